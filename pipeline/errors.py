@@ -1,0 +1,166 @@
+"""The error classes of the pipeline, with TensorFlow's names and codes.
+
+Where Python has a built-in for the same thing, the class is one of those too, so that `except ValueError` or
+`except TimeoutError` does what a reader expects.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+OK = 0
+CANCELLED = 1
+UNKNOWN = 2
+INVALID_ARGUMENT = 3
+DEADLINE_EXCEEDED = 4
+NOT_FOUND = 5
+ALREADY_EXISTS = 6
+PERMISSION_DENIED = 7
+RESOURCE_EXHAUSTED = 8
+FAILED_PRECONDITION = 9
+ABORTED = 10
+OUT_OF_RANGE = 11
+UNIMPLEMENTED = 12
+INTERNAL = 13
+UNAVAILABLE = 14
+DATA_LOSS = 15
+UNAUTHENTICATED = 16
+
+
+class OpError(Exception):
+    """Base of every error that an operation of a pipeline raises.
+
+    Args:
+        node_def: The definition of the failed graph node, or None.
+        op: The failed graph operation, or None.
+        message: What happened.
+        error_code: One of this module's codes; the subclasses fill it in.
+    """
+
+    error_code = UNKNOWN
+
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int | None = None) -> None:
+        Exception.__init__(self, node_def, op, message)
+        self.node_def = node_def
+        self.op = op
+        self.message = message
+        if error_code is not None:
+            self.error_code = error_code
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.message!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.node_def, self.op, self.message), {**self.__dict__}
+
+
+class CancelledError(OpError):
+    """A call was cancelled, or an element was enqueued into a closed queue."""
+
+    error_code = CANCELLED
+
+
+class UnknownError(OpError):
+    """An error that fits no other class."""
+
+    error_code = UNKNOWN
+
+
+class InvalidArgumentError(OpError, ValueError):
+    """A value, shape, dtype or count that the call cannot take."""
+
+    error_code = INVALID_ARGUMENT
+
+
+class DeadlineExceededError(OpError, TimeoutError):
+    """A call did not finish within its `timeout`; nothing was lost."""
+
+    error_code = DEADLINE_EXCEEDED
+
+
+class NotFoundError(OpError, FileNotFoundError):
+    """A file does not exist."""
+
+    error_code = NOT_FOUND
+
+
+class AlreadyExistsError(OpError, FileExistsError):
+    """Something that was to be made exists."""
+
+    error_code = ALREADY_EXISTS
+
+
+class PermissionDeniedError(OpError, PermissionError):
+    """The caller may not do this."""
+
+    error_code = PERMISSION_DENIED
+
+
+class ResourceExhaustedError(OpError):
+    """A resource, such as a limit that was set, is used up."""
+
+    error_code = RESOURCE_EXHAUSTED
+
+
+class FailedPreconditionError(OpError):
+    """The system is not in the state that the call needs."""
+
+    error_code = FAILED_PRECONDITION
+
+
+class AbortedError(OpError):
+    """The call was aborted."""
+
+    error_code = ABORTED
+
+
+class OutOfRangeError(OpError):
+    """The input is used up: a closed queue has too few elements, or the last epoch is over."""
+
+    error_code = OUT_OF_RANGE
+
+
+class UnimplementedError(OpError, NotImplementedError):
+    """The call is not supported by this object."""
+
+    error_code = UNIMPLEMENTED
+
+
+class InternalError(OpError):
+    """A broken invariant of the library."""
+
+    error_code = INTERNAL
+
+
+class UnavailableError(OpError):
+    """Something that the call needs is unavailable at present."""
+
+    error_code = UNAVAILABLE
+
+
+class DataLossError(OpError):
+    """Data is corrupt or truncated beyond recovery."""
+
+    error_code = DATA_LOSS
+
+
+class UnauthenticatedError(OpError):
+    """The caller has no valid credentials."""
+
+    error_code = UNAUTHENTICATED
+
+
+_BY_CODE: dict[int, type[OpError]] = {kind.error_code: kind for kind in reversed(OpError.__subclasses__())}
+
+
+def exception_type_from_error_code(error_code: int) -> type[OpError]:
+    """Return the error class of a code; KeyError for a code that has none."""
+    return _BY_CODE[error_code]
+
+
+def error_code_from_exception_type(cls: type[OpError]) -> int:
+    """Return the code of an error class; UNKNOWN for a class that has none."""
+    return cls.error_code if cls in _BY_CODE.values() else UNKNOWN

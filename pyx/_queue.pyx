@@ -1,0 +1,696 @@
+"""The compiled queue: slots, bytes and waiting. Which values fit which component is decided above, in pipeline.queues.
+
+A call goes through the engine twice: enqueue takes free slots and stores them, dequeue collects slots and frees them, each
+in a short hold of the lock; in between, with no lock held, it copies its rows. So a call's payload is copied once, and
+`size()` never waits for a copy.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.list cimport PyList_New, PyList_SET_ITEM
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
+from cpython.ref cimport Py_INCREF, PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+cimport numpy as cnp
+
+import threading
+
+from column cimport (
+    ARRAY, BYTES, OBJECT, ROWS, Column, Form, Part, PyArray_Scalar, descr_of, empty, fits, many_fit, reference, same_dtype,
+    swap_reference, write_rows,
+)
+from engine cimport (
+    ALREADY_CLOSED, CANCELLED, CLOSE, CLOSED, DEQUEUE, DEQUEUE_MANY, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE, EXHAUSTED,
+    FIFO, FULL, PENDING, PRIORITY, SHUFFLE, TIMED_OUT, Attempt, Call, Order, Queue,
+    locked, start, step_close_now, step_dequeue, step_enqueue, step_put_back, step_release, step_reserve, step_withdraw,
+    wait_turn,
+)
+from growth cimport Growth, step_install
+from orders cimport Ranked, slot_t
+from philox cimport Philox, philox_next, philox_seed, philox_skip
+from slab cimport CHUNKS, bit_length, chunk_first, slab_read, slab_row
+from sync cimport coarse_now, condition_variable, fork_count, mutex, now, watch_forks
+
+cnp.import_array()
+watch_forks()
+
+cdef enum:
+    NEAR = 64                   # slots kept on the C stack; longer lists are allocated
+    COLUMNS = 8                 # the same for components
+    NOGIL_BYTES = 32768         # giving the GIL away and taking it back costs as much as copying about this much
+    PIECE_BYTES = 64 << 20      # rows of one enqueue_many copied in before they are stored
+    PIECE_SLOTS = 65536         # and their number: bounds how long the lock is held
+    TICK = 50_000_000           # ns between looks for signals while the main thread is blocked
+
+FORMS = {"rows": <int>ROWS, "bytes": <int>BYTES, "object": <int>OBJECT, "array": <int>ARRAY}
+# What the engine's numbers stand for, for those who build and explain queues.
+CALLS = {
+    "enqueue": <int>ENQUEUE, "close": <int>CLOSE, "dequeue": <int>DEQUEUE, "dequeue_many": <int>DEQUEUE_MANY,
+    "dequeue_up_to": <int>DEQUEUE_UP_TO,
+}
+STATUSES = {
+    "closed": <int>CLOSED, "already_closed": <int>ALREADY_CLOSED, "cancelled": <int>CANCELLED,
+    "exhausted": <int>EXHAUSTED, "timed_out": <int>TIMED_OUT,
+}
+ORDERS = {"fifo": <int>FIFO, "shuffle": <int>SHUFFLE, "priority": <int>PRIORITY}
+
+
+cdef void step_copy(Queue* q, Attempt* a) noexcept nogil:
+    memcpy(a.extra, q, sizeof(Queue))
+
+
+cdef inline slot_t* slot_room(slot_t* near, size_t n) noexcept nogil:
+    return near if n <= NEAR else <slot_t*>malloc(n * sizeof(slot_t))
+
+
+cdef inline int64_t deadline_of(object timeout) except? -2:
+    """The instant at which a call that may wait `timeout` seconds gives up; -1 for never."""
+    cdef double seconds
+    if timeout is None:
+        return -1
+    seconds = timeout
+    if not seconds >= 0:
+        raise ValueError(f"timeout must be None or a number of seconds >= 0, got {timeout!r}")
+    return now() + <int64_t>(min(seconds, 1e9) * 1e9)
+
+
+def philox(seed, seed2, skip, Py_ssize_t count):
+    """Return `count` words of Philox4x32-10 as uint32, after leaving out `skip` blocks of four words.
+
+    Args:
+        seed, seed2: 64-bit seeds: the key, and the upper half of the counter.
+        skip: Blocks of four words to leave out.
+        count: Number of words.
+    """
+    cdef cnp.npy_intp length = count
+    cdef Philox random
+    cdef Py_ssize_t i
+    if count < 0:
+        raise ValueError(f"philox: count must be >= 0, got {count}")
+    cdef cnp.ndarray words = cnp.PyArray_EMPTY(1, &length, cnp.NPY_UINT32, 0)
+    cdef uint32_t* out = <uint32_t*>cnp.PyArray_DATA(words)
+    philox_seed(&random, seed, seed2)
+    philox_skip(&random, skip)
+    with nogil:
+        for i in range(count):
+            out[i] = philox_next(&random)
+    return words
+
+
+# skin -----------------------------------------------------------------------------------------------------------------
+
+cdef class Engine:
+    """One bounded queue of slots. `pipeline.queues` derives the queue classes from it and supplies the rules for values.
+
+    Thread safety: every method may be called from any thread. The lock guards the engine's state; Python objects in
+    slots are touched with the GIL held and the lock not.
+    """
+
+    cdef mutex _lock
+    cdef Queue queue
+    cdef Column* columns
+    cdef int width              # components; 0 until they are known
+    cdef bint direct            # values may be taken without `_convert`: the queue has no names
+    cdef bint batches           # all components can be batched
+    cdef long forks             # in which process the queue was made
+    cdef size_t row_bytes
+    cdef size_t piece
+    cdef list _lists
+    cdef list _keep
+    cdef object __weakref__
+
+    def __cinit__(self):
+        memset(&self.queue, 0, sizeof(Queue))
+        self.queue.lock = &self._lock
+        self.forks = -1
+
+    def __dealloc__(self):
+        cdef int i, k
+        for i in range(self.width):
+            for k in range(self.queue.chunks):
+                if self.columns[i].form == ROWS:
+                    free(<void*>(self.columns[i].slab.origin[k]
+                                 + chunk_first(self.queue.bits, k) * self.columns[i].slab.row))
+            free(self.columns[i].dims)
+        free(self.columns)
+        free(self.queue.free.slots)
+        free(self.queue.ring.slots)
+        free(self.queue.pool.slots)
+        free(self.queue.heap.items)
+
+    def _open(self, int order, size_t capacity, size_t reserve, uint64_t seed, uint64_t seed2, bint direct):
+        """Make the queue usable. Components follow, in `_configure`, at once or with the first element."""
+        self.queue.order = <Order>order
+        self.queue.capacity = capacity
+        self.queue.reserve = reserve
+        philox_seed(&self.queue.random, seed, seed2)
+        self.direct = direct
+        self._lists = []
+        self._keep = []
+        self.queue.since = self.queue.born = coarse_now()
+        self.forks = fork_count()
+
+    def _direct(self, bint direct):
+        """Whether values may be taken as they come: not where they are dicts."""
+        self.direct = direct
+
+    def _configure(self, list components):
+        """Set the components: a list of (dtype, form, shape), with None for an unknown shape or size. Once."""
+        cdef int width = len(components), i, k
+        cdef Column* c
+        cdef size_t total = 0
+        cdef Column* columns = <Column*>malloc(width * sizeof(Column))
+        if columns == NULL:
+            raise MemoryError
+        memset(columns, 0, width * sizeof(Column))
+        self.batches = True
+        for i in range(width):
+            dtype, form, shape = components[i]
+            c = &columns[i]
+            self._keep.append(dtype)
+            c.form = <Form><int>form
+            c.descr = <void*>dtype
+            c.type_num = -1
+            c.ndim = -1 if shape is None else len(shape)
+            if dtype.isnative and dtype.isbuiltin == 1 and dtype.kind in "biufc":
+                c.type_num = dtype.num
+                c.scalar_type = <void*>dtype.type
+            if shape is not None:
+                c.dims = <cnp.npy_intp*>malloc(max(1, c.ndim) * sizeof(cnp.npy_intp))
+                for k in range(c.ndim):
+                    c.dims[k] = -1 if shape[k] is None else shape[k]
+            else:
+                self.batches = False
+            if c.form == ROWS:
+                c.slab.row = dtype.itemsize
+                for k in range(c.ndim):
+                    c.slab.row *= c.dims[k]
+                total += c.slab.row
+        self.queue.bits = max(0, min(12, bit_length(<unsigned int>(65536 // max(total, <size_t>1))) - 1))
+        self.row_bytes = total
+        self.piece = max(<size_t>1, min(<size_t>PIECE_SLOTS, <size_t>PIECE_BYTES // max(total, <size_t>1)))
+        self.queue.priorities = &columns[0].slab
+        self.columns = columns
+        self.width = width
+
+    cdef inline int _check(self) except -1:
+        if self.forks != fork_count():
+            if self.forks == -1:
+                raise RuntimeError(f"{type(self).__name__}: __init__ was not called")
+            raise RuntimeError(
+                f"{type(self).__name__}: made before os.fork() and used in the forked child, where the threads that "
+                "serve it do not exist. Make the queue in the child, or start processes with multiprocessing's 'spawn'."
+            )
+        return 0
+
+    # slots
+
+    cdef int _grow(self, int chunk) except -1:
+        """Add memory for as many slots as there are, unless another thread has done so."""
+        cdef Queue* q = &self.queue
+        cdef void* near[COLUMNS]
+        cdef Growth g
+        cdef Attempt a
+        cdef size_t entries, slots
+        cdef list lists = []
+        cdef list references
+        cdef bint failed
+        cdef int i
+        if chunk == CHUNKS:
+            raise MemoryError(f"{type(self).__name__}: more than 2**32 elements")
+        entries = chunk_first(q.bits, chunk + 1)
+        slots = entries - chunk_first(q.bits, chunk)
+        g.columns = self.columns
+        g.width = self.width
+        g.chunk = chunk
+        g.installed = False
+        g.memory = &near[0] if self.width <= COLUMNS else <void**>malloc(self.width * sizeof(void*))
+        g.free = <slot_t*>malloc(entries * sizeof(slot_t))
+        g.order = malloc(entries * (sizeof(Ranked) if q.order == PRIORITY else sizeof(slot_t)))
+        failed = g.free == NULL or g.order == NULL or g.memory == NULL
+        if g.memory != NULL:
+            memset(g.memory, 0, self.width * sizeof(void*))
+        for i in range(self.width):
+            if failed:
+                break
+            if self.columns[i].form == ROWS:
+                if self.columns[i].slab.row < (<size_t>1 << 62) // slots:
+                    g.memory[i] = malloc(max(<size_t>1, slots * self.columns[i].slab.row))
+            else:
+                try:
+                    references = [None] * <Py_ssize_t>slots
+                    lists.append(references)
+                    g.memory[i] = <void*>references
+                except MemoryError:
+                    pass        # told below, after what was taken has been freed
+            failed = g.memory[i] == NULL
+        if not failed:
+            start(&a, ENQUEUE, NULL, 0)
+            a.extra = &g
+            locked(step_install, q, &a)
+            if g.installed:
+                self._lists.extend(lists)
+        free(g.free)
+        free(g.order)
+        if not g.installed and g.memory != NULL:
+            for i in range(self.width):
+                if self.columns[i].form == ROWS:
+                    free(g.memory[i])
+        if g.memory != &near[0]:
+            free(g.memory)
+        if failed:
+            raise MemoryError(f"{type(self).__name__}: no memory for {slots} more elements of {self.row_bytes} bytes")
+        return 0
+
+    cdef inline int _reserve(self, Attempt* a, slot_t* slots, size_t n) except -1:
+        """Take n free slots."""
+        cdef int chunks
+        start(a, ENQUEUE, slots, n)
+        while True:
+            chunks = self.queue.chunks
+            locked(step_reserve, &self.queue, a)
+            if a.count == n:
+                return 0
+            self._grow(chunks)
+
+    cdef inline void _release(self, Attempt* a) noexcept:
+        """Give the slots from `begin` to `count` back, and drop what they refer to."""
+        cdef size_t k
+        cdef int i
+        for i in range(self.width):
+            if self.columns[i].form != ROWS:
+                for k in range(a.begin, a.count):
+                    swap_reference(&self.columns[i], self.queue.bits, a.slots[k], <PyObject*>None)
+        locked(step_release, &self.queue, a)
+
+    cdef void _write(self, Part* parts, const slot_t* slots, size_t n, size_t offset) noexcept:
+        """Copy rows `offset`.. of every component into their slots."""
+        cdef size_t k
+        cdef int i
+        if n * self.row_bytes < NOGIL_BYTES:
+            write_rows(self.columns, self.width, self.queue.bits, slots, n, parts, offset)
+        else:
+            with nogil:
+                write_rows(self.columns, self.width, self.queue.bits, slots, n, parts, offset)
+        for i in range(self.width):
+            if self.columns[i].form != ROWS:
+                for k in range(n):
+                    swap_reference(&self.columns[i], self.queue.bits, slots[k], parts[i].refs[offset + k])
+
+    # waiting
+
+    cdef int _park(self, Attempt* a, int64_t deadline) except -1:
+        """Wait until the attempt is decided, its next piece is wanted, or the deadline has passed and it is withdrawn."""
+        cdef Queue* q = &self.queue
+        cdef condition_variable signal
+        cdef bint ready = False, ticking = threading.current_thread() is threading.main_thread()
+        cdef int64_t until = deadline
+        while True:
+            if ticking:
+                until = now() + TICK
+                if deadline >= 0 and deadline < until:
+                    until = deadline
+            with nogil:
+                ready = wait_turn(q, a, &signal, until)
+            if ready:
+                return 0
+            if deadline >= 0 and now() >= deadline:
+                locked(step_withdraw, q, a)
+                return 0
+            try:
+                PyErr_CheckSignals()
+            except BaseException:
+                locked(step_withdraw, q, a)
+                if a.status == DONE and a.call != ENQUEUE and a.call != CLOSE:
+                    locked(step_put_back, q, a)
+                raise
+
+    # in
+
+    cdef int _store(self, Part* parts, size_t n, int64_t deadline) except -1:
+        """Store n rows, in pieces; raise what the queue answered."""
+        cdef slot_t[NEAR] near
+        cdef size_t piece = min(n, self.piece), offset = 0
+        cdef slot_t* slots = slot_room(near, piece)
+        cdef Attempt a, taken
+        if slots == NULL:
+            raise MemoryError
+        start(&a, ENQUEUE, slots, n)
+        try:
+            while True:
+                self._reserve(&taken, slots, min(piece, n - offset))
+                self._write(parts, slots, taken.count, offset)
+                offset += taken.count
+                a.ready = taken.count
+                locked(step_enqueue, &self.queue, &a)
+                if a.blocked:
+                    self._park(&a, deadline)
+                if a.seen != PENDING:
+                    break
+        except BaseException:
+            locked(step_withdraw, &self.queue, &a)
+            raise
+        finally:
+            if a.begin < a.count:
+                self._release(&a)
+            if slots != near:
+                free(slots)
+        if a.seen != DONE:
+            raise self._failure(<int>a.seen, <int>ENQUEUE, n, n - a.wanted)
+        return 0
+
+    cdef Part* _parts(self, Part* near, list keep) except NULL:
+        """Room for what each component is copied from: on the stack, or in a buffer that `keep` keeps."""
+        if self.width <= COLUMNS:
+            return near
+        room = PyBytes_FromStringAndSize(NULL, self.width * sizeof(Part))
+        keep.append(room)
+        return <Part*>PyBytes_AS_STRING(room)
+
+    cdef tuple _components(self, object vals):
+        """The values of an element: a list or tuple is always the list of components."""
+        if type(vals) is tuple:
+            return vals
+        if isinstance(vals, (list, tuple)):
+            return tuple(vals)
+        return (vals,)
+
+    cdef bint _fit(self, tuple values, Part* parts, bint converted) except -1:
+        cdef int i
+        if PyTuple_GET_SIZE(values) < self.width:
+            return False
+        for i in range(self.width):
+            if not fits(&self.columns[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted):
+                return False
+        return True
+
+    cdef Py_ssize_t _fit_many(self, tuple values, Part* parts, bint converted) except -2:
+        cdef Py_ssize_t n = -1, rows
+        cdef int i
+        if PyTuple_GET_SIZE(values) < self.width:
+            return -1
+        for i in range(self.width):
+            rows = many_fit(&self.columns[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted)
+            if rows < 0 or i and rows != n:
+                return -1
+            n = rows
+        return n
+
+    def enqueue(self, vals, name=None, *, timeout=None):
+        """Put one element in; wait while the queue is full.
+
+        Args:
+            vals: The value of a queue with one component; for more a list or tuple of values (which is always the list of
+                components), or a dict if the queue has names. Values are copied in, objects by reference.
+            name: Ignored; accepted for TensorFlow's signature.
+            timeout: Seconds to wait, None for no limit.
+
+        Raises:
+            CancelledError: the queue is closed, or was closed with `cancel_pending_enqueues=True` meanwhile.
+            DeadlineExceededError: the queue stayed full for `timeout` seconds; nothing was stored.
+            InvalidArgumentError, TypeError, OverflowError: a value that does not fit its component; nothing was stored.
+        """
+        cdef int64_t deadline = deadline_of(timeout)
+        cdef Part[COLUMNS] near
+        cdef Part* parts
+        cdef list keep
+        cdef tuple values
+        self._check()
+        if self.direct and self.width == 1 and not isinstance(vals, (list, tuple, dict)):
+            if fits(self.columns, vals, near, False):
+                self._store(near, 1, deadline)
+                return
+        elif self.direct and 1 < self.width <= COLUMNS and isinstance(vals, (list, tuple)):
+            values = self._components(vals)
+            if self._fit(values, near, False):
+                self._store(near, 1, deadline)
+                return
+            vals = values
+        values = self._convert(vals, False)
+        keep = []
+        parts = self._parts(near, keep)
+        if not self._fit(values, parts, True):
+            raise SystemError(f"{type(self).__name__}: converted values do not fit: {values!r}")
+        self._store(parts, 1, deadline)
+
+    def enqueue_many(self, vals, name=None, *, timeout=None):
+        """Put many elements in, in order; no other call's element comes between them.
+
+        Args:
+            vals: As for `enqueue`, each value with a leading dimension, which all must share. It may exceed the capacity.
+            name: Ignored; accepted for TensorFlow's signature.
+            timeout: Seconds to wait in all, None for no limit.
+
+        Raises:
+            CancelledError: as for `enqueue`; rows that were stored before stay.
+            DeadlineExceededError: not all rows found room in time; the message says how many are stored, and they stay.
+            InvalidArgumentError, TypeError, OverflowError: values that do not fit; nothing was stored.
+        """
+        cdef int64_t deadline = deadline_of(timeout)
+        cdef Part[COLUMNS] near
+        cdef Part* parts
+        cdef list keep
+        cdef tuple values
+        cdef Py_ssize_t n = -1
+        self._check()
+        if self.direct and 0 < self.width <= COLUMNS and type(vals) is not dict:
+            values = vals = self._components(vals)
+            parts = near
+            n = self._fit_many(values, near, False)
+        if n < 0:
+            values = self._convert(vals, True)
+            keep = []
+            parts = self._parts(near, keep)
+            n = self._fit_many(values, parts, True)
+            if n < 0:
+                raise SystemError(f"{type(self).__name__}: converted values do not fit: {values!r}")
+        if n:
+            self._store(parts, n, deadline)
+
+    # out
+
+    cdef object _collect(self, size_t n, Call call, bint many, int64_t deadline, tuple out):
+        """Wait for n elements and hand them over; if that fails, put them back."""
+        cdef slot_t[NEAR] near
+        cdef slot_t* slots = slot_room(near, n)
+        cdef Attempt a
+        if slots == NULL:
+            raise MemoryError(f"{type(self).__name__}: no memory for a batch of {n} elements")
+        try:
+            start(&a, call, slots, n)
+            locked(step_dequeue, &self.queue, &a)
+            if a.blocked:
+                self._park(&a, deadline)
+            if a.seen != DONE:
+                raise self._failure(<int>a.seen, <int>call, a.requested, a.current)
+            try:
+                result = self._hand_over(&a, many, out)
+            except BaseException:
+                locked(step_put_back, &self.queue, &a)
+                raise
+            self._release(&a)
+            return result
+        finally:
+            if slots != near:
+                free(slots)
+
+    cdef object _hand_over(self, Attempt* a, bint many, tuple out):
+        cdef list results
+        cdef int i
+        if self.width == 1 and self.direct:
+            return self._column(0, a, many, None if out is None else out[0])
+        results = PyList_New(self.width)
+        for i in range(self.width):
+            value = self._column(i, a, many, None if out is None else out[i])
+            Py_INCREF(value)
+            PyList_SET_ITEM(results, i, value)
+        return results if self.direct else self._named(results)
+
+    cdef object _column(self, int i, Attempt* a, bint many, object out):
+        """The value of one component: of one element, or of many stacked."""
+        cdef Column* c = &self.columns[i]
+        cdef int bits = self.queue.bits
+        cdef size_t k, n = a.count
+        cdef char* rows
+        if c.form == ROWS:
+            if not many and c.ndim == 0:
+                return PyArray_Scalar(slab_row(&c.slab, bits, a.slots[0]), <cnp.PyArray_Descr*>c.descr, NULL)
+            if out is None:
+                out = empty(c, n, many)
+            elif many:
+                out = self._usable(i, out, n, True)
+            rows = <char*>cnp.PyArray_DATA(<cnp.ndarray>out)
+            if n * c.slab.row < NOGIL_BYTES:
+                slab_read(&c.slab, bits, a.slots, n, rows)
+            else:
+                with nogil:
+                    slab_read(&c.slab, bits, a.slots, n, rows)
+            return out
+        if not many:
+            return <object>reference(c, bits, a.slots[0])
+        values = PyList_New(n)
+        for k in range(n):
+            value = <object>reference(c, bits, a.slots[k])
+            Py_INCREF(value)
+            PyList_SET_ITEM(values, k, value)
+        return self._pack(i, values, out)
+
+    cdef object _usable(self, int i, object out, size_t n, bint cut):
+        """Check an output array; with `cut`, return its first n rows."""
+        cdef Column* c = &self.columns[i]
+        cdef int k
+        cdef bint fits = cnp.PyArray_Check(out)
+        if fits:
+            fits = (
+                same_dtype(<cnp.PyArray_Descr*>descr_of(<cnp.ndarray>out), <cnp.PyArray_Descr*>c.descr)
+                and cnp.PyArray_NDIM(<cnp.ndarray>out) == c.ndim + 1
+                and cnp.PyArray_IS_C_CONTIGUOUS(<cnp.ndarray>out) and cnp.PyArray_ISWRITEABLE(<cnp.ndarray>out)
+                and (<size_t>cnp.PyArray_DIM(<cnp.ndarray>out, 0) >= n if cut
+                     else <size_t>cnp.PyArray_DIM(<cnp.ndarray>out, 0) == n)
+            )
+        if fits:
+            for k in range(c.ndim):
+                if c.dims[k] >= 0 and cnp.PyArray_DIM(<cnp.ndarray>out, k + 1) != c.dims[k]:
+                    fits = False
+        if not fits:
+            raise self._wrong_out(i, out, n)
+        if cut and <size_t>cnp.PyArray_DIM(<cnp.ndarray>out, 0) > n:
+            return out[:n]
+        return out
+
+    cdef object _dequeue_many(self, object n, Call call, int64_t deadline, object out):
+        cdef Py_ssize_t count = -1
+        cdef tuple outs = None
+        cdef int i, overflow = 0
+        self._check()
+        if PyLong_CheckExact(n):
+            count = PyLong_AsLongLongAndOverflow(n, &overflow)
+        if not 0 <= count < 1 << 31:
+            count = self._count(n, <int>call)
+        if self.width and not self.batches:
+            raise self._no_shapes()
+        if out is not None:
+            outs = self._outputs(out)
+            for i in range(self.width):
+                self._usable(i, outs[i], count, False)
+        if count == 0:
+            return self._nothing(outs)
+        return self._collect(count, call, True, deadline, outs)
+
+    def dequeue(self, name=None, *, timeout=None):
+        """Take one element; wait while there is none.
+
+        Args:
+            name: Ignored; accepted for TensorFlow's signature.
+            timeout: Seconds to wait, None for no limit.
+
+        Returns:
+            The value of a queue with one component; else a list of them, or a dict if the queue has names. Arrays are the
+            caller's own; scalars are NumPy scalars.
+
+        Raises:
+            OutOfRangeError: the queue is closed and empty.
+            DeadlineExceededError: no element came within `timeout` seconds.
+        """
+        cdef int64_t deadline = deadline_of(timeout)
+        self._check()
+        return self._collect(1, DEQUEUE, False, deadline, None)
+
+    def dequeue_many(self, n, name=None, *, timeout=None, out=None):
+        """Take n elements, stacked along a new first dimension; wait until there are so many. n may exceed the capacity.
+
+        Args:
+            n: How many, 0 <= n < 2**31.
+            name: Ignored; accepted for TensorFlow's signature.
+            timeout: Seconds to wait, None for no limit.
+            out: Arrays to write to, in the container of the result (an array for one component, else a tuple, list or
+                dict): of exactly the right dtype and shape, C-contiguous, writable. They are returned.
+
+        Returns:
+            As `dequeue`, with arrays of shape [n] + shape of the component.
+
+        Raises:
+            OutOfRangeError: the queue is closed and holds fewer than n elements; they stay.
+            DeadlineExceededError: there were not n elements within `timeout` seconds; those collected go back in order.
+            InvalidArgumentError: n < 0, or a component without a shape.
+            ValueError: an unusable `out`; nothing was taken.
+        """
+        return self._dequeue_many(n, DEQUEUE_MANY, deadline_of(timeout), out)
+
+    def dequeue_up_to(self, n, name=None, *, timeout=None, out=None):
+        """Take n elements as `dequeue_many` does, or, once the queue is closed, as many as are left.
+
+        Args, Returns, Raises: as `dequeue_many`, but OutOfRangeError only if nothing is left. With `out` given, the first
+        rows of it are returned.
+        """
+        return self._dequeue_many(n, DEQUEUE_UP_TO, deadline_of(timeout), out)
+
+    # state
+
+    def close(self, cancel_pending_enqueues=False, name=None, *, timeout=None):
+        """Close the queue: enqueues fail from now on, dequeues drain what is there.
+
+        Args:
+            cancel_pending_enqueues: True closes at once and cancels the enqueues that wait; False takes its turn behind
+                them, and waits for it.
+            name: Ignored; accepted for TensorFlow's signature.
+            timeout: Seconds to wait, None for no limit.
+
+        Raises:
+            CancelledError: the queue is closed already (never with `cancel_pending_enqueues`), or a cancelling close came
+                while this one waited.
+            DeadlineExceededError: the turn did not come in time; the queue stays open.
+        """
+        cdef int64_t deadline = deadline_of(timeout)
+        cdef Attempt a
+        self._check()
+        start(&a, CLOSE, NULL, 0)
+        if cancel_pending_enqueues:
+            locked(step_close_now, &self.queue, &a)
+            return
+        locked(step_enqueue, &self.queue, &a)
+        if a.blocked:
+            self._park(&a, deadline)
+        if a.seen != DONE:
+            raise self._failure(<int>a.seen, <int>CLOSE, 0, 0)
+
+    cdef void _snapshot(self, Queue* q) noexcept:
+        cdef Attempt a
+        start(&a, DEQUEUE, NULL, 0)
+        a.extra = q
+        locked(step_copy, &self.queue, &a)
+
+    def size(self, name=None):
+        """The number of elements in the queue at this moment; never waits."""
+        cdef Queue q
+        self._check()
+        self._snapshot(&q)
+        return q.count
+
+    def is_closed(self, name=None):
+        """Whether the queue is closed; never waits."""
+        cdef Queue q
+        self._check()
+        self._snapshot(&q)
+        return bool(q.closed)
+
+    def _numbers(self):
+        """The statistics, in the order of `QueueStats`."""
+        cdef Queue q
+        cdef int64_t instant
+        self._check()
+        self._snapshot(&q)
+        instant = coarse_now()
+        if q.fullness == EMPTY:
+            q.empty += instant - q.since
+        elif q.fullness == FULL:
+            q.full += instant - q.since
+        return (
+            q.capacity, q.count, bool(q.closed), q.entered.elements, q.left.elements, q.high_water,
+            q.entered.waits, q.left.waits, q.entered.waited * 1e-9, q.left.waited * 1e-9,
+            q.empty * 1e-9, q.full * 1e-9, (instant - q.born) * 1e-9, q.enqueues.count, q.dequeues.count,
+        )

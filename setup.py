@@ -1,0 +1,45 @@
+"""Compile pyx/_*.pyx into extension modules of the `pipeline` package."""
+
+import os
+
+import numpy
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+MODULES = ["_batch", "_queue"]
+JOBS = os.cpu_count() or 1
+TRACE = "PIPELINE_TRACE" in os.environ  # line coverage: its plugin wants the C++ beside the .pyx
+MACROS = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
+if TRACE:
+    MACROS += [("CYTHON_TRACE", "1"), ("CYTHON_TRACE_NOGIL", "1")]
+
+setup(
+    ext_modules=cythonize(
+        [
+            Extension(
+                f"pipeline.{name}",
+                [f"pyx/{name}.pyx"],
+                language="c++",
+                include_dirs=[numpy.get_include()],
+                define_macros=MACROS,
+                extra_compile_args=["-std=c++17", "-g0"],
+            )
+            for name in MODULES
+        ],
+        build_dir=None if TRACE else "build",
+        nthreads=JOBS,
+        emit_linenums="PIPELINE_LINES" in os.environ,
+        compiler_directives={
+            "language_level": 3,
+            "boundscheck": TRACE,
+            "wraparound": False,
+            "initializedcheck": False,
+            "cdivision": True,
+            "freethreading_compatible": True,
+            "autotestdict": False,
+            "auto_pickle": False,
+            "linetrace": TRACE,
+        },
+    ),
+    options={"build_ext": {"parallel": JOBS}},
+)

@@ -19,7 +19,8 @@ UNBOUNDED = 2**31 - 1
 class Component(NamedTuple):
     """One component: its dtype, its shape (None: any rank; a None dimension: any size), and how slots hold it.
 
-    `form` is "rows" for fixed-size rows in a slab, "bytes" or "object" for references, "array" for arrays that vary in shape.
+    `form` is "rows" for fixed-size rows in a slab, "bytes" or "object" for references, "array" for arrays that vary in
+    shape.
     """
 
     dtype: np.dtype[Any]
@@ -28,7 +29,7 @@ class Component(NamedTuple):
 
 
 def parse_dtype(given: Any) -> np.dtype[Any]:
-    """Normalise a dtype; every kind of string is the variable-length one, `np.dtype('S')`."""
+    """Normalise a dtype: strings are the variable-length ones, `np.dtype('S')`; byte order is the machine's."""
     if isinstance(given, str) and given == "string":
         return STRING
     dtype = np.dtype(given)
@@ -36,14 +37,16 @@ def parse_dtype(given: Any) -> np.dtype[Any]:
         return STRING
     if dtype.kind == "T" or (dtype.hasobject and dtype.kind != "O"):
         raise TypeError(f"dtype {dtype} holds Python objects inside its elements; use object, or a separate component")
-    return dtype
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
 
 
 def parse_dtypes(given: Any) -> list[np.dtype[Any]]:
     """One dtype or a list or tuple of them."""
     dtypes = [parse_dtype(one) for one in (given if isinstance(given, (list, tuple)) else [given])]
     if not dtypes:
-        raise InvalidArgumentError(None, None, "component_types has length 0 less than minimum 1: a queue needs a dtype")
+        raise InvalidArgumentError(
+            None, None, "component_types has length 0 less than minimum 1: a queue needs a dtype"
+        )
     return dtypes
 
 
@@ -82,7 +85,9 @@ def parse_shapes(given: Any, count: int) -> list[Shape]:
     each = [given] if _is_one_shape(given) else given
     shapes: list[Shape] = [_shape(one, allow_unknown=False) for one in each]
     if len(shapes) != count:
-        raise ValueError(f"Queue shapes must have the same length as dtypes, received {len(shapes)} shapes, {count} dtypes")
+        raise ValueError(
+            f"Queue shapes must have the same length as dtypes, received {len(shapes)} shapes, {count} dtypes"
+        )
     return shapes
 
 
@@ -104,7 +109,8 @@ def parse_names(given: Any, count: int) -> list[str] | None:
     names = [given] if isinstance(given, str) else list(given)
     if len(names) != count:
         raise ValueError(
-            f"List of names must have the same length as the list of dtypes, received {len(names)} names, {count} dtypes"
+            "List of names must have the same length as the list of dtypes, "
+            f"received {len(names)} names, {count} dtypes"
         )
     return names
 
@@ -117,7 +123,9 @@ def parse_capacity(given: Any) -> int:
         raise TypeError(f"capacity must be a number, got {given!r}")
     capacity = int(given)
     if capacity > UNBOUNDED:
-        raise InvalidArgumentError(None, None, f"capacity must be at most {UNBOUNDED} (or -1: unbounded), got {capacity}")
+        raise InvalidArgumentError(
+            None, None, f"capacity must be at most {UNBOUNDED} (or -1: unbounded), got {capacity}"
+        )
     return UNBOUNDED if capacity < 0 else capacity
 
 

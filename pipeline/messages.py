@@ -14,13 +14,13 @@ from pipeline.errors import CancelledError, DeadlineExceededError, InvalidArgume
 from pipeline.values import invalid
 
 if TYPE_CHECKING:
-    from pipeline.queues import _Queue
+    from pipeline.typed_queue import TypedQueue
 
 _CALLS = {number: name for name, number in CALLS.items()}
 _STATUSES = {number: name for name, number in STATUSES.items()}
 
 
-def failure(queue: _Queue, status: int, call: int, requested: int, current: int) -> OpError:
+def failure(queue: TypedQueue, status: int, call: int, requested: int, current: int) -> OpError:
     """The error of a call that the engine did not serve.
 
     For an enqueue, `requested` is the number of its elements and `current` how many of them are stored.
@@ -91,6 +91,10 @@ def wrong_out(where: str, out: Any, shape: tuple[int | None, ...], component: Co
     if not isinstance(out, np.ndarray):
         got = type(out).__name__
     else:
-        flags = [text for text, fits in (("not C-contiguous", out.flags.c_contiguous), ("read-only", out.flags.writeable)) if not fits]
+        flags = [
+            text
+            for text, fits in (("not C-contiguous", out.flags.c_contiguous), ("read-only", out.flags.writeable))
+            if not fits
+        ]
         got = ", ".join([f"{out.dtype}{list(out.shape)}", *flags])
     return ValueError(f"{where}: out must be a writable C-contiguous array {component.dtype}{list(shape)}, got {got}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.components import STRING, Component, Shape
+from pipeline.components import STRING, Component, Shape, parse_dtype
 from pipeline.errors import InvalidArgumentError
 
 # Kinds of Python values (as NumPy infers them) that a component of a kind takes without being a NumPy array already.
@@ -30,6 +30,8 @@ def _to_bytes(value: Any, where: str) -> bytes:
         return value.encode()
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
+    if isinstance(value, (list, tuple)):
+        raise ValueError(f"{where}: not a rectangular array of strings: {value!r:.80} stands beside single strings")
     raise TypeError(f"{where}: expected bytes or str, got {type(value).__name__} {value!r:.80}")
 
 
@@ -66,7 +68,9 @@ def _check_range(inferred: np.ndarray[Any, Any], dtype: np.dtype[Any], where: st
     limits = np.iinfo(dtype)
     for extreme in (inferred.min(), inferred.max()):
         if not limits.min <= int(extreme) <= limits.max:
-            raise OverflowError(f"{where}: {int(extreme)} is out of the range of {dtype} ({limits.min} to {limits.max})")
+            raise OverflowError(
+                f"{where}: {int(extreme)} is out of the range of {dtype} ({limits.min} to {limits.max})"
+            )
 
 
 def _from_python(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any, Any]:
@@ -77,9 +81,12 @@ def _from_python(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any
         inferred = np.array(value)
     except ValueError as error:
         raise ValueError(f"{where}: not a rectangular array of {dtype}: {error}") from None
+    if dtype.kind in "iu" and inferred.dtype.kind in "fO" and inferred.size:
+        exact = np.array(value, dtype=object)  # Python ints beyond 64 bits, or of both signs, that NumPy made floats of
+        if all(type(one) is int for one in exact.reshape(-1).tolist()):
+            _check_range(exact, dtype, where)
+            return exact.astype(dtype)
     kind = inferred.dtype.kind
-    if kind == "O" and inferred.size and all(type(one) is int for one in inferred.reshape(-1).tolist()):
-        kind = "i"
     if inferred.size and kind not in _ACCEPTED[dtype.kind]:
         example = inferred.reshape(-1)[:1].tolist()[0]
         raise TypeError(f"{where}: expected {dtype}, got {type(example).__name__} {example!r:.80}")
@@ -184,7 +191,7 @@ def infer(value: Any, many: bool) -> tuple[np.dtype[Any], Shape]:
         if many and isinstance(value, (list, tuple)):
             return np.dtype(object), ()
         raise
-    dtype = STRING if array.dtype.kind in "SUT" else array.dtype
+    dtype = parse_dtype(array.dtype) if array.dtype.kind != "T" else STRING
     if dtype.kind == "O":
         return dtype, ()
     if many and array.ndim == 0:

@@ -9,7 +9,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
-from cpython.ref cimport Py_INCREF, PyObject
+from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -20,19 +20,22 @@ cimport numpy as cnp
 import threading
 
 from column cimport (
-    ARRAY, BYTES, OBJECT, ROWS, Column, Form, Part, PyArray_Scalar, descr_of, empty, fits, many_fit, reference, same_dtype,
-    swap_reference, write_rows,
+    ARRAY, BYTES, OBJECT, ROWS, Column, Form, Layout, Part, PyArray_Scalar, drop_references, empty, read_rows, reference,
+    write,
 )
 from engine cimport (
-    ALREADY_CLOSED, CANCELLED, CLOSE, CLOSED, DEQUEUE, DEQUEUE_MANY, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE, EXHAUSTED,
-    FIFO, FULL, PENDING, PRIORITY, SHUFFLE, TIMED_OUT, Attempt, Call, Order, Queue,
-    locked, start, step_close_now, step_dequeue, step_enqueue, step_put_back, step_release, step_reserve, step_withdraw,
-    wait_turn,
+    locked, step_close_now, step_dequeue, step_enqueue, step_put_back, step_release, step_withdraw, wait_turn,
 )
-from growth cimport Growth, step_install
-from orders cimport Ranked, slot_t
+from express cimport PAYLOAD, express
+from fit cimport fits, many_fit, out_fits
+from growth cimport reserve
+from orders cimport slot_t
 from philox cimport Philox, philox_next, philox_seed, philox_skip
-from slab cimport CHUNKS, bit_length, chunk_first, slab_read, slab_row
+from slab cimport bit_length, chunk_first, slab_row
+from state cimport (
+    ALREADY_CLOSED, CANCELLED, CLOSE, CLOSED, DEQUEUE, DEQUEUE_MANY, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE, EXHAUSTED, FIFO,
+    FULL, PENDING, PRIORITY, SHUFFLE, TIMED_OUT, Attempt, Call, Order, Queue, start,
+)
 from sync cimport coarse_now, condition_variable, fork_count, mutex, now, watch_forks
 
 cnp.import_array()
@@ -41,7 +44,6 @@ watch_forks()
 cdef enum:
     NEAR = 64                   # slots kept on the C stack; longer lists are allocated
     COLUMNS = 8                 # the same for components
-    NOGIL_BYTES = 32768         # giving the GIL away and taking it back costs as much as copying about this much
     PIECE_BYTES = 64 << 20      # rows of one enqueue_many copied in before they are stored
     PIECE_SLOTS = 65536         # and their number: bounds how long the lock is held
     TICK = 50_000_000           # ns between looks for signals while the main thread is blocked
@@ -59,7 +61,7 @@ STATUSES = {
 ORDERS = {"fifo": <int>FIFO, "shuffle": <int>SHUFFLE, "priority": <int>PRIORITY}
 
 
-cdef void step_copy(Queue* q, Attempt* a) noexcept nogil:
+cdef inline void step_copy(Queue* q, Attempt* a) noexcept nogil:
     memcpy(a.extra, q, sizeof(Queue))
 
 
@@ -112,31 +114,31 @@ cdef class Engine:
 
     cdef mutex _lock
     cdef Queue queue
-    cdef Column* columns
-    cdef int width              # components; 0 until they are known
+    cdef Layout layout
     cdef bint direct            # values may be taken without `_convert`: the queue has no names
+    cdef bint small             # an element is small rows only, and may go the short way in
     cdef bint batches           # all components can be batched
     cdef long forks             # in which process the queue was made
-    cdef size_t row_bytes
-    cdef size_t piece
+    cdef size_t piece           # rows of one enqueue_many that are copied in before they are stored
     cdef list _lists
     cdef list _keep
     cdef object __weakref__
 
     def __cinit__(self):
         memset(&self.queue, 0, sizeof(Queue))
+        memset(&self.layout, 0, sizeof(Layout))
         self.queue.lock = &self._lock
         self.forks = -1
 
     def __dealloc__(self):
         cdef int i, k
-        for i in range(self.width):
+        for i in range(self.layout.width):
             for k in range(self.queue.chunks):
-                if self.columns[i].form == ROWS:
-                    free(<void*>(self.columns[i].slab.origin[k]
-                                 + chunk_first(self.queue.bits, k) * self.columns[i].slab.row))
-            free(self.columns[i].dims)
-        free(self.columns)
+                if self.layout.columns[i].form == ROWS:
+                    free(<void*>(self.layout.columns[i].slab.origin[k]
+                                 + chunk_first(self.queue.bits, k) * self.layout.columns[i].slab.row))
+            free(self.layout.columns[i].dims)
+        free(self.layout.columns)
         free(self.queue.free.slots)
         free(self.queue.ring.slots)
         free(self.queue.pool.slots)
@@ -167,7 +169,7 @@ cdef class Engine:
         if columns == NULL:
             raise MemoryError
         memset(columns, 0, width * sizeof(Column))
-        self.batches = True
+        self.batches = self.small = True
         for i in range(width):
             dtype, form, shape = components[i]
             c = &columns[i]
@@ -190,12 +192,15 @@ cdef class Engine:
                 for k in range(c.ndim):
                     c.slab.row *= c.dims[k]
                 total += c.slab.row
+            else:
+                self.small = False
         self.queue.bits = max(0, min(12, bit_length(<unsigned int>(65536 // max(total, <size_t>1))) - 1))
-        self.row_bytes = total
+        self.layout.row_bytes = total
+        self.small = self.small and total <= PAYLOAD
         self.piece = max(<size_t>1, min(<size_t>PIECE_SLOTS, <size_t>PIECE_BYTES // max(total, <size_t>1)))
         self.queue.priorities = &columns[0].slab
-        self.columns = columns
-        self.width = width
+        self.layout.columns = columns
+        self.layout.width = width
 
     cdef inline int _check(self) except -1:
         if self.forks != fork_count():
@@ -207,101 +212,12 @@ cdef class Engine:
             )
         return 0
 
-    # slots
-
-    cdef int _grow(self, int chunk) except -1:
-        """Add memory for as many slots as there are, unless another thread has done so."""
-        cdef Queue* q = &self.queue
-        cdef void* near[COLUMNS]
-        cdef Growth g
-        cdef Attempt a
-        cdef size_t entries, slots
-        cdef list lists = []
-        cdef list references
-        cdef bint failed
-        cdef int i
-        if chunk == CHUNKS:
-            raise MemoryError(f"{type(self).__name__}: more than 2**32 elements")
-        entries = chunk_first(q.bits, chunk + 1)
-        slots = entries - chunk_first(q.bits, chunk)
-        g.columns = self.columns
-        g.width = self.width
-        g.chunk = chunk
-        g.installed = False
-        g.memory = &near[0] if self.width <= COLUMNS else <void**>malloc(self.width * sizeof(void*))
-        g.free = <slot_t*>malloc(entries * sizeof(slot_t))
-        g.order = malloc(entries * (sizeof(Ranked) if q.order == PRIORITY else sizeof(slot_t)))
-        failed = g.free == NULL or g.order == NULL or g.memory == NULL
-        if g.memory != NULL:
-            memset(g.memory, 0, self.width * sizeof(void*))
-        for i in range(self.width):
-            if failed:
-                break
-            if self.columns[i].form == ROWS:
-                if self.columns[i].slab.row < (<size_t>1 << 62) // slots:
-                    g.memory[i] = malloc(max(<size_t>1, slots * self.columns[i].slab.row))
-            else:
-                try:
-                    references = [None] * <Py_ssize_t>slots
-                    lists.append(references)
-                    g.memory[i] = <void*>references
-                except MemoryError:
-                    pass        # told below, after what was taken has been freed
-            failed = g.memory[i] == NULL
-        if not failed:
-            start(&a, ENQUEUE, NULL, 0)
-            a.extra = &g
-            locked(step_install, q, &a)
-            if g.installed:
-                self._lists.extend(lists)
-        free(g.free)
-        free(g.order)
-        if not g.installed and g.memory != NULL:
-            for i in range(self.width):
-                if self.columns[i].form == ROWS:
-                    free(g.memory[i])
-        if g.memory != &near[0]:
-            free(g.memory)
-        if failed:
-            raise MemoryError(f"{type(self).__name__}: no memory for {slots} more elements of {self.row_bytes} bytes")
-        return 0
-
-    cdef inline int _reserve(self, Attempt* a, slot_t* slots, size_t n) except -1:
-        """Take n free slots."""
-        cdef int chunks
-        start(a, ENQUEUE, slots, n)
-        while True:
-            chunks = self.queue.chunks
-            locked(step_reserve, &self.queue, a)
-            if a.count == n:
-                return 0
-            self._grow(chunks)
+    # waiting
 
     cdef inline void _release(self, Attempt* a) noexcept:
         """Give the slots from `begin` to `count` back, and drop what they refer to."""
-        cdef size_t k
-        cdef int i
-        for i in range(self.width):
-            if self.columns[i].form != ROWS:
-                for k in range(a.begin, a.count):
-                    swap_reference(&self.columns[i], self.queue.bits, a.slots[k], <PyObject*>None)
+        drop_references(&self.layout, self.queue.bits, a.slots + a.begin, a.count - a.begin)
         locked(step_release, &self.queue, a)
-
-    cdef void _write(self, Part* parts, const slot_t* slots, size_t n, size_t offset) noexcept:
-        """Copy rows `offset`.. of every component into their slots."""
-        cdef size_t k
-        cdef int i
-        if n * self.row_bytes < NOGIL_BYTES:
-            write_rows(self.columns, self.width, self.queue.bits, slots, n, parts, offset)
-        else:
-            with nogil:
-                write_rows(self.columns, self.width, self.queue.bits, slots, n, parts, offset)
-        for i in range(self.width):
-            if self.columns[i].form != ROWS:
-                for k in range(n):
-                    swap_reference(&self.columns[i], self.queue.bits, slots[k], parts[i].refs[offset + k])
-
-    # waiting
 
     cdef int _park(self, Attempt* a, int64_t deadline) except -1:
         """Wait until the attempt is decided, its next piece is wanted, or the deadline has passed and it is withdrawn."""
@@ -342,8 +258,8 @@ cdef class Engine:
         start(&a, ENQUEUE, slots, n)
         try:
             while True:
-                self._reserve(&taken, slots, min(piece, n - offset))
-                self._write(parts, slots, taken.count, offset)
+                reserve(&self.queue, &self.layout, self._lists, &taken, slots, min(piece, n - offset))
+                write(&self.layout, self.queue.bits, slots, taken.count, parts, offset)
                 offset += taken.count
                 a.ready = taken.count
                 locked(step_enqueue, &self.queue, &a)
@@ -365,9 +281,9 @@ cdef class Engine:
 
     cdef Part* _parts(self, Part* near, list keep) except NULL:
         """Room for what each component is copied from: on the stack, or in a buffer that `keep` keeps."""
-        if self.width <= COLUMNS:
+        if self.layout.width <= COLUMNS:
             return near
-        room = PyBytes_FromStringAndSize(NULL, self.width * sizeof(Part))
+        room = PyBytes_FromStringAndSize(NULL, self.layout.width * sizeof(Part))
         keep.append(room)
         return <Part*>PyBytes_AS_STRING(room)
 
@@ -381,20 +297,20 @@ cdef class Engine:
 
     cdef bint _fit(self, tuple values, Part* parts, bint converted) except -1:
         cdef int i
-        if PyTuple_GET_SIZE(values) < self.width:
+        if PyTuple_GET_SIZE(values) < self.layout.width:
             return False
-        for i in range(self.width):
-            if not fits(&self.columns[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted):
+        for i in range(self.layout.width):
+            if not fits(&self.layout.columns[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted):
                 return False
         return True
 
     cdef Py_ssize_t _fit_many(self, tuple values, Part* parts, bint converted) except -2:
         cdef Py_ssize_t n = -1, rows
         cdef int i
-        if PyTuple_GET_SIZE(values) < self.width:
+        if PyTuple_GET_SIZE(values) < self.layout.width:
             return -1
-        for i in range(self.width):
-            rows = many_fit(&self.columns[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted)
+        for i in range(self.layout.width):
+            rows = many_fit(&self.layout.columns[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted)
             if rows < 0 or i and rows != n:
                 return -1
             n = rows
@@ -420,16 +336,17 @@ cdef class Engine:
         cdef list keep
         cdef tuple values
         self._check()
-        if self.direct and self.width == 1 and not isinstance(vals, (list, tuple, dict)):
-            if fits(self.columns, vals, near, False):
-                self._store(near, 1, deadline)
+        if self.direct and self.layout.width == 1 and not isinstance(vals, (list, tuple, dict)):
+            if fits(self.layout.columns, vals, near, False):
+                if not self.small or not express(&self.queue, &self.layout, near):
+                    self._store(near, 1, deadline)
                 return
-        elif self.direct and 1 < self.width <= COLUMNS and isinstance(vals, (list, tuple)):
-            values = self._components(vals)
+        elif self.direct and 1 < self.layout.width <= COLUMNS and isinstance(vals, (list, tuple)):
+            vals = values = self._components(vals)
             if self._fit(values, near, False):
-                self._store(near, 1, deadline)
+                if not self.small or not express(&self.queue, &self.layout, near):
+                    self._store(near, 1, deadline)
                 return
-            vals = values
         values = self._convert(vals, False)
         keep = []
         parts = self._parts(near, keep)
@@ -457,7 +374,7 @@ cdef class Engine:
         cdef tuple values
         cdef Py_ssize_t n = -1
         self._check()
-        if self.direct and 0 < self.width <= COLUMNS and type(vals) is not dict:
+        if self.direct and 0 < self.layout.width <= COLUMNS and type(vals) is not dict:
             values = vals = self._components(vals)
             parts = near
             n = self._fit_many(values, near, False)
@@ -501,10 +418,10 @@ cdef class Engine:
     cdef object _hand_over(self, Attempt* a, bint many, tuple out):
         cdef list results
         cdef int i
-        if self.width == 1 and self.direct:
+        if self.layout.width == 1 and self.direct:
             return self._column(0, a, many, None if out is None else out[0])
-        results = PyList_New(self.width)
-        for i in range(self.width):
+        results = PyList_New(self.layout.width)
+        for i in range(self.layout.width):
             value = self._column(i, a, many, None if out is None else out[i])
             Py_INCREF(value)
             PyList_SET_ITEM(results, i, value)
@@ -512,10 +429,9 @@ cdef class Engine:
 
     cdef object _column(self, int i, Attempt* a, bint many, object out):
         """The value of one component: of one element, or of many stacked."""
-        cdef Column* c = &self.columns[i]
+        cdef Column* c = &self.layout.columns[i]
         cdef int bits = self.queue.bits
         cdef size_t k, n = a.count
-        cdef char* rows
         if c.form == ROWS:
             if not many and c.ndim == 0:
                 return PyArray_Scalar(slab_row(&c.slab, bits, a.slots[0]), <cnp.PyArray_Descr*>c.descr, NULL)
@@ -523,12 +439,7 @@ cdef class Engine:
                 out = empty(c, n, many)
             elif many:
                 out = self._usable(i, out, n, True)
-            rows = <char*>cnp.PyArray_DATA(<cnp.ndarray>out)
-            if n * c.slab.row < NOGIL_BYTES:
-                slab_read(&c.slab, bits, a.slots, n, rows)
-            else:
-                with nogil:
-                    slab_read(&c.slab, bits, a.slots, n, rows)
+            read_rows(c, bits, a.slots, n, <char*>cnp.PyArray_DATA(<cnp.ndarray>out))
             return out
         if not many:
             return <object>reference(c, bits, a.slots[0])
@@ -541,22 +452,7 @@ cdef class Engine:
 
     cdef object _usable(self, int i, object out, size_t n, bint cut):
         """Check an output array; with `cut`, return its first n rows."""
-        cdef Column* c = &self.columns[i]
-        cdef int k
-        cdef bint fits = cnp.PyArray_Check(out)
-        if fits:
-            fits = (
-                same_dtype(<cnp.PyArray_Descr*>descr_of(<cnp.ndarray>out), <cnp.PyArray_Descr*>c.descr)
-                and cnp.PyArray_NDIM(<cnp.ndarray>out) == c.ndim + 1
-                and cnp.PyArray_IS_C_CONTIGUOUS(<cnp.ndarray>out) and cnp.PyArray_ISWRITEABLE(<cnp.ndarray>out)
-                and (<size_t>cnp.PyArray_DIM(<cnp.ndarray>out, 0) >= n if cut
-                     else <size_t>cnp.PyArray_DIM(<cnp.ndarray>out, 0) == n)
-            )
-        if fits:
-            for k in range(c.ndim):
-                if c.dims[k] >= 0 and cnp.PyArray_DIM(<cnp.ndarray>out, k + 1) != c.dims[k]:
-                    fits = False
-        if not fits:
+        if not out_fits(&self.layout.columns[i], out, n, cut):
             raise self._wrong_out(i, out, n)
         if cut and <size_t>cnp.PyArray_DIM(<cnp.ndarray>out, 0) > n:
             return out[:n]
@@ -571,11 +467,11 @@ cdef class Engine:
             count = PyLong_AsLongLongAndOverflow(n, &overflow)
         if not 0 <= count < 1 << 31:
             count = self._count(n, <int>call)
-        if self.width and not self.batches:
+        if self.layout.width and not self.batches:
             raise self._no_shapes()
         if out is not None:
             outs = self._outputs(out)
-            for i in range(self.width):
+            for i in range(self.layout.width):
                 self._usable(i, outs[i], count, False)
         if count == 0:
             return self._nothing(outs)

@@ -1,16 +1,16 @@
 """Adding slots: a chunk for each component, and order arrays to match, made outside the lock and put in place under it."""
 
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
-from column cimport ROWS, Column
-from engine cimport FIFO, SHUFFLE, Attempt, Queue
+from column cimport ROWS, Layout
+from engine cimport locked, step_reserve
 from orders cimport Ranked, ring_move, slot_t
-from slab cimport chunk_first
+from slab cimport CHUNKS, chunk_first
+from state cimport ENQUEUE, FIFO, PRIORITY, SHUFFLE, Attempt, Queue, start
 
 cdef struct Growth:
-    Column* columns
-    int width
+    const Layout* layout
     int chunk                   # the number of the new chunk
     void** memory               # of each component: rows, or a list of references
     void* order
@@ -27,11 +27,11 @@ cdef inline void step_install(Queue* q, Attempt* a) noexcept nogil:
     g.installed = q.chunks == g.chunk
     if not g.installed:
         return                  # another thread was first
-    for i in range(g.width):
-        if g.columns[i].form == ROWS:
-            g.columns[i].slab.origin[g.chunk] = <size_t>g.memory[i] - first * g.columns[i].slab.row
+    for i in range(g.layout.width):
+        if g.layout.columns[i].form == ROWS:
+            g.layout.columns[i].slab.origin[g.chunk] = <size_t>g.memory[i] - first * g.layout.columns[i].slab.row
         else:
-            g.columns[i].lists[g.chunk] = g.memory[i]
+            g.layout.columns[i].lists[g.chunk] = g.memory[i]
     old = <void*>q.free.slots
     ring_move(&q.free, g.free, entries)
     g.free = <slot_t*>old
@@ -49,3 +49,66 @@ cdef inline void step_install(Queue* q, Attempt* a) noexcept nogil:
     g.order = old
     q.chunks += 1
     q.allocated = entries
+
+
+cdef inline int grow(Queue* q, const Layout* l, list lists, int chunk) except -1:
+    """Add a chunk, as many slots as there are, unless another thread has; `lists` keeps the new lists of references."""
+    cdef Growth g
+    cdef Attempt a
+    cdef size_t entries, slots
+    cdef list references, added = []
+    cdef bint failed
+    cdef int i
+    if chunk == CHUNKS:
+        raise MemoryError("a queue holds at most 2**32 elements")
+    entries = chunk_first(q.bits, chunk + 1)
+    slots = entries - chunk_first(q.bits, chunk)
+    g.layout = l
+    g.chunk = chunk
+    g.installed = False
+    g.memory = <void**>malloc(l.width * sizeof(void*))
+    g.free = <slot_t*>malloc(entries * sizeof(slot_t))
+    g.order = malloc(entries * (sizeof(Ranked) if q.order == PRIORITY else sizeof(slot_t)))
+    failed = g.memory == NULL or g.free == NULL or g.order == NULL
+    if g.memory != NULL:
+        memset(g.memory, 0, l.width * sizeof(void*))
+    for i in range(l.width):
+        if failed:
+            break
+        if l.columns[i].form == ROWS:
+            if l.columns[i].slab.row < (<size_t>1 << 62) // slots:
+                g.memory[i] = malloc(max(<size_t>1, slots * l.columns[i].slab.row))
+        else:
+            try:
+                references = [None] * <Py_ssize_t>slots
+                added.append(references)
+                g.memory[i] = <void*>references
+            except MemoryError:
+                pass            # told below, when what was had is freed
+        failed = g.memory[i] == NULL
+    if not failed:
+        start(&a, ENQUEUE, NULL, 0)
+        a.extra = &g
+        locked(step_install, q, &a)
+        if g.installed:
+            lists.extend(added)
+    free(g.free)
+    free(g.order)
+    if not g.installed and g.memory != NULL:
+        for i in range(l.width):
+            if l.columns[i].form == ROWS:
+                free(g.memory[i])
+    free(g.memory)
+    if failed:
+        raise MemoryError(f"no memory for {slots} more elements of {l.row_bytes} bytes")
+    return 0
+
+
+cdef inline int reserve(Queue* q, const Layout* l, list lists, Attempt* a, slot_t* slots, size_t n) except -1:
+    """Take n free slots, adding some if there are too few."""
+    start(a, ENQUEUE, slots, n)
+    locked(step_reserve, q, a)
+    while a.count < n:
+        grow(q, l, lists, <int>a.requested)
+        locked(step_reserve, q, a)
+    return 0

@@ -7,7 +7,7 @@ nothing here allocates or fails.
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
-from philox cimport Philox, philox_next
+from philox cimport WORDS, Philox, philox_refill
 
 ctypedef uint32_t slot_t
 
@@ -93,15 +93,26 @@ cdef inline void pool_push_back(Pool* p, const slot_t* slots, size_t n) noexcept
 
 
 cdef inline void pool_take(Pool* p, Philox* random, slot_t* out, size_t n) noexcept nogil:
+    """Draw n slots; the last one moves to the place of each that is drawn."""
     cdef slot_t* slots = p.slots
     cdef uint32_t count = <uint32_t>p.count
     cdef uint32_t drawn
-    cdef size_t i
-    for i in range(n):
-        drawn = philox_next(random) % count
-        out[i] = slots[drawn]
-        count -= 1
-        slots[drawn] = slots[count]
+    cdef size_t i = 0, words
+    cdef int used
+    while i < n:
+        if random.used == WORDS:
+            philox_refill(random)
+        used = random.used
+        words = min(<size_t>(WORDS - used), n - i)
+        random.used += <int>words
+        while words:
+            drawn = random.words[used] % count
+            used += 1
+            count -= 1
+            out[i] = slots[drawn]
+            i += 1
+            slots[drawn] = slots[count]
+            words -= 1
     p.count = count
 
 

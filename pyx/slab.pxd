@@ -11,7 +11,8 @@ from orders cimport slot_t
 
 cdef extern from *:
     """
-    static inline int pipeline_bit_length(unsigned int x) { return x ? 32 - __builtin_clz(x) : 0; }
+    /* One instruction and no branch: the bits of 2x + 1, which is never 0, less one. */
+    static inline int pipeline_bit_length(unsigned int x) { return 63 - __builtin_clzll(2ull * x + 1); }
     """
     int bit_length "pipeline_bit_length"(unsigned int x) noexcept nogil
 

@@ -1,0 +1,178 @@
+"""What all queues offer: QueueBase, the record of statistics, and the choice of one queue among several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.components import Shape
+from pipeline.errors import OutOfRangeError
+from pipeline.values import invalid
+
+
+class QueueStats(NamedTuple):
+    """What a queue has seen since it was made; one moment's consistent picture.
+
+    Attributes:
+        capacity: Elements that fit; 2147483647 if unbounded.
+        size: Elements in the queue.
+        closed: Whether it is closed.
+        enqueued, dequeued: Elements that went in and came out.
+        high_water: The largest size so far.
+        enqueue_waits, dequeue_waits: Calls that could not be served at once.
+        enqueue_wait_s, dequeue_wait_s: Seconds that calls spent blocked, summed over calls.
+        empty_s: Seconds in which no element was available (a shuffle queue keeps its minimum back while it is open).
+        full_s: Seconds in which the queue was full.
+        age_s: Seconds since the queue was made.
+        waiting_enqueues, waiting_dequeues: Calls that are blocked at this moment.
+    """
+
+    capacity: int
+    size: int
+    closed: bool
+    enqueued: int
+    dequeued: int
+    high_water: int
+    enqueue_waits: int
+    dequeue_waits: int
+    enqueue_wait_s: float
+    dequeue_wait_s: float
+    empty_s: float
+    full_s: float
+    age_s: float
+    waiting_enqueues: int
+    waiting_dequeues: int
+
+
+class QueueBase:
+    """What all queues offer. Made from another queue, it forwards every call to that one.
+
+    Args:
+        dtypes, shapes, names: What the properties of the same names say.
+        queue_ref: The queue that the calls reach.
+
+    Thread safety: all methods of all queues may be called from any thread; each element is delivered once.
+    """
+
+    def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Any) -> None:
+        self._dtypes, self._shapes, self._names, self._queue_ref = list(dtypes), shapes, names, queue_ref
+
+    @property
+    def queue_ref(self) -> Any:
+        """The queue that the calls reach."""
+        return self._queue_ref
+
+    @property
+    def name(self) -> str:
+        """The name, as error messages and thread names show it."""
+        return str(self.queue_ref.name)
+
+    @property
+    def dtypes(self) -> list[np.dtype[Any]]:
+        """The dtype of each component; variable-length strings are `np.dtype("S")`."""
+        return self._dtypes
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """The shape of each component: a tuple (a None in it: any size), or None where any shape goes."""
+        return list(self._shapes)
+
+    @property
+    def names(self) -> list[str] | None:
+        """The component names, or None."""
+        return self._names
+
+    def enqueue(self, vals: Any, name: str | None = None, *, timeout: float | None = None) -> None:
+        """Put one element in; see FIFOQueue.enqueue."""
+        self.queue_ref.enqueue(vals, timeout=timeout)
+
+    def enqueue_many(self, vals: Any, name: str | None = None, *, timeout: float | None = None) -> None:
+        """Put many elements in; see FIFOQueue.enqueue_many."""
+        self.queue_ref.enqueue_many(vals, timeout=timeout)
+
+    def dequeue(self, name: str | None = None, *, timeout: float | None = None) -> Any:
+        """Take one element; see FIFOQueue.dequeue."""
+        return self.queue_ref.dequeue(timeout=timeout)
+
+    def dequeue_many(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
+        """Take n elements, stacked; see FIFOQueue.dequeue_many."""
+        return self.queue_ref.dequeue_many(n, timeout=timeout, out=out)
+
+    def dequeue_up_to(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
+        """Take n elements, or what is left of a closed queue; see FIFOQueue.dequeue_up_to."""
+        return self.queue_ref.dequeue_up_to(n, timeout=timeout, out=out)
+
+    def close(
+        self, cancel_pending_enqueues: bool = False, name: str | None = None, *, timeout: float | None = None
+    ) -> None:
+        """Close the queue; see FIFOQueue.close."""
+        self.queue_ref.close(cancel_pending_enqueues, timeout=timeout)
+
+    def size(self, name: str | None = None) -> int:
+        """The number of elements in the queue at this moment."""
+        return int(self.queue_ref.size())
+
+    def is_closed(self, name: str | None = None) -> bool:
+        """Whether the queue is closed."""
+        return bool(self.queue_ref.is_closed())
+
+    def stats(self) -> QueueStats:
+        """What the queue has seen since it was made."""
+        return self.queue_ref.stats()  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Take elements until the queue is closed and empty."""
+        while True:
+            try:
+                value = self.dequeue()
+            except OutOfRangeError:
+                return
+            yield value
+
+    @staticmethod
+    def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
+        """A queue whose calls go to `queues[index]`.
+
+        Args:
+            index: An int or an integer array of one element; an array is read at each call, so that changing it in
+                place redirects the calls that follow.
+            queues: A non-empty list of queues with equal dtypes and names; kinds and capacities may differ.
+
+        Raises:
+            TypeError: `queues` is not such a list.
+            InvalidArgumentError: at a call, if the index is out of range.
+        """
+        return _Selected(index, queues)
+
+
+class _Selected(QueueBase):
+    """The queue that an index selects at each call."""
+
+    def __init__(self, index: Any, queues: list[QueueBase]) -> None:
+        if not isinstance(queues, list) or not queues or not all(isinstance(queue, QueueBase) for queue in queues):
+            raise TypeError(f"A list of queues expected, got {queues!r:.80}")
+        first = queues[0]
+        if any(queue.dtypes != first.dtypes for queue in queues):
+            raise TypeError("Queues do not have matching component dtypes.")
+        if any(queue.names != first.names for queue in queues):
+            raise TypeError("Queues do not have matching component names.")
+        self._index, self._queues = index, list(queues)
+        shapes = [_common_shape(list(each)) for each in zip(*(queue.shapes for queue in queues), strict=True)]
+        super().__init__(first.dtypes, shapes, first.names, None)
+
+    @property
+    def queue_ref(self) -> Any:
+        index = int(np.asarray(self._index).reshape(()))
+        if not 0 <= index < len(self._queues):
+            raise invalid(f"indices = {index} is not in [0, {len(self._queues)})")
+        return self._queues[index]
+
+
+def _common_shape(shapes: list[Shape]) -> Shape:
+    """Where all agree, the size; elsewhere None; None altogether if the ranks differ."""
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) < len(shapes) or len({len(shape) for shape in known}) != 1:
+        return None
+    return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*known, strict=True))

@@ -1,0 +1,135 @@
+"""Which Python values a component takes as they are, without conversion, and where their bytes lie."""
+
+from cpython.bytes cimport PyBytes_CheckExact
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
+from cpython.list cimport PyList_GET_SIZE
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
+from cpython.object cimport Py_TYPE
+from cpython.ref cimport PyObject
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+
+cimport numpy as cnp
+
+from column cimport BYTES, OBJECT, ROWS, Column, Part
+
+cdef extern from "numpy/arrayobject.h":
+    void PyArray_ScalarAsCtype(PyObject* scalar, void* data)
+    PyObject* descr_of "(PyObject*)PyArray_DESCR"(cnp.ndarray array)
+    bint same_dtype "PyArray_EquivTypes"(cnp.PyArray_Descr* a, cnp.PyArray_Descr* b)
+
+cdef extern from *:
+    """
+    static inline PyObject** pipeline_list_items(PyObject* list) { return ((PyListObject*)list)->ob_item; }
+    """
+    PyObject** list_items "pipeline_list_items"(object list)
+
+
+cdef inline bint fill_number(int type_num, int64_t value, char* out) noexcept nogil:
+    """Store an integer as a native number if it is in range."""
+    if type_num == cnp.NPY_INT64 or type_num == cnp.NPY_LONGLONG:
+        (<int64_t*>out)[0] = value
+    elif type_num == cnp.NPY_INT32:
+        (<int32_t*>out)[0] = <int32_t>value
+        return <int32_t>value == value
+    elif type_num == cnp.NPY_INT16:
+        (<int16_t*>out)[0] = <int16_t>value
+        return <int16_t>value == value
+    elif type_num == cnp.NPY_INT8:
+        (<int8_t*>out)[0] = <int8_t>value
+        return <int8_t>value == value
+    elif type_num == cnp.NPY_UINT8:
+        (<uint8_t*>out)[0] = <uint8_t>value
+        return <uint8_t>value == value
+    elif type_num == cnp.NPY_UINT16:
+        (<uint16_t*>out)[0] = <uint16_t>value
+        return <uint16_t>value == value
+    elif type_num == cnp.NPY_UINT32:
+        (<uint32_t*>out)[0] = <uint32_t>value
+        return <uint32_t>value == value
+    elif type_num == cnp.NPY_FLOAT64:
+        (<double*>out)[0] = <double>value
+    elif type_num == cnp.NPY_FLOAT32:
+        (<float*>out)[0] = <float>value
+    else:
+        return False
+    return True
+
+
+cdef inline bint array_fits(Column* c, cnp.ndarray array, int lead) noexcept:
+    """An array that can be copied as it is; `lead` dimensions come before the component's own."""
+    cdef int i
+    if <void*>descr_of(array) != c.descr and not same_dtype(<cnp.PyArray_Descr*>descr_of(array), <cnp.PyArray_Descr*>c.descr):
+        return False
+    if cnp.PyArray_NDIM(array) != c.ndim + lead or not cnp.PyArray_IS_C_CONTIGUOUS(array):
+        return False
+    for i in range(c.ndim):
+        if cnp.PyArray_DIM(array, i + lead) != c.dims[i]:
+            return False
+    return True
+
+
+cdef inline bint scalar_fits(Column* c, object value, Part* part) noexcept:
+    cdef int overflow = 0
+    cdef int64_t number
+    part.rows = part.scratch
+    if PyFloat_CheckExact(value):
+        if c.type_num == cnp.NPY_FLOAT32:
+            (<float*>part.scratch)[0] = <float>PyFloat_AS_DOUBLE(value)
+            return True
+        if c.type_num == cnp.NPY_FLOAT64:
+            (<double*>part.scratch)[0] = PyFloat_AS_DOUBLE(value)
+            return True
+        return False
+    if PyLong_CheckExact(value):
+        number = PyLong_AsLongLongAndOverflow(value, &overflow)
+        return not overflow and fill_number(c.type_num, number, part.scratch)
+    if c.scalar_type != NULL and <void*>Py_TYPE(value) == c.scalar_type:
+        PyArray_ScalarAsCtype(<PyObject*>value, part.scratch)
+        return True
+    return False
+
+
+cdef inline bint fits(Column* c, object value, Part* part, bint converted):
+    """Whether one value can be stored as it is; then `part` says where it lies."""
+    if c.form == ROWS:
+        if cnp.PyArray_CheckExact(value):
+            part.rows = <char*>cnp.PyArray_DATA(<cnp.ndarray>value)
+            return array_fits(c, <cnp.ndarray>value, 0)
+        return c.ndim == 0 and scalar_fits(c, value, part)
+    part.ref = <PyObject*>value
+    part.refs = &part.ref
+    return converted or c.form == OBJECT or (c.form == BYTES and c.ndim <= 0 and PyBytes_CheckExact(value))
+
+
+cdef inline Py_ssize_t many_fit(Column* c, object value, Part* part, bint converted):
+    """How many rows there are, if all can be stored as they are; else -1."""
+    if c.form == ROWS:
+        if not cnp.PyArray_CheckExact(value) or not array_fits(c, <cnp.ndarray>value, 1):
+            return -1
+        part.rows = <char*>cnp.PyArray_DATA(<cnp.ndarray>value)
+        return cnp.PyArray_DIM(<cnp.ndarray>value, 0)
+    if not converted:
+        return -1
+    part.refs = list_items(value)
+    return PyList_GET_SIZE(value)
+
+
+cdef inline bint out_fits(const Column* c, object out, size_t n, bint cut):
+    """Whether `dequeue_many` can write n rows into `out`: into all of it, or with `cut` into its first n rows."""
+    cdef cnp.ndarray array
+    cdef size_t rows
+    cdef int i
+    if not cnp.PyArray_Check(out):
+        return False
+    array = <cnp.ndarray>out
+    if not same_dtype(<cnp.PyArray_Descr*>descr_of(array), <cnp.PyArray_Descr*>c.descr):
+        return False
+    if cnp.PyArray_NDIM(array) != c.ndim + 1 or not (cnp.PyArray_IS_C_CONTIGUOUS(array) and cnp.PyArray_ISWRITEABLE(array)):
+        return False
+    rows = <size_t>cnp.PyArray_DIM(array, 0)
+    if rows < n or rows > n and not cut:
+        return False
+    for i in range(c.ndim):
+        if c.dims[i] >= 0 and cnp.PyArray_DIM(array, i + 1) != c.dims[i]:
+            return False
+    return True

@@ -173,8 +173,8 @@ class PriorityQueue(TypedQueue):
                 )
         self._setup("priority", parse_capacity(capacity), name, components, None if names is None else list(names))
 
-    def _decide(self, components: list[Component]) -> None:
-        super()._decide([self._priority, *components[1:]])
+    def _describe(self, values: tuple[Any, ...], many: bool) -> list[Component]:
+        return [self._priority, *super()._describe(values, many)[1:]]
 
 
 def _described(dtypes: Any, shapes: Any, names: Any) -> tuple[list[Component] | None, list[str] | None]:

@@ -134,13 +134,17 @@ class TypedQueue(Engine, QueueBase):
         values = self._in_order(vals)
         if not values:
             raise (IndexError if many else ValueError)(f"{self._kind} '{self._name}': no value to enqueue")
-        components = [component(*infer(value, many)) for value in values]
+        components = self._describe(values, many)
         for i, (value, each) in enumerate(zip(values, components, strict=True)):  # a bad value fixes nothing
             if many:
                 elements(value, each, i, None, self._where(i))
             else:
                 element(value, each, i, self._where(i))
         self._decide(components)
+
+    def _describe(self, values: tuple[Any, ...], many: bool) -> list[Component]:
+        """What the first values say about the components."""
+        return [component(*infer(value, many, self._where(i))) for i, value in enumerate(values)]
 
     def _rename(self, names: list[str]) -> None:
         self._names = names

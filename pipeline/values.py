@@ -179,8 +179,10 @@ def _all_bytes(value: list[Any]) -> bool:
     return all(type(one) is bytes for one in value)
 
 
-def infer(value: Any, many: bool) -> tuple[np.dtype[Any], Shape]:
+def infer(value: Any, many: bool, where: str) -> tuple[np.dtype[Any], Shape]:
     """The dtype and shape of a component from its first value, as NumPy sees it."""
+    if value is None:
+        raise ValueError(f"{where}: None is not a value")
     if isinstance(value, (bytes, str, bytearray)) and not many:
         return STRING, ()
     if many and isinstance(value, (list, tuple)) and value and all(isinstance(one, (bytes, str)) for one in value):
@@ -195,5 +197,5 @@ def infer(value: Any, many: bool) -> tuple[np.dtype[Any], Shape]:
     if dtype.kind == "O":
         return dtype, ()
     if many and array.ndim == 0:
-        raise invalid("Shape () must have rank at least 1")
+        raise invalid(f"{where}: Shape () must have rank at least 1")
     return dtype, array.shape[1:] if many else array.shape

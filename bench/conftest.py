@@ -1,0 +1,51 @@
+"""What the benchmarks share: the plain-Python reference beside the compiled queues, and a table of ratios at the end."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+KNOWN = {"ours", "python", "numpy", "copyto", "take", "take clip", "SimpleQueue", "queue.Queue"}
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # for reference.py
+
+
+@pytest.fixture
+def measure(benchmark):
+    """Measure a call that does `count` operations; results are also given per operation."""
+
+    def run(group, function, count=1, **options):
+        benchmark.group = group
+        benchmark.extra_info["count"] = count
+        if options:
+            return benchmark.pedantic(function, **options)
+        return benchmark(function)
+
+    return run
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Print medians per operation, and how many times faster ours is than each baseline of its group."""
+    session = getattr(config, "_benchmarksession", None)
+    groups = {}
+    for one in session.benchmarks if session else []:
+        if one.stats.rounds:
+            labels = one.name.partition("[")[2].removesuffix("]").split("-")
+            label = next((label for label in labels if label in KNOWN), "")
+            groups.setdefault(one.group, {})[label] = one.stats.median / one.extra_info.get("count", 1)
+    if not groups:
+        return
+    terminalreporter.section("ours against the baselines: median per operation, and times as fast")
+    for group, medians in sorted(groups.items(), key=lambda item: str(item[0])):
+        ours = medians.pop("ours", None)
+        if ours is None:
+            continue
+        others = ", ".join(f"{label} {show(median)} ({median / ours:.2f}x)" for label, median in medians.items())
+        terminalreporter.write_line(f"{group}: {show(ours)}; {others}")
+
+
+def show(seconds):
+    for unit, scale in (("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
+        if seconds * scale >= 1:
+            break
+    return f"{seconds * scale:.3g} {unit}"

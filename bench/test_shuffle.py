@@ -1,0 +1,39 @@
+"""Shuffled batches of 128 from a pool of 15,000 rows, in and out, beside NumPy's gather of as many random rows.
+
+The baseline only gathers: its random indices are drawn beforehand, and no row goes in. `mode="clip"` spares np.take the
+check of its indices and, with out=, a second copy.
+"""
+
+from itertools import cycle
+
+import numpy as np
+import pytest
+import reference
+
+from pipeline import RandomShuffleQueue
+
+N, POOL, CAPACITY, MINIMUM = 128, 15_000, 20_000, 10_000
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (32,), (784,)], ids=str)
+@pytest.mark.parametrize("which", ["ours", "python", "take", "take clip"])
+def test_shuffle(measure, which, shape):
+    rng = np.random.default_rng(1)
+    data = rng.random((POOL, *shape), np.float32)
+    out = np.empty((N, *shape), np.float32)
+    if which.startswith("take"):
+        batches = cycle([rng.integers(0, POOL, N) for _ in range(500)])
+        mode = "clip" if which == "take clip" else "raise"
+        work = lambda: np.take(data, next(batches), axis=0, out=out, mode=mode)  # noqa: E731
+    else:
+        module = {"ours": RandomShuffleQueue, "python": reference.RandomShuffleQueue}[which]
+        queue = module(CAPACITY, MINIMUM, np.float32, shapes=[shape], seed=1)
+        queue.enqueue_many([data])
+        blocks = cycle(np.split(data[: POOL // N * N], POOL // N))
+        take = {"out": out} if which == "ours" else {}
+
+        def work():
+            queue.enqueue_many([next(blocks)])
+            queue.dequeue_many(N, **take)
+
+    measure(f"shuffle {N} x f32{list(shape)}, in and out of {POOL}", work)

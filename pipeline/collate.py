@@ -1,0 +1,120 @@
+"""Make one batch of many examples, whatever they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._batch import stack
+from pipeline.errors import InvalidArgumentError
+
+_NUMBERS = {bool: np.bool_, int: np.int_, float: np.float64, complex: np.complex128}  # what numpy.asarray makes of them
+
+
+def collate(examples: Iterable[Any]) -> Any:
+    """Make one batch of n >= 1 examples of one structure; it can be the `collate_fn` of a PyTorch DataLoader.
+
+    The first example says what the others must be:
+
+    - arrays, NumPy scalars, Python numbers and what has `__array__` (such as tensors of PyTorch): an array of shape
+      [n] + S; all must have one dtype and one shape S, and nothing is converted
+    - tuples of one length: a tuple of batches; named tuples: the same named tuple
+    - lists of one length: a list of batches
+    - mappings with the same keys: a dict of batches, in the order of the first example
+    - bytes, strings and all else: the list of them
+
+    Args:
+        examples: The examples: a sequence, an iterable or an array of them.
+
+    Returns:
+        The batch. Its arrays are new: nothing is shared with the examples but objects in lists.
+
+    Raises:
+        InvalidArgumentError: No examples, or shapes, lengths or keys that differ; the message gives the path of the
+            first that does not fit, such as `examples[3]['image']`. A ValueError too.
+        TypeError: Structures or dtypes that differ, with the path too.
+
+    Threads may call it at once.
+    """
+    values = list(examples)
+    if not values:
+        raise InvalidArgumentError(None, None, "collate: expected at least one example, got none")
+    return _collate(values, "")
+
+
+def _collate(values: list[Any], path: str) -> Any:
+    """Batch what is found at `path` of each example."""
+    first = values[0]
+    if isinstance(first, Mapping):
+        return _columns(values, path)
+    if isinstance(first, (tuple, list)):
+        kind = tuple if isinstance(first, tuple) else list
+        columns = _rows(values, path, kind)
+        if hasattr(first, "_make"):
+            return first._make(columns)
+        return kind(columns)
+    if _stacks(type(first)):
+        return _stack(values, path)
+    return values
+
+
+def _stacks(kind: type[Any]) -> bool:
+    return issubclass(kind, tuple(_NUMBERS)) or (hasattr(kind, "__array__") and not issubclass(kind, (bytes, str)))
+
+
+def _columns(values: list[Any], path: str) -> dict[Any, Any]:
+    keys = values[0].keys()
+    for i, value in enumerate(values):
+        if not isinstance(value, Mapping):
+            raise _other_kind(i, path, value, values[0])
+        if value.keys() != keys:
+            raise InvalidArgumentError(None, None, f"{_at(i, path)}: keys {list(value)}, expected {list(keys)}")
+    return {key: _collate([value[key] for value in values], f"{path}[{key!r}]") for key in keys}
+
+
+def _rows(values: list[Any], path: str, kind: type[Any]) -> list[Any]:
+    length = len(values[0])
+    for i, value in enumerate(values):
+        if not isinstance(value, kind):
+            raise _other_kind(i, path, value, values[0])
+        if len(value) != length:
+            raise InvalidArgumentError(None, None, f"{_at(i, path)}: length {len(value)}, expected {length}")
+    return [_collate([value[j] for value in values], f"{path}[{j}]") for j in range(length)]
+
+
+def _stack(values: list[Any], path: str) -> NDArray[Any]:
+    kinds = set(map(type, values))
+    if len(kinds) == 1 and type(values[0]) in _NUMBERS:
+        numbers = np.array(values)  # 3 us for 128 of them, and 20 one by one
+        if numbers.dtype == _NUMBERS[type(values[0])]:  # else some integer is too large for it
+            return numbers
+    if not all(map(_stacks, kinds)):
+        i = next(i for i, value in enumerate(values) if not _stacks(type(value)))
+        raise _other_kind(i, path, values[i], values[0])
+    try:
+        return stack(values)
+    except (TypeError, InvalidArgumentError) as error:
+        raise _misfit(values, path, error) from None
+
+
+def _misfit(values: Sequence[Any], path: str, error: Exception) -> Exception:
+    """Say where the first array that does not fit is."""
+    arrays = [np.asarray(value) for value in values]
+    first = arrays[0]
+    for i, array in enumerate(arrays):
+        if array.shape != first.shape:
+            return InvalidArgumentError(None, None, f"{_at(i, path)}: shape {array.shape}, expected {first.shape}")
+        if array.dtype != first.dtype:
+            return TypeError(f"{_at(i, path)}: dtype {array.dtype}, expected {first.dtype}")
+    return error
+
+
+def _other_kind(i: int, path: str, value: Any, first: Any) -> TypeError:
+    return TypeError(f"{_at(i, path)}: {type(value).__name__}, expected {type(first).__name__} like examples[0]{path}")
+
+
+def _at(i: int, path: str) -> str:
+    return f"collate: examples[{i}]{path}"

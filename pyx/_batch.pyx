@@ -1,0 +1,283 @@
+"""Batch concatenation: many arrays into one. Everything is checked before a byte is written.
+
+Thread safety: each call holds references of its own to the arrays that it reads, so the list that it was given may
+change meanwhile. Their contents are read without a lock. Copies of 32 KiB and more are done with the GIL released.
+"""
+
+cimport numpy as cnp
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
+from libc.string cimport memcmp
+
+from parts cimport (
+    LONGEST, MAX_RANK, OTHER_DTYPE, OTHER_RANK, SAME, Array, Fill, Parts, Status, are_equivalent, arrays_of, copy_intps,
+    data_of, descr_of, dims_of, empty_like, gather_rows, has_references, has_shape, intp, is_array, is_contiguous,
+    is_writeable, itemsize_of, overlapping, place_arrays, product, rank_of, scan, strides_of,
+)
+
+import numpy as np
+
+from pipeline.errors import InvalidArgumentError
+
+cnp.import_array()
+
+cdef enum:
+    RELEASE = 32768  # bytes; giving the GIL away costs more than a smaller copy
+
+
+cdef tuple own(str name, arrays):
+    """Return the items as arrays, in a tuple that nobody else can change."""
+    cdef tuple items
+    cdef Array** each
+    cdef intp i
+    if isinstance(arrays, np.ndarray) and arrays.ndim:
+        items = tuple([arrays[i, ...] for i in range(len(arrays))])  # keeps the dtype of rows without dimensions
+    elif isinstance(arrays, (str, bytes, bytearray, dict)):
+        raise TypeError(f"{name}: expected a sequence of arrays, got {type(arrays).__name__}")
+    else:
+        items = tuple(arrays)
+    if not items:
+        raise InvalidArgumentError(None, None, f"{name}: expected at least one array, got none")
+    each = arrays_of(items)
+    for i in range(len(items)):
+        if not is_array(<PyObject*>each[i]):
+            return tuple([as_array(name, i, item) for i, item in enumerate(items)])
+    return items
+
+
+cdef as_array(str name, intp index, value):
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise InvalidArgumentError(None, None, f"{name}: arrays[{index}] is not an array: {error}") from error
+
+
+cdef int compare(str name, tuple arrays, intp fixed, Parts* p) except -1:
+    """Fill in `p`, or raise what tells the first array that does not fit."""
+    cdef intp at = 0
+    cdef Status status
+    cdef Array* first = arrays_of(arrays)[0]
+    p.arrays = arrays_of(arrays)
+    p.count = len(arrays)
+    p.item = itemsize_of(first)
+    p.rank = rank_of(first)
+    p.fixed = min(fixed, p.rank)
+    p.contiguous = True
+    p.length = 0
+    copy_intps(p.room, dims_of(first), p.rank)
+    while True:
+        status = scan(p, &at)
+        if status == SAME:
+            return 0
+        if status == OTHER_DTYPE and itemsize_of(p.arrays[at]) == p.item and are_equivalent(descr_of(p.arrays[at]),
+                                                                                            descr_of(first)):
+            at += 1
+            continue
+        raise misfit(name, arrays[0], arrays[at], at, status, p.fixed)
+
+
+cdef misfit(str name, first, array, intp index, Status status, intp fixed):
+    if status == OTHER_DTYPE:
+        return TypeError(f"{name}: arrays[{index}] has dtype {array.dtype}, expected {first.dtype} like arrays[0]")
+    if status == OTHER_RANK and fixed:
+        got, expected = f"rank {array.ndim}", f"rank {first.ndim}"
+    elif fixed:
+        got, expected = f"rows of shape {array.shape[1:]}", f"{first.shape[1:]}"
+    else:
+        got, expected = f"shape {array.shape}", f"{first.shape}"
+    return InvalidArgumentError(None, None, f"{name}: arrays[{index}] has {got}, expected {expected} like arrays[0]")
+
+
+cdef result(str name, out, Parts* p, int rank, intp* dims):
+    """Return `out` if it fits, or a new array if it is None."""
+    cdef Array* given
+    cdef Array* first = p.arrays[0]
+    cdef intp i
+    if out is None:
+        if p.item == 0:  # as a field, or else NumPy gives strings of length 0 a byte
+            return np.zeros(tuple([dims[i] for i in range(rank)]), [("empty", (<object>first).dtype)])["empty"]
+        return empty_like(first, rank, dims)
+    if not isinstance(out, np.ndarray):
+        raise unfit(name, f"an array, got {type(out).__name__}")
+    given = <Array*>out
+    if itemsize_of(given) != p.item or not are_equivalent(descr_of(given), descr_of(first)):
+        raise unfit(name, f"dtype {(<object>first).dtype}, got {out.dtype}")
+    if not has_shape(given, rank, dims):
+        raise unfit(name, f"shape {tuple([dims[i] for i in range(rank)])}, got {out.shape}")
+    if not is_contiguous(given):
+        raise unfit(name, f"a C-contiguous array, got strides {out.strides}")
+    if not is_writeable(given):
+        raise unfit(name, "a writable array, got a read-only one")
+    i = overlapping(p, given)
+    if i >= 0:
+        raise unfit(name, f"memory apart from the arrays, got some of arrays[{i}]")
+    return out
+
+
+cdef unfit(str name, str expected):
+    return InvalidArgumentError(None, None, f"{name}: out: expected {expected}")
+
+
+cdef int write(made, Parts* p, const intp* room, const Fill* fill) except -1:
+    """Write raw bytes of `p` into `made`, one array after the other."""
+    cdef intp* layout = NULL
+    cdef char* to = data_of(<Array*>made)
+    cdef bint release = product(dims_of(<Array*>made), rank_of(<Array*>made)) * p.item >= RELEASE
+    if room == NULL and p.contiguous and not p.fixed:
+        if release:
+            with nogil:
+                gather_rows(to, p.arrays, p.count, product(p.room, p.rank) * p.item)
+        else:
+            gather_rows(to, p.arrays, p.count, product(p.room, p.rank) * p.item)
+        return 0
+    layout = describe(p)
+    if release:
+        with nogil:
+            place_arrays(to, p, layout, room, fill)
+    else:
+        place_arrays(to, p, layout, room, fill)
+    PyMem_Free(layout)
+    return 0
+
+
+cdef intp* describe(Parts* p) except NULL:
+    """Note where the arrays are, as another thread may reshape one in place while the GIL is away."""
+    cdef intp* layout = <intp*>PyMem_Malloc(p.count * (1 + 2 * p.rank) * sizeof(intp))
+    cdef intp* each = layout
+    cdef intp i
+    if layout == NULL:
+        raise MemoryError
+    for i in range(p.count):
+        each[0] = <intp>data_of(p.arrays[i])
+        copy_intps(each + 1, dims_of(p.arrays[i]), p.rank)
+        copy_intps(each + 1 + p.rank, strides_of(p.arrays[i]), p.rank)
+        each += 1 + 2 * p.rank
+    return layout
+
+
+def stack(arrays, out=None):
+    """Copy arrays of one shape into one array, along a new first axis.
+
+    Args:
+        arrays: n >= 1 array-likes, all of one dtype and one shape S: a sequence, an iterable or an array.
+        out: Where to put the result: a C-contiguous, writable array of that dtype, of shape [n] + S, which shares no
+            memory with `arrays`.
+
+    Returns:
+        `out`, or a new array of shape [n] + S. Subclasses of ndarray give a plain array.
+
+    Raises:
+        InvalidArgumentError: No arrays, differing shapes, or an `out` that does not fit; a ValueError too.
+        TypeError: Differing dtypes. Nothing is ever converted.
+
+    Nothing is written before everything is checked. Threads may call it at once.
+    """
+    cdef tuple items = own("stack", arrays)
+    cdef Parts p
+    cdef intp[MAX_RANK + 1] dims
+    compare("stack", items, 0, &p)
+    dims[0] = p.count
+    copy_intps(&dims[1], p.room, p.rank)
+    made = result("stack", out, &p, p.rank + 1, dims)
+    if has_references(p.arrays[0]):
+        for i, item in enumerate(items):
+            made[i, ...] = item
+    else:
+        write(made, &p, NULL, NULL)
+    return made
+
+
+def concatenate(arrays, out=None):
+    """Join arrays along their first axis.
+
+    Args:
+        arrays: n >= 1 array-likes of one dtype, of shapes [k_i] + S with one S: a sequence, an iterable or an array.
+        out: Where to put the result: a C-contiguous, writable array of that dtype, of shape [sum of k_i] + S, which
+            shares no memory with `arrays`.
+
+    Returns:
+        `out`, or a new array of shape [sum of k_i] + S. Subclasses of ndarray give a plain array.
+
+    Raises:
+        InvalidArgumentError: No arrays, arrays of rank 0, rows of differing shapes, or an `out` that does not fit; a
+            ValueError too.
+        TypeError: Differing dtypes. Nothing is ever converted.
+
+    Nothing is written before everything is checked. Threads may call it at once.
+    """
+    cdef tuple items = own("concatenate", arrays)
+    cdef Parts p
+    cdef intp[MAX_RANK + 1] dims
+    cdef intp begin = 0
+    compare("concatenate", items, 1, &p)
+    if p.rank == 0:
+        raise InvalidArgumentError(
+            None, None, "concatenate: arrays[0] has rank 0, expected at least 1; `stack` takes scalars")
+    if p.length == LONGEST:
+        raise InvalidArgumentError(None, None, "concatenate: the arrays are too long")
+    copy_intps(dims, p.room, p.rank)
+    dims[0] = p.length
+    made = result("concatenate", out, &p, p.rank, dims)
+    if has_references(p.arrays[0]):
+        for item in items:
+            made[begin:begin + len(item)] = item
+            begin += len(item)
+    else:
+        write(made, &p, NULL, NULL)
+    return made
+
+
+def pad(arrays, value=0, out=None):
+    """Stack arrays of one rank whose dimensions may differ, filling up what they lack.
+
+    Args:
+        arrays: n >= 1 array-likes of one dtype and one rank: a sequence, an iterable or an array.
+        value: What to fill with: something that the dtype holds exactly (floats are rounded). 0 is the zero of any
+            dtype, such as False or b""; an array of objects is filled with the object itself.
+        out: Where to put the result: a C-contiguous, writable array of that dtype and of the result's shape, which
+            shares no memory with `arrays`.
+
+    Returns:
+        `out`, or a new array of shape [n] + the element-wise maximum of the shapes; each array is in the corner of the
+        low indices. Subclasses of ndarray give a plain array.
+
+    Raises:
+        InvalidArgumentError: No arrays, differing ranks, a `value` that does not fit, or an `out` that does not fit; a
+            ValueError too.
+        TypeError: Differing dtypes. No array is ever converted.
+
+    Nothing is written before everything is checked. Threads may call it at once.
+    """
+    cdef tuple items = own("pad", arrays)
+    cdef Parts p
+    cdef Fill fill
+    cdef intp[MAX_RANK + 1] dims
+    compare("pad", items, MAX_RANK, &p)
+    filler = filling(value, items[0].dtype)
+    dims[0] = p.count
+    copy_intps(&dims[1], p.room, p.rank)
+    made = result("pad", out, &p, p.rank + 1, dims)
+    if has_references(p.arrays[0]):
+        made[...] = filler
+        for i, item in enumerate(items):
+            made[(i, ..., *map(slice, item.shape))] = item
+    else:
+        fill.item = data_of(<Array*>filler)
+        fill.size = p.item
+        fill.uniform = p.item == 0 or memcmp(fill.item, fill.item + 1, p.item - 1) == 0
+        write(made, &p, p.room, &fill)
+    return made
+
+
+cdef filling(value, dtype):
+    """Return the value as an array of rank 0."""
+    filler = np.zeros((), dtype)
+    if type(value) is int and value == 0:
+        return filler
+    try:
+        filler.fill(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidArgumentError(None, None, f"pad: value {value!r} does not fit dtype {dtype}: {error}") from error
+    if dtype.kind in "biuSU" and filler.item() != value:
+        raise InvalidArgumentError(None, None, f"pad: value {value!r} does not fit dtype {dtype}")
+    return filler

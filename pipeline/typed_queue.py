@@ -37,12 +37,12 @@ class TypedQueue(Engine, QueueBase):
         reserve: int = 0,
         seed: int | None = None,
     ) -> None:
+        seeds = generator_seeds(seed) if order == "shuffle" else (0, 0)
+        self._open(ORDERS[order], capacity, reserve, *seeds, names is None)
         self._name = self._unique(name)
         self._components = None
         self._names = names
         self._deciding = threading.Lock()
-        seeds = generator_seeds(seed) if order == "shuffle" else (0, 0)
-        self._open(ORDERS[order], capacity, reserve, *seeds, names is None)
         if components is not None:
             self._decide(components)
 

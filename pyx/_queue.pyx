@@ -24,7 +24,8 @@ from column cimport (
     write,
 )
 from engine cimport (
-    locked, step_close_now, step_dequeue, step_enqueue, step_put_back, step_release, step_withdraw, wait_turn,
+    locked, step_close_now, step_dequeue, step_enqueue, step_put_back, step_release, step_room, step_withdraw,
+    wait_turn,
 )
 from express cimport PAYLOAD, express
 from fit cimport fits, many_fit, out_fits
@@ -46,6 +47,7 @@ cdef enum:
     COLUMNS = 8                 # the same for components
     PIECE_BYTES = 64 << 20      # rows of one enqueue_many copied in before they are stored
     PIECE_SLOTS = 65536         # and their number: bounds how long the lock is held
+    ROOM = 1 << 20              # slots for which a dequeue has room at first; it doubles as they come
     TICK = 50_000_000           # ns between looks for signals while the main thread is blocked
 
 FORMS = {"rows": <int>ROWS, "bytes": <int>BYTES, "object": <int>OBJECT, "array": <int>ARRAY}
@@ -146,6 +148,8 @@ cdef class Engine:
 
     def _open(self, int order, size_t capacity, size_t reserve, uint64_t seed, uint64_t seed2, bint direct):
         """Make the queue usable. Components follow, in `_configure`, at once or with the first element."""
+        if self.forks != -1:
+            raise RuntimeError(f"{type(self).__name__}: __init__ was called a second time")
         self.queue.order = <Order>order
         self.queue.capacity = capacity
         self.queue.reserve = reserve
@@ -165,7 +169,10 @@ cdef class Engine:
         cdef int width = len(components), i, k
         cdef Column* c
         cdef size_t total = 0
-        cdef Column* columns = <Column*>malloc(width * sizeof(Column))
+        cdef Column* columns
+        if self.layout.width:
+            raise RuntimeError(f"{type(self).__name__}: the components are fixed already")
+        columns = <Column*>malloc(width * sizeof(Column))
         if columns == NULL:
             raise MemoryError
         memset(columns, 0, width * sizeof(Column))
@@ -393,15 +400,20 @@ cdef class Engine:
     cdef object _collect(self, size_t n, Call call, bint many, int64_t deadline, tuple out):
         """Wait for n elements and hand them over; if that fails, put them back."""
         cdef slot_t[NEAR] near
-        cdef slot_t* slots = slot_room(near, n)
+        cdef size_t room = min(n, <size_t>ROOM)
+        cdef slot_t* slots = slot_room(near, room)
         cdef Attempt a
         if slots == NULL:
-            raise MemoryError(f"{type(self).__name__}: no memory for a batch of {n} elements")
+            raise MemoryError(f"no memory for a batch of {n} elements")
+        start(&a, call, slots, n)
+        a.room = room
         try:
-            start(&a, call, slots, n)
             locked(step_dequeue, &self.queue, &a)
-            if a.blocked:
-                self._park(&a, deadline)
+            while a.seen == PENDING:
+                if a.blocked:
+                    self._park(&a, deadline)
+                else:
+                    self._make_room(&a)
             if a.seen != DONE:
                 raise self._failure(<int>a.seen, <int>call, a.requested, a.current)
             try:
@@ -412,8 +424,18 @@ cdef class Engine:
             self._release(&a)
             return result
         finally:
-            if slots != near:
-                free(slots)
+            if a.slots != near:
+                free(a.slots)
+
+    cdef int _make_room(self, Attempt* a) except -1:
+        """Let a dequeue collect twice as many slots."""
+        a.extra = malloc(2 * a.room * sizeof(slot_t))
+        if a.extra == NULL:
+            locked(step_withdraw, &self.queue, a)
+            raise MemoryError(f"no memory for a batch of {a.wanted} elements")
+        locked(step_room, &self.queue, a)
+        free(a.extra)
+        return 0
 
     cdef object _hand_over(self, Attempt* a, bint many, tuple out):
         cdef list results

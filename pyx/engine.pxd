@@ -9,11 +9,13 @@ step takes the GIL, so no order of the two can deadlock.
 """
 
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 from orders cimport ring_push, ring_take, slot_t
 from state cimport (
     ALREADY_CLOSED, BETWEEN, CANCELLED, CLOSE, CLOSED, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE, EXHAUSTED, FIFO, FULL, PENDING,
-    PRIORITY, TIMED_OUT, Attempt, Fullness, Queue, Side, append, look, put_back, remove, store, take, undecided, wake,
+    PRIORITY, TIMED_OUT, Attempt, Fullness, Queue, Side, append, look, put_back, remove, store, take,
+    undecided, wake, wants_owner,
 )
 from sync cimport coarse_now, condition_variable, guard, now, wait_until
 
@@ -25,9 +27,17 @@ cdef enum Outcome:
 
 # Serving --------------------------------------------------------------------------------------------------------------
 
-cdef inline bint hungry(Queue* q, Attempt* a) noexcept nogil:
-    """An enqueue of many whose next piece of rows is still being copied in, though there is room for it."""
-    return a.call == ENQUEUE and a.begin == a.count and a.wanted > 0 and q.count < q.capacity and not q.closed
+cdef inline bint holds_dequeues(Queue* q) noexcept nogil:
+    """A draw, and a choice of the least, see all rows of an enqueue_many or none: they wait for its next piece, if there
+    is room for it."""
+    cdef Attempt* a = q.enqueues.head
+    return q.order != FIFO and a != NULL and a.call == ENQUEUE and wants_owner(a) and q.count < q.capacity and not q.closed
+
+
+cdef inline bint holds_enqueues(Queue* q) noexcept nogil:
+    """In the same way an enqueue waits for a dequeue that has to make room for more slots."""
+    cdef Attempt* a = q.dequeues.head
+    return q.order != FIFO and a != NULL and wants_owner(a)
 
 
 cdef inline Outcome try_enqueue(Queue* q, Attempt* a) noexcept nogil:
@@ -50,7 +60,7 @@ cdef inline Outcome try_enqueue(Queue* q, Attempt* a) noexcept nogil:
     if a.wanted == 0:
         a.status = DONE
         return SERVED
-    if a.begin == a.count:
+    if wants_owner(a):
         wake(a)
     return PARTIAL
 
@@ -69,7 +79,7 @@ cdef inline Outcome try_dequeue(Queue* q, Attempt* a) noexcept nogil:
         if q.order == PRIORITY and n < a.wanted:
             return WAIT
         n = n - q.reserve if n > q.reserve else 0
-    n = min(a.wanted, n if not q.closed else q.count)
+    n = min(min(a.wanted, n if not q.closed else q.count), a.room - a.count)
     if n:
         take(q, a.slots + a.count, n)
         a.count += n
@@ -77,6 +87,8 @@ cdef inline Outcome try_dequeue(Queue* q, Attempt* a) noexcept nogil:
     if a.wanted == 0:
         a.status = DONE
         return SERVED
+    if n and wants_owner(a):
+        wake(a)
     return PARTIAL if n else WAIT
 
 
@@ -110,16 +122,11 @@ cdef inline bint serve_dequeues(Queue* q) noexcept nogil:
     return progress
 
 
-cdef inline bint must_hold(Queue* q) noexcept nogil:
-    """A draw, and a choice of the least, see all rows of an enqueue_many or none: they wait while it copies."""
-    return q.order != FIFO and q.enqueues.head != NULL and hungry(q, q.enqueues.head)
-
-
 cdef inline void flush(Queue* q) noexcept nogil:
     cdef bint progress = True
     while progress:
-        progress = serve_enqueues(q)
-        if q.dequeues.head == NULL or must_hold(q):
+        progress = not holds_enqueues(q) and serve_enqueues(q)
+        if q.dequeues.head == NULL or holds_dequeues(q):
             return
         progress |= serve_dequeues(q)
 
@@ -136,7 +143,7 @@ cdef inline void step_enqueue(Queue* q, Attempt* a) noexcept nogil:
     a.count = a.ready           # what of it is not stored in the end, the owner releases
     if a.status != PENDING:
         return
-    if q.enqueues.head == NULL:
+    if q.enqueues.head == NULL and not holds_enqueues(q):
         outcome = try_enqueue(q, a)
     if outcome != SERVED and not a.listed:
         append(&q.enqueues, a)
@@ -148,12 +155,23 @@ cdef inline void step_enqueue(Queue* q, Attempt* a) noexcept nogil:
 
 cdef inline void step_dequeue(Queue* q, Attempt* a) noexcept nogil:
     cdef Outcome outcome = WAIT
-    if q.dequeues.head == NULL and not must_hold(q):
+    if q.dequeues.head == NULL and not holds_dequeues(q):
         outcome = try_dequeue(q, a)
     if outcome != SERVED:
         append(&q.dequeues, a)
         q.left.waits += 1
     if outcome != WAIT and q.enqueues.head != NULL:
+        flush(q)
+
+
+cdef inline void step_room(Queue* q, Attempt* a) noexcept nogil:
+    """Let a dequeue go on with room for twice as many slots; `extra` is swapped with the old room."""
+    cdef slot_t* larger = <slot_t*>a.extra
+    memcpy(larger, a.slots, a.count * sizeof(slot_t))
+    a.extra = a.slots
+    a.slots = larger
+    a.room *= 2
+    if a.status == PENDING:
         flush(q)
 
 

@@ -7,7 +7,7 @@ row costs half.
 from libc.string cimport memcpy
 
 from column cimport Layout, Part
-from engine cimport flush, note
+from engine cimport flush, holds_enqueues, note
 from orders cimport ring_take, slot_t
 from slab cimport slab_row
 from state cimport Queue, store
@@ -20,7 +20,7 @@ cdef inline bint put_now(Queue* q, const Layout* l, const Part* parts) noexcept 
     """Store one element if that can be done at once; else change nothing."""
     cdef slot_t slot
     cdef int i
-    if q.enqueues.head != NULL or q.closed or q.count >= q.capacity:
+    if q.enqueues.head != NULL or holds_enqueues(q) or q.closed or q.count >= q.capacity:
         return False
     if q.free.count:
         ring_take(&q.free, &slot, 1)

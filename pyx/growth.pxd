@@ -40,11 +40,13 @@ cdef inline void step_install(Queue* q, Attempt* a) noexcept nogil:
         ring_move(&q.ring, <slot_t*>g.order, entries)
     elif q.order == SHUFFLE:
         old = <void*>q.pool.slots
-        memcpy(g.order, old, q.pool.count * sizeof(slot_t))
+        if q.pool.count:
+            memcpy(g.order, old, q.pool.count * sizeof(slot_t))
         q.pool.slots = <slot_t*>g.order
     else:
         old = <void*>q.heap.items
-        memcpy(g.order, old, q.heap.count * sizeof(Ranked))
+        if q.heap.count:
+            memcpy(g.order, old, q.heap.count * sizeof(Ranked))
         q.heap.items = <Ranked*>g.order
     g.order = old
     q.chunks += 1

@@ -70,7 +70,8 @@ cdef inline void ring_take(Ring* r, slot_t* out, size_t n) noexcept nogil:
 cdef inline void ring_move(Ring* r, slot_t* larger, size_t entries) noexcept nogil:
     """Go on in a larger array."""
     cdef size_t n = r.count
-    ring_take(r, larger, n)
+    if n:
+        ring_take(r, larger, n)
     r.slots = larger
     r.mask = entries - 1
     r.head = 0

@@ -39,12 +39,13 @@ cdef struct Attempt:
     Call call
     Status status
     size_t wanted               # enqueue: rows not stored yet; dequeue: elements still missing
-    slot_t* slots               # enqueue: slots that hold rows already; dequeue: room for the collected slots
+    slot_t* slots               # enqueue: slots that hold rows already; dequeue: the collected slots
+    size_t room                 # dequeue: how many fit there at present
     size_t begin                # enqueue: the first of them that is not stored yet
     size_t count                # enqueue: how many hold rows; dequeue: how many are collected
     size_t requested            # what the error text says
     size_t current
-    condition_variable* wake    # set by the parked owner; a wake-up means: decided, or room for the next piece of rows
+    condition_variable* wake    # set by the parked owner; a wake-up means: decided, or `wants_owner`
     Attempt* before
     Attempt* after
     bint listed
@@ -106,15 +107,23 @@ cdef inline void start(Attempt* a, Call call, slot_t* slots, size_t wanted) noex
     a.status = a.seen = PENDING
     a.wanted = wanted
     a.slots = slots
-    a.begin = a.count = a.ready = a.requested = a.current = 0
+    a.begin = a.count = a.room = a.ready = a.requested = a.current = 0
     a.wake = NULL
     a.before = a.after = NULL
     a.listed = a.blocked = False
     a.extra = NULL
 
 
+cdef inline bint wants_owner(Attempt* a) noexcept nogil:
+    """Whether a pending attempt can go on only when its owner has acted: copied the next piece of rows in, or made room
+    for more slots."""
+    if a.call == ENQUEUE:
+        return a.begin == a.count
+    return a.call != CLOSE and a.count == a.room
+
+
 cdef inline bint undecided(Attempt* a) noexcept nogil:
-    return a.status == PENDING and not (a.call == ENQUEUE and a.begin == a.count)
+    return a.status == PENDING and not wants_owner(a)
 
 
 cdef inline void look(Attempt* a) noexcept nogil:

@@ -1,0 +1,72 @@
+"""An interpreter ends blocked although threads are blocked in queues."""
+
+import pytest
+from helpers import run_script
+
+SCRIPT = """
+import sys, threading
+import numpy as np
+from pipeline import FIFOQueue, PriorityQueue
+
+full = FIFOQueue(1, [np.int32, "string", object], shapes=[(), (), ()])
+full.enqueue((1, "a", None))
+empty = FIFOQueue(1, np.int32, shapes=())
+unknown = FIFOQueue(1)
+ranked = PriorityQueue(9, object, shapes=())
+ranked.enqueue((1, full))
+
+calls = [
+    lambda: full.enqueue((2, "b", full)),
+    lambda: full.enqueue_many(([3, 4], ["c", "d"], [full, full])),
+    full.close,
+    empty.dequeue,
+    lambda: empty.dequeue_many(5),
+    lambda: unknown.dequeue_up_to(5),
+    lambda: ranked.dequeue_many(5),
+    lambda: list(empty),
+]
+for call in calls:
+    threading.Thread(target=call, daemon=True).start()
+queues = full, empty, unknown, ranked
+while sum(q.stats().waiting_enqueues + q.stats().waiting_dequeues for q in queues) < len(calls):
+    threading.Event().wait(0.001)
+{end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [("", 0), ("sys.exit(3)", 3), ("del full, empty, unknown, ranked, queues, calls", 0)],
+    ids=["end", "exit", "del"],
+)
+def test_blocked_daemon_threads(end, status):
+    done = run_script(SCRIPT.format(end=end))
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
+
+
+BUSY = """
+import threading
+import numpy as np
+from pipeline import FIFOQueue
+
+queue = FIFOQueue(4, [np.float32, "string"], shapes=[(1000,), ()])
+rows = np.ones((3, 1000), np.float32)
+
+def produce():
+    while True:
+        queue.enqueue_many((rows, ["a", "b", "c"]))
+
+def consume():
+    while True:
+        queue.dequeue_many(2)
+
+for work in (produce, consume, produce, consume):
+    threading.Thread(target=work, daemon=True).start()
+while queue.stats().dequeued < 1000:
+    threading.Event().wait(0.001)
+"""
+
+
+def test_busy_daemon_threads():
+    done = run_script(BUSY)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

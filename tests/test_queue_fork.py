@@ -1,0 +1,102 @@
+"""A queue is of no use in a forked child, which is told so."""
+
+import os
+
+import pytest
+from helpers import run_script
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+
+SCRIPT = """
+import os, sys, threading, warnings
+import numpy as np
+from pipeline import FIFOQueue, PaddingFIFOQueue, PriorityQueue, RandomShuffleQueue
+
+warnings.simplefilter("ignore", DeprecationWarning)  # that a process with threads is forked: just that is tested
+queues = [
+    FIFOQueue(9, np.int32, shapes=()),
+    RandomShuffleQueue(9, 0, np.int32, shapes=()),
+    PaddingFIFOQueue(9, np.int32, [()]),
+    PriorityQueue(9, np.int32, shapes=()),
+    FIFOQueue(9),
+]
+for queue in queues[:3]:
+    queue.enqueue_many([[1, 2]])
+queues[3].enqueue_many(([1, 2], [1, 2]))
+blocked = threading.Thread(target=queues[0].dequeue_many, args=(3,), daemon=True)
+blocked.start()
+while not queues[0].stats().waiting_dequeues:
+    threading.Event().wait(0.001)
+
+child = os.fork()
+if child == 0:
+    try:
+        for queue in queues:
+            for call in (
+                lambda: queue.enqueue(1),
+                lambda: queue.enqueue((1, 1)),
+                lambda: queue.enqueue_many([[1, 2]]),
+                lambda: queue.enqueue_many(([1, 2], [1, 2])),
+                queue.dequeue,
+                lambda: queue.dequeue(timeout=1),
+                lambda: queue.dequeue_many(1),
+                lambda: queue.dequeue_up_to(1),
+                queue.close,
+                lambda: queue.close(True),
+                queue.size,
+                queue.is_closed,
+                queue.stats,
+                lambda: next(iter(queue)),
+            ):
+                try:
+                    call()
+                except RuntimeError as error:
+                    assert "fork" in str(error), error
+                else:
+                    raise AssertionError("no error")
+        mine = FIFOQueue(2, np.int32, shapes=())  # a queue made in the child works
+        mine.enqueue(5)
+        assert mine.dequeue() == 5
+        del queue, queues
+    except BaseException as error:
+        print("child:", repr(error), file=sys.stderr, flush=True)
+        os._exit(1)
+    os._exit(0)
+
+assert os.waitpid(child, 0)[1] == 0
+queues[0].enqueue(3)
+blocked.join()
+assert [queue.size() for queue in queues] == [0, 2, 2, 2, 0]
+assert [queue.dequeue_many(2) is not None for queue in queues[1:4]] == [True] * 3
+"""
+
+TWICE = """
+import os
+import numpy as np
+from pipeline import FIFOQueue
+
+def child():
+    queue = FIFOQueue(2, np.int32, shapes=())
+    queue.enqueue(1)
+    grandchild = os.fork()
+    if grandchild == 0:
+        try:
+            queue.size()
+        except RuntimeError:
+            os._exit(7)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1]) == 7
+    assert queue.dequeue() == 1
+    os._exit(8)
+
+process = os.fork()
+if process == 0:
+    child()
+assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 8
+"""
+
+
+@pytest.mark.parametrize("script", [SCRIPT, TWICE], ids=["once", "twice"])
+def test_the_child_is_told_and_the_parent_goes_on(script):
+    done = run_script(script)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,215 @@
+"""`out=`: batches into arrays of the caller, which are checked before anything is taken."""
+
+import numpy as np
+import pytest
+from helpers import plain, raises, start_blocked
+
+from pipeline import FIFOQueue, PaddingFIFOQueue, PriorityQueue, RandomShuffleQueue
+from pipeline.errors import DeadlineExceededError, OutOfRangeError
+
+
+@pytest.fixture
+def queue():
+    queue = FIFOQueue(10, np.float32, shapes=(2,))
+    queue.enqueue_many([np.arange(6, dtype=np.float32).reshape(3, 2)])
+    return queue
+
+
+@pytest.fixture
+def pairs():
+    queue = FIFOQueue(10, [np.int32, np.float32], shapes=[(), (2,)])
+    queue.enqueue_many(([1, 2], [[1, 2], [3, 4]]))
+    return queue
+
+
+@pytest.mark.parametrize("method", ["dequeue_many", "dequeue_up_to"])
+def test_one_component(queue, method):
+    out = np.full((2, 2), -1, np.float32)
+    result = getattr(queue, method)(2, out=out)
+    assert np.shares_memory(result, out)
+    assert plain(out) == plain(result) == [[0, 1], [2, 3]]
+    assert queue.size() == 1
+
+
+@pytest.mark.parametrize("container", [tuple, list])
+def test_several_components(pairs, container):
+    out = container((np.zeros(2, np.int32), np.zeros((2, 2), np.float32)))
+    result = pairs.dequeue_many(2, out=out)
+    assert plain(out) == plain(result) == [[1, 2], [[1, 2], [3, 4]]]
+    assert all(np.shares_memory(a, b) for a, b in zip(out, result, strict=True))
+
+
+def test_names():
+    queue = FIFOQueue(10, [np.int32, np.int32], shapes=[(), ()], names=["a", "b"])
+    queue.enqueue({"a": 1, "b": 2})
+    out = {"b": np.zeros(1, np.int32), "a": np.zeros(1, np.int32)}
+    result = queue.dequeue_many(1, out=out)
+    assert plain(out) == plain(result) == {"a": [1], "b": [2]}
+    assert list(result) == ["a", "b"]
+    assert np.shares_memory(result["a"], out["a"])
+
+
+def test_a_part_of_a_larger_array(queue):
+    pool = np.zeros((5, 2), np.float32)
+    queue.dequeue_many(2, out=pool[1:3])
+    assert plain(pool) == [[0, 0], [0, 1], [2, 3], [0, 0], [0, 0]]
+
+
+def read_only():
+    array = np.zeros((2, 2), np.float32)
+    array.flags.writeable = False
+    return array
+
+
+WRONG = {
+    "dtype": np.zeros((2, 2), np.float64),
+    "integers": np.zeros((2, 2), np.int32),
+    "byte order": np.zeros((2, 2), ">f4"),
+    "too few rows": np.zeros((1, 2), np.float32),
+    "too many rows": np.zeros((3, 2), np.float32),
+    "row": np.zeros((2, 3), np.float32),
+    "rank": np.zeros(4, np.float32),
+    "more rank": np.zeros((2, 2, 1), np.float32),
+    "columns": np.zeros((2, 4), np.float32)[:, ::2],
+    "fortran": np.zeros((2, 2), np.float32, order="F"),
+    "backwards": np.zeros((2, 2), np.float32)[::-1],
+    "read only": read_only(),
+    "list": [[0.0, 0.0], [0.0, 0.0]],
+    "number": 1,
+    "tuple": (np.zeros((2, 2), np.float32),),
+    "dict": {"x": np.zeros((2, 2), np.float32)},
+}
+
+
+@pytest.mark.parametrize("method", ["dequeue_many", "dequeue_up_to"])
+@pytest.mark.parametrize("wrong", WRONG)
+def test_wrong_arrays(queue, wrong, method):
+    with raises(ValueError):
+        getattr(queue, method)(2, out=WRONG[wrong], timeout=0)
+    assert queue.size() == 3
+    assert queue.stats().dequeued == 0
+    assert plain(queue.dequeue()) == [0, 1]
+
+
+def test_wrong_arrays_are_seen_before_any_wait(queue):
+    with raises(ValueError):
+        queue.dequeue_many(9, out=np.zeros((9, 3), np.float32))
+    queue.close()
+    with raises(ValueError):
+        queue.dequeue_many(9, out=np.zeros((9, 3), np.float32))
+    assert queue.size() == 3
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        np.zeros(2, np.int32),
+        (np.zeros(2, np.int32),),
+        (np.zeros(2, np.int32), np.zeros((2, 2), np.float32), np.zeros(2)),
+        (np.zeros(2, np.int32), np.zeros((2, 2), np.float64)),
+        (np.zeros(2, np.int32), None),
+        {"a": np.zeros(2, np.int32), "b": np.zeros((2, 2), np.float32)},
+    ],
+    ids=["array", "too few", "too many", "dtype", "None", "dict"],
+)
+def test_wrong_containers(pairs, out):
+    with pytest.raises((ValueError, TypeError)):
+        pairs.dequeue_many(2, out=out)
+    assert pairs.size() == 2
+
+
+@pytest.mark.parametrize(
+    "out", [{"a": np.zeros(1, np.int32)}, {"b": np.zeros(1, np.int32)}, np.zeros(1, np.int32)], ids=["a", "b", "array"]
+)
+def test_wrong_names(out):
+    queue = FIFOQueue(10, [np.int32, np.int32], shapes=[(), ()], names=["a", "b"])
+    queue.enqueue({"a": 1, "b": 2})
+    with pytest.raises((ValueError, TypeError)):
+        queue.dequeue_many(1, out=out)
+    assert queue.size() == 1
+
+
+def test_the_rest_of_a_closed_queue(queue):
+    queue.close()
+    out = np.full((5, 2), -1, np.float32)
+    result = queue.dequeue_up_to(5, out=out)
+    assert plain(result) == [[0, 1], [2, 3], [4, 5]]
+    assert np.shares_memory(result, out)
+    assert plain(out[3:]) == [[-1, -1], [-1, -1]]
+    with raises(OutOfRangeError):
+        queue.dequeue_up_to(5, out=out)
+
+
+def test_a_blocked_call(queue):
+    out = np.zeros((4, 2), np.float32)
+    call = start_blocked(queue, "dequeue_many", 4, out=out)
+    queue.enqueue([[6, 7]])
+    assert np.shares_memory(call.result(), out)
+    assert plain(out) == [[0, 1], [2, 3], [4, 5], [6, 7]]
+
+
+def test_a_call_that_gives_up(queue):
+    with raises(DeadlineExceededError):
+        queue.dequeue_many(4, out=np.zeros((4, 2), np.float32), timeout=0)
+    assert queue.size() == 3
+
+
+def test_nothing_asked_for(queue):
+    out = np.zeros((0, 2), np.float32)
+    assert queue.dequeue_many(0, out=out).shape == (0, 2)
+    with raises(ValueError):
+        queue.dequeue_many(0, out=np.zeros((1, 2), np.float32))
+    assert queue.size() == 3
+
+
+def test_a_shuffle_queue():
+    queue = RandomShuffleQueue(20, 0, np.int32, shapes=(), seed=1)
+    queue.enqueue_many([np.arange(10)])
+    out = np.zeros(10, np.int32)
+    queue.dequeue_many(10, out=out)
+    assert plain(out) == [7, 8, 1, 3, 9, 4, 2, 6, 5, 0]
+
+
+def test_a_priority_queue():
+    queue = PriorityQueue(20, np.int32, shapes=())
+    queue.enqueue_many(([2, 1], [20, 10]))
+    out = (np.zeros(2, np.int64), np.zeros(2, np.int32))
+    queue.dequeue_many(2, out=out)
+    assert plain(out) == [[1, 2], [10, 20]]
+
+
+def test_strings_and_objects():
+    queue = FIFOQueue(10, ["string", object], shapes=[(), ()])
+    queue.enqueue(("a", queue))
+    out = (np.empty(1, object), np.empty(1, object))
+    queue.dequeue_many(1, out=out)
+    assert out[0][0] == b"a"
+    assert out[1][0] is queue
+
+
+def padded():
+    queue = PaddingFIFOQueue(10, np.int32, [(None,)])
+    queue.enqueue([[1]])
+    queue.enqueue([[2, 3, 4]])
+    return queue
+
+
+def test_padding():
+    out = np.full((2, 3), -1, np.int32)
+    result = padded().dequeue_many(2, out=out)
+    assert np.shares_memory(result, out)
+    assert plain(out) == [[1, 0, 0], [2, 3, 4]]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [np.zeros((2, 2), np.int32), np.zeros((2, 4), np.int32), np.zeros((2, 3), np.int64)],
+    ids=["small", "large", "dtype"],
+)
+def test_padding_into_a_wrong_array_loses_nothing(wrong):
+    queue = padded()
+    with raises(ValueError):
+        queue.dequeue_many(2, out=wrong)
+    assert not wrong.any()
+    assert queue.size() == 2
+    assert plain(queue.dequeue_many(2)) == [[1, 0, 0], [2, 3, 4]]

@@ -1,0 +1,170 @@
+"""`timeout=`: the call gives up, nothing is lost, and the others go on."""
+
+import numpy as np
+import pytest
+from helpers import check_error, plain, raises, start_blocked, waiting
+
+from pipeline.errors import CancelledError, DeadlineExceededError, InvalidArgumentError
+
+TEXT = "Timed out waiting for notification"
+SOON = [0, 0.0, 0.01, np.float32(0.01)]
+
+
+@pytest.fixture
+def queue(queues):
+    return queues.FIFOQueue(3, np.int32, shapes=(), name="q")
+
+
+@pytest.mark.parametrize("timeout", SOON)
+def test_dequeues_from_an_empty_queue(queue, timeout):
+    with raises(DeadlineExceededError, TEXT):
+        queue.dequeue(timeout=timeout)
+    for call in (queue.dequeue_many, queue.dequeue_up_to):
+        with raises(DeadlineExceededError, TEXT):
+            call(2, timeout=timeout)
+    assert waiting(queue) == (0, 0)
+    queue.enqueue(1)
+    assert plain(queue.dequeue()) == 1
+
+
+@pytest.mark.parametrize("timeout", SOON)
+def test_enqueues_into_a_full_queue(queue, timeout):
+    queue.enqueue_many([[1, 2, 3]])
+    for call, vals in ((queue.enqueue, 4), (queue.enqueue_many, [[4, 5]])):
+        with raises(DeadlineExceededError, TEXT):
+            call(vals, timeout=timeout)
+    assert waiting(queue) == (0, 0)
+    assert plain(queue.dequeue_many(3)) == [1, 2, 3]
+    assert queue.size() == 0
+
+
+def test_the_error_is_a_timeout_error(queue):
+    with pytest.raises(TimeoutError):
+        queue.dequeue(timeout=0)
+
+
+@pytest.mark.parametrize("timeout", [None, 0, 5.0])
+def test_calls_that_can_be_served_do_not_time_out(queue, timeout):
+    queue.enqueue(1, timeout=timeout)
+    queue.enqueue_many([[2, 3]], timeout=timeout)
+    assert plain(queue.dequeue(timeout=timeout)) == 1
+    assert plain(queue.dequeue_many(1, timeout=timeout)) == [2]
+    assert plain(queue.dequeue_up_to(1, timeout=timeout)) == [3]
+    queue.close(timeout=timeout)
+
+
+def test_served_within_the_time(queue):
+    call = start_blocked(queue, "dequeue_many", 2, timeout=20)
+    queue.enqueue_many([[1, 2]])
+    assert plain(call.result()) == [1, 2]
+
+
+def test_rows_that_are_in_stay_in(queue):
+    queue.enqueue(1)
+    with raises(DeadlineExceededError, TEXT):
+        queue.enqueue_many([[2, 3, 4, 5]], timeout=0.01)
+    assert queue.size() == 3
+    queue.close()
+    assert plain(queue.dequeue_up_to(9)) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("method", ["dequeue_many", "dequeue_up_to"])
+@pytest.mark.parametrize("timeout", SOON)
+def test_collected_elements_are_put_back_in_order(queue, method, timeout):
+    queue.enqueue_many([[1, 2, 3]])
+    with raises(DeadlineExceededError, TEXT):
+        getattr(queue, method)(5, timeout=timeout)
+    assert queue.size() == 3
+    assert plain(queue.dequeue_many(3)) == [1, 2, 3]
+
+
+def test_put_back_elements_come_before_those_that_came_later(queue):
+    queue.enqueue_many([[1, 2, 3]])
+    call = start_blocked(queue, "dequeue_many", 6, timeout=0.3)
+    queue.enqueue_many([[4, 5]])
+    check_error(call.exception(), DeadlineExceededError, TEXT)
+    assert queue.size() == 5  # more than the capacity, until some were taken
+    with raises(DeadlineExceededError, TEXT):
+        queue.enqueue(6, timeout=0)
+    assert plain(queue.dequeue_many(3)) == [1, 2, 3]
+    queue.enqueue(6, timeout=0)
+    assert plain(queue.dequeue_many(3)) == [4, 5, 6]
+
+
+def test_a_call_behind_a_blocked_one_times_out(queue):
+    first = start_blocked(queue, "dequeue_many", 2)
+    queue.enqueue(1)
+    with raises(DeadlineExceededError, TEXT):
+        queue.dequeue(timeout=0)
+    queue.enqueue(2)
+    assert plain(first.result()) == [1, 2]
+
+
+def test_an_enqueue_behind_a_blocked_one_times_out(queue):
+    first = start_blocked(queue, "enqueue_many", [[1, 2, 3, 4]])
+    with raises(DeadlineExceededError, TEXT):
+        queue.enqueue(5, timeout=0)
+    assert plain(queue.dequeue_many(4)) == [1, 2, 3, 4]
+    assert first.result() is None
+    assert queue.size() == 0
+
+
+def test_a_close_that_times_out_did_not_happen(queue):
+    queue.enqueue_many([[1, 2, 3]])
+    enqueue = start_blocked(queue, "enqueue", 4)
+    with raises(DeadlineExceededError, TEXT):
+        queue.close(timeout=0.01)
+    assert not queue.is_closed()
+    assert waiting(queue) == (1, 0)
+    assert plain(queue.dequeue()) == 1
+    assert enqueue.result() is None
+    assert not queue.is_closed()
+    assert plain(queue.dequeue_many(3)) == [2, 3, 4]
+
+
+def test_a_cancelling_close_does_not_wait(queue):
+    queue.enqueue_many([[1, 2, 3]])
+    enqueue = start_blocked(queue, "enqueue", 4)
+    queue.close(True, timeout=0)
+    assert queue.is_closed()
+    check_error(enqueue.exception(), CancelledError, "Enqueue operation was cancelled")
+
+
+def test_no_time_is_needed_where_nothing_is_waited_for(queue):
+    queue.close()
+    with raises(CancelledError, "FIFOQueue 'q' is closed."):
+        queue.enqueue(1, timeout=0)
+    with raises(CancelledError, "Queue 'q' is already closed."):
+        queue.close(timeout=0)
+    with raises(InvalidArgumentError, "DequeueManyOp requested -1 < 0 elements"):
+        queue.dequeue_many(-1, timeout=0)
+
+
+def test_shuffled_elements_are_put_back(queues):
+    queue = queues.RandomShuffleQueue(10, 2, np.int32, shapes=(), seed=1)
+    queue.enqueue_many([[1, 2, 3, 4, 5]])
+    with raises(DeadlineExceededError, TEXT):
+        queue.dequeue_many(4, timeout=0.01)
+    assert queue.size() == 5
+    queue.close()
+    assert sorted(plain(queue.dequeue_many(5))) == [1, 2, 3, 4, 5]
+
+
+def test_padded_elements_are_put_back(queues):
+    queue = queues.PaddingFIFOQueue(10, np.int32, [(None,)])
+    for row in ([1], [2, 3], [4, 5, 6]):
+        queue.enqueue([row])
+    with raises(DeadlineExceededError, TEXT):
+        queue.dequeue_many(4, timeout=0.01)
+    assert queue.size() == 3
+    assert [plain(queue.dequeue()) for _ in range(3)] == [[1], [2, 3], [4, 5, 6]]
+
+
+def test_a_priority_queue_never_took_any(queues):
+    queue = queues.PriorityQueue(10, np.int32, shapes=())
+    queue.enqueue_many(([3, 1, 2], [30, 10, 20]))
+    for call in (queue.dequeue_many, queue.dequeue_up_to):
+        with raises(DeadlineExceededError, TEXT):
+            call(4, timeout=0.01)
+    assert queue.size() == 3
+    assert plain(queue.dequeue_many(3)) == [[1, 2, 3], [10, 20, 30]]

@@ -1,8 +1,8 @@
 """The compiled queue: slots, bytes and waiting. Which values fit which component is decided above, in pipeline.queues.
 
-A call goes through the engine twice: enqueue takes free slots and stores them, dequeue collects slots and frees them, each
-in a short hold of the lock; in between, with no lock held, it copies its rows. So a call's payload is copied once, and
-`size()` never waits for a copy.
+A call goes through the engine twice: enqueue takes free slots and stores them, dequeue collects slots and frees them,
+each in a short hold of the lock; in between, with no lock held, it copies its rows. So a call's payload is copied once,
+and `size()` never waits for a copy.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -20,8 +20,8 @@ cimport numpy as cnp
 import threading
 
 from column cimport (
-    ARRAY, BYTES, OBJECT, ROWS, Column, Form, Layout, Part, PyArray_Scalar, drop_references, empty, read_rows, reference,
-    write,
+    ARRAY, BYTES, OBJECT, ROWS, Column, Form, Layout, Part, PyArray_Scalar, drop_references, empty, read_rows,
+    reference, write,
 )
 from engine cimport (
     locked, step_close_now, step_dequeue, step_enqueue, step_put_back, step_release, step_room, step_withdraw,
@@ -34,8 +34,8 @@ from orders cimport slot_t
 from philox cimport Philox, philox_next, philox_seed, philox_skip
 from slab cimport bit_length, chunk_first, slab_row
 from state cimport (
-    ALREADY_CLOSED, CANCELLED, CLOSE, CLOSED, DEQUEUE, DEQUEUE_MANY, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE, EXHAUSTED, FIFO,
-    FULL, PENDING, PRIORITY, SHUFFLE, TIMED_OUT, Attempt, Call, Order, Queue, start,
+    ALREADY_CLOSED, CANCELLED, CLOSE, CLOSED, DEQUEUE, DEQUEUE_MANY, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE, EXHAUSTED,
+    FIFO, FULL, PENDING, PRIORITY, SHUFFLE, TIMED_OUT, Attempt, Call, Order, Queue, start,
 )
 from sync cimport coarse_now, condition_variable, fork_count, mutex, now, watch_forks
 
@@ -108,7 +108,8 @@ def philox(seed, seed2, skip, Py_ssize_t count):
 # skin -----------------------------------------------------------------------------------------------------------------
 
 cdef class Engine:
-    """One bounded queue of slots. `pipeline.queues` derives the queue classes from it and supplies the rules for values.
+    """One bounded queue of slots. `pipeline.queues` derives the queue classes from it and supplies the rules for
+    values.
 
     Thread safety: every method may be called from any thread. The lock guards the engine's state; Python objects in
     slots are touched with the GIL held and the lock not.
@@ -146,13 +147,13 @@ cdef class Engine:
         free(self.queue.pool.slots)
         free(self.queue.heap.items)
 
-    def _open(self, int order, size_t capacity, size_t reserve, uint64_t seed, uint64_t seed2, bint direct):
+    def _open(self, int order, size_t capacity, size_t minimum, uint64_t seed, uint64_t seed2, bint direct):
         """Make the queue usable. Components follow, in `_configure`, at once or with the first element."""
         if self.forks != -1:
             raise RuntimeError(f"{type(self).__name__}: __init__ was called a second time")
         self.queue.order = <Order>order
         self.queue.capacity = capacity
-        self.queue.reserve = reserve
+        self.queue.reserve = minimum
         philox_seed(&self.queue.random, seed, seed2)
         self.direct = direct
         self._lists = []
@@ -227,7 +228,8 @@ cdef class Engine:
         locked(step_release, &self.queue, a)
 
     cdef int _park(self, Attempt* a, int64_t deadline) except -1:
-        """Wait until the attempt is decided, its next piece is wanted, or the deadline has passed and it is withdrawn."""
+        """Wait until the attempt is decided, its next piece is wanted, or the deadline has passed and it is
+        withdrawn."""
         cdef Queue* q = &self.queue
         cdef condition_variable signal
         cdef bint ready = False, ticking = threading.current_thread() is threading.main_thread()
@@ -327,7 +329,8 @@ cdef class Engine:
         """Put one element in; wait while the queue is full.
 
         Args:
-            vals: The value of a queue with one component; for more a list or tuple of values (which is always the list of
+            vals: The value of a queue with one component; for more a list or tuple of values (which is always the list
+            of
                 components), or a dict if the queue has names. Values are copied in, objects by reference.
             name: Ignored; accepted for TensorFlow's signature.
             timeout: Seconds to wait, None for no limit.
@@ -365,7 +368,8 @@ cdef class Engine:
         """Put many elements in, in order; no other call's element comes between them.
 
         Args:
-            vals: As for `enqueue`, each value with a leading dimension, which all must share. It may exceed the capacity.
+            vals: As for `enqueue`, each value with a leading dimension, which all must share. It may exceed the
+            capacity.
             name: Ignored; accepted for TensorFlow's signature.
             timeout: Seconds to wait in all, None for no limit.
 
@@ -492,7 +496,7 @@ cdef class Engine:
         if self.layout.width and not self.batches:
             raise self._no_shapes()
         if out is not None:
-            outs = self._outputs(out)
+            outs = (out,) if self.direct and self.layout.width == 1 else self._outputs(out)
             for i in range(self.layout.width):
                 self._usable(i, outs[i], count, False)
         if count == 0:
@@ -507,8 +511,8 @@ cdef class Engine:
             timeout: Seconds to wait, None for no limit.
 
         Returns:
-            The value of a queue with one component; else a list of them, or a dict if the queue has names. Arrays are the
-            caller's own; scalars are NumPy scalars.
+            The value of a queue with one component; else a list of them, or a dict if the queue has names. Arrays are
+            the caller's own; scalars are NumPy scalars.
 
         Raises:
             OutOfRangeError: the queue is closed and empty.
@@ -519,7 +523,8 @@ cdef class Engine:
         return self._collect(1, DEQUEUE, False, deadline, None)
 
     def dequeue_many(self, n, name=None, *, timeout=None, out=None):
-        """Take n elements, stacked along a new first dimension; wait until there are so many. n may exceed the capacity.
+        """Take n elements, stacked along a new first dimension; wait until there are so many. n may exceed the
+        capacity.
 
         Args:
             n: How many, 0 <= n < 2**31.
@@ -542,8 +547,8 @@ cdef class Engine:
     def dequeue_up_to(self, n, name=None, *, timeout=None, out=None):
         """Take n elements as `dequeue_many` does, or, once the queue is closed, as many as are left.
 
-        Args, Returns, Raises: as `dequeue_many`, but OutOfRangeError only if nothing is left. With `out` given, the first
-        rows of it are returned.
+        Args, Returns, Raises: as `dequeue_many`, but OutOfRangeError only if nothing is left. With `out` given, the
+        first rows of it are returned.
         """
         return self._dequeue_many(n, DEQUEUE_UP_TO, deadline_of(timeout), out)
 
@@ -559,7 +564,8 @@ cdef class Engine:
             timeout: Seconds to wait, None for no limit.
 
         Raises:
-            CancelledError: the queue is closed already (never with `cancel_pending_enqueues`), or a cancelling close came
+            CancelledError: the queue is closed already (never with `cancel_pending_enqueues`), or a cancelling close
+            came
                 while this one waited.
             DeadlineExceededError: the turn did not come in time; the queue stays open.
         """

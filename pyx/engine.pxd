@@ -1,8 +1,8 @@
 """The queue engine: which call gets which slots, and when. It orders slot numbers and never touches payload.
 
-A call is an attempt. One that cannot be served at once joins the tail of its side's waiting list, and whoever changes the
-queue next serves both lists, enqueues first, until a round brings nothing. A step is what a call does in one hold of the
-lock; steps are short, and neither allocate nor wait.
+A call is an attempt. One that cannot be served at once joins the tail of its side's waiting list, and whoever changes
+the queue next serves both lists, enqueues first, until a round brings nothing. A step is what a call does in one hold
+of the lock; steps are short, and neither allocate nor wait.
 
 Lock order: nobody waits for a queue's lock while holding the GIL (`locked` tries, else gives the GIL up first), and no
 step takes the GIL, so no order of the two can deadlock.
@@ -13,8 +13,8 @@ from libc.string cimport memcpy
 
 from orders cimport ring_push, ring_take, slot_t
 from state cimport (
-    ALREADY_CLOSED, BETWEEN, CANCELLED, CLOSE, CLOSED, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE, EXHAUSTED, FIFO, FULL, PENDING,
-    PRIORITY, TIMED_OUT, Attempt, Fullness, Queue, Side, append, look, put_back, remove, store, take,
+    ALREADY_CLOSED, BETWEEN, CANCELLED, CLOSE, CLOSED, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE, EXHAUSTED, FIFO, FULL,
+    PENDING, PRIORITY, TIMED_OUT, Attempt, Fullness, Queue, Side, append, look, put_back, remove, store, take,
     undecided, wake, wants_owner,
 )
 from sync cimport coarse_now, condition_variable, guard, now, wait_until
@@ -28,10 +28,12 @@ cdef enum Outcome:
 # Serving --------------------------------------------------------------------------------------------------------------
 
 cdef inline bint holds_dequeues(Queue* q) noexcept nogil:
-    """A draw, and a choice of the least, see all rows of an enqueue_many or none: they wait for its next piece, if there
-    is room for it."""
+    """A draw, and a choice of the least, see all rows of an enqueue_many or none: they wait for its next piece, if
+    there is room for it."""
     cdef Attempt* a = q.enqueues.head
-    return q.order != FIFO and a != NULL and a.call == ENQUEUE and wants_owner(a) and q.count < q.capacity and not q.closed
+    if q.order == FIFO or a == NULL or a.call != ENQUEUE:
+        return False
+    return wants_owner(a) and q.count < q.capacity and not q.closed
 
 
 cdef inline bint holds_enqueues(Queue* q) noexcept nogil:
@@ -131,7 +133,7 @@ cdef inline void flush(Queue* q) noexcept nogil:
         progress |= serve_dequeues(q)
 
 
-# Steps: what a call does in one hold of the lock ------------------------------------------------------------------------
+# Steps: what a call does in one hold of the lock ----------------------------------------------------------------------
 
 ctypedef void (*Step)(Queue*, Attempt*) noexcept nogil
 
@@ -227,7 +229,8 @@ cdef inline void step_release(Queue* q, Attempt* a) noexcept nogil:
 
 
 cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int64_t until) noexcept nogil:
-    """Sleep until the attempt is decided or wants its next piece of rows, or until an instant (-1: for ever) has passed."""
+    """Sleep until the attempt is decided or wants its next piece of rows, or until an instant (-1: for ever) has
+    passed."""
     cdef guard held = guard(q.lock[0])
     cdef Side* side = &q.entered if a.call == ENQUEUE or a.call == CLOSE else &q.left
     cdef int64_t began = now()

@@ -55,10 +55,15 @@ cdef inline bint fill_number(int type_num, int64_t value, char* out) noexcept no
     return True
 
 
+cdef inline bint of_dtype(const Column* c, cnp.ndarray array) noexcept:
+    cdef PyObject* dtype = descr_of(array)
+    return <void*>dtype == c.descr or same_dtype(<cnp.PyArray_Descr*>dtype, <cnp.PyArray_Descr*>c.descr)
+
+
 cdef inline bint array_fits(Column* c, cnp.ndarray array, int lead) noexcept:
     """An array that can be copied as it is; `lead` dimensions come before the component's own."""
     cdef int i
-    if <void*>descr_of(array) != c.descr and not same_dtype(<cnp.PyArray_Descr*>descr_of(array), <cnp.PyArray_Descr*>c.descr):
+    if not of_dtype(c, array):
         return False
     if cnp.PyArray_NDIM(array) != c.ndim + lead or not cnp.PyArray_IS_C_CONTIGUOUS(array):
         return False
@@ -122,9 +127,9 @@ cdef inline bint out_fits(const Column* c, object out, size_t n, bint cut):
     if not cnp.PyArray_Check(out):
         return False
     array = <cnp.ndarray>out
-    if not same_dtype(<cnp.PyArray_Descr*>descr_of(array), <cnp.PyArray_Descr*>c.descr):
+    if not of_dtype(c, array) or cnp.PyArray_NDIM(array) != c.ndim + 1:
         return False
-    if cnp.PyArray_NDIM(array) != c.ndim + 1 or not (cnp.PyArray_IS_C_CONTIGUOUS(array) and cnp.PyArray_ISWRITEABLE(array)):
+    if not cnp.PyArray_IS_C_CONTIGUOUS(array) or not cnp.PyArray_ISWRITEABLE(array):
         return False
     rows = <size_t>cnp.PyArray_DIM(array, 0)
     if rows < n or rows > n and not cut:

@@ -1,4 +1,5 @@
-"""Adding slots: a chunk for each component, and order arrays to match, made outside the lock and put in place under it."""
+"""Adding slots: a chunk for each component, and order arrays to match, made outside the lock and put in place under
+it."""
 
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
@@ -8,6 +9,27 @@ from engine cimport locked, step_reserve
 from orders cimport Ranked, ring_move, slot_t
 from slab cimport CHUNKS, chunk_first
 from state cimport ENQUEUE, FIFO, PRIORITY, SHUFFLE, Attempt, Queue, start
+
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #ifdef __linux__
+    #include <sys/mman.h>
+    #endif
+
+    /* Large chunks ask for huge pages, as NumPy's own arrays do: rows drawn at random miss the TLB less. */
+    static void* pipeline_chunk(size_t bytes) {
+        const size_t huge = (size_t)1 << 21;
+        void* memory = NULL;
+        if (bytes < 2 * huge) return malloc(bytes ? bytes : 1);
+        if (posix_memalign(&memory, huge, bytes)) return NULL;
+    #ifdef MADV_HUGEPAGE
+        madvise(memory, bytes, MADV_HUGEPAGE);
+    #endif
+        return memory;
+    }
+    """
+    void* chunk_memory "pipeline_chunk"(size_t size) noexcept nogil
 
 cdef struct Growth:
     const Layout* layout
@@ -79,7 +101,7 @@ cdef inline int grow(Queue* q, const Layout* l, list lists, int chunk) except -1
             break
         if l.columns[i].form == ROWS:
             if l.columns[i].slab.row < (<size_t>1 << 62) // slots:
-                g.memory[i] = malloc(max(<size_t>1, slots * l.columns[i].slab.row))
+                g.memory[i] = chunk_memory(slots * l.columns[i].slab.row)
         else:
             try:
                 references = [None] * <Py_ssize_t>slots

@@ -195,8 +195,8 @@ cdef inline void take(Queue* q, slot_t* out, size_t n) noexcept nogil:
 
 
 cdef inline void put_back(Queue* q, Attempt* a) noexcept nogil:
-    """Return what a dequeue collected: first in, first out to the front in the old order; shuffled at the back, the last
-    taken first."""
+    """Return what a dequeue collected: first in, first out to the front in the old order; shuffled at the back, the
+    last taken first."""
     cdef size_t i, n = a.count
     q.count += n
     q.left.elements -= n

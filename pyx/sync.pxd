@@ -1,7 +1,7 @@
 """Mutex, condition variable, steady deadlines and the fork generation, for nogil code.
 
-libcpp.mutex declares these `except +`, which drags GIL-taking error code into nogil functions; nothing here can throw in
-the way it is used, so nothing is declared to.
+libcpp.mutex declares these `except +`, which drags GIL-taking error code into nogil functions; nothing here can throw
+in the way it is used, so nothing is declared to.
 """
 
 cdef extern from "<mutex>" namespace "std" nogil:

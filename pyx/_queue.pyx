@@ -29,7 +29,7 @@ from engine cimport (
 )
 from express cimport PAYLOAD, express
 from fit cimport fits, many_fit, out_fits
-from growth cimport reserve
+from growth cimport kept_chunks, reserve, shrink
 from orders cimport slot_t
 from philox cimport Philox, philox_next, philox_seed, philox_skip
 from slab cimport bit_length, chunk_first, slab_row
@@ -203,6 +203,7 @@ cdef class Engine:
             else:
                 self.small = False
         self.queue.bits = max(0, min(12, bit_length(<unsigned int>(65536 // max(total, <size_t>1))) - 1))
+        self.queue.kept = kept_chunks(self.queue.bits, total)
         self.layout.row_bytes = total
         self.small = self.small and total <= PAYLOAD
         self.piece = max(<size_t>1, min(<size_t>PIECE_SLOTS, <size_t>PIECE_BYTES // max(total, <size_t>1)))
@@ -226,6 +227,8 @@ cdef class Engine:
         """Give the slots from `begin` to `count` back, and drop what they refer to."""
         drop_references(&self.layout, self.queue.bits, a.slots + a.begin, a.count - a.begin)
         locked(step_release, &self.queue, a)
+        if a.spare:
+            shrink(&self.queue, &self.layout, self._lists)
 
     cdef int _park(self, Attempt* a, int64_t deadline) except -1:
         """Wait until the attempt is decided, its next piece is wanted, or the deadline has passed and it is

@@ -1,6 +1,7 @@
-"""Adding slots: a chunk for each component, and order arrays to match, made outside the lock and put in place under
-it."""
+"""Adding slots and dropping them: memory is had and freed outside the lock, and put in place and taken out under it."""
 
+from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
+from cpython.ref cimport PyObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
@@ -31,13 +32,19 @@ cdef extern from *:
     """
     void* chunk_memory "pipeline_chunk"(size_t size) noexcept nogil
 
+    int PyList_SetSlice(object list, Py_ssize_t low, Py_ssize_t high, PyObject* items)
+
+cdef enum:
+    SPARE_BYTES = 1 << 20       # a smaller chunk is not worth dropping
+    SPARE_SLOTS = 1 << 17
+
 cdef struct Growth:
     const Layout* layout
     int chunk                   # the number of the new chunk
     void** memory               # of each component: rows, or a list of references
     void* order
     slot_t* free
-    bint installed
+    bint installed              # whether the memory is the queue's
 
 
 cdef inline void step_install(Queue* q, Attempt* a) noexcept nogil:
@@ -126,6 +133,58 @@ cdef inline int grow(Queue* q, const Layout* l, list lists, int chunk) except -1
     if failed:
         raise MemoryError(f"no memory for {slots} more elements of {l.row_bytes} bytes")
     return 0
+
+
+cdef inline int kept_chunks(int bits, size_t row_bytes) noexcept nogil:
+    """How many chunks are too small to be worth dropping."""
+    cdef int chunks = 1
+    while chunks < CHUNKS - 1 and chunk_first(bits, chunks) < SPARE_SLOTS:
+        if chunk_first(bits, chunks) * row_bytes >= SPARE_BYTES:
+            break
+        chunks += 1
+    return chunks
+
+
+cdef inline void step_remove(Queue* q, Attempt* a) noexcept nogil:
+    """Take the last chunk out, if no slot is in use. The order arrays stay: they are small."""
+    cdef Growth* g = <Growth*>a.extra
+    cdef int chunk = q.chunks - 1, i
+    cdef size_t first = chunk_first(q.bits, chunk)
+    g.installed = q.fresh > 0 or chunk < q.kept
+    if g.installed:
+        return
+    for i in range(g.layout.width):
+        if g.layout.columns[i].form == ROWS:
+            g.memory[i] = <void*>(g.layout.columns[i].slab.origin[chunk] + first * g.layout.columns[i].slab.row)
+        else:
+            g.memory[i] = g.layout.columns[i].lists[chunk]
+    q.chunks = chunk
+    q.allocated = first
+
+
+cdef inline void shrink(Queue* q, const Layout* l, list lists) noexcept:
+    """Free the last chunk, if that is worth it and no slot is in use."""
+    cdef Growth g
+    cdef Attempt a
+    cdef Py_ssize_t k
+    cdef int i
+    g.layout = l
+    g.memory = <void**>malloc(l.width * sizeof(void*))
+    if g.memory == NULL:
+        return
+    start(&a, ENQUEUE, NULL, 0)
+    a.extra = &g
+    locked(step_remove, q, &a)
+    if not g.installed:
+        for i in range(l.width):
+            if l.columns[i].form == ROWS:
+                free(g.memory[i])
+            else:
+                for k in range(PyList_GET_SIZE(lists)):
+                    if <void*>PyList_GET_ITEM(lists, k) == g.memory[i]:
+                        PyList_SetSlice(lists, k, k + 1, NULL)
+                        break
+    free(g.memory)
 
 
 cdef inline int reserve(Queue* q, const Layout* l, list lists, Attempt* a, slot_t* slots, size_t n) except -1:

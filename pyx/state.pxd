@@ -53,6 +53,7 @@ cdef struct Attempt:
     size_t ready                # rows of the next piece that are in their slots
     Status seen                 # `status` as of its last hold
     bint blocked                # and whether there was nothing to do but wait
+    bint spare                  # release: whether a chunk may go
     void* extra                 # what a step needs besides
 
 cdef struct Waiting:
@@ -84,6 +85,7 @@ cdef struct Queue:
     # slots
     int bits                    # chunk 0 has 1 << bits slots
     int chunks
+    int kept                    # chunks that are not worth dropping
     size_t allocated            # slots that have memory
     size_t fresh                # slots below this have been used
     Ring free                   # used slots that are free; first in, first out keeps them in runs
@@ -110,7 +112,7 @@ cdef inline void start(Attempt* a, Call call, slot_t* slots, size_t wanted) noex
     a.begin = a.count = a.room = a.ready = a.requested = a.current = 0
     a.wake = NULL
     a.before = a.after = NULL
-    a.listed = a.blocked = False
+    a.listed = a.blocked = a.spare = False
     a.extra = NULL
 
 

@@ -137,3 +137,18 @@ queue.close()
 assert len(queue.dequeue_up_to(2**31 - 1)) == 3
 """)
     assert resident < 32 * MIB
+
+
+def test_memory_of_a_burst_is_given_back():
+    resident, _ = growth("""
+queue = FIFOQueue(-1, np.float32, shapes=[(1000,)])
+rows = np.ones((100, 1000), np.float32)
+for _ in range(1000):
+    queue.enqueue_many(rows)
+while queue.size():
+    queue.dequeue_many(100)
+for _ in range(20):
+    queue.enqueue_many(rows)
+    assert np.array_equal(queue.dequeue_many(100), rows)
+""")
+    assert resident < 32 * MIB

@@ -1,4 +1,4 @@
-"""What the benchmarks share: the plain-Python reference beside the compiled queues, and a table of ratios at the end."""
+"""What the benchmarks share: the plain-Python reference beside the compiled queues, and a table at the end."""
 
 import sys
 from pathlib import Path
@@ -45,7 +45,6 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 def show(seconds):
-    for unit, scale in (("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
-        if seconds * scale >= 1:
-            break
-    return f"{seconds * scale:.3g} {unit}"
+    units = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
+    unit = next((unit for unit, scale in units.items() if seconds * scale >= 1), "ns")
+    return f"{seconds * units[unit]:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""Single elements: one in and one out, by one thread; and two threads that put single rows into one reader's batches."""
+"""Single elements: one in and one out, by one thread; and two threads that put rows into one reader's batches."""
 
 import queue
 import threading

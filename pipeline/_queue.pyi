@@ -8,6 +8,7 @@ ORDERS: dict[str, int]
 CALLS: dict[str, int]
 STATUSES: dict[str, int]
 
+def note_main_thread() -> None: ...
 def philox(seed: SupportsInt, seed2: SupportsInt, skip: SupportsInt, count: int) -> NDArray[np.uint32]: ...
 
 class Engine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -37,7 +38,8 @@ def parse_dtype(given: Any) -> np.dtype[Any]:
         return STRING
     if dtype.kind == "T" or (dtype.hasobject and dtype.kind != "O"):
         raise TypeError(f"dtype {dtype} holds Python objects inside its elements; use object, or a separate component")
-    return dtype if dtype.isnative else dtype.newbyteorder("=")
+    native: np.dtype[Any] = dtype if dtype.isnative else dtype.newbyteorder("=")
+    return native
 
 
 def parse_dtypes(given: Any) -> list[np.dtype[Any]]:
@@ -139,4 +141,6 @@ def component(dtype: np.dtype[Any], shape: Shape) -> Component:
         return Component(np.dtype(object), "bytes", shape)
     if shape is None or None in shape:
         return Component(dtype, "array", shape)
+    if len(shape) > 30 or math.prod(shape) * dtype.itemsize >= 2**62:  # type: ignore[type-var]
+        raise ValueError(f"shape {shape} of {dtype} is too large: at most 30 dimensions and 2**62 bytes")
     return Component(dtype, "rows", shape)

@@ -64,6 +64,8 @@ class QueueBase:
         """The queue that the calls reach."""
         return self._queue_ref
 
+    _names: list[str] | None
+
     @property
     def name(self) -> str:
         """The name, as error messages and thread names show it."""

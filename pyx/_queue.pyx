@@ -17,6 +17,7 @@ from libc.string cimport memcpy, memset
 
 cimport numpy as cnp
 
+import os
 import threading
 
 from column cimport (
@@ -39,8 +40,24 @@ from state cimport (
 )
 from sync cimport coarse_now, condition_variable, fork_count, mutex, now, watch_forks
 
+cdef extern from "pythread.h":
+    unsigned long PyThread_get_thread_ident() noexcept
+
 cnp.import_array()
 watch_forks()
+
+cdef unsigned long main_thread = 0
+
+
+def note_main_thread():
+    """Remember which thread handles signals. A call that is about to wait must not run Python code to find out: a
+    signal handler could end it there, with its attempt still in the queue's list."""
+    global main_thread
+    main_thread = threading.main_thread().ident
+
+
+note_main_thread()
+os.register_at_fork(after_in_child=note_main_thread)
 
 cdef enum:
     NEAR = 64                   # slots kept on the C stack; longer lists are allocated
@@ -235,7 +252,7 @@ cdef class Engine:
         withdrawn."""
         cdef Queue* q = &self.queue
         cdef condition_variable signal
-        cdef bint ready = False, ticking = threading.current_thread() is threading.main_thread()
+        cdef bint ready = False, ticking = PyThread_get_thread_ident() == main_thread
         cdef int64_t until = deadline
         while True:
             if ticking:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from helpers import LIMIT
+from helpers import LIMIT, run_script
 
 SCRIPT = """
 import sys, threading, time
@@ -114,3 +114,51 @@ def test_a_blocked_close_is_interrupted():
 def test_a_handler_that_returns_lets_the_call_go_on():
     before = "import signal\nsignal.signal(signal.SIGINT, lambda *_: (print('heard'), queue.enqueue(1)))"
     assert interrupt(FIFO, before, "print(queue.dequeue())", 0) == ["heard", "1", "0 0", ""]
+
+
+def test_interrupts_at_any_moment():
+    """Ctrl-C again and again, wherever in the call it strikes: no attempt stays behind, and the counts agree."""
+    done = run_script("""
+import os, signal, threading
+import numpy as np
+from pipeline import FIFOQueue
+
+queue = FIFOQueue(-1, np.int64, shapes=())
+stop = threading.Event()
+armed = False
+
+def handle(*_):
+    global armed
+    if armed:
+        armed = False
+        raise KeyboardInterrupt
+
+def interrupt():
+    while not stop.wait(0.0005):
+        os.kill(os.getpid(), signal.SIGINT)
+
+def produce():
+    while not stop.wait(0.001):
+        queue.enqueue_many([range(3)])
+
+threads = [threading.Thread(target=interrupt), threading.Thread(target=produce)]
+interrupts = 0
+signal.signal(signal.SIGINT, handle)
+for thread in threads:
+    thread.start()
+while interrupts < 300:
+    try:
+        armed = True
+        queue.dequeue_many(4)
+        armed = False
+    except KeyboardInterrupt:
+        interrupts += 1
+stop.set()
+for thread in threads:
+    thread.join()
+stats = queue.stats()
+assert stats.waiting_dequeues == 0, stats
+assert stats.enqueued - stats.dequeued == stats.size, stats
+assert len(queue.dequeue_many(stats.size)) == stats.size
+""")
+    assert (done.returncode, done.stderr) == (0, "")

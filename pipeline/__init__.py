@@ -1,0 +1,86 @@
+"""queue-runner: the queue-based input pipeline of TensorFlow 1 on NumPy arrays, without TensorFlow.
+
+Queues hold examples, threads fill them, a Coordinator stops the threads, batches come out:
+
+    with pipeline.shuffle_batch(example, batch_size=128, capacity=50_000, min_after_dequeue=10_000) as batches:
+        for features, labels in batches:
+            train_step(features, labels)
+"""
+
+from pipeline import errors
+from pipeline._batch import concatenate, pad, stack
+from pipeline.batching import batch, shuffle_batch
+from pipeline.collate import collate
+from pipeline.coordinator import Coordinator, LooperThread
+from pipeline.decode import decode_csv
+from pipeline.errors import (
+    AbortedError,
+    AlreadyExistsError,
+    CancelledError,
+    DataLossError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    InternalError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    OutOfRangeError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+    UnauthenticatedError,
+    UnavailableError,
+    UnimplementedError,
+    UnknownError,
+)
+from pipeline.producers import input_producer, string_input_producer
+from pipeline.queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, QueueStats, RandomShuffleQueue
+from pipeline.readers import ReaderBase, TextLineReader
+from pipeline.runner import QueueRunner, add_queue_runner, reset, start_queue_runners
+from pipeline.seeds import set_random_seed
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AbortedError",
+    "AlreadyExistsError",
+    "CancelledError",
+    "Coordinator",
+    "DataLossError",
+    "DeadlineExceededError",
+    "FIFOQueue",
+    "FailedPreconditionError",
+    "InternalError",
+    "InvalidArgumentError",
+    "LooperThread",
+    "NotFoundError",
+    "OpError",
+    "OutOfRangeError",
+    "PaddingFIFOQueue",
+    "PermissionDeniedError",
+    "PriorityQueue",
+    "QueueBase",
+    "QueueRunner",
+    "QueueStats",
+    "RandomShuffleQueue",
+    "ReaderBase",
+    "ResourceExhaustedError",
+    "TextLineReader",
+    "UnauthenticatedError",
+    "UnavailableError",
+    "UnimplementedError",
+    "UnknownError",
+    "add_queue_runner",
+    "batch",
+    "collate",
+    "concatenate",
+    "decode_csv",
+    "errors",
+    "input_producer",
+    "pad",
+    "reset",
+    "set_random_seed",
+    "shuffle_batch",
+    "stack",
+    "start_queue_runners",
+    "string_input_producer",
+]

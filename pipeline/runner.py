@@ -1,0 +1,282 @@
+"""QueueRunner: threads that fill a queue, and the list of all that wait to be started."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from pipeline.coordinator import Coordinator
+from pipeline.errors import OpError, OutOfRangeError
+
+_log = logging.getLogger(__name__)
+
+
+class Fillable(Protocol):
+    """What a QueueRunner asks of its queue."""
+
+    @property
+    def name(self) -> str: ...
+
+    def close(self, cancel_pending_enqueues: bool = ...) -> Any: ...
+
+
+def make_callable(sess: Any, op: Any) -> Callable[[], object]:
+    """Return what runs `op`: the op itself, or, when there is a session, that session's callable for it."""
+    if sess is not None:
+        run: Callable[[], object] = sess.make_callable(op)
+        return run
+    if not callable(op):
+        raise TypeError(f"An enqueue op must be a callable without arguments, not {op!r}")
+    return op  # type: ignore[no-any-return]
+
+
+def op_name(op: Any) -> str:
+    """Return the name of an op for people: a graph op's name, else the `__qualname__` of a callable."""
+    while isinstance(op, functools.partial):
+        op = op.func
+    for attribute in ("__qualname__", "name"):
+        name = getattr(op, attribute, None)
+        if isinstance(name, str):
+            return name
+    return type(op).__qualname__
+
+
+class QueueRunner:
+    """Threads that fill a queue: one for each enqueue op, which it runs until its input ends or it is told to stop.
+
+    When the last thread of the runner has reached the end of its input, the queue is closed; the elements in it stay.
+    With a Coordinator, an exception in a thread stops all threads of that coordinator and closes the queue, and
+    `Coordinator.join` raises it. Without one it is logged, kept in `exceptions_raised`, and ends that thread alone.
+
+    Thread safety: every method may be called from every thread; a lock guards the counts of running threads.
+
+    Args:
+        queue: The queue to close at the end. The ops need not enqueue into it.
+        enqueue_ops: One callable without arguments per thread; the same one may be listed several times.
+        close_op: Called at the end of the input; None closes the queue.
+        cancel_op: Called when the coordinator stops; None closes the queue and cancels its waiting enqueues.
+        queue_closed_exception_types: Exception classes that mean that the input is used up, as a non-empty tuple of
+            OpError subclasses; None means `(OutOfRangeError,)`.
+
+    Raises:
+        ValueError: No queue or no enqueue ops.
+        TypeError: `queue_closed_exception_types` is not as said above.
+    """
+
+    def __init__(
+        self,
+        queue: Fillable | None = None,
+        enqueue_ops: Sequence[Any] | None = None,
+        close_op: Any = None,
+        cancel_op: Any = None,
+        queue_closed_exception_types: tuple[type[OpError], ...] | None = None,
+    ) -> None:
+        if not queue or not enqueue_ops:
+            raise ValueError("Must provide queue and enqueue_ops.")
+        if queue_closed_exception_types is None:
+            queue_closed_exception_types = (OutOfRangeError,)
+        self._closed_types = _checked_types(queue_closed_exception_types)
+        self._queue = queue
+        self._enqueue_ops = enqueue_ops
+        self._close_op = queue.close if close_op is None else close_op
+        cancel = functools.partial(queue.close, cancel_pending_enqueues=True)
+        self._cancel_op = cancel if cancel_op is None else cancel_op
+        self._lock = threading.Lock()
+        # Running threads per session; without one the runner stands for it. Weak, as sessions come and go.
+        self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._exceptions_raised: list[Exception] = []
+        self._begun = False
+
+    @property
+    def queue(self) -> Fillable:
+        """The queue that is filled."""
+        return self._queue
+
+    @property
+    def enqueue_ops(self) -> Sequence[Any]:
+        """The enqueue ops, one for each thread."""
+        return self._enqueue_ops
+
+    @property
+    def close_op(self) -> Any:
+        """What is run at the end of the input."""
+        return self._close_op
+
+    @property
+    def cancel_op(self) -> Any:
+        """What is run when the coordinator stops."""
+        return self._cancel_op
+
+    @property
+    def queue_closed_exception_types(self) -> tuple[type[OpError], ...]:
+        """The exception classes that mean that the input is used up."""
+        return self._closed_types
+
+    @property
+    def exceptions_raised(self) -> list[Exception]:
+        """Exceptions that threads without a coordinator ended with; emptied when threads are made anew."""
+        return self._exceptions_raised
+
+    @property
+    def begun(self) -> bool:
+        """Whether threads were ever made."""
+        return self._begun
+
+    @property
+    def name(self) -> str:
+        """The name of the queue."""
+        return self._queue.name
+
+    def create_threads(
+        self, sess: Any = None, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+    ) -> list[threading.Thread]:
+        """Make one thread for each enqueue op and, with `coord`, one more that closes the queue when `coord` stops.
+
+        Args:
+            sess: The session that runs the ops; None calls them directly.
+            coord: The Coordinator that stops the threads and hears of their exceptions; they are registered with it.
+            daemon: Let the interpreter end without waiting for the threads.
+            start: Start the threads, too.
+
+        Returns:
+            The threads; none if those of an earlier call (with the same session) have not all ended.
+        """
+        key = self if sess is None else sess
+        with self._lock:
+            if self._running.get(key, 0) > 0:
+                return []
+            self._running[key] = len(self._enqueue_ops)
+            self._exceptions_raised = []
+            self._begun = True
+        threads = [self._thread(self._run, op_name(op), key, sess, coord, op) for op in self._enqueue_ops]
+        if coord is not None:
+            threads.append(self._thread(self._close_on_stop, "close_on_stop", sess, coord))
+        for thread in threads:
+            if coord is not None:
+                coord.register_thread(thread)
+            thread.daemon = daemon or thread.daemon
+            if start:
+                thread.start()
+        return threads
+
+    def _thread(self, target: Callable[..., None], what: str, *args: Any) -> threading.Thread:
+        return threading.Thread(target=target, args=args, name=f"QueueRunnerThread-{self.name}-{what}")
+
+    def _run(self, key: Any, sess: Any, coord: Coordinator | None, op: Any) -> None:
+        counted = True
+        try:
+            run = make_callable(sess, op)
+            while coord is None or not coord.should_stop():
+                try:
+                    run()
+                except self._closed_types:
+                    counted = False
+                    if self._count_down(key) == 0:
+                        self._quietly(sess, self._close_op)
+                    return
+        except Exception as error:
+            if coord is not None:
+                coord.request_stop(error)
+                return
+            _log.error("Exception in QueueRunner: %s", error)
+            with self._lock:
+                self._exceptions_raised.append(error)
+            raise
+        finally:
+            if counted:
+                self._count_down(key)
+
+    def _count_down(self, key: Any) -> int:
+        with self._lock:
+            left = self._running[key] = self._running[key] - 1
+        return left
+
+    def _close_on_stop(self, sess: Any, coord: Coordinator) -> None:
+        coord.wait_for_stop()
+        self._quietly(sess, self._cancel_op)
+
+    def _quietly(self, sess: Any, op: Any) -> None:
+        """Run a closing op; its errors (the queue was closed already) matter to nobody."""
+        try:
+            make_callable(sess, op)()
+        except Exception as error:
+            _log.debug("Ignored exception from closing queue %s: %s", self.name, error)
+
+
+def _checked_types(types: Any) -> tuple[type[OpError], ...]:
+    valid = isinstance(types, tuple) and types and all(isinstance(t, type) and issubclass(t, OpError) for t in types)
+    if not valid:
+        raise TypeError(f"queue_closed_exception_types must be a tuple of pipeline.errors types, not {types!r}")
+    return types  # type: ignore[no-any-return]
+
+
+_collection: list[QueueRunner] = []
+
+
+def add_queue_runner(qr: QueueRunner, collection: list[QueueRunner] | None = None) -> None:
+    """Put `qr` on the list that `start_queue_runners` starts: the list `collection`, or the process-wide one."""
+    (_collection if collection is None else collection).append(qr)
+
+
+def start_queue_runners(
+    sess: Any = None,
+    coord: Coordinator | None = None,
+    daemon: bool = True,
+    start: bool = True,
+    collection: Iterable[QueueRunner] | None = None,
+) -> list[threading.Thread]:
+    """Make, and start, the threads of all queue runners of a list.
+
+    Args:
+        sess: The session that runs the ops; None calls them directly.
+        coord: The Coordinator of the threads.
+        daemon: Let the interpreter end without waiting for the threads.
+        start: Start the threads; False only makes them.
+        collection: The runners to start; None means all that `add_queue_runner` and the producers put on the
+            process-wide list.
+
+    Returns:
+        All new threads, in the order of the list; a runner that is running already adds none.
+    """
+    runners = list(_collection if collection is None else collection)
+    if not runners:
+        _log.warning(
+            "start_queue_runners() was called when no queue runners were defined; call add_queue_runner() first."
+        )
+    return [thread for qr in runners for thread in qr.create_threads(sess, coord=coord, daemon=daemon, start=start)]
+
+
+def reset() -> None:
+    """Forget all queue runners of the process-wide list; threads that run already go on."""
+    _collection.clear()
+
+
+_thread = threading.local()
+
+
+@contextlib.contextmanager
+def batch_loop(coord: Coordinator) -> Iterator[None]:
+    """Say that this thread now works for a batch loop: producers that it asks for rows may start, under `coord`."""
+    outer = current_loop()
+    _thread.coord = coord
+    try:
+        yield
+    finally:
+        _thread.coord = outer
+
+
+def current_loop() -> Coordinator | None:
+    """The Coordinator of the batch loop that this thread works for."""
+    return getattr(_thread, "coord", None)
+
+
+def start_registered(coord: Coordinator) -> None:
+    """Start the registered runners that never were, except those of producers, which start when asked for rows."""
+    for qr in list(_collection):
+        if not qr.begun and not getattr(qr.queue, "starts_itself", False):
+            qr.create_threads(coord=coord, daemon=True, start=True)

@@ -1,0 +1,81 @@
+"""Helpers for the tests of coordinators, runners, producers, readers and batches."""
+
+import contextlib
+import os
+import threading
+
+import pytest
+from helpers import LIMIT
+
+import pipeline
+from pipeline.errors import OutOfRangeError
+
+
+def out_of_range(text="end of input"):
+    return OutOfRangeError(None, None, text)
+
+
+def source(items):
+    """A callable, safe in several threads, that gives the items one by one and then raises OutOfRangeError."""
+    lock = threading.Lock()
+    rest = iter(list(items))
+
+    def take():
+        with lock:
+            for item in rest:
+                return item
+        raise out_of_range()
+
+    return take
+
+
+def closed_queue(strings, name="work"):
+    """A closed FIFOQueue of strings."""
+    queue = pipeline.FIFOQueue(max(1, len(strings)), "string", [()], name=name)
+    queue.enqueue_many((list(map(os.fsencode, strings)),))
+    queue.close()
+    return queue
+
+
+def drain(take):
+    """Call `take` until OutOfRangeError; return what it gave."""
+    items = []
+    with contextlib.suppress(OutOfRangeError):
+        while True:
+            items.append(take())
+    return items
+
+
+@contextlib.contextmanager
+def no_thread_left():
+    """Check that every thread started in the body ends."""
+    before = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - before:
+        thread.join(LIMIT)
+        if thread.is_alive():
+            pytest.fail(f"thread {thread.name} is still alive")
+
+
+class Gate:
+    """A thread that lives until it is let go."""
+
+    def __init__(self, name=None):
+        self.go = threading.Event()
+        self.thread = threading.Thread(target=self.go.wait, args=(LIMIT,), name=name, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.go.set()
+        self.thread.join(LIMIT)
+
+
+@contextlib.contextmanager
+def fresh_collection():
+    """Nothing registered before, and nothing after."""
+    pipeline.reset()
+    yield
+    pipeline.reset()

@@ -1,0 +1,240 @@
+"""batch and shuffle_batch: what goes in and what comes out."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from helpers import run_in_thread
+from orchestration import drain, fresh_collection, no_thread_left, source
+
+import pipeline
+from pipeline import batch, shuffle_batch
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    with fresh_collection(), no_thread_left():
+        yield
+
+
+def taken(batches):
+    with batches:
+        return [value.tolist() for value in batches]
+
+
+class TestExamples:
+    def test_single_values(self):
+        assert taken(batch(source(range(6)), 3)) == [[0, 1, 2], [3, 4, 5]]
+
+    def test_tuples_and_lists_give_lists(self):
+        for kind in (tuple, list):
+            with batch(source([kind((i, np.full(2, i, np.float32))) for i in range(4)]), 2) as batches:
+                [first, second] = batches
+            assert isinstance(first, list)
+            assert first[0].tolist() == [0, 1]
+            assert second[1].tolist() == [[2, 2], [3, 3]]
+            assert second[1].dtype == np.float32
+
+    def test_one_component_comes_bare(self):
+        assert taken(batch(source([(7,), (8,)]), 2)) == [[7, 8]]
+
+    def test_dicts_give_dicts_in_the_order_of_their_keys(self):
+        examples = [{"z": i, 1: i / 2, ("a", "b"): b"x%d" % i} for i in range(2)]
+        with batch(source(examples), 2) as batches:
+            [result] = batches
+        assert list(result) == [("a", "b"), 1, "z"]
+        assert {key: value.tolist() for key, value in result.items()} == {
+            ("a", "b"): [b"x0", b"x1"],
+            1: [0.0, 0.5],
+            "z": [0, 1],
+        }
+
+    def test_dict_with_one_key(self):
+        with batch(source([{"x": 1}, {"x": 2}]), 2) as batches:
+            [result] = batches
+        assert list(result) == ["x"]
+        assert result["x"].tolist() == [1, 2]
+
+    def test_strings_come_out_as_bytes(self):
+        assert taken(batch(source(["a", "bcd"]), 2)) == [[b"a", b"bcd"]]
+
+    def test_objects_by_reference(self):
+        things = [object(), object()]
+        [result] = taken(batch(source(things), 2))
+        assert result[0] is things[0]
+        assert result[1] is things[1]
+
+    @pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.int64, np.bool_, np.complex64])
+    def test_dtypes_are_those_of_the_first_example(self, dtype):
+        with batch(source([np.array([0, 1], dtype)] * 2), 2) as batches:
+            [result] = batches
+        assert (result.dtype, result.shape) == (dtype, (2, 2))
+
+    @pytest.mark.parametrize("empty", [(), [], {}])
+    def test_empty_example(self, empty):
+        with pytest.raises(ValueError, match=r"Expected at least one tensor in batch\(\)"):
+            next(batch(source([empty]), 2))
+
+    @pytest.mark.parametrize(
+        ("examples", "text"),
+        [
+            ([{"a": 1}, {"b": 1}], r"every example must have the keys of the first one, \['a'\]; got \['b'\]"),
+            ([{"a": 1}, 3], "got int"),
+            ([(1, 2), (1, 2, 3)], "a list or tuple of 2 components; got 3 of them"),
+            ([(1, 2), 5], "a list or tuple of 2 components; got int"),
+            ([np.zeros(3), np.zeros(4)], r"Shape mismatch in tuple component 0. Expected \[3\], got \[4\]"),
+        ],
+    )
+    def test_examples_that_differ_from_the_first(self, examples, text):
+        with pytest.raises(ValueError, match=text):
+            list(batch(source(examples), 2))
+
+
+class TestEnqueueMany:
+    def test_first_dimension_counts_the_examples(self):
+        blocks = [(np.arange(3), np.ones((3, 2))), (np.arange(3, 7), np.ones((4, 2)))]
+        with batch(source(blocks), 5, enqueue_many=True, allow_smaller_final_batch=True) as batches:
+            first, second = batches
+        assert (first[0].tolist(), second[0].tolist()) == ([0, 1, 2, 3, 4], [5, 6])
+        assert (first[1].shape, second[1].shape) == ((5, 2), (2, 2))
+
+    def test_columns_of_strings(self):
+        column = np.array([b"a\0", b"bc"], object)
+        assert taken(batch(source([column, column]), 4, enqueue_many=True)) == [[b"a\0", b"bc"] * 2]
+        assert taken(batch(source([([b"a"] * 2,)]), 2, enqueue_many=True)) == [[b"a", b"a"]]
+
+    def test_scalars_are_no_blocks(self):
+        with pytest.raises(ValueError, match="must have rank at least 1"):
+            next(batch(source([3]), 1, enqueue_many=True))
+
+    def test_blocks_larger_than_the_queue(self):
+        assert taken(batch(source([np.arange(100)]), 50, capacity=7, enqueue_many=True)) == [
+            list(range(50)),
+            list(range(50, 100)),
+        ]
+
+
+class TestShapes:
+    def test_given_shapes(self):
+        with pytest.raises(ValueError, match="Shape mismatch"):
+            next(batch(source([np.zeros(3)]), 1, shapes=[(4,)]))
+        assert [part.tolist() for part in next(batch(source([[np.ones(2), 5]]), 1, shapes=[(2,), ()]))] == [
+            [[1, 1]],
+            [5],
+        ]
+
+    def test_padding_to_the_largest_of_a_batch(self):
+        examples = [np.ones(n, np.int32) for n in (1, 3, 2, 0)]
+        assert taken(batch(source(examples), 2, dynamic_pad=True)) == [[[1, 0, 0], [1, 1, 1]], [[1, 1], [0, 0]]]
+
+    def test_padding_in_two_dimensions_and_of_strings(self):
+        examples = [(np.ones((1, 2)), ["a"]), (np.ones((2, 1)), ["b", "c"])]
+        with batch(source(examples), 2, dynamic_pad=True) as batches:
+            [[numbers, strings]] = batches
+        assert numbers.tolist() == [[[1, 1], [0, 0]], [[1, 0], [1, 0]]]
+        assert strings.tolist() == [[b"a", b""], [b"b", b"c"]]
+
+    def test_padding_with_given_shapes(self):
+        batches = batch(source([np.zeros((2, 3)), np.zeros((3, 4))]), 2, shapes=[(None, 3)], dynamic_pad=True)
+        with pytest.raises(ValueError, match=r"Expected \[\?,3\], got \[3,4\]"):
+            next(batches)
+
+
+class TestEnd:
+    def test_rest_is_left_out(self):
+        with batch(source(range(5)), 2) as batches:
+            assert [value.tolist() for value in batches] == [[0, 1], [2, 3]]
+            assert list(batches) == []
+
+    def test_smaller_final_batch(self):
+        assert taken(batch(source(range(5)), 2, allow_smaller_final_batch=True)) == [[0, 1], [2, 3], [4]]
+
+    def test_no_example_at_all(self):
+        batches = batch(source([]), 2)
+        assert list(batches) == []
+        assert batches.queue is None
+
+    def test_stop_iteration_ends_the_input(self):
+        assert taken(batch(iter([1, 2, 3, 4]).__next__, 2)) == [[1, 2], [3, 4]]
+        assert taken(batch(iter([]).__next__, 2)) == []
+
+    def test_batches_of_nothing(self):
+        with batch(source(range(3)), 0) as batches:
+            assert next(batches).shape == (0,)
+            assert next(batches).shape == (0,)
+
+
+class TestThreads:
+    @pytest.mark.parametrize("threads", [1, 2, 5])
+    def test_every_example_comes_once(self, threads):
+        with batch(source(range(1000)), 7, threads, allow_smaller_final_batch=True) as batches:
+            values = np.concatenate(list(batches)).tolist()
+        assert sorted(values) == list(range(1000))
+        if threads == 1:
+            assert values == list(range(1000))
+
+    def test_several_consumers(self):
+        with batch(source(range(1000)), 10, 2) as batches:
+            calls = [run_in_thread(lambda: [v for b in batches for v in b.tolist()]) for _ in range(3)]
+            values = [value for call in calls for value in call.result()]
+        assert sorted(values) == list(range(1000))
+
+
+class TestShuffle:
+    def test_order_is_that_of_the_seeded_queue(self):
+        """A block that fills the pool at once, so that the size at each draw is known."""
+
+        def take(seed):
+            block = source([np.arange(10)])
+            return taken(shuffle_batch(block, 10, 10, 0, seed=seed, enqueue_many=True))
+
+        assert take(1) == [[7, 8, 1, 3, 9, 4, 2, 6, 5, 0]]
+        assert take(7) == [[7, 1, 5, 6, 4, 3, 2, 0, 9, 8]]
+
+    def test_every_example_comes_once_in_another_order(self):
+        batches = shuffle_batch(source(range(500)), 8, 100, 50, 2, allow_smaller_final_batch=True)
+        values = [value for part in taken(batches) for value in part]
+        assert Counter(values) == Counter(range(500))
+        assert values != sorted(values)
+
+    def test_minimum_stays_in_the_pool(self):
+        endless = iter(lambda: 1, 2).__next__
+        with shuffle_batch(endless, 4, 20, 10) as batches:
+            for _ in range(5):
+                next(batches)
+                assert batches.queue.size() >= 10
+
+    @pytest.mark.parametrize(("capacity", "minimum"), [(10, 10), (10, 11)])
+    def test_capacity_must_be_above_the_minimum(self, capacity, minimum):
+        with pytest.raises(ValueError, match=f"^capacity 10 must be bigger than min_after_dequeue {minimum}\\.$"):
+            shuffle_batch(source([]), 1, capacity, minimum)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"batch_size": -1}, ValueError, "batch_size must be >= 0"),
+        ({"batch_size": 4.0}, TypeError, "float"),
+        ({"num_threads": 0}, ValueError, "Must provide queue and enqueue_ops"),
+        ({"tensors": [1, 2]}, TypeError, "must be a callable"),
+    ],
+)
+def test_bad_arguments(arguments, error, text):
+    with pytest.raises(error, match=text):
+        batch(**{"tensors": print, "batch_size": 2, **arguments})
+
+
+def test_whole_pipeline_of_text_files(tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_text("".join(f"{name},{i}\n" for i in range(3)))
+    files = pipeline.string_input_producer([tmp_path / "a", tmp_path / "b"], num_epochs=2, shuffle=False)
+    reader = pipeline.TextLineReader()
+
+    def example():
+        return pipeline.decode_csv(reader.read(files).value, [[""], [0]])
+
+    with batch(example, 4) as batches:
+        got = [(letters.tolist(), numbers.tolist()) for letters, numbers in batches]
+    epoch = [(b"a", 0), (b"a", 1), (b"a", 2), (b"b", 0), (b"b", 1), (b"b", 2)]
+    assert [pair for block in got for pair in zip(*block, strict=True)] == epoch * 2
+    assert drain(files.dequeue) == []

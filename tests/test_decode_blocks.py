@@ -1,0 +1,129 @@
+"""decode_csv on blocks: whatever way a block goes, the values are those of its records one by one."""
+
+import csv
+import io
+import pathlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline import InvalidArgumentError, decode_csv
+
+DEFAULTS = [0, np.int64(1), 0.5, np.float64(0.25), ["d"], [], np.int32]
+DIGITS = pathlib.Path(__file__).parent.parent / "examples" / "data" / "digits.csv"
+
+numbers = st.one_of(
+    st.integers(-(2**33), 2**33).map(str),
+    st.floats(allow_subnormal=False).map(repr),
+    st.decimals(-1000, 1000, places=3).map(str),
+    st.sampled_from(["", "1", "-0", "-0.0", ".5", "5.", "-", ".", "1-2", "1.2.3", " 3", "x", "1e5", "0" * 20 + "7"]),
+)
+texts = st.sampled_from(["", "a", '"q,"', "b c", '"', "\r", "NA"])
+
+
+def outcome(records, **arguments):
+    try:
+        return [column.tolist() for column in decode_csv(records, **arguments)]
+    except InvalidArgumentError as error:
+        return str(error)
+
+
+def one_by_one(records, **arguments):
+    rows = []
+    for i, record in enumerate(records):
+        try:
+            rows.append([v if isinstance(v, bytes) else v.item() for v in decode_csv(record, **arguments)])
+        except InvalidArgumentError as error:
+            return str(error).replace("record 0", f"record {i}")
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(numbers | texts, min_size=1, max_size=3), min_size=1, max_size=5), st.data())
+def test_block_is_what_its_records_are(rows, data):
+    width = data.draw(st.sampled_from([len(row) for row in rows]))
+    defaults = data.draw(st.lists(st.sampled_from(DEFAULTS), min_size=width, max_size=width))
+    records = [",".join(row).encode() for row in rows]
+    arguments = {"record_defaults": defaults, "na_value": data.draw(st.sampled_from(["", "NA"]))}
+    assert repr(outcome(records, **arguments)) == repr(one_by_one(records, **arguments))
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.decimals(-(10**9), 10**9, places=4), min_size=2, max_size=2), min_size=1, max_size=20))
+def test_decimal_fractions_are_read_exactly(rows):
+    records = [",".join(map(str, row)) for row in rows]
+    columns = decode_csv(records, [np.float64] * 2)
+    assert np.array_equal(np.array(columns).T, [[float(str(value)) for value in row] for row in rows])
+
+
+@pytest.mark.parametrize("text", ["9007.671281821551", "-9007.67128182155", "9007671281821551", "0.99999999999999"])
+def test_as_many_digits_as_a_float_has(text):
+    assert decode_csv([text, text], [np.float64])[0].tolist() == [float(text)] * 2
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.text('a,"b', max_size=5), min_size=2, max_size=2), min_size=1, max_size=6))
+def test_what_the_csv_module_writes(rows):
+    file = io.StringIO()
+    csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
+    columns = decode_csv(file.getvalue().splitlines(), [[""], [""]])
+    assert [[value.decode() for value in row] for row in zip(*columns, strict=True)] == rows
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32, np.float64])
+def test_digits(dtype):
+    lines = DIGITS.read_bytes().splitlines()
+    columns = decode_csv(lines, [dtype] * 65)
+    assert np.array_equal(np.array(columns).T, np.loadtxt(lines, delimiter=",", dtype=dtype))
+    assert all(column.dtype == dtype and column.shape == (1797,) for column in columns)
+    assert columns[64][:5].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_shape_of_an_array_of_records_is_kept():
+    records = np.array([["1,a", "2,b"], ["3,c", "4,d"]])
+    numbers_, letters = decode_csv(records, [0, ""])
+    assert numbers_.tolist() == [[1, 2], [3, 4]]
+    assert letters.tolist() == [[b"a", b"b"], [b"c", b"d"]]
+    assert decode_csv(np.array("5,e"), [0, ""]) == [5, b"e"]
+
+
+def test_no_records():
+    columns = decode_csv([], [0, "", 1.5])
+    assert [(column.dtype, len(column)) for column in columns] == [(np.int32, 0), (object, 0), (np.float32, 0)]
+
+
+def test_tuples_and_generators_of_records():
+    assert decode_csv((b"1", "2"), [0])[0].tolist() == [1, 2]
+    assert decode_csv((str(i) for i in range(3)), [0])[0].tolist() == [0, 1, 2]
+
+
+def test_columns_belong_to_the_caller():
+    for column in decode_csv([b"1,2,a"] * 3, [0, 0, ""]) + decode_csv([b"1,2"] * 3, [0, 0]):
+        column[0] = 5
+        assert column.flags.owndata or column.base.flags.owndata
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"record_defaults": []}, "record_defaults describes no column"),
+        ({"record_defaults": [[1, 2]]}, "There should only be 1 default per field but field 0 has 2"),
+        ({"record_defaults": [0], "field_delim": ",,"}, "field_delim should be only 1 char"),
+        ({"record_defaults": [0], "field_delim": ""}, "field_delim should be only 1 char"),
+        ({"record_defaults": [0], "select_cols": [0, 1]}, "select_cols should match output size"),
+        ({"record_defaults": [0, 0], "select_cols": [1, 0]}, "select_cols should be strictly increasing"),
+        ({"record_defaults": [0, 0], "select_cols": [1, 1]}, "select_cols should be strictly increasing"),
+        ({"record_defaults": [0], "select_cols": [-1]}, "select_cols should be strictly increasing"),
+    ],
+)
+def test_bad_arguments(arguments, text):
+    with pytest.raises(InvalidArgumentError, match=text):
+        decode_csv(b"1", **arguments)
+
+
+@pytest.mark.parametrize("records", [[1], [b"1", None], [1.5]])
+def test_records_that_are_no_text(records):
+    with pytest.raises(TypeError, match="must be bytes or str"):
+        decode_csv(records, [0])

@@ -141,6 +141,6 @@ def component(dtype: np.dtype[Any], shape: Shape) -> Component:
         return Component(np.dtype(object), "bytes", shape)
     if shape is None or None in shape:
         return Component(dtype, "array", shape)
-    if len(shape) > 30 or math.prod(shape) * dtype.itemsize >= 2**62:  # type: ignore[type-var]
+    if len(shape) > 30 or math.prod(filter(None, shape)) * dtype.itemsize >= 2**62:
         raise ValueError(f"shape {shape} of {dtype} is too large: at most 30 dimensions and 2**62 bytes")
     return Component(dtype, "rows", shape)

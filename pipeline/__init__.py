@@ -33,7 +33,15 @@ from pipeline.errors import (
     UnknownError,
 )
 from pipeline.producers import input_producer, string_input_producer
-from pipeline.queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, QueueStats, RandomShuffleQueue
+from pipeline.queues import (
+    FIFOQueue,
+    PaddingFIFOQueue,
+    PaddingShuffleQueue,
+    PriorityQueue,
+    QueueBase,
+    QueueStats,
+    RandomShuffleQueue,
+)
 from pipeline.readers import ReaderBase, TextLineReader
 from pipeline.runner import QueueRunner, add_queue_runner, reset, start_queue_runners
 from pipeline.seeds import set_random_seed
@@ -56,6 +64,7 @@ __all__ = [
     "OpError",
     "OutOfRangeError",
     "PaddingFIFOQueue",
+    "PaddingShuffleQueue",
     "PermissionDeniedError",
     "PriorityQueue",
     "QueueBase",

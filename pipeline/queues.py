@@ -1,4 +1,4 @@
-"""The four kinds of queue: FIFOQueue, RandomShuffleQueue, PaddingFIFOQueue, PriorityQueue."""
+"""The kinds of queue: FIFOQueue, RandomShuffleQueue, PaddingFIFOQueue, PaddingShuffleQueue, PriorityQueue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,15 @@ from pipeline.queue_base import QueueBase, QueueStats
 from pipeline.typed_queue import TypedQueue
 from pipeline.values import invalid
 
-__all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "QueueStats", "RandomShuffleQueue"]
+__all__ = [
+    "FIFOQueue",
+    "PaddingFIFOQueue",
+    "PaddingShuffleQueue",
+    "PriorityQueue",
+    "QueueBase",
+    "QueueStats",
+    "RandomShuffleQueue",
+]
 
 
 class FIFOQueue(TypedQueue):
@@ -90,12 +98,7 @@ class RandomShuffleQueue(TypedQueue):
         name: str | None = "random_shuffle_queue",
     ) -> None:
         components, names = _described(dtypes, shapes, names)
-        limit = parse_capacity(capacity)
-        minimum = int(min_after_dequeue)
-        if minimum < 0:
-            raise invalid(f"min_after_dequeue {minimum} must be >= 0")
-        if minimum >= limit:
-            raise invalid(f"min_after_dequeue {minimum} must be < capacity {limit}")
+        limit, minimum = _limits(capacity, min_after_dequeue)
         self._setup("shuffle", limit, name, components, names, minimum, seed)
 
 
@@ -130,6 +133,42 @@ class PaddingFIFOQueue(TypedQueue):
         parsed = parse_dtypes(dtypes)
         components = [component(*each) for each in zip(parsed, parse_partial_shapes(shapes, len(parsed)), strict=True)]
         self._setup("fifo", parse_capacity(capacity), name, components, parse_names(names, len(parsed)))
+
+
+class PaddingShuffleQueue(TypedQueue):
+    """A RandomShuffleQueue for elements that vary in shape, padded to the largest of each batch.
+
+    TensorFlow has none; the draws are those of RandomShuffleQueue, the padding is that of PaddingFIFOQueue.
+
+    Args:
+        capacity, min_after_dequeue, seed: As for RandomShuffleQueue.
+        dtypes, shapes: As for PaddingFIFOQueue.
+        names, shared_name, name: As for FIFOQueue.
+
+    Raises:
+        InvalidArgumentError, ValueError, TypeError: arguments that do not describe a queue.
+
+    Thread safety: as RandomShuffleQueue.
+    """
+
+    _kind = "PaddingShuffleQueue"
+    _default_name = "padding_shuffle_queue"
+
+    def __init__(
+        self,
+        capacity: int,
+        min_after_dequeue: int,
+        dtypes: Any,
+        shapes: Any,
+        names: Any = None,
+        seed: int | None = None,
+        shared_name: str | None = None,
+        name: str | None = "padding_shuffle_queue",
+    ) -> None:
+        parsed = parse_dtypes(dtypes)
+        components = [component(*each) for each in zip(parsed, parse_partial_shapes(shapes, len(parsed)), strict=True)]
+        limit, minimum = _limits(capacity, min_after_dequeue)
+        self._setup("shuffle", limit, name, components, parse_names(names, len(parsed)), minimum, seed)
 
 
 class PriorityQueue(TypedQueue):
@@ -175,6 +214,16 @@ class PriorityQueue(TypedQueue):
 
     def _describe(self, values: tuple[Any, ...], many: bool) -> list[Component]:
         return [self._priority, *super()._describe(values, many)[1:]]
+
+
+def _limits(capacity: int, min_after_dequeue: int) -> tuple[int, int]:
+    """The capacity and the minimum of a shuffle queue."""
+    limit, minimum = parse_capacity(capacity), int(min_after_dequeue)
+    if minimum < 0:
+        raise invalid(f"min_after_dequeue {minimum} must be >= 0")
+    if minimum >= limit:
+        raise invalid(f"min_after_dequeue {minimum} must be < capacity {limit}")
+    return limit, minimum
 
 
 def _described(dtypes: Any, shapes: Any, names: Any) -> tuple[list[Component] | None, list[str] | None]:

@@ -99,6 +99,15 @@ cdef inline int64_t deadline_of(object timeout) except? -2:
     return now() + <int64_t>(min(seconds, 1e9) * 1e9)
 
 
+cdef inline int64_t instant_after(int64_t instant, object seconds) except? -2:
+    return -1 if seconds is None else instant + <int64_t>(<double>seconds * 1e9)
+
+
+cdef inline int64_t earlier(int64_t a, int64_t b) noexcept:
+    """The earlier of two instants, where -1 is never."""
+    return b if a < 0 else a if b < 0 else min(a, b)
+
+
 def philox(seed, seed2, skip, Py_ssize_t count):
     """Return `count` words of Philox4x32-10 as uint32, after leaving out `skip` blocks of four words.
 
@@ -247,32 +256,41 @@ cdef class Engine:
         if a.spare:
             shrink(&self.queue, &self.layout, self._lists)
 
+    def _about_to_wait(self, int call):
+        """Called when a call of that kind cannot be served at once. It may raise, which ends the call, or return the
+        number of seconds after which `_still_waiting` is called; None for never."""
+
+    def _still_waiting(self, int call, double waited_s):
+        """Called after that wait, and again after each number of seconds that it returns."""
+
     cdef int _park(self, Attempt* a, int64_t deadline) except -1:
-        """Wait until the attempt is decided, its next piece is wanted, or the deadline has passed and it is
-        withdrawn."""
+        """Wait until the attempt is decided, wants its owner, or the deadline has passed and it is withdrawn."""
         cdef Queue* q = &self.queue
         cdef condition_variable signal
-        cdef bint ready = False, ticking = PyThread_get_thread_ident() == main_thread
-        cdef int64_t until = deadline
-        while True:
-            if ticking:
-                until = now() + TICK
-                if deadline >= 0 and deadline < until:
-                    until = deadline
-            with nogil:
-                ready = wait_turn(q, a, &signal, until)
-            if ready:
-                return 0
-            if deadline >= 0 and now() >= deadline:
-                locked(step_withdraw, q, a)
-                return 0
-            try:
+        cdef bint ready, ticking = PyThread_get_thread_ident() == main_thread
+        cdef int64_t began = now(), look_at, until
+        try:
+            look_at = instant_after(began, self._about_to_wait(<int>a.call))
+            while True:
+                until = earlier(deadline, look_at)
+                if ticking:
+                    until = earlier(until, now() + TICK)
+                with nogil:
+                    ready = wait_turn(q, a, &signal, until)
+                if ready:
+                    return 0
+                if deadline >= 0 and now() >= deadline:
+                    locked(step_withdraw, q, a)
+                    return 0
                 PyErr_CheckSignals()
-            except BaseException:
-                locked(step_withdraw, q, a)
-                if a.status == DONE and a.call != ENQUEUE and a.call != CLOSE:
-                    locked(step_put_back, q, a)
-                raise
+                if look_at >= 0 and now() >= look_at:
+                    look_at = instant_after(now(), self._still_waiting(<int>a.call, (now() - began) * 1e-9))
+        except BaseException:
+            # What a hook or a signal handler raised, Ctrl-C above all: nothing stays behind, and nothing is lost.
+            locked(step_withdraw, q, a)
+            if a.status == DONE and a.call != ENQUEUE and a.call != CLOSE:
+                locked(step_put_back, q, a)
+            raise
 
     # in
 

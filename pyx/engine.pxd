@@ -224,8 +224,8 @@ cdef inline void step_reserve(Queue* q, Attempt* a) noexcept nogil:
 
 
 cdef inline void step_release(Queue* q, Attempt* a) noexcept nogil:
-    """Give the slots from `begin` to `count` back. When all are free, start anew from the first one, so that rows lie in
-    runs again; `spare` then says whether most of the memory was not needed since the last time."""
+    """Give the slots from `begin` to `count` back. When all are free, start anew from the first one, so that rows lie
+    in runs again; `spare` then says whether most of the memory was not needed since the last time."""
     ring_push(&q.free, a.slots + a.begin, a.count - a.begin)
     if q.free.count == q.fresh:
         a.spare = q.chunks > q.kept and q.fresh <= q.allocated // 4

@@ -1,0 +1,85 @@
+"""What a queue is asked before a call waits, and while it waits."""
+
+import pytest
+from helpers import start_blocked
+
+from pipeline import FIFOQueue
+from pipeline._queue import CALLS
+
+
+class Refused(Exception):
+    pass
+
+
+class Watched(FIFOQueue):
+    """Notes the calls that wait; `answers` are what the hooks return or raise."""
+
+    def __init__(self, *answers):
+        super().__init__(2, "int64", shapes=())
+        self.answers, self.asked = list(answers), []
+
+    def answer(self, *what):
+        self.asked.append(what)
+        answer = self.answers.pop(0) if self.answers else None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _about_to_wait(self, call):
+        return self.answer(call)
+
+    def _still_waiting(self, call, waited_s):
+        assert waited_s >= 0
+        return self.answer(call, "still")
+
+
+def test_calls_that_are_served_at_once_do_not_ask():
+    queue = Watched(Refused())
+    queue.enqueue_many([[1, 2]])
+    assert queue.dequeue_many(2).tolist() == [1, 2]
+    queue.close()
+    assert queue.asked == []
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda queue: queue.dequeue(), "dequeue"),
+        (lambda queue: queue.dequeue_many(3), "dequeue_many"),
+        (lambda queue: queue.dequeue_up_to(3), "dequeue_up_to"),
+    ],
+)
+def test_a_refused_dequeue_leaves_everything_in_place(call, name):
+    queue = Watched(Refused())
+    if name != "dequeue":
+        queue.enqueue(7)
+    with pytest.raises(Refused):
+        call(queue)
+    assert queue.asked == [(CALLS[name],)]
+    stats = queue.stats()
+    assert (stats.waiting_dequeues, stats.size) == (0, int(name != "dequeue"))
+
+
+def test_a_refused_enqueue_keeps_what_was_stored():
+    queue = Watched(Refused())
+    with pytest.raises(Refused):
+        queue.enqueue_many([[1, 2, 3]])
+    assert queue.asked == [(CALLS["enqueue"],)]
+    assert queue.dequeue_many(2).tolist() == [1, 2]
+    assert queue.stats().waiting_enqueues == 0
+
+
+def test_asked_again_as_often_as_wanted():
+    queue = Watched(0.001, 0.001, 0, Refused())
+    with pytest.raises(Refused):
+        queue.dequeue()
+    dequeue = CALLS["dequeue"]
+    assert queue.asked == [(dequeue,), (dequeue, "still"), (dequeue, "still"), (dequeue, "still")]
+
+
+def test_a_wait_goes_on_after_the_last_question():
+    queue = Watched(0.001, None)
+    waiting = start_blocked(queue, "dequeue")
+    queue.enqueue(5)
+    assert waiting.result() == 5
+    assert len(queue.asked) <= 2

@@ -38,10 +38,17 @@ def pytest_terminal_summary(terminalreporter, config):
     terminalreporter.section("ours against the baselines: median per operation, and times as fast")
     for group, medians in sorted(groups.items(), key=lambda item: str(item[0])):
         ours = medians.pop("ours", None)
-        if ours is None:
+        if ours is None or not medians:
             continue
         others = ", ".join(f"{label} {show(median)} ({median / ours:.2f}x)" for label, median in medians.items())
         terminalreporter.write_line(f"{group}: {show(ours)}; {others}")
+
+    for one in session.benchmarks:
+        notes = {key: value for key, value in one.extra_info.items() if key != "count"}
+        if notes:
+            terminalreporter.write_line(
+                f"{one.name}: " + ", ".join(f"{key} {value:.4g}" for key, value in notes.items())
+            )
 
 
 def show(seconds):

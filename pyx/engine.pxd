@@ -131,6 +131,8 @@ cdef inline void flush(Queue* q) noexcept nogil:
         if q.dequeues.head == NULL or holds_dequeues(q):
             return
         progress |= serve_dequeues(q)
+        if q.enqueues.head == NULL:
+            return              # nothing that another round could change
 
 
 # Steps: what a call does in one hold of the lock ----------------------------------------------------------------------

@@ -43,8 +43,7 @@ class Feed:
     """Reads CSV or text files in blocks of lines and gives batches of their columns.
 
     The types of the columns are those of the first line with data: int64 for an integer, float32 for another number,
-        else
-    bytes. Lines without a comma are text, one column of bytes. Columns of one number type are one component.
+    else bytes. Lines without a comma are text, one column of bytes. Columns of one number type are one component.
 
     Attributes:
         types: The dtype of each column; object for bytes. Empty until the first line was seen.

@@ -1,6 +1,11 @@
 import importlib
+import signal
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As in a shell's background job. The processes that tests send Ctrl-C to would inherit it, and never end.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(params=["compiled", "reference"])

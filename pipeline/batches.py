@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-import operator
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
 from pipeline.coordinator import Coordinator
-from pipeline.errors import CancelledError, OutOfRangeError
-from pipeline.examples import Layout
+from pipeline.errors import OutOfRangeError
+from pipeline.feeds import Feed
 from pipeline.queues import QueueBase
 from pipeline.runner import QueueRunner, batch_loop, start_registered
 
@@ -39,34 +38,31 @@ class Batches(Iterator[Any]):
 
     grace = 10.0
 
-    def __init__(
-        self,
-        source: Callable[[], Any],
-        make_queue: Callable[[Layout], QueueBase],
-        batch_size: int,
-        num_threads: int,
-        enqueue_many: bool,
-        smaller_final_batch: bool,
-        coord: Coordinator | None,
-    ) -> None:
-        if not callable(source):
-            raise TypeError(f"the source of a batch must be a callable that returns an example, not {source!r}")
-        self._batch_size = operator.index(batch_size)
-        if self._batch_size < 0:
-            raise ValueError(f"batch_size must be >= 0, got {batch_size}")
-        if num_threads < 1:
-            raise ValueError(f"Must provide queue and enqueue_ops. num_threads must be at least 1, got {num_threads}")
-        self._source = source
-        self._make_queue = make_queue
-        self._num_threads = num_threads
-        self._many = enqueue_many
-        self._smaller = smaller_final_batch
-        self._owner = coord is None
-        self.coord = Coordinator() if coord is None else coord
+    def __init__(self, feed: Feed, owner: bool) -> None:
+        """Made by the batch functions.
+
+        Args:
+            feed: What the threads do; it knows their Coordinator.
+            owner: The Coordinator belongs to this loop.
+        """
+        self.coord = feed.coord
         self.queue: QueueBase | None = None
+        self._skips = feed.plan.skips
+        self._owner = owner
         self._lock = threading.RLock()  # guards the start and the end
-        self._feed: _Feed | None = None
+        self._planned: Feed | None = feed  # until it is started
+        self._feed: Feed | None = None  # while it runs
         self._ended = False
+
+    @property
+    def num_errors(self) -> int:
+        """How many examples were left out because of an error; see `on_error`."""
+        return self._skips.count
+
+    @property
+    def errors(self) -> list[Exception]:
+        """The first hundred of these errors."""
+        return list(self._skips.errors)
 
     def __iter__(self) -> Batches:
         return self
@@ -80,10 +76,8 @@ class Batches(Iterator[Any]):
         """
         try:
             feed = self._feed or self._start()
-            if feed is None:
-                raise StopIteration
-            take = feed.queue.dequeue_up_to if self._smaller else feed.queue.dequeue_many
-            return feed.layout.rebuild(take(self._batch_size))
+            if feed is not None:
+                return feed.take()
         except OutOfRangeError:
             self._finish()
         raise StopIteration
@@ -110,34 +104,37 @@ class Batches(Iterator[Any]):
             Exception: What a thread raised and nobody was told yet.
             RuntimeError: A thread does not end within `grace` seconds; the message names it.
         """
+        planned = self._planned
+        if planned is not None and not self._ended:  # a start that waits for the first example holds the lock
+            planned.stop()
+            if self._owner:
+                self.coord.request_stop()
         with self._lock:
             if not self._ended:
                 self._finish()
 
-    def _start(self) -> _Feed | None:
+    def _start(self) -> Feed | None:
         """Get the first example, make the queue for it and start the threads; None after the end."""
         with self._lock:
-            if self._ended or self._feed is not None:
+            feed = self._planned
+            if self._ended or self._feed is not None or feed is None:
                 return self._feed
             start_registered(self.coord)
-            with batch_loop(self.coord):
-                try:
-                    first = self._source()
-                except StopIteration:
-                    raise OutOfRangeError(None, None, "the source of the batches gave no example") from None
-                except OutOfRangeError:
-                    raise
-                except Exception as error:  # as if it had happened in a thread
-                    self.coord.request_stop(error)
-                    self._finish()
-                    raise
-            layout = Layout(first, self._many)
-            self.queue = self._make_queue(layout)
-            self._feed = _Feed(self._source, self.queue, layout, self._many, self.coord, first)
-            runner = QueueRunner(self.queue, [self._feed.enqueue] * self._num_threads)
+            try:
+                with batch_loop(self.coord):
+                    feed.open()
+            except OutOfRangeError:
+                raise
+            except Exception as error:  # as if it had happened in a thread
+                self.coord.request_stop(error)
+                self._finish()
+                raise
+            self.queue = feed.queue
+            self._feed, self._planned = feed, None
+            runner = QueueRunner(feed.queue, feed.ops, close_op=feed.close_op)
             runner.create_threads(coord=self.coord, daemon=True, start=True)
-            weakref.finalize(self, _abandon, self._feed, self.coord if self._owner else None).atexit = False
-            return self._feed
+            weakref.finalize(self, _abandon, feed, self.coord if self._owner else None).atexit = False
+            return feed
 
     def _finish(self) -> None:
         """Stop what was started; the first to come raises what a thread raised, and so does everybody later."""
@@ -155,54 +152,7 @@ class Batches(Iterator[Any]):
             self.coord.join(stop_grace_period_secs=self.grace)
 
 
-class _Feed:
-    """What the threads share. They hold this, not the iterator, so that an abandoned iterator can be garbage."""
-
-    def __init__(
-        self, source: Callable[[], Any], queue: QueueBase, layout: Layout, many: bool, coord: Coordinator, first: Any
-    ) -> None:
-        self.queue = queue
-        self.layout = layout
-        self._source = source
-        self._many = many
-        self._coord = coord
-        self._first = [first]  # popped by the thread that comes first
-        self._left = False
-
-    def enqueue(self) -> None:
-        """The enqueue op: one example, or block of examples, from the source to the queue."""
-        try:
-            example = self._first.pop()
-        except IndexError:
-            example = self._next()
-        self._put(example)
-
-    def _next(self) -> Any:
-        with batch_loop(self._coord):
-            try:
-                return self._source()
-            except StopIteration:
-                raise OutOfRangeError(None, None, "the source of the batches is used up") from None
-
-    def _put(self, example: Any) -> None:
-        components = self.layout.components(example)
-        try:
-            if self._many:
-                self.queue.enqueue_many(components)
-            else:
-                self.queue.enqueue(components)
-        except CancelledError:
-            if not self._left:
-                raise
-            raise OutOfRangeError(None, None, "the loop over the batches was left") from None
-
-    def leave(self) -> None:
-        """Close the queue, so that threads waiting to enqueue end as at the end of the input."""
-        self._left = True
-        self.queue.close(cancel_pending_enqueues=True)
-
-
-def _abandon(feed: _Feed, coord: Coordinator | None) -> None:
+def _abandon(feed: Feed, coord: Coordinator | None) -> None:
     if coord is not None:
         coord.request_stop()
     feed.leave()

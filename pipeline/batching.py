@@ -1,18 +1,17 @@
-"""batch and shuffle_batch: threads call a source for examples, a queue collects them, a loop takes batches."""
+"""batch and shuffle_batch, and their maybe_ forms: threads take examples from one source, a loop takes batches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pipeline.batches import Batches
 from pipeline.coordinator import Coordinator
-from pipeline.examples import Layout
-from pipeline.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from pipeline.loops import Options, Pool, check_minimum, loop, seed_of
 
 
 def batch(
-    tensors: Callable[[], Any],
+    tensors: Any,
     batch_size: int,
     num_threads: int = 1,
     capacity: int = 32,
@@ -23,18 +22,27 @@ def batch(
     shared_name: str | None = None,
     name: str | None = None,
     *,
+    on_error: str = "raise",
+    max_errors: int | None = None,
     coord: Coordinator | None = None,
 ) -> Batches:
     """Make batches of the examples that threads get from a source, in the order in which they come.
 
+    An example is an array, number, bytes or object, or a list, tuple or dict of them. The source of examples is one of
+
+    - a callable without arguments that returns one example, and raises OutOfRangeError or StopIteration at the end of
+      the input; with several threads it is called by several at once
+    - an iterable, such as a generator: read under a lock, once
+    - a queue, such as that of a producer: its elements are the examples
+    - anything with a method `block(n)` that returns a block of 1 to n examples: arrays whose first dimension counts
+      them. Such rows move in blocks, with no Python for each of them; so do those of a queue with shapes.
+
     Args:
-        tensors: The source: a callable without arguments that returns one example, and raises OutOfRangeError or
-            StopIteration at the end of the input. An example is an array, number, bytes or object, or a list, tuple or
-            dict of them. With several threads it is called by several at once.
+        tensors: The source.
         batch_size: Examples in a batch.
-        num_threads: Threads that call the source. With more than one the order of the examples may vary.
+        num_threads: Threads that read the source. With more than one the order of the examples may vary.
         capacity: Capacity of the queue, in examples.
-        enqueue_many: The source returns a block of examples each time: arrays whose first dimension counts them.
+        enqueue_many: What the source gives each time is a block of examples: arrays whose first dimension counts them.
         shapes: Shape of each component of an example (of a dict: in the order of its sorted keys); None takes those of
             the first example.
         dynamic_pad: Let the shapes of examples differ; a batch is padded to the largest of its own with zeros or b"".
@@ -42,6 +50,10 @@ def batch(
         allow_smaller_final_batch: Give the last examples as a smaller batch instead of leaving them out.
         shared_name: Shared name of the queue.
         name: Name of the queue, `batch` by default.
+        on_error: "raise" ends the loop with the first error of a thread. "skip" leaves out the example (or block) that
+            a callable failed to give, or that does not fit; `num_errors` and `errors` of the result tell. What an
+            iterator raises ends it, and is raised always.
+        max_errors: With "skip", how many errors are tolerated; the next one is raised. None is without limit.
         coord: The Coordinator of the threads; None gives the loop its own.
 
     Returns:
@@ -49,21 +61,50 @@ def batch(
         two and more gives lists, a single component comes bare.
 
     Raises:
-        TypeError: The source is not callable, or batch_size not an integer.
+        TypeError: This is no source, or batch_size not an integer.
         ValueError: A number is out of range.
     """
+    pool = Pool(capacity, None, None, shapes, dynamic_pad, shared_name, name or "batch")
+    options = Options(batch_size, enqueue_many, allow_smaller_final_batch, True, on_error, max_errors, coord)
+    return loop([tensors], num_threads, pool, options)
 
-    def make_queue(layout: Layout) -> QueueBase:
-        named = {"shared_name": shared_name, "name": name or "batch"}
-        if dynamic_pad:
-            return PaddingFIFOQueue(capacity, layout.dtypes, layout.padded_shapes(shapes), **named)
-        return FIFOQueue(capacity, layout.dtypes, layout.fixed_shapes(shapes), **named)
 
-    return Batches(tensors, make_queue, batch_size, num_threads, enqueue_many, allow_smaller_final_batch, coord)
+def maybe_batch(
+    tensors: Any,
+    keep_input: Any,
+    batch_size: int,
+    num_threads: int = 1,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Sequence[Any] | None = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+    *,
+    on_error: str = "raise",
+    max_errors: int | None = None,
+    coord: Coordinator | None = None,
+) -> Batches:
+    """Make batches of those examples that are to be kept; see `batch` for the other arguments.
+
+    Args:
+        keep_input: A callable that is asked about each example, as the source gave it, and returns a bool; with
+            `enqueue_many` about each block, and may return one bool for each of its rows. Several threads call it.
+            Or the answer itself: True keeps all; False keeps none, does not read the source, and waits until the loop
+            is closed; with `enqueue_many`, an array of bools says which rows of every block are kept.
+
+    Raises:
+        ValueError: `keep_input` has more than one dimension, or has one without `enqueue_many`.
+        TypeError: `keep_input` is neither callable nor made of bools.
+    """
+    pool = Pool(capacity, None, None, shapes, dynamic_pad, shared_name, name or "batch")
+    options = Options(batch_size, enqueue_many, allow_smaller_final_batch, keep_input, on_error, max_errors, coord)
+    return loop([tensors], num_threads, pool, options)
 
 
 def shuffle_batch(
-    tensors: Callable[[], Any],
+    tensors: Any,
     batch_size: int,
     capacity: int,
     min_after_dequeue: int,
@@ -75,6 +116,9 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
     *,
+    dynamic_pad: bool = False,
+    on_error: str = "raise",
+    max_errors: int | None = None,
     coord: Coordinator | None = None,
 ) -> Batches:
     """Make batches of examples drawn at random from a pool that threads keep filled; see `batch` for the other
@@ -89,12 +133,38 @@ def shuffle_batch(
     Raises:
         ValueError: `capacity` is not above `min_after_dequeue`.
     """
-    if capacity <= min_after_dequeue:
-        raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}.")
+    check_minimum(capacity, min_after_dequeue)
+    seed = seed_of(seed)
+    pool = Pool(capacity, min_after_dequeue, seed, shapes, dynamic_pad, shared_name, name or "shuffle_batch")
+    options = Options(batch_size, enqueue_many, allow_smaller_final_batch, True, on_error, max_errors, coord)
+    return loop([tensors], num_threads, pool, options)
 
-    def make_queue(layout: Layout) -> QueueBase:
-        named = {"shared_name": shared_name, "name": name or "shuffle_batch"}
-        shapes_ = layout.fixed_shapes(shapes)
-        return RandomShuffleQueue(capacity, min_after_dequeue, layout.dtypes, shapes_, seed=seed, **named)
 
-    return Batches(tensors, make_queue, batch_size, num_threads, enqueue_many, allow_smaller_final_batch, coord)
+def maybe_shuffle_batch(
+    tensors: Any,
+    batch_size: int,
+    capacity: int,
+    min_after_dequeue: int,
+    keep_input: Any,
+    num_threads: int = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Sequence[Any] | None = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+    *,
+    dynamic_pad: bool = False,
+    on_error: str = "raise",
+    max_errors: int | None = None,
+    coord: Coordinator | None = None,
+) -> Batches:
+    """Make shuffled batches of those examples that are to be kept.
+
+    The arguments are those of `shuffle_batch`, and `keep_input` is that of `maybe_batch`.
+    """
+    check_minimum(capacity, min_after_dequeue)
+    seed = seed_of(seed)
+    pool = Pool(capacity, min_after_dequeue, seed, shapes, dynamic_pad, shared_name, name or "shuffle_batch")
+    options = Options(batch_size, enqueue_many, allow_smaller_final_batch, keep_input, on_error, max_errors, coord)
+    return loop([tensors], num_threads, pool, options)

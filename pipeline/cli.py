@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pipeline.errors import OpError
 from pipeline.feed import Feed, Settings
+from pipeline.formats import HELP, record_bytes
 from pipeline.report import QueueUse, Report
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
@@ -38,6 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BROKEN_PIPE
     except KeyboardInterrupt:
         return INTERRUPTED
+    except ImportError as error:
+        print(f"pipeline feed: {error}", file=sys.stderr)
+        return 1
     except OpError as error:
         print(f"pipeline feed: {error.message.splitlines()[0].replace('; ', ': ', 1)}", file=sys.stderr)
         return 1
@@ -87,12 +91,13 @@ def _parser() -> argparse.ArgumentParser:
     feed = commands.add_parser(
         "feed",
         help="read text or CSV files into batches and report the rates",
-        description="Read text or CSV files through file queue, reader threads, shuffle queue and batches; "
+        description="Read files through file queue, reader threads, shuffle queue and batches; "
         "report examples/s, bytes/s, how full each queue was, which side waited, and what to turn.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = feed.add_argument
-    add("files", nargs="+", metavar="FILE", help="text or CSV file; its first line decides the types of the columns")
+    add("files", nargs="+", metavar="FILE", help="file; of CSV, the first line decides the types of the columns")
+    add("--format", default="csv", metavar="FORMAT", help=HELP)
     add("--batch-size", type=int, default=128, metavar="N", help="examples in a batch")
     add("--shuffle", action=argparse.BooleanOptionalAction, default=True, help="shuffle files and examples")
     add(
@@ -121,6 +126,10 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
     ):
         if getattr(arguments, name) < least:
             parser.error(f"--{name.replace('_', '-')} must be at least {least}, got {getattr(arguments, name)}")
+    try:
+        record_bytes(arguments.format)
+    except ValueError as error:
+        parser.error(str(error))
     minimum = arguments.min_after_dequeue if arguments.shuffle else 0
     capacity = arguments.capacity
     if capacity is None:
@@ -137,6 +146,7 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
         arguments.threads,
         arguments.seed,
         arguments.skip_header_lines,
+        arguments.format,
     )
 
 

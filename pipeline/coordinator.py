@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, TypeAlias
 
+from pipeline.causes import Stopped
 from pipeline.errors import OutOfRangeError
+from pipeline.places import whereabouts
 
 ExcInfo: TypeAlias = "tuple[type[BaseException], BaseException, TracebackType | None]"
 
@@ -52,6 +54,7 @@ class Coordinator:
         self._lock = threading.RLock()
         self._stop = threading.Event()
         self._recorded: tuple[BaseException, TracebackType | None] | None = None
+        self._stopped: Stopped | None = None
         self._joined = False
         self._registered: set[threading.Thread] = set()
 
@@ -59,6 +62,11 @@ class Coordinator:
     def joined(self) -> bool:
         """True once `join` has returned or raised, until `clear_stop`."""
         return self._joined
+
+    @property
+    def stopped(self) -> Stopped | None:
+        """Who asked for the stop, and why, for messages; None before a stop."""
+        return self._stopped
 
     def request_stop(self, ex: BaseException | ExcInfo | None = None) -> None:
         """Ask all threads to stop; the first request decides what `join` raises.
@@ -79,6 +87,7 @@ class Coordinator:
             first = not self._stop.is_set()
             if first:
                 self._recorded = error
+                self._stopped = Stopped(None if error is None else error[0])
                 self._stop.set()
         if first and error is not None:
             _log.info("Error reported to Coordinator: %s, %s", type(error[0]), error[0])
@@ -88,6 +97,7 @@ class Coordinator:
         with self._lock:
             self._joined = False
             self._recorded = None
+            self._stopped = None
             self._stop.clear()
 
     def should_stop(self) -> bool:
@@ -144,7 +154,7 @@ class Coordinator:
 
         Raises:
             BaseException: The exception that was reported first.
-            RuntimeError: Threads are still running after the grace period; names them.
+            RuntimeError: Threads are still running after the grace period; names each, and what it is blocked in.
         """
         with self._lock:
             waiting = self._registered.union(threads or ())
@@ -158,11 +168,13 @@ class Coordinator:
             self._joined = True
             self._registered = set()
         self.raise_requested_exception()
-        running = " ".join(sorted(thread.name for thread in waiting if thread.is_alive()))
-        if running and not ignore_live_threads:
-            raise RuntimeError(f"Coordinator stopped with threads still running: {running}")
+        running = sorted((thread for thread in waiting if thread.is_alive()), key=lambda thread: thread.name)
         if running:
-            _log.info("Coordinator stopped with threads still running: %s", running)
+            names = " ".join(thread.name for thread in running)
+            text = "\n".join([f"Coordinator stopped with threads still running: {names}", *map(whereabouts, running)])
+            if not ignore_live_threads:
+                raise RuntimeError(text)
+            _log.info("%s", text)
 
 
 class LooperThread(threading.Thread):

@@ -16,9 +16,9 @@ from pipeline.batching import batch, shuffle_batch
 from pipeline.columns import number
 from pipeline.decode import decode_csv, split_record
 from pipeline.errors import InvalidArgumentError
+from pipeline.formats import TEXT, make_reader, record_bytes
 from pipeline.producers import string_input_producer
 from pipeline.reader_base import os_error
-from pipeline.readers import TextLineReader
 
 # Lines that a reader thread takes at a time: enough that the cost of a call is spread, and that a block stays in the
 # cache.
@@ -37,13 +37,15 @@ class Settings(NamedTuple):
     threads: int
     seed: int | None
     skip_header_lines: int
+    format: str = "csv"
 
 
 class Feed:
-    """Reads CSV or text files in blocks of lines and gives batches of their columns.
+    """Reads files in blocks of records and gives batches of them; of CSV and text files, of their columns.
 
     The types of the columns are those of the first line with data: int64 for an integer, float32 for another number,
     else bytes. Lines without a comma are text, one column of bytes. Columns of one number type are one component.
+    Records of a fixed size are rows of uint8; in the other formats each record is bytes.
 
     Attributes:
         types: The dtype of each column; object for bytes. Empty until the first line was seen.
@@ -54,18 +56,22 @@ class Feed:
     """
 
     def __init__(self, settings: Settings) -> None:
-        first = _first_line(settings.files, settings.skip_header_lines)
         self.types: list[np.dtype[Any]] = []
         self._defaults: list[Any] = []
-        if first is not None:
-            self._decide(first)
+        self._record_bytes = record_bytes(settings.format)
+        self._reader = make_reader(settings.format, settings.skip_header_lines)
+        if settings.format == "csv":
+            first = _first_line(settings.files, settings.skip_header_lines)
+            if first is not None:
+                self._decide(first)
+        else:
+            self.types = [np.dtype(object if self._record_bytes is None else np.uint8)]
         self.bytes_read = 0
         self._settings = settings
         self._lock = threading.Lock()  # guards bytes_read and the types
         self.files = string_input_producer(
             settings.files, settings.epochs, settings.shuffle, settings.seed, name="files", collection=[]
         )
-        self._reader = TextLineReader(settings.skip_header_lines)
 
     def batches(self) -> Batches:
         """The batches; the threads start with the first."""
@@ -94,11 +100,14 @@ class Feed:
     def _block(self) -> list[Any]:
         """The next block of examples, as components whose first dimension counts them."""
         lines: list[bytes] = []
+        text = self._settings.format in TEXT
         while not lines:
             keys, read = self._reader.read_up_to(self.files, BLOCK)
             with self._lock:
-                self.bytes_read += sum(map(len, read)) + len(read)
-            lines = read if all(read) else [line for line in read if line]
+                self.bytes_read += sum(map(len, read)) + (len(read) if text else 0)
+            if self._record_bytes is not None:
+                return [np.frombuffer(b"".join(read), np.uint8).reshape(-1, self._record_bytes)]
+            lines = read if all(read) or not text else [line for line in read if line]
             with self._lock:
                 if lines and not self.types:
                     self._decide(lines[0])

@@ -10,6 +10,7 @@ import numpy as np
 
 from pipeline._queue import CALLS, STATUSES
 from pipeline.components import Component
+from pipeline.crew import End, ended
 from pipeline.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OpError, OutOfRangeError
 from pipeline.values import invalid
 
@@ -23,23 +24,29 @@ _STATUSES = {number: name for name, number in STATUSES.items()}
 def failure(queue: TypedQueue, status: int, call: int, requested: int, current: int) -> OpError:
     """The error of a call that the engine did not serve.
 
+    A closed queue's errors say why it was closed; the exception that was to blame, if any, is the `__cause__`.
     For an enqueue, `requested` is the number of its elements and `current` how many of them are stored.
     """
     name, method, outcome = queue.name, _CALLS[call], _STATUSES[status]
     # A padding queue's calls on single elements are those of the FIFO queue, and say so, as they do in TensorFlow.
     kind = "FIFOQueue" if queue._kind == "PaddingFIFOQueue" and method in ("enqueue", "dequeue") else queue._kind
-    if outcome == "closed":
-        return CancelledError(None, None, f"{kind} '{name}' is closed." + _stored(requested, current))
-    if outcome == "already_closed":
-        return CancelledError(None, None, f"Queue '{name}' is already closed.")
-    if outcome == "cancelled":
-        return CancelledError(None, None, "Enqueue operation was cancelled" + _stored(requested, current))
-    if outcome == "exhausted":
-        return OutOfRangeError(
-            None,
-            None,
-            f"{kind} '{name}' is closed and has insufficient elements (requested {requested}, current size {current})",
-        )
+    error: OpError
+    if outcome in ("closed", "already_closed", "cancelled", "exhausted"):
+        why, blame, end = queue.watch.explain(queue)
+        if outcome == "closed":
+            error = CancelledError(None, None, f"{kind} '{name}' is closed.{why}" + _stored(requested, current))
+        elif outcome == "already_closed":
+            error = CancelledError(None, None, f"Queue '{name}' is already closed.{why}")
+        elif outcome == "cancelled":
+            text = f"Enqueue operation was cancelled{why}" + _stored(requested, current)
+            error = CancelledError(None, None, text)
+        else:
+            first = f"{kind} '{name}' is closed and has insufficient elements"
+            error = OutOfRangeError(None, None, f"{first} (requested {requested}, current size {current}){why}")
+            if end != End():
+                ended(error, end)
+        error.__cause__ = blame
+        return error
     stats = queue.stats()
     return DeadlineExceededError(
         None,

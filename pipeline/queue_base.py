@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pipeline.components import Shape
 from pipeline.errors import OutOfRangeError
 from pipeline.values import invalid
+
+if TYPE_CHECKING:
+    from pipeline.watch import Watch
 
 
 class QueueStats(NamedTuple):
@@ -124,12 +127,23 @@ class QueueBase:
         """What the queue has seen since it was made."""
         return self.queue_ref.stats()  # type: ignore[no-any-return]
 
+    @property
+    def watch(self) -> Watch | None:
+        """What is known about those who fill the queue, for messages; None where that is not one queue."""
+        return self.queue_ref.watch  # type: ignore[no-any-return]
+
     def __iter__(self) -> Iterator[Any]:
-        """Take elements until the queue is closed and empty."""
+        """Take elements until the queue is closed and empty.
+
+        Raises:
+            OutOfRangeError: The queue was closed because something failed, which is the error's `__cause__`.
+        """
         while True:
             try:
                 value = self.dequeue()
-            except OutOfRangeError:
+            except OutOfRangeError as error:
+                if error.__cause__ is not None:
+                    raise
                 return
             yield value
 
@@ -170,6 +184,10 @@ class _Selected(QueueBase):
         if not 0 <= index < len(self._queues):
             raise invalid(f"indices = {index} is not in [0, {len(self._queues)})")
         return self._queues[index]
+
+    @property
+    def watch(self) -> None:
+        return None
 
 
 def _common_shape(shapes: list[Shape]) -> Shape:

@@ -2,177 +2,249 @@
 
 from __future__ import annotations
 
-import errno
+import contextlib
+import operator
 import os
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pipeline.errors import (
-    FailedPreconditionError,
-    InvalidArgumentError,
-    NotFoundError,
-    OpError,
-    PermissionDeniedError,
-    UnimplementedError,
-    UnknownError,
-)
+from pipeline.crew import note_read
+from pipeline.errors import DeadlineExceededError, InvalidArgumentError, OpError, UnimplementedError
+from pipeline.opening import os_error
 from pipeline.queues import QueueBase
+from pipeline.reader_state import ReaderState, decode, encode
+from pipeline.records import ReaderRead, ReaderReadUpTo, RecordKeys
+from pipeline.skipping import Skips
+
+__all__ = ["Block", "ReaderBase", "ReaderRead", "ReaderReadUpTo", "RecordKeys", "os_error"]
 
 
-class ReaderRead(NamedTuple):
-    """One record: where it came from, and what it is; both bytes."""
-
-    key: bytes
-    value: bytes
-
-
-class ReaderReadUpTo(NamedTuple):
-    """A block of records: `keys` is a sequence of bytes, made when looked at; `values` is a list of bytes."""
+class Block(NamedTuple):
+    """What a kind of reader found: some records, and whether the work ended or failed after them."""
 
     keys: Sequence[bytes]
     values: list[bytes]
-
-
-class RecordKeys(Sequence[bytes]):
-    """The keys `work:number` of records that follow one another; making them only on demand saves 0.2 us a record."""
-
-    def __init__(self, work: bytes, numbers: range) -> None:
-        self._work = work
-        self._numbers = numbers
-
-    @overload
-    def __getitem__(self, index: int) -> bytes: ...
-    @overload
-    def __getitem__(self, index: slice) -> RecordKeys: ...
-    def __getitem__(self, index: int | slice) -> bytes | RecordKeys:
-        if isinstance(index, slice):
-            return RecordKeys(self._work, self._numbers[index])
-        return b"%b:%d" % (self._work, self._numbers[index])
-
-    def __iter__(self) -> Iterator[bytes]:
-        return (b"%b:%d" % (self._work, number) for number in self._numbers)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        keys = np.empty(len(self), object)
-        keys[:] = list(self)
-        return keys if dtype is None else keys.astype(dtype)
-
-    def __eq__(self, other: object) -> bool:
-        return list(self) == list(other) if isinstance(other, (list, tuple, RecordKeys)) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"RecordKeys({list(self)})"
+    ended: bool = False
+    error: OpError | None = None
 
 
 class ReaderBase:
     """What all readers share: which work is in progress, what was counted, and who may read.
 
     A reader takes the next work from the queue when the last is used up. A work that cannot be opened is left out
-    after its error; an error while reading leaves the reader where it is.
+    after its error; an error while reading leaves the reader where it is, so that every read raises it, until `reset`.
+
+    Args:
+        name: Name of the reader, for messages.
+        on_error: "raise", or "skip": after an error of a work, of opening or of reading it, go on with the next
+            work. Errors of the queue are raised in any case.
+        max_errors: With "skip", how many errors may be left out; the one after them is raised. None is without limit.
+
+    Raises:
+        ValueError: `on_error` or `max_errors` is not one of these.
 
     Thread safety: every method may be called from every thread. A lock is held during a whole call, also while it
-        waits for
-    the queue; so reads of one reader come one after the other, each record goes to one caller, and counters wait too.
+        waits for the queue; so reads of one reader come one after the other, each record goes to one caller, and
+        counters wait too. `errors` and `num_errors` do not.
     """
 
     supports_serialize = False
 
-    def __init__(self) -> None:
+    def __init__(self, name: str | None = None, *, on_error: str = "raise", max_errors: int | None = None) -> None:
+        kind = type(self).__name__
+        self.name = name or "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
+        self._skips = Skips(on_error, max_errors)
         self._lock = threading.Lock()
-        self._work: bytes | None = None  # the one in progress
-        self._produced = 0
-        self._completed = 0
+        self._state = ReaderState()
 
-    def read(self, queue: QueueBase) -> ReaderRead:
+    def read(self, queue: QueueBase, *, timeout: float | None = None) -> ReaderRead:
         """Return the next record, of the next work in `queue` if there is none in progress.
+
+        Args:
+            queue: A queue of file names, or of whatever this kind of reader reads: one string in each element.
+            timeout: Seconds to wait for the queue and for other calls of this reader; None is without end.
 
         Raises:
             OutOfRangeError: The queue is closed and empty.
+            DeadlineExceededError: The time is over; nothing is lost.
             NotFoundError, PermissionDeniedError, FailedPreconditionError: The work cannot be opened or read.
+            DataLossError: The work is corrupt.
             InvalidArgumentError: The queue gave something that is not one string.
         """
-        while True:
-            with self._lock:
-                block = self._block(queue, 1)
-                if block is not None:
-                    return ReaderRead(block.keys[0], block.values[0])
+        with self._held(timeout) as deadline:
+            keys, values = self._next(queue, 1, deadline)
+            return ReaderRead(keys[0], values[0])
 
-    def read_up_to(self, queue: QueueBase, num_records: int) -> ReaderReadUpTo:
+    def read_up_to(self, queue: QueueBase, num_records: int, *, timeout: float | None = None) -> ReaderReadUpTo:
         """Return up to `num_records` records, all of one work, and at least one.
 
-        It does not wait for the queue once it has a record. For 0 records it returns at once.
+        It does not wait for the queue once it has a record. For 0 records it returns at once. With an error, the
+        records that the call had read before it are counted, and gone; with `on_error="skip"` they are returned.
 
         Raises:
             InvalidArgumentError: `num_records` is negative.
+            TypeError: `num_records` is not an integer.
             OpError: As `read`.
         """
+        num_records = operator.index(num_records)
         if num_records < 0:
             raise InvalidArgumentError(None, None, f"num_records must be >= 0 not {num_records}")
         if num_records == 0:
             return ReaderReadUpTo([], [])
-        while True:
-            with self._lock:
-                block = self._block(queue, num_records)
-                if block is not None:
-                    return block
+        with self._held(timeout) as deadline:
+            return self._next(queue, num_records, deadline)
 
     def num_records_produced(self) -> int:
         """Return how many records were read since the start or the last `reset`."""
         with self._lock:
-            return self._produced
+            return self._state.num_records_produced
 
     def num_work_units_completed(self) -> int:
-        """Return how many works were read to their end; the end is only noticed by the read after the last record."""
+        """Return how many works were read to their end, which may be noticed only by the read after the last record."""
         with self._lock:
-            return self._completed
+            return self._state.work_finished
+
+    @property
+    def num_errors(self) -> int:
+        """How many errors were skipped."""
+        return self._skips.count
+
+    @property
+    def errors(self) -> list[Exception]:
+        """The first errors that were skipped, 100 at most."""
+        return list(self._skips.errors)
 
     def reset(self) -> None:
-        """Set the counters to 0 and give up the work in progress; the queue stays as it is."""
+        """Set the counters to 0 and give up the work in progress; the queue stays as it is, and so do the errors."""
         with self._lock:
-            if self._work is not None:
-                self._finish()
-            self._work = None
-            self._produced = self._completed = 0
+            self._reset()
 
     def serialize_state(self) -> bytes:
         """Return the state as bytes; UnimplementedError if this kind of reader cannot."""
-        raise UnimplementedError(None, None, "Reader SerializeState")
+        if not self.supports_serialize:
+            raise UnimplementedError(None, None, f"Reader SerializeState: {self} cannot save its state")
+        with self._lock:
+            return encode(self._state)
 
     def restore_state(self, state: bytes) -> None:
-        """Go back to a state that `serialize_state` gave; UnimplementedError if this kind of reader cannot."""
-        raise UnimplementedError(None, None, "Reader RestoreState")
+        """Go back to a state that `serialize_state` gave; what a queue holds is no part of it.
 
-    def _block(self, queue: QueueBase, limit: int) -> ReaderReadUpTo | None:
-        """Read up to `limit` records of one work; None if the work ended without another. The lock is held."""
-        if self._work is None:
-            work = _as_work(queue.dequeue())
-            self._start(work)
-            self._work = work
-        keys, values, ended = self._read(limit)
-        self._produced += len(values)
-        if ended:
+        Raises:
+            UnimplementedError: This kind of reader cannot.
+            ValueError: `state` is an array of more than one value.
+            TypeError: `state` is not bytes.
+            InvalidArgumentError: It is no state, or one that was saved within a work; the reader is reset.
+        """
+        if not self.supports_serialize:
+            raise UnimplementedError(None, None, f"Reader RestoreState: {self} cannot restore a state")
+        if isinstance(state, (list, tuple, np.ndarray)):
+            if np.ndim(state):
+                raise ValueError(f"state must be a scalar, got shape {np.shape(state)}")
+            state = np.asarray(state).item()
+        if not isinstance(state, (bytes, bytearray, memoryview)):
+            raise TypeError(f"state must be bytes, got {type(state).__name__}")
+        with self._lock:
+            self._reset()
+            self._state = self._checked(bytes(state))
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__} '{self.name}'"
+
+    def _checked(self, message: bytes) -> ReaderState:
+        try:
+            state = decode(message)
+        except ValueError as error:
+            escaped = message.decode("latin-1").encode("unicode_escape").decode()
+            raise InvalidArgumentError(None, None, f"Could not parse state for {self}: {escaped}") from error
+        if min(state[:3]) < 0:
+            text = f"Unexpected negative value when restoring in {self}: {state}"
+            raise InvalidArgumentError(None, None, text)
+        if state.work_started > state.work_finished:
+            text = f"Inconsistent work started vs. finished when restoring in {self}: {state}"
+            raise InvalidArgumentError(None, None, text)
+        return state
+
+    @contextlib.contextmanager
+    def _held(self, timeout: float | None) -> Iterator[float | None]:
+        """Hold the lock; gives the time at which to give up waiting."""
+        if timeout is None:
+            with self._lock:
+                yield None
+            return
+        deadline = time.monotonic() + timeout
+        if not self._lock.acquire(timeout=min(max(timeout, 0.0), threading.TIMEOUT_MAX)):
+            text = f"Timed out waiting for another call of {self}, after {timeout} s"
+            raise DeadlineExceededError(None, None, text)
+        try:
+            yield deadline
+        finally:
+            self._lock.release()
+
+    # From here on the lock is held.
+
+    @property
+    def _in_progress(self) -> bool:
+        return self._state.work_finished < self._state.work_started
+
+    def _reset(self) -> None:
+        if self._in_progress:
             self._finish()
-            self._work = None
-            self._completed += 1
-        return ReaderReadUpTo(keys, values) if values else None
+        self._state = ReaderState()
 
-    # What the kinds of readers define; called with the lock held.
+    def _next(self, queue: QueueBase, limit: int, deadline: float | None) -> ReaderReadUpTo:
+        """Read up to `limit` records of one work, at least one."""
+        while True:
+            if not self._in_progress and not self._begin(queue, deadline):
+                continue
+            keys, values, ended, error = self._read(limit)
+            if values:
+                self._state = self._state._replace(num_records_produced=self._state.num_records_produced + len(values))
+            if ended:
+                self._finish()
+                self._state = self._state._replace(work_finished=self._state.work_started)
+            elif error is not None and not (values and self._skips.active):
+                self._fail(error)
+                # A work that was skipped is as one that was never started.
+                self._finish()
+                self._state = self._state._replace(work_started=self._state.work_started - 1)
+            if values:
+                note_read(keys)
+                return ReaderReadUpTo(keys, values)
+
+    def _begin(self, queue: QueueBase, deadline: float | None) -> bool:
+        """Take the next work and open it; False if it was skipped."""
+        if deadline is None:
+            work = _as_work(queue.dequeue())
+        else:
+            work = _as_work(queue.dequeue(timeout=max(deadline - time.monotonic(), 0.0)))
+        self._state = self._state._replace(current_work=work)
+        try:
+            self._start(work)
+        except OpError as error:
+            self._fail(error)
+            return False
+        self._state = self._state._replace(work_started=self._state.work_started + 1)
+        return True
+
+    def _fail(self, error: OpError) -> None:
+        """Count an error as skipped, or raise it; it knows at which record it happened."""
+        vars(error).setdefault("record_key", self._state.current_work)
+        if not self._skips.active:
+            raise error
+        self._skips._note(error)
+
+    # What the kinds of readers define.
 
     def _start(self, work: bytes) -> None:
         """Open `work`."""
         raise NotImplementedError
 
-    def _read(self, limit: int) -> tuple[Sequence[bytes], list[bytes], bool]:
-        """Return keys and values of the next records, and whether the work is over; fewer than `limit` only then."""
+    def _read(self, limit: int) -> Block:
+        """Return the next records; fewer than `limit` only at the end of the work or with an error."""
         raise NotImplementedError
 
     def _finish(self) -> None:
@@ -196,18 +268,3 @@ def _as_work(value: Any) -> bytes:
         text = f"Expected queue with single string component, got {type(value).__name__}"
         raise InvalidArgumentError(None, None, text)
     return os.fsencode(value)
-
-
-_OS_ERRORS: dict[int | None, type[OpError]] = {
-    errno.ENOENT: NotFoundError,
-    errno.ENOTDIR: FailedPreconditionError,
-    errno.EISDIR: FailedPreconditionError,
-    errno.EACCES: PermissionDeniedError,
-    errno.EPERM: PermissionDeniedError,
-}
-
-
-def os_error(name: bytes, error: OSError) -> OpError:
-    """The pipeline's error for an OSError, with the text that TensorFlow gives it."""
-    kind = _OS_ERRORS.get(error.errno, UnknownError)
-    return kind(None, None, f"{os.fsdecode(name)}; {error.strerror}")

@@ -1,93 +1,78 @@
-"""The readers: text lines."""
+"""The readers: text lines, whole files, and the work itself; those of other formats have modules of their own."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
-from pipeline.errors import InvalidArgumentError
-from pipeline.reader_base import ReaderBase, RecordKeys, os_error
+from pipeline.errors import InvalidArgumentError, OpError
+from pipeline.fixed_length import FixedLengthRecordReader
+from pipeline.lmdb_reader import LMDBReader
+from pipeline.opening import open_source
+from pipeline.reader_base import Block, ReaderBase
+from pipeline.stream_reader import StreamReader
+from pipeline.tfrecord_reader import TFRecordReader
 
-__all__ = ["ReaderBase", "TextLineReader"]
+__all__ = [
+    "FixedLengthRecordReader",
+    "IdentityReader",
+    "LMDBReader",
+    "ReaderBase",
+    "TFRecordReader",
+    "TextLineReader",
+    "WholeFileReader",
+]
 
 
-class TextLineReader(ReaderBase):
+class TextLineReader(StreamReader):
     r"""Reads the lines of text files: the key is `file:number`, counted from 1, the value the line without its end.
 
     Only `\n` ends a line; one `\r` before it goes too. Bytes pass as they are, in lines of any length.
 
     Args:
         skip_header_lines: Lines to leave out at the start of each file; the numbers count them.
+        name, on_error, max_errors: As ReaderBase.
 
     Raises:
         InvalidArgumentError: `skip_header_lines` is negative.
     """
 
-    _CHUNK = 1 << 18  # bytes; measured: 64 KiB to 1 MiB do not differ by more than 10 %
-
-    def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        skip_header_lines: int | None = None,
+        name: str | None = None,
+        *,
+        on_error: str = "raise",
+        max_errors: int | None = None,
+    ) -> None:
+        super().__init__(name, on_error=on_error, max_errors=max_errors)
         self._skip = skip_header_lines or 0
         if self._skip < 0:
             raise InvalidArgumentError(None, None, f"skip_header_lines must be >= 0 not {self._skip}")
-        self.name = name or "text_line_reader"
 
     def _start(self, work: bytes) -> None:
-        self._name = work
-        try:
-            # Not open(): a directory can be opened like this, and is an error of reading.
-            self._file = os.open(work, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
-            raise os_error(work, error) from error
-        self._lines: list[bytes] = []
-        self._next = 0  # of _lines
-        self._number = 0  # of the lines before that one, in the file
+        super()._start(work)
+        self._number = 0  # of the last line that was cut
         self._tail: list[bytes] = []  # the pieces of a line whose end was not seen yet
-        self._at_end = False
-        self._to_skip = self._skip
 
-    def _finish(self) -> None:
-        os.close(self._file)
-        self._lines = self._tail = []
+    def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
+        while True:
+            lines = self._lines()
+            first, self._number = self._number + 1, self._number + len(lines)
+            skipped = min(max(self._skip - first + 1, 0), len(lines))
+            if skipped < len(lines) or not lines:
+                return lines[skipped:], range(first + skipped, self._number + 1)
 
-    def __del__(self) -> None:
-        if getattr(self, "_work", None) is not None:
-            os.close(self._file)
-
-    def _read(self, limit: int) -> tuple[Sequence[bytes], list[bytes], bool]:
-        self._fill(self._to_skip)
-        skipped = min(self._to_skip, len(self._lines) - self._next)
-        self._advance(skipped)
-        self._to_skip = 0
-        self._fill(limit)
-        values = self._lines[self._next : self._next + limit]
-        first = self._number + 1
-        self._advance(len(values))
-        return RecordKeys(self._name, range(first, first + len(values))), values, len(values) < limit
-
-    def _advance(self, count: int) -> None:
-        self._next += count
-        self._number += count
-
-    def _fill(self, wanted: int) -> None:
-        """Have `wanted` lines ready, or all that the file still has."""
-        if len(self._lines) - self._next >= wanted or self._at_end:
-            return
-        lines = self._lines[self._next :]
-        self._lines, self._next = lines, 0
-        while len(lines) < wanted and not self._at_end:
-            try:
-                chunk = os.read(self._file, self._CHUNK)
-            except OSError as error:
-                raise os_error(self._name, error) from error
+    def _lines(self) -> list[bytes]:
+        """Read on, up to the end of at least one line."""
+        while True:
+            chunk = self._file.source.read(self._file.CHUNK)
             if not chunk:
-                self._at_end = True
                 last = b"".join(self._tail).removesuffix(b"\r")
-                lines += [last] if last else []
-            elif b"\n" not in chunk:
-                self._tail.append(chunk)
-            else:
-                lines += self._split(chunk)
+                self._tail = []
+                return [last] if last else []
+            if b"\n" in chunk:
+                return self._split(chunk)
+            self._tail.append(chunk)
 
     def _split(self, chunk: bytes) -> list[bytes]:
         """Return the lines that end in `chunk`; the rest of it becomes the tail."""
@@ -97,3 +82,52 @@ class TextLineReader(ReaderBase):
         if b"\r" in text:
             text = (text + b"\n").replace(b"\r\n", b"\n")[:-1]
         return text.split(b"\n")
+
+
+class WholeFileReader(ReaderBase):
+    """Reads whole files: the key is the name of the file, the value all that is in it.
+
+    A file that cannot be read is tried again by every read, until `reset`; `on_error="skip"` leaves it out.
+
+    Args:
+        name, on_error, max_errors: As ReaderBase.
+    """
+
+    supports_serialize = True
+
+    def _start(self, work: bytes) -> None:
+        pass  # the file is opened by the read
+
+    def _finish(self) -> None:
+        pass
+
+    def _read(self, limit: int) -> Block:
+        name = self._state.current_work
+        try:
+            source = open_source(name)
+            try:
+                return Block([name], [source.read_all()], ended=True)
+            finally:
+                source.close()
+        except OpError as error:
+            return Block([], [], error=error)
+
+
+class IdentityReader(ReaderBase):
+    """Gives the work itself, as key and as value: what was in the queue.
+
+    Args:
+        name, on_error, max_errors: As ReaderBase.
+    """
+
+    supports_serialize = True
+
+    def _start(self, work: bytes) -> None:
+        pass
+
+    def _finish(self) -> None:
+        pass
+
+    def _read(self, limit: int) -> Block:
+        work = self._state.current_work
+        return Block([work], [work], ended=True)

@@ -8,42 +8,17 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from pipeline.causes import Ended, because
 from pipeline.coordinator import Coordinator
+from pipeline.crew import Crew, Worker
 from pipeline.errors import OpError, OutOfRangeError
+from pipeline.ops import Fillable
+from pipeline.ops import make_callable as make_callable
+from pipeline.ops import op_name as op_name
 
 _log = logging.getLogger(__name__)
-
-
-class Fillable(Protocol):
-    """What a QueueRunner asks of its queue."""
-
-    @property
-    def name(self) -> str: ...
-
-    def close(self, cancel_pending_enqueues: bool = ...) -> Any: ...
-
-
-def make_callable(sess: Any, op: Any) -> Callable[[], object]:
-    """Return what runs `op`: the op itself, or, when there is a session, that session's callable for it."""
-    if sess is not None:
-        run: Callable[[], object] = sess.make_callable(op)
-        return run
-    if not callable(op):
-        raise TypeError(f"An enqueue op must be a callable without arguments, not {op!r}")
-    return op  # type: ignore[no-any-return]
-
-
-def op_name(op: Any) -> str:
-    """Return the name of an op for people: a graph op's name, else the `__qualname__` of a callable."""
-    while isinstance(op, functools.partial):
-        op = op.func
-    for attribute in ("__qualname__", "name"):
-        name = getattr(op, attribute, None)
-        if isinstance(name, str):
-            return name
-    return type(op).__qualname__
 
 
 class QueueRunner:
@@ -90,7 +65,10 @@ class QueueRunner:
         # Running threads per session; without one the runner stands for it. Weak, as sessions come and go.
         self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._exceptions_raised: list[Exception] = []
-        self._begun = False
+        self._crew = Crew(queue, len(enqueue_ops))
+        watch = getattr(queue, "watch", None)
+        if watch is not None:
+            watch.filled_by(self._crew)
 
     @property
     def queue(self) -> Fillable:
@@ -125,7 +103,12 @@ class QueueRunner:
     @property
     def begun(self) -> bool:
         """Whether threads were ever made."""
-        return self._begun
+        return self._crew.begun
+
+    @property
+    def crew(self) -> Crew:
+        """The record of the threads, for messages."""
+        return self._crew
 
     @property
     def name(self) -> str:
@@ -152,8 +135,11 @@ class QueueRunner:
                 return []
             self._running[key] = len(self._enqueue_ops)
             self._exceptions_raised = []
-            self._begun = True
-        threads = [self._thread(self._run, op_name(op), key, sess, coord, op) for op in self._enqueue_ops]
+        threads = [
+            self._thread(self._run, op_name(op), key, sess, coord, op, Worker(self._crew, number))
+            for number, op in enumerate(self._enqueue_ops, 1)
+        ]
+        self._crew.begin(self.name, threads)
         if coord is not None:
             threads.append(self._thread(self._close_on_stop, "close_on_stop", sess, coord))
         for thread in threads:
@@ -167,22 +153,31 @@ class QueueRunner:
     def _thread(self, target: Callable[..., None], what: str, *args: Any) -> threading.Thread:
         return threading.Thread(target=target, args=args, name=f"QueueRunnerThread-{self.name}-{what}")
 
-    def _run(self, key: Any, sess: Any, coord: Coordinator | None, op: Any) -> None:
+    def _run(self, key: Any, sess: Any, coord: Coordinator | None, op: Any, worker: Worker) -> None:
+        with worker.at_work():
+            self._fill(key, sess, coord, op, worker)
+
+    def _fill(self, key: Any, sess: Any, coord: Coordinator | None, op: Any, worker: Worker) -> None:
         counted = True
         try:
             run = make_callable(sess, op)
             while coord is None or not coord.should_stop():
+                worker.keys = None
                 try:
                     run()
-                except self._closed_types:
+                except self._closed_types as error:
                     counted = False
+                    self._crew.reached_end(error)
                     if self._count_down(key) == 0:
-                        self._quietly(sess, self._close_op)
+                        with because(Ended(self._crew)):
+                            self._quietly(sess, self._close_op)
                     return
         except Exception as error:
+            failure = worker.fail(error)
             if coord is not None:
                 coord.request_stop(error)
                 return
+            self._crew.failed(failure)
             _log.error("Exception in QueueRunner: %s", error)
             with self._lock:
                 self._exceptions_raised.append(error)
@@ -190,6 +185,7 @@ class QueueRunner:
         finally:
             if counted:
                 self._count_down(key)
+            self._crew.leave()
 
     def _count_down(self, key: Any) -> int:
         with self._lock:
@@ -198,14 +194,15 @@ class QueueRunner:
 
     def _close_on_stop(self, sess: Any, coord: Coordinator) -> None:
         coord.wait_for_stop()
-        self._quietly(sess, self._cancel_op)
+        with because(coord.stopped):
+            self._quietly(sess, self._cancel_op)
 
     def _quietly(self, sess: Any, op: Any) -> None:
         """Run a closing op; its errors (the queue was closed already) matter to nobody."""
         try:
             make_callable(sess, op)()
         except Exception as error:
-            _log.debug("Ignored exception from closing queue %s: %s", self.name, error)
+            _log.debug("Ignored exception from closing queue %s: %s", self._crew.name, error)
 
 
 def _checked_types(types: Any) -> tuple[type[OpError], ...]:
@@ -221,6 +218,7 @@ _collection: list[QueueRunner] = []
 def add_queue_runner(qr: QueueRunner, collection: list[QueueRunner] | None = None) -> None:
     """Put `qr` on the list that `start_queue_runners` starts: the list `collection`, or the process-wide one."""
     (_collection if collection is None else collection).append(qr)
+    qr.crew.listed = collection is None
 
 
 def start_queue_runners(
@@ -253,6 +251,8 @@ def start_queue_runners(
 
 def reset() -> None:
     """Forget all queue runners of the process-wide list; threads that run already go on."""
+    for qr in _collection:
+        qr.crew.listed = None
     _collection.clear()
 
 

@@ -11,11 +11,17 @@ import numpy as np
 
 from pipeline import messages
 from pipeline._batch import pad, stack
-from pipeline._queue import FORMS, ORDERS, Engine
+from pipeline._queue import CALLS, FORMS, ORDERS, Engine
+from pipeline.causes import cause_of_closing
 from pipeline.components import STRING, Component, Shape, component
+from pipeline.places import note_wait
 from pipeline.queue_base import QueueBase, QueueStats
 from pipeline.seeds import generator_seeds
 from pipeline.values import element, elements, infer
+from pipeline.watch import Watch
+
+_CALL_NAMES = {number: name for name, number in CALLS.items()}
+_DEQUEUES = frozenset(number for name, number in CALLS.items() if name.startswith("dequeue"))
 
 
 class TypedQueue(Engine, QueueBase):
@@ -40,6 +46,7 @@ class TypedQueue(Engine, QueueBase):
         seeds = generator_seeds(seed) if order == "shuffle" else (0, 0)
         self._open(ORDERS[order], capacity, reserve, *seeds, names is None)
         self._name = self._unique(name)
+        self._watch = Watch(reserve)
         self._components = None
         self._names = names
         self._deciding = threading.Lock()
@@ -82,7 +89,31 @@ class TypedQueue(Engine, QueueBase):
     def stats(self) -> QueueStats:
         return QueueStats(*self._numbers())
 
+    @property
+    def watch(self) -> Watch:
+        return self._watch
+
+    def close(
+        self, cancel_pending_enqueues: bool = False, name: str | None = None, *, timeout: float | None = None
+    ) -> None:
+        first = self._watch.closing(cause_of_closing(cancel_pending_enqueues))
+        try:
+            super().close(cancel_pending_enqueues, name, timeout=timeout)
+        except BaseException:
+            if first and not self.is_closed():
+                self._watch.not_closed()
+            raise
+
+    close.__doc__ = Engine.close.__doc__
+
     # What the engine asks for.
+
+    def _about_to_wait(self, call: int) -> float | None:
+        note_wait(self, _CALL_NAMES[call])
+        return self._watch.about_to_wait(self, _CALL_NAMES[call]) if call in _DEQUEUES else None
+
+    def _still_waiting(self, call: int, waited_s: float) -> float | None:
+        return self._watch.still_waiting(self, _CALL_NAMES[call])
 
     def _where(self, index: int) -> str:
         name = f" ('{self._names[index]}')" if self._names else ""

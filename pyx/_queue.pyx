@@ -131,6 +131,34 @@ def philox(seed, seed2, skip, Py_ssize_t count):
     return words
 
 
+def permutation(seed, seed2, skip, Py_ssize_t count):
+    """Return a permutation of `count` row numbers as int64: a Fisher-Yates shuffle with the words of `philox`.
+
+    Args:
+        seed, seed2, skip: As for `philox`.
+        count: Number of rows; count - 1 words are drawn.
+    """
+    cdef cnp.npy_intp length = count
+    cdef Philox random
+    cdef Py_ssize_t i, j
+    cdef int64_t row
+    if not 0 <= count < 1 << 32:
+        raise ValueError(f"permutation: count must be >= 0 and less than 2**32, got {count}")
+    cdef cnp.ndarray order = cnp.PyArray_EMPTY(1, &length, cnp.NPY_INT64, 0)
+    cdef int64_t* rows = <int64_t*>cnp.PyArray_DATA(order)
+    philox_seed(&random, seed, seed2)
+    philox_skip(&random, skip)
+    with nogil:
+        for i in range(count):
+            rows[i] = i
+        for i in range(count - 1):
+            j = i + philox_next(&random) % <uint32_t>(count - i)
+            row = rows[i]
+            rows[i] = rows[j]
+            rows[j] = row
+    return order
+
+
 # skin -----------------------------------------------------------------------------------------------------------------
 
 cdef class Engine:
@@ -389,7 +417,7 @@ cdef class Engine:
                 if not self.small or not express(&self.queue, &self.layout, near):
                     self._store(near, 1, deadline)
                 return
-        elif self.direct and 1 < self.layout.width <= COLUMNS and isinstance(vals, (list, tuple)):
+        elif self.direct and 0 < self.layout.width <= COLUMNS and isinstance(vals, (list, tuple)):
             vals = values = self._components(vals)
             if self._fit(values, near, False):
                 if not self.small or not express(&self.queue, &self.layout, near):

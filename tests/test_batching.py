@@ -216,7 +216,14 @@ class TestShuffle:
         ({"batch_size": -1}, ValueError, "batch_size must be >= 0"),
         ({"batch_size": 4.0}, TypeError, "float"),
         ({"num_threads": 0}, ValueError, "Must provide queue and enqueue_ops"),
-        ({"tensors": [1, 2]}, TypeError, "must be a callable"),
+        ({"tensors": 3}, TypeError, "must be a callable"),
+        ({"tensors": {"x": np.zeros(3)}}, TypeError, "not a dict: for the rows of arrays use slice_input_producer"),
+        ({"tensors": "files.txt"}, TypeError, "not 'files.txt'"),
+        ({"tensors": [print, print]}, TypeError, "that is for batch_join"),
+        ({"capacity": "7"}, TypeError, "capacity must be a number"),
+        ({"on_error": "ignore"}, ValueError, "on_error must be 'raise' or 'skip'"),
+        ({"max_errors": 3}, ValueError, "max_errors is for on_error='skip'"),
+        ({"on_error": "skip", "max_errors": -1}, ValueError, "max_errors must be >= 0"),
     ],
 )
 def test_bad_arguments(arguments, error, text):

@@ -40,7 +40,7 @@ def test_stop_begins_the_grace_period():
         call = run_in_thread(coord.join, [gate.thread], stop_grace_period_secs=0)
         assert call.alive()
         coord.request_stop()
-        assert str(call.exception()) == RUNNING + "laggard"
+        assert str(call.exception()).splitlines()[0] == RUNNING + "laggard"
     assert coord.joined
 
 
@@ -49,7 +49,7 @@ def test_laggards_are_named(grace):
     coord = Coordinator()
     coord.request_stop()
     with Gate("one") as one, Gate("two") as two:
-        with pytest.raises(RuntimeError, match=f"^{RUNNING}one two$"):
+        with pytest.raises(RuntimeError, match=f"^{RUNNING}one two\n"):
             coord.join([one.thread, two.thread], stop_grace_period_secs=grace)
 
 
@@ -130,7 +130,7 @@ def test_registering_twice_is_one_thread():
     with Gate("once") as gate:
         coord.register_thread(gate.thread)
         coord.register_thread(gate.thread)
-        with pytest.raises(RuntimeError, match=f"^{RUNNING}once$"):
+        with pytest.raises(RuntimeError, match=f"^{RUNNING}once\n"):
             coord.join([gate.thread], stop_grace_period_secs=0)
 
 

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from reference import philox as reference_philox
 
-from pipeline._queue import philox
+from pipeline._queue import permutation, philox
 
 WORDS = st.integers(0, 2**64 - 1)
 
@@ -34,3 +34,17 @@ def test_carry_into_the_upper_half(seed, seed2, back):
 def test_a_negative_count():
     with pytest.raises(ValueError, match="count"):
         philox(1, 2, 0, -1)
+
+
+@given(seed=WORDS, seed2=WORDS, skip=st.integers(0, 9), rows=st.integers(0, 80))
+def test_permutation_is_a_fisher_yates_shuffle(seed, seed2, skip, rows):
+    order = list(range(rows))
+    for k, word in enumerate(philox(seed, seed2, skip, max(0, rows - 1)).tolist()):
+        other = k + word % (rows - k)
+        order[k], order[other] = order[other], order[k]
+    assert permutation(seed, seed2, skip, rows).tolist() == order
+
+
+def test_a_permutation_of_less_than_nothing():
+    with pytest.raises(ValueError, match="count"):
+        permutation(1, 2, 0, -1)

@@ -1,11 +1,14 @@
 """TextLineReader at the seams: a file is read in chunks, and no result may show where they end."""
 
+from unittest import mock
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from orchestration import closed_queue, drain
 
 from pipeline import TextLineReader
+from pipeline.buffered import Buffered
 
 
 def expected(content, skip):
@@ -29,7 +32,8 @@ def test_chunks_of_any_size(tmp_path, content, chunk, block, skip):
     name = str(file).encode()
     reader, queue = TextLineReader(skip_header_lines=skip), closed_queue([file])
     reader._CHUNK = chunk
-    got = [pair for part in drain(lambda: reader.read_up_to(queue, block)) for pair in zip(*part, strict=True)]
+    with mock.patch.object(Buffered, "CHUNK", chunk):
+        got = [pair for part in drain(lambda: reader.read_up_to(queue, block)) for pair in zip(*part, strict=True)]
     assert got == [(b"%b:%d" % (name, number), line) for number, line in expected(content, skip)]
     assert reader.num_work_units_completed() == 1
 

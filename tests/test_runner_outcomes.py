@@ -3,11 +3,20 @@
 import logging
 import threading
 
+import numpy as np
 import pytest
 from helpers import wait_blocked, wait_until
 from orchestration import no_thread_left, out_of_range
 
-from pipeline import CancelledError, Coordinator, FIFOQueue, InvalidArgumentError, OutOfRangeError, QueueRunner
+from pipeline import (
+    CancelledError,
+    Coordinator,
+    FIFOQueue,
+    InvalidArgumentError,
+    OutOfRangeError,
+    QueueBase,
+    QueueRunner,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -225,4 +234,19 @@ def test_errors_are_logged_only_where_nobody_else_hears(unraised, caplog):
         with pytest.raises(ValueError, match="heard"):
             coord.join(threads)
     assert caplog.text == ""
+    assert unraised == []
+
+
+def test_selected_queue_that_went_missing_does_not_hide_the_error(unraised):
+    """The index of the queue goes out of range in the middle: closing it cannot work, and matters to nobody."""
+    coord, index = Coordinator(), np.array(1)
+    queue = QueueBase.from_list(index, [FIFOQueue(3, "int32", name=name) for name in "ab"])
+
+    def op():
+        index[...] = 9
+        raise ValueError("bad")
+
+    threads = QueueRunner(queue, [op]).create_threads(coord=coord, start=True)
+    with pytest.raises(ValueError, match="bad"):
+        coord.join(threads)
     assert unraised == []

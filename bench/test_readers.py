@@ -1,0 +1,88 @@
+"""Readers against a plain loop over the same file: lines by Python's own iteration, records by read() of their size.
+
+The plain loop over TFRecords only takes the data out; ours checks both CRCs of every record too.
+"""
+
+import struct
+
+import numpy as np
+import pytest
+
+from pipeline import FIFOQueue, OutOfRangeError
+from pipeline.readers import FixedLengthRecordReader, TextLineReader, TFRecordReader
+from pipeline.tfrecord import TFRecordWriter
+
+COUNT = 200_000
+
+
+def drain(reader, name):
+    queue = FIFOQueue(1, "string", [()])
+    queue.enqueue(str(name))
+    queue.close()
+    count = 0
+    try:
+        while True:
+            count += len(reader.read_up_to(queue, 1000).values)
+    except OutOfRangeError:
+        return count
+
+
+def plain_lines(name):
+    count = 0
+    with open(name, "rb") as file:
+        for line in file:
+            line.rstrip(b"\r\n")
+            count += 1
+    return count
+
+
+def plain_fixed(name, size):
+    count = 0
+    with open(name, "rb") as file:
+        while file.read(size):
+            count += 1
+    return count
+
+
+def plain_records(name):
+    count = 0
+    with open(name, "rb") as file:
+        while header := file.read(12):
+            (length,) = struct.unpack_from("<Q", header)
+            file.read(length)
+            file.read(4)
+            count += 1
+    return count
+
+
+@pytest.mark.parametrize("whose", ["ours", "python"])
+def test_text_lines(measure, tmp_path, whose):
+    name = tmp_path / "lines"
+    name.write_bytes(b"\n".join(b"%064d" % i for i in range(COUNT)))
+    call = (lambda: drain(TextLineReader(), name)) if whose == "ours" else (lambda: plain_lines(name))
+    assert call() == COUNT
+    measure("read_up_to(1000) of lines of 64 bytes", call, COUNT)
+
+
+@pytest.mark.parametrize("whose", ["ours", "python"])
+@pytest.mark.parametrize("size", [16, 784])
+def test_fixed_length(measure, tmp_path, size, whose):
+    name = tmp_path / "fixed"
+    name.write_bytes(b"x" * size * COUNT)
+    call = (lambda: drain(FixedLengthRecordReader(size), name)) if whose == "ours" else (lambda: plain_fixed(name, size))
+    assert call() == COUNT
+    measure(f"read_up_to(1000) of fixed-length records of {size} bytes", call, COUNT)
+
+
+@pytest.mark.parametrize("whose", ["ours", "python"])
+@pytest.mark.parametrize("sizes", ["64 bytes", "784 bytes", "1 to 200 bytes"])
+def test_tfrecords(measure, tmp_path, sizes, whose):
+    name = tmp_path / "records"
+    random = np.random.default_rng(1)
+    lengths = random.integers(1, 200, COUNT) if "to" in sizes else np.full(COUNT, int(sizes.split()[0]))
+    with TFRecordWriter(name) as writer:
+        for length in lengths:
+            writer.write(b"x" * int(length))
+    call = (lambda: drain(TFRecordReader(), name)) if whose == "ours" else (lambda: plain_records(name))
+    assert call() == COUNT
+    measure(f"read_up_to(1000) of TFRecords of {sizes}", call, COUNT)

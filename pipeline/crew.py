@@ -1,0 +1,208 @@
+"""What is known of the threads of a QueueRunner: whether they started, how they ended, at which record they were."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from pipeline.errors import OutOfRangeError
+from pipeline.places import Place, caller
+
+
+class End(NamedTuple):
+    """What is known about the end of an input; the attribute `end` of the OutOfRangeError that reports it.
+
+    Attributes:
+        epochs: How many epochs the input had, if it had epochs.
+        why: Why there was no input at all, such as "the file list was empty".
+        failed: The failure that cut the input short, as a clause; the exception is the error's `__cause__`.
+    """
+
+    epochs: int | None = None
+    why: str | None = None
+    failed: str | None = None
+
+
+def end_of_input(message: str, epochs: int | None = None, why: str | None = None) -> OutOfRangeError:
+    """Make the error that ends an input, with what is known about the end; see `End`."""
+    return ended(OutOfRangeError(None, None, message), End(epochs, why))
+
+
+def ended(error: OutOfRangeError, end: End) -> OutOfRangeError:
+    """Note on an error what is known about the end that it reports."""
+    error.end = end  # type: ignore[attr-defined]
+    return error
+
+
+class Failure(NamedTuple):
+    """An exception that ended a thread of a QueueRunner."""
+
+    crew: Crew
+    number: int
+    error: BaseException
+    elements: int | None  # that all threads together had put into the queue
+    record: str | None
+
+    def text(self, own: bool) -> str:
+        """Return it as a clause; `own` says that the reader knows which QueueRunner it is about."""
+        whose = "its QueueRunner" if own else f"the QueueRunner of '{self.crew.name}'"
+        when = "" if self.elements is None else f" after {count(self.elements, 'element')}"
+        where = f" ({self.record})" if self.record else ""
+        return f"thread {self.number} of {self.crew.size} of {whose} failed{when}: {named(self.error)}{where}"
+
+
+class Crew:
+    """The record of a QueueRunner's threads. The runner writes it, and the queue that they fill reads it.
+
+    Thread safety: every method may be called from every thread; a lock guards the counts.
+
+    Attributes:
+        queue: The queue.
+        name: Its name, once threads were made.
+        size: Number of enqueue ops, which is the number of threads.
+        made_at: Where the runner was made.
+        listed: Whether `add_queue_runner` put the runner on the process-wide list (True) or another (False).
+        begun: Whether threads were ever made.
+    """
+
+    def __init__(self, queue: Any, size: int) -> None:
+        self.queue = queue
+        self.name = ""
+        self.size = size
+        self.made_at: Place | None = caller()
+        self.listed: bool | None = None
+        self.begun = False
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._running = 0
+        self._ends: list[tuple[End, BaseException | None]] = []
+        self._failures: list[Failure] = []
+
+    def begin(self, name: str, threads: list[threading.Thread]) -> None:
+        """Note that threads were made."""
+        with self._lock:
+            self.name = name
+            self.begun = True
+            if self._running == 0:
+                self._threads, self._ends, self._failures = [], [], []
+            self._threads += threads
+            self._running += len(threads)
+
+    def idle(self) -> bool:
+        """Return whether no thread was ever started."""
+        with self._lock:
+            return not any(thread.ident is not None for thread in self._threads)
+
+    def leave(self) -> None:
+        """Note that a thread ended."""
+        with self._lock:
+            self._running -= 1
+
+    def reached_end(self, error: BaseException) -> None:
+        """Note that a thread reached the end of its input, as `error` reports."""
+        end = getattr(error, "end", None)
+        with self._lock:
+            self._ends.append((end if isinstance(end, End) else End(), error.__cause__))
+
+    def failed(self, failure: Failure) -> None:
+        """Note a failure that nobody but this runner hears of."""
+        with self._lock:
+            self._failures.append(failure)
+
+    def ends(self) -> tuple[list[tuple[End, BaseException | None]], list[Failure]]:
+        """Return the ends of inputs and the failures so far, since threads were made last."""
+        with self._lock:
+            return list(self._ends), list(self._failures)
+
+    def lost(self) -> Failure | None:
+        """Return the failure after which no thread is left to fill the queue or to close it."""
+        with self._lock:
+            return self._failures[0] if self._failures and self._running == 0 else None
+
+
+class Worker:
+    """One thread of a crew, as that thread itself sees it: `current_worker()` returns it there.
+
+    Attributes:
+        keys: The keys of the records that the enqueue op read, as `note_read` said; None before it read any.
+        failure: The exception that ends the thread, once there is one.
+    """
+
+    def __init__(self, crew: Crew, number: int) -> None:
+        self.crew = crew
+        self.number = number
+        self.keys: Sequence[bytes] | None = None
+        self.failure: Failure | None = None
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Make this the current worker of the thread."""
+        _thread.worker = self
+        try:
+            yield
+        finally:
+            _thread.worker = None
+
+    def fail(self, error: BaseException) -> Failure:
+        """Note the exception that ends the thread; it also gets a note for its traceback, where Python has notes."""
+        watched = getattr(self.crew.queue, "watch", None) is not None
+        elements = self.crew.queue.stats().enqueued if watched else None
+        record = None
+        with contextlib.suppress(Exception):  # whatever attributes the exception has, the thread must report it
+            record = self._record(error)
+            if record is not None and hasattr(error, "add_note"):
+                error.add_note(f"in thread {self.number} of the QueueRunner of '{self.crew.name}', {record}")
+        self.failure = Failure(self.crew, self.number, error, elements, record)
+        return self.failure
+
+    def _record(self, error: BaseException) -> str | None:
+        """The record that the op was at: the error's `record_key`, or its `record` counts within what was read.
+        None where nothing was read, or the error names it itself."""
+        key = getattr(error, "record_key", None)
+        if key is None and not self.keys:
+            return None
+        keys = self.keys if key is None else [key]
+        index = getattr(error, "record", None)
+        if key is None and isinstance(index, int) and 0 <= index < len(self.keys or ()):
+            keys = (self.keys or ())[index : index + 1]
+        assert keys
+        first, last = _text(keys[0]), _text(keys[-1])
+        if len(keys) == 1 and first in str(error):  # such as that of a file that cannot be opened
+            return None
+        return f"record {first!r}" if len(keys) == 1 else f"records {first!r} to {last!r}"
+
+
+_thread = threading.local()
+
+
+def current_worker() -> Worker | None:
+    """Return the Worker that this thread is; None for a thread that is not of a QueueRunner."""
+    return getattr(_thread, "worker", None)
+
+
+def note_read(keys: Sequence[bytes]) -> None:
+    """Say which records this thread has just read, so that an error in handling them can name them."""
+    worker = current_worker()
+    if worker is not None:
+        worker.keys = keys
+
+
+def count(number: int, what: str) -> str:
+    """Return a number of things for people."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def named(error: BaseException) -> str:
+    """Return class and text of an exception."""
+    try:
+        text = str(error)
+    except Exception:  # an exception of the user's whose text cannot be had
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _text(key: Any) -> str:
+    return os.fsdecode(key) if isinstance(key, (bytes, str)) else str(key)

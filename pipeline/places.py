@@ -1,0 +1,86 @@
+"""Places in the source: who called the library, and where a thread is at this moment."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, TypeAlias
+
+Place: TypeAlias = "tuple[str, int]"  # file and line
+
+_PACKAGE = __name__.partition(".")[0]
+# Modules that stand between the library and the one who called it.
+_BETWEEN = frozenset({"contextlib", "threading", "weakref"})
+_STANDARD = os.path.dirname(os.__file__)
+
+
+def caller() -> Place | None:
+    """Return the place outside of this package that the current call came from; None in a thread of the package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if not _is_ours(frame) and frame.f_globals.get("__name__") not in _BETWEEN:
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+def shown(place: Place) -> str:
+    """Return a place as `file:line`, the file as seen from the current directory if it is below that."""
+    name, line = place
+    with contextlib.suppress(OSError):
+        name = name.removeprefix(os.path.join(os.getcwd(), ""))
+    return f"{name}:{line}"
+
+
+# What each thread last waited for: the queue, the call, and the frame and instruction that made the call. Nobody says
+# when the wait is over, so whoever looks compares the frame. Numbers of threads are used again, which keeps this small.
+_waits: dict[int, tuple[weakref.ref[Any], str, int, int]] = {}
+
+
+def note_wait(queue: Any, call: str) -> None:
+    """Note that this thread is about to wait in a call of `queue`; to be called by what the queue itself called."""
+    frame = sys._getframe(2)
+    _waits[threading.get_ident()] = weakref.ref(queue), call, id(frame), frame.f_lasti
+
+
+def whereabouts(thread: threading.Thread) -> str:
+    """Return, for people, what a running thread is doing: the call of a queue in which it waits, or a place."""
+    name, number = repr(thread.name), thread.ident
+    frame = None if number is None else sys._current_frames().get(number)
+    if number is None or frame is None:
+        return f"{name} has just ended"
+    queue = _waited_for(number, frame)
+    if queue is not None:
+        return f"{name} is blocked in {_waits[number][1]} of {queue._kind} '{queue.name}'"
+    frame = next((each for each in _outwards(frame) if not _is_ours(each) and not _is_standard(each)), frame)
+    return f"{name} is in {frame.f_code.co_name}() at {shown((frame.f_code.co_filename, frame.f_lineno))}"
+
+
+def _waited_for(number: int, frame: FrameType) -> Any:
+    ref, _, frame_id, instruction = _waits.get(number, (None, "", 0, 0))
+    if ref is None or (id(frame), frame.f_lasti) != (frame_id, instruction):
+        return None
+    queue = ref()
+    return queue if queue is not None and any(queue.stats()[-2:]) else None
+
+
+def _outwards(frame: FrameType) -> Iterator[FrameType]:
+    each: FrameType | None = frame
+    while each is not None:
+        yield each
+        each = each.f_back
+
+
+def _is_ours(frame: FrameType) -> bool:
+    name = frame.f_globals.get("__name__") or ""
+    return bool(name == _PACKAGE or name.startswith(_PACKAGE + "."))
+
+
+def _is_standard(frame: FrameType) -> bool:
+    name = frame.f_code.co_filename
+    return name.startswith("<frozen") or (name.startswith(_STANDARD) and "-packages" not in name)

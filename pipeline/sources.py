@@ -1,0 +1,184 @@
+"""What a batch takes its examples from: a callable, an iterable, a queue, or something that gives blocks."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.errors import DeadlineExceededError, OutOfRangeError
+from pipeline.queue_base import QueueBase
+from pipeline.runner import op_name
+
+# Rows move in blocks of about this many bytes, which stay in the cache, and of at most this many rows.
+BLOCK_BYTES = 2 << 20
+BLOCK_ROWS = 4096
+FIRST_BLOCK = 8  # rows, while their size is not known
+
+# A thread that waits for an element of somebody else's queue looks as often (seconds) whether its loop was left.
+LOOK = 0.1
+
+
+class Opened(NamedTuple):
+    """A source that is ready to be read.
+
+    Attributes:
+        take: Gives the next example or block; StopIteration or OutOfRangeError at the end. Any thread may call it.
+        many: It gives blocks.
+        iterator: It reads an iterator, which an exception ends.
+        name: For the names of threads.
+    """
+
+    take: Callable[[], Any]
+    many: bool
+    iterator: bool
+    name: str
+
+
+def is_source(thing: Any) -> bool:
+    """Whether it is meant to be read itself, rather than to be an example."""
+    return callable(thing) or isinstance(thing, QueueBase) or callable(getattr(thing, "block", None))
+
+
+def check_source(source: Any) -> None:
+    """Raise TypeError for what cannot be the source of a batch."""
+    if is_source(source):
+        return
+    wanted = (
+        "the source of a batch must be a callable that returns an example, or an iterable, queue or producer of them"
+    )
+    if isinstance(source, dict):
+        raise TypeError(
+            f"{wanted}, not a dict: for the rows of arrays use slice_input_producer; "
+            "for dicts as examples, a callable that returns one"
+        )
+    if isinstance(source, (str, bytes, bytearray)):
+        raise TypeError(f"{wanted}, not {source!r:.80}")
+    if isinstance(source, (list, tuple)) and any(map(is_source, source)):
+        raise TypeError(f"{wanted}, not a list of them: that is for batch_join and shuffle_batch_join")
+    if not hasattr(type(source), "__iter__") and not hasattr(type(source), "__getitem__"):
+        raise TypeError(f"{wanted}, not {source!r:.80}")
+
+
+def open_source(source: Any, many: bool, single: bool, alone: bool, rows: int, stopped: Callable[[], bool]) -> Opened:
+    """Get a source ready.
+
+    Args:
+        source: What `check_source` lets pass.
+        many: Each thing that it gives is a block of examples.
+        single: Examples are wanted one by one, so that each can be looked at.
+        alone: Only one thread reads it.
+        rows: The largest block of interest.
+        stopped: Whether a wait for the next example is in vain.
+    """
+    blocks = not many and not single
+    give = getattr(source, "block", None)
+    if callable(give):
+        if blocks:
+            return Opened(_sized(give, rows), True, False, op_name(source))
+        if not callable(source) and not isinstance(source, QueueBase):
+            return Opened(lambda: _row(give(1)), many, False, op_name(source))
+    if isinstance(source, QueueBase):
+        if blocks and _stackable(source):
+            return Opened(_sized(lambda n: _queue_block(source, n, stopped), rows), True, False, op_name(source))
+        return Opened(lambda: _dequeue(source, stopped), many, False, op_name(source))
+    if callable(source):
+        return Opened(source, many, False, op_name(source))
+    iterator = iter(source)
+    return Opened(iterator.__next__ if alone else _locked(iterator, stopped), many, True, op_name(source))
+
+
+def _locked(iterator: Any, stopped: Callable[[], bool]) -> Callable[[], Any]:
+    """An iterator's items; a generator may not be resumed by two threads at once."""
+    lock, following = threading.Lock(), iterator.__next__
+
+    def take() -> Any:
+        if not lock.acquire(blocking=False):
+            lock.acquire()
+            if stopped():  # while another thread waited for an item: do not ask for one more
+                lock.release()
+                raise left()
+        try:
+            return following()
+        finally:
+            lock.release()
+
+    return take
+
+
+def _sized(give: Callable[[int], Any], rows: int) -> Callable[[], Any]:
+    """Blocks of as many rows as fit in BLOCK_BYTES, by the size of those of the first block."""
+    most = max(1, min(rows, BLOCK_ROWS))
+    n, known = min(most, FIRST_BLOCK), most == 1
+
+    def take() -> Any:
+        nonlocal n, known
+        block = give(n)
+        if not known:
+            n, known = max(1, min(most, BLOCK_BYTES // _row_bytes(block))), True
+        return block
+
+    return take
+
+
+def _row_bytes(block: Any) -> int:
+    parts = list(block.values()) if isinstance(block, dict) else block
+    return max(1, sum(_part_bytes(part) for part in (parts if isinstance(parts, (list, tuple)) else [parts])))
+
+
+def _part_bytes(part: Any) -> int:
+    array = np.asarray(part) if not isinstance(part, (list, tuple)) else None
+    if array is None or array.dtype.hasobject:
+        return 256  # a guess: strings of one line
+    return math.prod(array.shape[1:]) * array.dtype.itemsize
+
+
+def _stackable(queue: QueueBase) -> bool:
+    """Whether elements of a queue can be taken as blocks without any change."""
+    shapes = queue.shapes
+    return bool(shapes) and all(
+        shape is not None and None not in shape and dtype.kind != "O"
+        for shape, dtype in zip(shapes, queue.dtypes, strict=True)
+    )
+
+
+def _dequeue(queue: QueueBase, stopped: Callable[[], bool]) -> Any:
+    """One element. Nobody would wake a thread that waits for a queue that is not the loop's own, so it looks."""
+    while True:
+        try:
+            return queue.dequeue(timeout=LOOK)
+        except DeadlineExceededError:
+            if stopped():
+                raise left() from None
+
+
+def _queue_block(queue: QueueBase, n: int, stopped: Callable[[], bool]) -> Any:
+    """The elements that are there, at most n; waits only for the first."""
+    there = min(queue.size(), n)
+    if there > 1:
+        try:
+            return queue.dequeue_up_to(there, timeout=0)
+        except DeadlineExceededError:  # others took some, or a shuffle queue keeps them
+            pass
+    return _as_block(_dequeue(queue, stopped))
+
+
+def _as_block(example: Any) -> Any:
+    if isinstance(example, dict):
+        return {key: _as_block(value) for key, value in example.items()}
+    if isinstance(example, (list, tuple)):
+        return [_as_block(value) for value in example]
+    return np.asarray(example)[None] if isinstance(example, (np.ndarray, np.generic)) else [example]
+
+
+def _row(block: Any) -> Any:
+    if isinstance(block, dict):
+        return {key: value[0] for key, value in block.items()}
+    return [value[0] for value in block] if isinstance(block, (list, tuple)) else block[0]
+
+
+def left() -> OutOfRangeError:
+    return OutOfRangeError(None, None, "the loop over the batches was left")

@@ -1,0 +1,172 @@
+"""TFRecordReader: the records of TFRecord files, every one of them checked."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.buffered import Buffered
+from pipeline.errors import DataLossError, InvalidArgumentError
+from pipeline.opening import open_source
+from pipeline.stream_reader import StreamReader
+from pipeline.tfrecord import FOOTER, HEADER, TFRecordOptions, crc_function, mask
+
+_log = logging.getLogger(__name__)
+
+_HEADERS_KEPT = 4096  # lengths whose CRCs are remembered
+
+
+class TFRecordReader(StreamReader):
+    """Reads TFRecord files: the key is `file:offset`, that of the record's first byte before compression.
+
+    A file that ends at the end of a record, or within the 12 bytes before its data, simply ends.
+
+    Args:
+        options: TFRecordOptions, or a compression type: "GZIP", "ZLIB", or "" or None for none. One that does not
+            exist is logged as an error, and the file is read as it is.
+        name, on_error, max_errors: As ReaderBase. With `on_error="skip"` the rest of a corrupt file is left out.
+
+    Raises:
+        ImportError: google-crc32c is not installed (extra `tfrecord`).
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        options: Any = None,
+        *,
+        on_error: str = "raise",
+        max_errors: int | None = None,
+    ) -> None:
+        super().__init__(name or "tf_record_reader", on_error=on_error, max_errors=max_errors)
+        self._cutter = _Cutter(crc_function())
+        try:
+            self._compression = TFRecordOptions.get_compression_type_string(options)
+        except InvalidArgumentError as error:
+            _log.error("%s; %s reads its files as not compressed", error, self)
+
+    def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
+        return self._cutter.cut(self._file, self._state.current_work)
+
+
+def records(name: bytes, compression: str, crc: Callable[[bytes], int]) -> Iterator[bytes]:
+    """The records of one file."""
+    file, cutter = Buffered(open_source(name, compression)), _Cutter(crc)
+    try:
+        values: list[bytes] = [b""]
+        while values:
+            values, _ = cutter.cut(file, name)
+            yield from values
+    finally:
+        file.source.close()
+
+
+class _Cutter:
+    """Cuts records out of a file.
+
+    The CRC of a length is computed once for each length that comes up: a header of 12 bytes that was right is right
+    the next time. Those of the data are computed one by one and compared all at once.
+    """
+
+    def __init__(self, crc: Callable[[bytes], int]) -> None:
+        self._crc = crc
+        self._lengths: dict[bytes, int] = {}  # of the data, by the header
+
+    def cut(self, file: Buffered, name: bytes) -> tuple[list[bytes], list[int]]:
+        """Return the next records, at least one unless the file ended, and the offset of each.
+
+        Raises:
+            DataLossError: The next record is corrupt or truncated.
+            OpError: The file cannot be read.
+        """
+        if not file.has(HEADER.size):
+            return [], []
+        length = self._length(file, name)
+        if not file.has(HEADER.size + length + FOOTER.size):
+            text = f"truncated record at {file.offset} of {os.fsdecode(name)}: it should have {length} bytes of data"
+            raise _loss(text, name, file.offset)
+        values = self._scan(file.data, file.position)
+        stops, right = self._check(file.data, file.position, values)
+        if right == 0:
+            at = file.offset + HEADER.size
+            text = f"corrupted record at {at} of {os.fsdecode(name)}: the CRC of its data is wrong"
+            raise _loss(text, name, file.offset)
+        first = file.offset
+        file.position += int(stops[right - 1])
+        return values[:right], [first, *(first + stops[: right - 1]).tolist()]
+
+    def _length(self, file: Buffered, name: bytes) -> int:
+        """The length of the record at the file's position, whose header is there."""
+        header = file.data[file.position : file.position + HEADER.size]
+        if header not in self._lengths and not self._learn(header):
+            hint = "" if file.offset else ". Is this a TFRecord file, and its compression the one that was given?"
+            text = f"corrupted record at {file.offset} of {os.fsdecode(name)}: the CRC of its length is wrong{hint}"
+            raise _loss(text, name, file.offset)
+        return self._lengths[header]
+
+    def _scan(self, data: bytes, position: int) -> list[bytes]:
+        """The data of the records that are there as a whole, up to a wrong length."""
+        values = _run(data, position, self._lengths[data[position : position + HEADER.size]])
+        position += sum(map(len, values)) + (HEADER.size + FOOTER.size) * len(values)
+        lengths, append, end = self._lengths, values.append, len(data) - FOOTER.size
+        while True:
+            try:
+                while True:
+                    body = position + 12
+                    stop = body + lengths[data[position:body]]
+                    if stop > end:
+                        return values
+                    append(data[body:stop])
+                    position = stop + 4
+            except KeyError:
+                if not self._learn(data[position : position + HEADER.size]):
+                    return values
+
+    def _learn(self, header: bytes) -> bool:
+        """Remember the length in a header; False if it is not complete or not right."""
+        if len(header) < HEADER.size:
+            return False
+        length, crc = HEADER.unpack(header)
+        if mask(self._crc(header[:8])) != crc:
+            return False
+        if len(self._lengths) >= _HEADERS_KEPT:
+            self._lengths.clear()
+        self._lengths[header] = length
+        return True
+
+    def _check(self, data: bytes, position: int, values: list[bytes]) -> tuple[NDArray[np.int64], int]:
+        """How far behind `position` the records end, and how many have the right CRC, up to the first that has not."""
+        count = len(values)
+        stops = np.fromiter(map(len, values), np.int64, count)
+        stops += HEADER.size + FOOTER.size
+        np.cumsum(stops, out=stops)
+        crcs = np.fromiter(map(self._crc, values), np.uint32, count)
+        masked = (crcs >> np.uint32(15) | crcs << np.uint32(17)) + np.uint32(0xA282EAD8)
+        # Every place in the data seen as the start of a number, of which those at the footers are taken.
+        numbers = np.ndarray(len(data) - 3, "<u4", data, strides=(1,))
+        wrong = np.flatnonzero(numbers[stops + (position - FOOTER.size)] != masked)
+        return stops, int(wrong[0]) if wrong.size else count
+
+
+def _run(data: bytes, position: int, length: int) -> list[bytes]:
+    """The data of the records from `position` on that have the same header, if they are many."""
+    size = HEADER.size + length + FOOTER.size
+    header = data[position : position + HEADER.size]
+    count = (len(data) - position) // size
+    if count < 8 or data[position + size : position + size + HEADER.size] != header:
+        return []
+    rows = np.ndarray(count, f"V{HEADER.size}", data, position, (size,))
+    other = np.flatnonzero(rows != rows[0])
+    count = int(other[0]) if other.size else count
+    return np.ndarray(count, f"V{length}", data, position + HEADER.size, (size,)).tolist() if length else [b""] * count
+
+
+def _loss(text: str, name: bytes, offset: int) -> DataLossError:
+    error = DataLossError(None, None, text)
+    vars(error)["record_key"] = b"%b:%d" % (name, offset)
+    return error

@@ -6,12 +6,12 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from pipeline import runner
 from pipeline.coordinator import Coordinator
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.examples import Components, Layout, length
 from pipeline.keeping import Keep, chosen
 from pipeline.queues import FIFOQueue, QueueBase
+from pipeline.runner import work_for
 from pipeline.skipping import SKIPPED, Skips
 from pipeline.sources import Opened, check_source, left, open_source
 
@@ -169,7 +169,7 @@ class Feed:
                 raise left()
             if not begun:
                 begun = True
-                _work_for(coord)
+                work_for(coord)
             try:
                 example = first.pop() if first else take()
             except StopIteration:
@@ -221,12 +221,7 @@ class Feed:
 
         def single(parts: Sequence[Any]) -> None:
             (part,) = parts
-            # Bare values are the fast way in, 0.1 us against 3; a container would be taken for one of components.
+            # A bare value needs no tuple around it; a container would be taken for one of components.
             enqueue((part,) if isinstance(part, (list, tuple, dict)) else part)
 
         return single
-
-
-def _work_for(coord: Coordinator) -> None:
-    """Say for the rest of this thread's life what `batch_loop` says for a while; that takes 1 us for each example."""
-    runner._thread.coord = coord

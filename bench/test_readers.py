@@ -69,7 +69,9 @@ def test_text_lines(measure, tmp_path, whose):
 def test_fixed_length(measure, tmp_path, size, whose):
     name = tmp_path / "fixed"
     name.write_bytes(b"x" * size * COUNT)
-    call = (lambda: drain(FixedLengthRecordReader(size), name)) if whose == "ours" else (lambda: plain_fixed(name, size))
+    call = (
+        (lambda: drain(FixedLengthRecordReader(size), name)) if whose == "ours" else (lambda: plain_fixed(name, size))
+    )
     assert call() == COUNT
     measure(f"read_up_to(1000) of fixed-length records of {size} bytes", call, COUNT)
 

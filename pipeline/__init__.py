@@ -35,8 +35,15 @@ from pipeline.errors import (
     UnimplementedError,
     UnknownError,
 )
+from pipeline.example_proto import BytesList, Example, Feature, Features, FloatList, Int64List
+from pipeline.features import FixedLenFeature, FixedLenSequenceFeature, SparseTensorValue, VarLenFeature
 from pipeline.filenames import match_filenames_once
+from pipeline.fixed_length import FixedLengthRecordReader
+from pipeline.image_files import encode_jpeg, encode_png
+from pipeline.images import decode_bmp, decode_gif, decode_image, decode_jpeg, decode_png
 from pipeline.joining import batch_join, maybe_batch_join, maybe_shuffle_batch_join, shuffle_batch_join
+from pipeline.lmdb_reader import LMDBReader
+from pipeline.parsing import parse_example, parse_single_example
 from pipeline.producers import input_producer, range_input_producer, string_input_producer
 from pipeline.queues import (
     FIFOQueue,
@@ -47,10 +54,14 @@ from pipeline.queues import (
     QueueStats,
     RandomShuffleQueue,
 )
-from pipeline.readers import ReaderBase, TextLineReader
+from pipeline.raw import decode_raw
+from pipeline.reader_base import ReaderBase
+from pipeline.readers import IdentityReader, TextLineReader, WholeFileReader
 from pipeline.runner import QueueRunner, add_queue_runner, reset, start_queue_runners
 from pipeline.seeds import set_random_seed
 from pipeline.slices import slice_input_producer
+from pipeline.tfrecord import TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator
+from pipeline.tfrecord_reader import TFRecordReader
 
 __version__ = "0.1.0"
 
@@ -58,14 +69,25 @@ __all__ = [
     "AbortedError",
     "AlreadyExistsError",
     "Batches",
+    "BytesList",
     "CancelledError",
     "Coordinator",
     "DataLossError",
     "DeadlineExceededError",
+    "Example",
     "FIFOQueue",
     "FailedPreconditionError",
+    "Feature",
+    "Features",
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "FixedLengthRecordReader",
+    "FloatList",
+    "IdentityReader",
+    "Int64List",
     "InternalError",
     "InvalidArgumentError",
+    "LMDBReader",
     "LooperThread",
     "NotFoundError",
     "OpError",
@@ -80,18 +102,33 @@ __all__ = [
     "RandomShuffleQueue",
     "ReaderBase",
     "ResourceExhaustedError",
+    "SparseTensorValue",
+    "TFRecordCompressionType",
+    "TFRecordOptions",
+    "TFRecordReader",
+    "TFRecordWriter",
     "TextLineReader",
     "UnauthenticatedError",
     "UnavailableError",
     "UnimplementedError",
     "UnknownError",
+    "VarLenFeature",
+    "WholeFileReader",
     "add_queue_runner",
     "batch",
     "batch_join",
     "bucket_by_sequence_length",
     "collate",
     "concatenate",
+    "decode_bmp",
     "decode_csv",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "decode_raw",
+    "encode_jpeg",
+    "encode_png",
     "errors",
     "input_producer",
     "limit_epochs",
@@ -101,6 +138,8 @@ __all__ = [
     "maybe_shuffle_batch",
     "maybe_shuffle_batch_join",
     "pad",
+    "parse_example",
+    "parse_single_example",
     "range_input_producer",
     "reset",
     "set_random_seed",
@@ -110,4 +149,5 @@ __all__ = [
     "stack",
     "start_queue_runners",
     "string_input_producer",
+    "tf_record_iterator",
 ]

@@ -11,6 +11,7 @@ import numpy as np
 
 from pipeline.columns import columns_of, number, texts, typed
 from pipeline.errors import InvalidArgumentError
+from pipeline.quoted import quoted_columns
 
 _STRING = np.dtype(object)
 _NAMES = {"float32": "float", "float64": "double", "int32": "int32", "int64": "int64"}
@@ -93,6 +94,9 @@ class _Layout(NamedTuple):
         return [_array(value, column.dtype) for value, column in zip(values, self.columns, strict=True)]
 
     def _columns_with_quotes(self, lines: list[bytes]) -> list[Any] | None:
+        columns = quoted_columns(lines, self) if self.quotes else None
+        if columns is not None:
+            return typed(columns, self)
         try:
             rows = [self._split(line, i) for i, line in enumerate(lines)]
         except InvalidArgumentError:  # there may be another error in a record before that one

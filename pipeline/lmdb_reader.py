@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import struct
 import threading
 from typing import Any
 
 from pipeline.errors import DataLossError, OpError
+from pipeline.lmdb_pages import missing_page
 from pipeline.opening import os_error
 from pipeline.reader_base import Block, ReaderBase
 
@@ -27,7 +29,7 @@ class LMDBReader(ReaderBase):
     """
 
     def __init__(self, name: str | None = None, *, on_error: str = "raise", max_errors: int | None = None) -> None:
-        super().__init__(name, on_error=on_error, max_errors=max_errors)
+        super().__init__(name or "lmdb_reader", on_error=on_error, max_errors=max_errors)
         self._lmdb = _lmdb()
 
     def _start(self, work: bytes) -> None:
@@ -73,11 +75,23 @@ class _Database:
         self.users = 0
         subdir = os.path.isdir(path)
         self.environment: Any = _lmdb().open(path, subdir=subdir, readonly=True, create=False, lock=False)
-        size = os.path.getsize(os.path.join(path, "data.mdb") if subdir else path)
-        needed = (self.environment.info()["last_pgno"] + 1) * self.environment.stat()["psize"]
-        if size < needed:  # reading a page that is not there would kill the process
+        try:
+            self._check(os.path.join(path, "data.mdb") if subdir else path)
+        except BaseException:
             self.environment.close()
-            raise DataLossError(None, None, f"truncated database {path}: it has {size} of its {needed} bytes")
+            raise
+
+    def _check(self, file: str) -> None:
+        size = os.path.getsize(file)
+        if size >= (self.environment.info()["last_pgno"] + 1) * self.environment.stat()["psize"]:
+            return
+        try:
+            with open(file, "rb") as pages:
+                missing = missing_page(pages, size)
+        except (ValueError, struct.error) as error:
+            raise DataLossError(None, None, f"corrupt database {file}: {error}") from error
+        if missing is not None:
+            raise DataLossError(None, None, f"truncated database {file}: its page {missing} is missing")
 
     @classmethod
     def open(cls, path: str) -> _Database:

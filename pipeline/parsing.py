@@ -12,6 +12,7 @@ from pipeline.errors import InvalidArgumentError
 from pipeline.example_walk import Found, find_lists
 from pipeline.features import SparseTensorValue, Wanted, wanted
 from pipeline.payloads import Column, column_of
+from pipeline.uniform import uniform_columns
 from pipeline.values import invalid, show
 from pipeline.wire import WireError
 from pipeline.wire_lists import LISTS
@@ -73,8 +74,11 @@ def parse_example(serialized: Any, features: Mapping[str, Any], *, example_names
         names = [_bytes(one, "").decode(errors="replace") for one in example_names]
         if len(names) != len(block):
             raise invalid(f"example_names has {len(names)} names for {len(block)} examples")
-    rows = [_find(data, i, names[i]) for i, data in enumerate(block)]
-    return {one.name: _block(one, [row.get(one.key) for row in rows], names) for one in asked}
+    columns = uniform_columns(block, asked)
+    if columns is None:
+        rows = [_find(data, i, names[i]) for i, data in enumerate(block)]
+        columns = [_column(one, [row.get(one.key) for row in rows], names) for one in asked]
+    return {one.name: _shaped(one, column, names) for one, column in zip(asked, columns, strict=True)}
 
 
 def _find(data: bytes, index: int | None, name: str | None) -> dict[bytes, Found]:
@@ -118,8 +122,8 @@ def _value(one: Wanted, found: Found | None, name: str | None) -> Any:
     return values if one.form == "any" else values.reshape(one.shape if one.form == "fixed" else (-1, *one.shape))
 
 
-def _block(one: Wanted, found: Sequence[Found | None], names: Sequence[str]) -> Any:
-    """The values of a feature of all examples."""
+def _column(one: Wanted, found: Sequence[Found | None], names: Sequence[str]) -> Column:
+    """The values of a feature of all examples, from where they were found."""
     number, fixed = one.kind.number, one.form == "fixed"
     for i, place in enumerate(found):
         if place is None or not place[0]:
@@ -128,16 +132,20 @@ def _block(one: Wanted, found: Sequence[Found | None], names: Sequence[str]) -> 
         elif place[0] != number:
             raise _mismatch(one, place[0], i, names[i])
     try:
-        column = column_of(one.kind, found, one.default if fixed else None)
+        return column_of(one.kind, found, one.default if fixed else None)
     except WireError as error:
         raise _first_damaged(one, found, names, error) from error
-    if fixed:
+
+
+def _shaped(one: Wanted, column: Column, names: Sequence[str]) -> Any:
+    """A column as what the caller gets."""
+    if one.form == "fixed":
         wrong = np.flatnonzero(column.counts != one.size)
         if len(wrong):
             i = int(wrong[0])
             text = f"Number of {one.kind.field[:-5]} values != expected.  Values size: {column.counts[i]}"
             raise _error(f"{_key(one, i, names[i])}{text} but output shape: {show(one.shape)}", i)
-        return column.values.reshape(len(found), *one.shape)
+        return column.values.reshape(len(names), *one.shape)
     return _sparse(column) if one.form == "any" else _padded(one, column, names)
 
 

@@ -35,18 +35,18 @@ def column_of(kind: ListKind, found: Sequence[Found | None], default: NDArray[An
     if default is not None:
         absent = default.astype(_FLOAT).tobytes() if floats else pack_varints(default.tolist())
     packed = [_packed(kind, place) if place is not None and place[0] else absent for place in found]
-    joined = b"".join(packed)
+    joined = bytearray().join(packed)  # one that may be written to, so that it can be the array
     sizes = np.fromiter(map(len, packed), np.int64, len(packed))
     if floats:
         if (sizes % 4).any():
             raise WireError("a list of floats takes a number of bytes that is no multiple of 4")
-        return Column(sizes // 4, np.frombuffer(joined, _FLOAT).astype(np.float32))
+        return Column(sizes // 4, np.frombuffer(joined, _FLOAT).astype(np.float32, copy=False))
     last = np.frombuffer(joined, np.uint8) < 128  # the last byte of each number
     ends = np.cumsum(sizes)
     if not last[ends[sizes > 0] - 1].all():
         raise WireError("the last number of a list has no end")
     ended = np.concatenate(([0], np.cumsum(last)))
-    return Column(ended[ends] - ended[ends - sizes], unpack_varints(joined, 0, len(joined)))
+    return Column(ended[ends] - ended[ends - sizes], unpack_varints(bytes(joined), 0, len(joined)))
 
 
 def _packed(kind: ListKind, place: Found) -> bytes:

@@ -27,7 +27,7 @@ def pillow() -> Any:
         import PIL.JpegImagePlugin
         import PIL.PngImagePlugin
     except ImportError as error:
-        raise ImportError("decoding images needs Pillow: pip install 'queue-runner[image]'") from error
+        raise ImportError("decoding and encoding images needs Pillow: pip install 'queue-runner[image]'") from error
     return PIL
 
 
@@ -36,7 +36,7 @@ def damage(message: str) -> Iterator[None]:
     """Whatever Pillow raises within is an InvalidArgumentError of that first line: Pillow has no class of its own."""
     try:
         yield
-    except (OpError, MemoryError):
+    except (OpError, ImportError, MemoryError):
         raise
     except Exception as error:
         raise invalid(f"{message}\n{type(error).__name__}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 from pipeline.errors import InvalidArgumentError, OpError
@@ -34,6 +35,7 @@ class TextLineReader(StreamReader):
 
     Raises:
         InvalidArgumentError: `skip_header_lines` is negative.
+        TypeError: It is not an integer.
     """
 
     def __init__(
@@ -45,7 +47,7 @@ class TextLineReader(StreamReader):
         max_errors: int | None = None,
     ) -> None:
         super().__init__(name, on_error=on_error, max_errors=max_errors)
-        self._skip = skip_header_lines or 0
+        self._skip = operator.index(skip_header_lines or 0)
         if self._skip < 0:
             raise InvalidArgumentError(None, None, f"skip_header_lines must be >= 0 not {self._skip}")
 

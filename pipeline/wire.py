@@ -25,6 +25,8 @@ def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
     Raises:
         WireError: It does not end before `end`, or has more than ten bytes.
     """
+    if at + 1 < end and data[at] > 127 and data[at + 1] < 128:  # the usual case
+        return data[at] & 127 | data[at + 1] << 7, at + 2
     value = shift = 0
     for i in range(at, min(end, at + 10)):
         byte = data[i]

@@ -127,3 +127,26 @@ def test_bad_arguments(arguments, text):
 def test_records_that_are_no_text(records):
     with pytest.raises(TypeError, match="must be bytes or str"):
         decode_csv(records, [0])
+
+
+@settings(deadline=None, max_examples=500)
+@given(
+    st.lists(st.text('a1,"\xff', max_size=8).map(lambda text: text.encode("latin-1")), min_size=1, max_size=4),
+    st.sampled_from([None, [0], [1]]),
+)
+def test_quotes_anywhere(records, select):
+    arguments = {"record_defaults": [[""]] if select else [[""], ["d"]], "select_cols": select}
+    assert outcome(records, **arguments) == one_by_one(records, **arguments)
+
+
+@pytest.mark.parametrize("delim", [b"\t", b";", b" ", b'"', b"\xfe", b"\0"])
+def test_quotes_and_delimiters(delim):
+    records = [delim.join([b'"a"', b"1", b"\xff"]), delim.join([b'""', b'"2"', b"b"])]
+    arguments = {"record_defaults": [[""], [0], [""]], "field_delim": delim}
+    assert outcome(records, **arguments) == one_by_one(records, **arguments)
+
+
+def test_quoted_fields_of_any_length():
+    sizes = (1, 10, 200_000)
+    records = [b'"%b","%b"' % (b"x" * size, b"y" * size) for size in sizes]
+    assert outcome(records, record_defaults=[[""], [""]]) == [[x * size for size in sizes] for x in (b"x", b"y")]

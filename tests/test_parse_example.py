@@ -1,5 +1,7 @@
 """parse_single_example and parse_example: what they find, and blocks against single examples."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -193,6 +195,58 @@ class TestWire:
         block = parse_example([data, data], features)
         assert np.array_equal(block["p"][1], got["p"])
         assert block["n"].values.tolist() == list(range(-500, 500)) * 2
+
+
+class TestUniform:
+    """Blocks of examples that differ in nothing but values go another way, in which nothing else may differ."""
+
+    FEATURES: ClassVar = {
+        "a": FixedLenFeature([2], np.int64),
+        "b": VarLenFeature(np.float32),
+        "c": FixedLenSequenceFeature([], "string", True),
+    }
+
+    def check(self, block):
+        got = parse_example(block, self.FEATURES)
+        singles = [parse_single_example(one, self.FEATURES) for one in block]
+        assert got["a"].tolist() == [one["a"].tolist() for one in singles]
+        assert got["b"].values.tolist() == [value for one in singles for value in one["b"]]
+        assert got["c"].ravel().tolist() == [value for one in singles for value in one["c"]]
+        assert got["a"].flags.writeable
+        assert got["b"].values.flags.writeable
+
+    def test_uniform(self):
+        self.check([example(a=[i, 300 + i], b=[i / 2, -1.0], c=[b"%03d" % i], d=[i]) for i in range(100)])
+
+    def test_longer_than_a_byte_can_say(self):
+        self.check([example(a=[i, -i - 1], b=[0.5] * 100, c=[b"%0200d" % i]) for i in range(10)])
+
+    def test_numbers_of_other_sizes_in_as_many_bytes(self):
+        self.check([example(a=[1, 300] if i % 2 else [300, 1], b=[0.5], c=[b"x"]) for i in range(10)])
+
+    def test_other_names_or_lists_in_as_many_bytes(self):
+        good = example(a=[1, 2], b=[0.5], c=[b"xyzw"])
+        other = example(a=[1, 2], b=[0.5], d=[b"xyzw"])
+        assert len(good) == len(other)
+        got = parse_example([good] * 9 + [other], self.FEATURES)
+        assert got["c"].ravel().tolist() == [b"xyzw"] * 9 + [b""]
+
+    @pytest.mark.parametrize("at", [0, 4, 9])
+    def test_one_that_is_wrong(self, at):
+        for wrong, text in [
+            (example(a=[1], b=[0.5], c=[b"xx"]), "Number of int64 values"),
+            (example(a=[b"12"], b=[0.5], c=[b"x"]), "Data types don't match"),
+            (example(a=[1, 2], b=[0.5], c=[b"x"])[:-1] + b"\n", ""),
+            (b"\xff" * len(example(a=[1, 2], b=[0.5], c=[b"x"])), "Could not parse example"),
+        ]:
+            block = [example(a=[1, 2], b=[0.5], c=[b"x"])] * 10
+            block[at] = wrong
+            if text:
+                with pytest.raises(InvalidArgumentError, match=text) as caught:
+                    parse_example(block, self.FEATURES)
+                assert caught.value.record == at
+            else:
+                self.check(block)
 
 
 ints = st.lists(st.sampled_from([0, 1, 127, 128, 300, -1, 2**63 - 1, -(2**63)]), max_size=5)

@@ -86,7 +86,7 @@ def test_why():
 
 
 def test_names_of_examples():
-    with pytest.raises(InvalidArgumentError, match="^Name: n1, Feature: a"):
+    with pytest.raises(InvalidArgumentError, match=r"^Name: n1, Feature: a"):
         parse_example([example(a=[1]), example()], {"a": INT}, example_names=["n0", b"n1"])
     with pytest.raises(InvalidArgumentError, match=r"^Name: n0, Key: a\.  Data types"):
         parse_single_example(example(a=[0.5]), {"a": INT}, example_names="n0")

@@ -54,7 +54,7 @@ class FixedLengthRecordReader(StreamReader):
     def _skip_header(self) -> None:
         self._count = 0  # of the records that were cut
         if not self._file.skip(self._header):
-            name = os.fsdecode(self._state.current_work)
+            name = os.fsdecode(self._work)
             text = f"reached end of file: {name} is shorter than its header of {self._header} bytes"
             raise OutOfRangeError(None, None, text)
 

@@ -160,10 +160,9 @@ def _still(data: bytes, found: str, channels: int, max_pixels: int, op: str) -> 
         use = "Use `decode_bmp` or `decode_image` instead."
         raise invalid(f"Trying to decode BMP format using a wrong op. {use} Op used: {op}")
     array = _DECODERS[found](data, channels, max_pixels)
-    if array.ndim == 4:
-        if len(array) > 1:
-            text = "animated gifs can only be decoded by tf.io.decode_gif or tf.io.decode_image"
-            raise invalid(f"Got {len(array)} frames, but {text}")
+    if array.ndim == 4 and len(array) > 1:
+        text = "animated gifs can only be decoded by tf.io.decode_gif or tf.io.decode_image"
+        raise invalid(f"Got {len(array)} frames, but {text}")
     return array.reshape(array.shape[-3:])
 
 

@@ -50,7 +50,7 @@ class LMDBReader(ReaderBase):
         self._database.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_state") and self._in_progress:
+        if hasattr(self, "_work") and self._in_progress:
             self._finish()
 
     def _read(self, limit: int) -> Block:
@@ -58,7 +58,7 @@ class LMDBReader(ReaderBase):
         try:
             entries.extend(itertools.islice(self._entries, limit))
         except self._lmdb.Error as failure:
-            error: OpError = _lmdb_error(self._state.current_work, failure)
+            error: OpError = _lmdb_error(self._work, failure)
             error.__cause__ = failure
             return Block([key for key, _ in entries], [value for _, value in entries], error=error)
         return Block([key for key, _ in entries], [value for _, value in entries], ended=len(entries) < limit)

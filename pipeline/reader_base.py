@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import operator
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +58,7 @@ class ReaderBase:
         self.name = name or "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
         self._skips = Skips(on_error, max_errors)
         self._lock = threading.Lock()
-        self._state = ReaderState()
+        self._restore(ReaderState())
 
     def read(self, queue: QueueBase, *, timeout: float | None = None) -> ReaderRead:
         """Return the next record, of the next work in `queue` if there is none in progress.
@@ -75,9 +74,8 @@ class ReaderBase:
             DataLossError: The work is corrupt.
             InvalidArgumentError: The queue gave something that is not one string.
         """
-        with self._held(timeout) as deadline:
-            keys, values = self._next(queue, 1, deadline)
-            return ReaderRead(keys[0], values[0])
+        keys, values = self._read_up_to(queue, 1, timeout)
+        return ReaderRead(keys[0], values[0])
 
     def read_up_to(self, queue: QueueBase, num_records: int, *, timeout: float | None = None) -> ReaderReadUpTo:
         """Return up to `num_records` records, all of one work, and at least one.
@@ -95,18 +93,17 @@ class ReaderBase:
             raise InvalidArgumentError(None, None, f"num_records must be >= 0 not {num_records}")
         if num_records == 0:
             return ReaderReadUpTo([], [])
-        with self._held(timeout) as deadline:
-            return self._next(queue, num_records, deadline)
+        return self._read_up_to(queue, num_records, timeout)
 
     def num_records_produced(self) -> int:
         """Return how many records were read since the start or the last `reset`."""
         with self._lock:
-            return self._state.num_records_produced
+            return self._produced
 
     def num_work_units_completed(self) -> int:
         """Return how many works were read to their end, which may be noticed only by the read after the last record."""
         with self._lock:
-            return self._state.work_finished
+            return self._finished
 
     @property
     def num_errors(self) -> int:
@@ -128,7 +125,7 @@ class ReaderBase:
         if not self.supports_serialize:
             raise UnimplementedError(None, None, f"Reader SerializeState: {self} cannot save its state")
         with self._lock:
-            return encode(self._state)
+            return encode(ReaderState(self._started, self._finished, self._produced, self._work))
 
     def restore_state(self, state: bytes) -> None:
         """Go back to a state that `serialize_state` gave; what a queue holds is no part of it.
@@ -149,7 +146,7 @@ class ReaderBase:
             raise TypeError(f"state must be bytes, got {type(state).__name__}")
         with self._lock:
             self._reset()
-            self._state = self._checked(bytes(state))
+            self._restore(self._checked(bytes(state)))
 
     def __str__(self) -> str:
         return f"{type(self).__name__} '{self.name}'"
@@ -168,19 +165,16 @@ class ReaderBase:
             raise InvalidArgumentError(None, None, text)
         return state
 
-    @contextlib.contextmanager
-    def _held(self, timeout: float | None) -> Iterator[float | None]:
-        """Hold the lock; gives the time at which to give up waiting."""
+    def _read_up_to(self, queue: QueueBase, limit: int, timeout: float | None) -> ReaderReadUpTo:
         if timeout is None:
             with self._lock:
-                yield None
-            return
+                return self._next(queue, limit, None)
         deadline = time.monotonic() + timeout
         if not self._lock.acquire(timeout=min(max(timeout, 0.0), threading.TIMEOUT_MAX)):
             text = f"Timed out waiting for another call of {self}, after {timeout} s"
             raise DeadlineExceededError(None, None, text)
         try:
-            yield deadline
+            return self._next(queue, limit, deadline)
         finally:
             self._lock.release()
 
@@ -188,29 +182,31 @@ class ReaderBase:
 
     @property
     def _in_progress(self) -> bool:
-        return self._state.work_finished < self._state.work_started
+        return self._finished < self._started
 
     def _reset(self) -> None:
         if self._in_progress:
             self._finish()
-        self._state = ReaderState()
+        self._restore(ReaderState())
+
+    def _restore(self, state: ReaderState) -> None:
+        self._started, self._finished, self._produced, self._work = state
 
     def _next(self, queue: QueueBase, limit: int, deadline: float | None) -> ReaderReadUpTo:
         """Read up to `limit` records of one work, at least one."""
         while True:
-            if not self._in_progress and not self._begin(queue, deadline):
+            if self._finished >= self._started and not self._begin(queue, deadline):
                 continue
             keys, values, ended, error = self._read(limit)
-            if values:
-                self._state = self._state._replace(num_records_produced=self._state.num_records_produced + len(values))
+            self._produced += len(values)
             if ended:
                 self._finish()
-                self._state = self._state._replace(work_finished=self._state.work_started)
+                self._finished = self._started
             elif error is not None and not (values and self._skips.active):
                 self._fail(error)
                 # A work that was skipped is as one that was never started.
                 self._finish()
-                self._state = self._state._replace(work_started=self._state.work_started - 1)
+                self._started -= 1
             if values:
                 note_read(keys)
                 return ReaderReadUpTo(keys, values)
@@ -221,18 +217,18 @@ class ReaderBase:
             work = _as_work(queue.dequeue())
         else:
             work = _as_work(queue.dequeue(timeout=max(deadline - time.monotonic(), 0.0)))
-        self._state = self._state._replace(current_work=work)
+        self._work = work
         try:
             self._start(work)
         except OpError as error:
             self._fail(error)
             return False
-        self._state = self._state._replace(work_started=self._state.work_started + 1)
+        self._started += 1
         return True
 
     def _fail(self, error: OpError) -> None:
         """Count an error as skipped, or raise it; it knows at which record it happened."""
-        vars(error).setdefault("record_key", self._state.current_work)
+        vars(error).setdefault("record_key", self._work)
         if not self._skips.active:
             raise error
         self._skips._note(error)

@@ -104,7 +104,7 @@ class WholeFileReader(ReaderBase):
         pass
 
     def _read(self, limit: int) -> Block:
-        name = self._state.current_work
+        name = self._work
         try:
             source = open_source(name)
             try:
@@ -131,5 +131,5 @@ class IdentityReader(ReaderBase):
         pass
 
     def _read(self, limit: int) -> Block:
-        work = self._state.current_work
+        work = self._work
         return Block([work], [work], ended=True)

@@ -36,19 +36,18 @@ class StreamReader(ReaderBase):
 
     def _read(self, limit: int) -> Block:
         error = None
-        try:
-            self._fill(limit)
-        except OpError as failure:
-            error = failure
+        if len(self._values) - self._at < limit and not self._ended:
+            try:
+                self._fill(limit)
+            except OpError as failure:
+                error = failure
         first, self._at = self._at, min(self._at + limit, len(self._values))
         values = self._values[first : self._at]
-        keys = RecordKeys(self._state.current_work, self._numbers[first : self._at])
+        keys = RecordKeys(self._work, self._numbers[first : self._at])
         return Block(keys, values, self._ended and len(values) < limit, error)
 
     def _fill(self, wanted: int) -> None:
         """Have `wanted` records ready, or all that the file still has."""
-        if len(self._values) - self._at >= wanted or self._ended:
-            return
         self._values, self._numbers, self._at = self._values[self._at :], self._numbers[self._at :], 0
         while len(self._values) < wanted and not self._ended:
             values, numbers = self._cut(wanted - len(self._values))

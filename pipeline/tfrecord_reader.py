@@ -51,7 +51,7 @@ class TFRecordReader(StreamReader):
             _log.error("%s; %s reads its files as not compressed", error, self)
 
     def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
-        return self._cutter.cut(self._file, self._state.current_work)
+        return self._cutter.cut(self._file, self._work)
 
 
 def records(name: bytes, compression: str, crc: Callable[[bytes], int]) -> Iterator[bytes]:

@@ -231,7 +231,7 @@ class ReaderBase:
         vars(error).setdefault("record_key", self._work)
         if not self._skips.active:
             raise error
-        self._skips._note(error)
+        self._skips.note(error)
 
     # What the kinds of readers define.
 

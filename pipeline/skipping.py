@@ -53,12 +53,12 @@ class Skips:
             except (StopIteration, OutOfRangeError, CancelledError):
                 raise
             except Exception as error:
-                self._note(error)
+                self.note(error)
                 return SKIPPED
 
         return guarded
 
-    def _note(self, error: Exception) -> None:
+    def note(self, error: Exception) -> None:
         """Count an error that is being handled; raises it if there were too many."""
         with self._lock:
             if self._most is not None and self.count >= self._most:

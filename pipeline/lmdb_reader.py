@@ -7,6 +7,7 @@ import itertools
 import os
 import struct
 import threading
+from collections import deque
 from typing import Any
 
 from pipeline.errors import DataLossError, OpError
@@ -51,7 +52,8 @@ class LMDBReader(ReaderBase):
 
     def __del__(self) -> None:
         if hasattr(self, "_work") and self._in_progress:
-            self._finish()
+            self._transaction.abort()
+            self._database.drop()
 
     def _read(self, limit: int) -> Block:
         entries: list[tuple[bytes, bytes]] = []
@@ -69,6 +71,7 @@ class _Database:
 
     _all: dict[str, _Database] = {}  # noqa: RUF012
     _lock = threading.Lock()
+    _dropped: deque[_Database] = deque()  # noqa: RUF012
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -96,6 +99,7 @@ class _Database:
     @classmethod
     def open(cls, path: str) -> _Database:
         with cls._lock:
+            cls._settle()
             database = cls._all.get(path) or cls(path)
             cls._all[path] = database
             database.users += 1
@@ -103,10 +107,29 @@ class _Database:
 
     def close(self) -> None:
         with self._lock:
-            self.users -= 1
-            if self.users == 0:
-                del self._all[self.path]
-                self.environment.close()
+            self._leave()
+            self._settle()
+
+    def drop(self) -> None:
+        """As `close`, from a destructor: that may run at any point of any thread, also of one that holds the lock. The
+        database is then closed by the next call that takes it."""
+        self._dropped.append(self)
+        if self._lock.acquire(blocking=False):
+            try:
+                self._settle()
+            finally:
+                self._lock.release()
+
+    @classmethod
+    def _settle(cls) -> None:
+        while cls._dropped:
+            cls._dropped.popleft()._leave()
+
+    def _leave(self) -> None:
+        self.users -= 1
+        if self.users == 0:
+            del self._all[self.path]
+            self.environment.close()
 
 
 def _lmdb() -> Any:

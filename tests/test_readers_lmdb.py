@@ -1,5 +1,6 @@
 """LMDBReader."""
 
+import gc
 import os
 import random
 from pathlib import Path
@@ -164,3 +165,19 @@ except ImportError as error:
 """
     done = run_script(script, cwd=Path(pipeline.__file__).parents[1])
     assert done.stdout == "LMDBReader needs lmdb: pip install 'queue-runner[lmdb]'\n"
+
+
+def test_a_reader_dropped_while_its_thread_opens_a_database():
+    """A destructor may run while the same thread holds the lock of the open databases; it must not wait for it."""
+    from pipeline.lmdb_reader import _Database
+
+    reader = LMDBReader()
+    reader.read(closed_queue(["d"]))
+    database = _Database._all[os.path.realpath("d")]
+    with _Database._lock:
+        del reader
+        gc.collect()
+        assert database.users == 1
+    assert read_all(LMDBReader(), ["f"])
+    assert database.users == 0
+    assert os.path.realpath("d") not in _Database._all

@@ -1,5 +1,6 @@
 """Coordinator.join: whom it waits for, and its outcomes."""
 
+import re
 import threading
 
 import pytest
@@ -40,7 +41,9 @@ def test_stop_begins_the_grace_period():
         call = run_in_thread(coord.join, [gate.thread], stop_grace_period_secs=0)
         assert call.alive()
         coord.request_stop()
-        assert str(call.exception()).splitlines()[0] == RUNNING + "laggard"
+        first, place = str(call.exception()).splitlines()
+        assert first == RUNNING + "laggard"
+        assert re.fullmatch(r"'laggard' is in \w+\(\) at .+\.py:\d+", place)
     assert coord.joined
 
 
@@ -49,7 +52,10 @@ def test_laggards_are_named(grace):
     coord = Coordinator()
     coord.request_stop()
     with Gate("one") as one, Gate("two") as two:
-        with pytest.raises(RuntimeError, match=f"^{RUNNING}one two\n"):
+        with pytest.raises(
+            RuntimeError,
+            match=rf"^{RUNNING}one two\n'one' is in \w+\(\) at .+\.py:\d+\n'two' is in \w+\(\) at .+\.py:\d+$",
+        ):
             coord.join([one.thread, two.thread], stop_grace_period_secs=grace)
 
 
@@ -130,7 +136,7 @@ def test_registering_twice_is_one_thread():
     with Gate("once") as gate:
         coord.register_thread(gate.thread)
         coord.register_thread(gate.thread)
-        with pytest.raises(RuntimeError, match=f"^{RUNNING}once\n"):
+        with pytest.raises(RuntimeError, match=rf"^{RUNNING}once\n'once' is in \w+\(\) at .+\.py:\d+$"):
             coord.join([gate.thread], stop_grace_period_secs=0)
 
 

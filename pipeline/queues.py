@@ -16,6 +16,7 @@ from pipeline.components import (
     parse_shapes,
 )
 from pipeline.queue_base import QueueBase, QueueStats
+from pipeline.seeds import generator_seeds
 from pipeline.typed_queue import TypedQueue
 from pipeline.values import invalid
 
@@ -98,8 +99,8 @@ class RandomShuffleQueue(TypedQueue):
         name: str | None = "random_shuffle_queue",
     ) -> None:
         components, names = _described(dtypes, shapes, names)
-        limit, minimum = _limits(capacity, min_after_dequeue)
-        self._setup("shuffle", limit, name, components, names, minimum, seed)
+        limit, minimum = limits(capacity, min_after_dequeue)
+        self._setup("shuffle", limit, name, components, names, minimum, generator_seeds(seed))
 
 
 class PaddingFIFOQueue(TypedQueue):
@@ -167,8 +168,9 @@ class PaddingShuffleQueue(TypedQueue):
     ) -> None:
         parsed = parse_dtypes(dtypes)
         components = [component(*each) for each in zip(parsed, parse_partial_shapes(shapes, len(parsed)), strict=True)]
-        limit, minimum = _limits(capacity, min_after_dequeue)
-        self._setup("shuffle", limit, name, components, parse_names(names, len(parsed)), minimum, seed)
+        limit, minimum = limits(capacity, min_after_dequeue)
+        seeds = generator_seeds(seed)
+        self._setup("shuffle", limit, name, components, parse_names(names, len(parsed)), minimum, seeds)
 
 
 class PriorityQueue(TypedQueue):
@@ -216,7 +218,7 @@ class PriorityQueue(TypedQueue):
         return [self._priority, *super()._describe(values, many)[1:]]
 
 
-def _limits(capacity: int, min_after_dequeue: int) -> tuple[int, int]:
+def limits(capacity: int, min_after_dequeue: int) -> tuple[int, int]:
     """The capacity and the minimum of a shuffle queue."""
     limit, minimum = parse_capacity(capacity), int(min_after_dequeue)
     if minimum < 0:

@@ -135,11 +135,12 @@ class QueueRunner:
                 return []
             self._running[key] = len(self._enqueue_ops)
             self._exceptions_raised = []
+        crew = self._crew_for(sess)
         threads = [
-            self._thread(self._run, op_name(op), key, sess, coord, op, Worker(self._crew, number))
+            self._thread(self._run, op_name(op), key, sess, coord, op, Worker(crew, number))
             for number, op in enumerate(self._enqueue_ops, 1)
         ]
-        self._crew.begin(self.name, threads)
+        crew.begin(self.name, threads)
         if coord is not None:
             threads.append(self._thread(self._close_on_stop, "close_on_stop", sess, coord))
         for thread in threads:
@@ -149,6 +150,14 @@ class QueueRunner:
             if start:
                 thread.start()
         return threads
+
+    def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
+        """What a thread calls over and over for an enqueue op."""
+        return make_callable(sess, op)
+
+    def _crew_for(self, sess: Any) -> Crew:
+        """The record of the threads that run in a session."""
+        return self._crew
 
     def _thread(self, target: Callable[..., None], what: str, *args: Any) -> threading.Thread:
         return threading.Thread(target=target, args=args, name=f"QueueRunnerThread-{self.name}-{what}")
@@ -160,16 +169,16 @@ class QueueRunner:
     def _fill(self, key: Any, sess: Any, coord: Coordinator | None, op: Any, worker: Worker) -> None:
         counted = True
         try:
-            run = make_callable(sess, op)
+            run = self._callable(sess, op)
             while coord is None or not coord.should_stop():
                 worker.keys = None
                 try:
                     run()
                 except self._closed_types as error:
                     counted = False
-                    self._crew.reached_end(error)
+                    worker.crew.reached_end(error)
                     if self._count_down(key) == 0:
-                        with because(Ended(self._crew)):
+                        with because(Ended(worker.crew)):
                             self._quietly(sess, self._close_op)
                     return
         except Exception as error:
@@ -177,7 +186,7 @@ class QueueRunner:
             if coord is not None:
                 coord.request_stop(error)
                 return
-            self._crew.failed(failure)
+            worker.crew.failed(failure)
             _log.error("Exception in QueueRunner: %s", error)
             with self._lock:
                 self._exceptions_raised.append(error)
@@ -185,7 +194,7 @@ class QueueRunner:
         finally:
             if counted:
                 self._count_down(key)
-            self._crew.leave()
+            worker.crew.leave()
 
     def _count_down(self, key: Any) -> int:
         with self._lock:
@@ -202,7 +211,7 @@ class QueueRunner:
         try:
             make_callable(sess, op)()
         except Exception as error:
-            _log.debug("Ignored exception from closing queue %s: %s", self._crew.name, error)
+            _log.debug("Ignored exception from %s: %s", op_name(op), error)
 
 
 def _checked_types(types: Any) -> tuple[type[OpError], ...]:

@@ -16,7 +16,6 @@ from pipeline.causes import cause_of_closing
 from pipeline.components import STRING, Component, Shape, component
 from pipeline.places import note_wait
 from pipeline.queue_base import QueueBase, QueueStats
-from pipeline.seeds import generator_seeds
 from pipeline.values import element, elements, infer
 from pipeline.watch import Watch
 
@@ -41,9 +40,8 @@ class TypedQueue(Engine, QueueBase):
         components: list[Component] | None,
         names: list[str] | None,
         reserve: int = 0,
-        seed: int | None = None,
+        seeds: tuple[int, int] = (0, 0),
     ) -> None:
-        seeds = generator_seeds(seed) if order == "shuffle" else (0, 0)
         self._open(ORDERS[order], capacity, reserve, *seeds, names is None)
         self._name = self._unique(name)
         self._watch = Watch(reserve)
@@ -113,7 +111,7 @@ class TypedQueue(Engine, QueueBase):
         return self._watch.about_to_wait(self, _CALL_NAMES[call]) if call in _DEQUEUES else None
 
     def _still_waiting(self, call: int, waited_s: float) -> float | None:
-        return self._watch.still_waiting(self, _CALL_NAMES[call])
+        return self._watch.still_waiting(self, _CALL_NAMES[call]) if call in _DEQUEUES else None
 
     def _where(self, index: int) -> str:
         name = f" ('{self._names[index]}')" if self._names else ""

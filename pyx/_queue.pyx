@@ -25,8 +25,8 @@ from column cimport (
     reference, write,
 )
 from engine cimport (
-    locked, step_close_now, step_dequeue, step_enqueue, step_put_back, step_release, step_room, step_withdraw,
-    wait_turn,
+    locked, step_close_now, step_dequeue, step_enqueue, step_poke, step_put_back, step_release, step_room,
+    step_withdraw, wait_turn,
 )
 from express cimport PAYLOAD, express
 from fit cimport fits, many_fit, out_fits
@@ -289,7 +289,15 @@ cdef class Engine:
         number of seconds after which `_still_waiting` is called; None for never."""
 
     def _still_waiting(self, int call, double waited_s):
-        """Called after that wait, and again after each number of seconds that it returns."""
+        """Called after that wait, and again after each number of seconds that it returns; also when the queue is poked.
+        It may raise, which ends the call: nothing is lost."""
+
+    def _poke(self):
+        """Have `_still_waiting` called for every call that waits; one that is about to wait will hear of it too."""
+        cdef Attempt a
+        self._check()
+        start(&a, CLOSE, NULL, 0)
+        locked(step_poke, &self.queue, &a)
 
     cdef int _park(self, Attempt* a, int64_t deadline) except -1:
         """Wait until the attempt is decided, wants its owner, or the deadline has passed and it is withdrawn."""
@@ -311,7 +319,7 @@ cdef class Engine:
                     locked(step_withdraw, q, a)
                     return 0
                 PyErr_CheckSignals()
-                if look_at >= 0 and now() >= look_at:
+                if a.nudged or look_at >= 0 and now() >= look_at:
                     look_at = instant_after(now(), self._still_waiting(<int>a.call, (now() - began) * 1e-9))
         except BaseException:
             # What a hook or a signal handler raised, Ctrl-C above all: nothing stays behind, and nothing is lost.

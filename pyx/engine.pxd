@@ -14,7 +14,7 @@ from libc.string cimport memcpy
 from orders cimport ring_push, ring_take, slot_t
 from state cimport (
     ALREADY_CLOSED, BETWEEN, CANCELLED, CLOSE, CLOSED, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE, EXHAUSTED, FIFO, FULL,
-    PENDING, PRIORITY, TIMED_OUT, Attempt, Fullness, Queue, Side, append, look, put_back, remove, store, take,
+    PENDING, PRIORITY, TIMED_OUT, Attempt, Fullness, Queue, Side, Waiting, append, look, put_back, remove, store, take,
     undecided, wake, wants_owner,
 )
 from sync cimport coarse_now, condition_variable, guard, now, wait_until
@@ -191,6 +191,20 @@ cdef inline void step_close_now(Queue* q, Attempt* a) noexcept nogil:
     flush(q)
 
 
+cdef inline void poke(Waiting* w) noexcept nogil:
+    cdef Attempt* a = w.head
+    while a != NULL:
+        a.poked = True
+        wake(a)
+        a = a.after
+
+
+cdef inline void step_poke(Queue* q, Attempt* a) noexcept nogil:
+    """Let the owners of all waiting attempts look whether they still want to wait."""
+    poke(&q.enqueues)
+    poke(&q.dequeues)
+
+
 cdef inline void step_withdraw(Queue* q, Attempt* a) noexcept nogil:
     """Take a pending attempt out of its list; what it had collected goes back and those behind it are served."""
     if a.status != PENDING:
@@ -235,13 +249,13 @@ cdef inline void step_release(Queue* q, Attempt* a) noexcept nogil:
 
 
 cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int64_t until) noexcept nogil:
-    """Sleep until the attempt is decided or wants its next piece of rows, or until an instant (-1: for ever) has
-    passed."""
+    """Sleep until the attempt is decided or wants its next piece of rows, until it is poked, or until an instant (-1:
+    for ever) has passed."""
     cdef guard held = guard(q.lock[0])
     cdef Side* side = &q.entered if a.call == ENQUEUE or a.call == CLOSE else &q.left
     cdef int64_t began = now()
     a.wake = signal
-    while undecided(a):
+    while undecided(a) and not a.poked:
         if until < 0:
             signal.wait(held)
         elif now() >= until:
@@ -249,6 +263,8 @@ cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int
         else:
             wait_until(signal[0], held, until)
     a.wake = NULL
+    a.nudged = a.poked
+    a.poked = False
     side.waited += now() - began
     look(a)
     return not a.blocked

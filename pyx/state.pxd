@@ -49,10 +49,12 @@ cdef struct Attempt:
     Attempt* before
     Attempt* after
     bint listed
+    bint poked                  # the owner is to look whether it still wants to wait
     # the owner's own: written in its own holds of the lock only, so that it may read them without
     size_t ready                # rows of the next piece that are in their slots
     Status seen                 # `status` as of its last hold
     bint blocked                # and whether there was nothing to do but wait
+    bint nudged                 # and whether it had been poked
     bint spare                  # release: whether a chunk may go
     void* extra                 # what a step needs besides
 
@@ -112,7 +114,7 @@ cdef inline void start(Attempt* a, Call call, slot_t* slots, size_t wanted) noex
     a.begin = a.count = a.room = a.ready = a.requested = a.current = 0
     a.wake = NULL
     a.before = a.after = NULL
-    a.listed = a.blocked = a.spare = False
+    a.listed = a.poked = a.blocked = a.nudged = a.spare = False
     a.extra = NULL
 
 

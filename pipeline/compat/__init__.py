@@ -1,0 +1,1 @@
+"""Drop-ins: TensorFlow's names over queue-runner's machinery."""

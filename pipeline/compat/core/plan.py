@@ -1,0 +1,327 @@
+"""Plan: the steps that give the values of some tensors, worked out once and then followed at every run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from pipeline.compat.core.cells import Cell
+from pipeline.compat.core.failures import failure
+from pipeline.compat.core.run import Run, current
+from pipeline.compat.core.tensor import Operation, Tensor
+
+
+class _Dead:
+    def __repr__(self) -> str:
+        return "DEAD"
+
+
+# The value of a tensor in the branch of a conditional that was not taken.
+DEAD = _Dead()
+
+
+class Step(NamedTuple):
+    """One operation: `values[outputs] = kernel(values[inputs])`."""
+
+    kernel: Callable[..., Any]
+    stateful: bool
+    inputs: tuple[int, ...]
+    outputs: Any  # the place of the only output, or a tuple of places
+    op: Operation
+
+
+class Plan:
+    """How to compute tensors from those that are given.
+
+    Thread safety: several threads may run one plan at the same time.
+
+    Args:
+        fetches: The tensors to compute, and operations to run.
+        fed: Tensors whose values are given.
+        folded: Values of operations that depend on constants alone, kept from plan to plan.
+
+    Attributes:
+        fed: As given.
+        constants: The values that are known before a run.
+    """
+
+    def __init__(
+        self,
+        fetches: Iterable[Tensor | Operation],
+        fed: Iterable[Tensor] = (),
+        folded: dict[Operation, Any] | None = None,
+    ) -> None:
+        self._places: dict[Tensor, int] = {}
+        self._template: list[Any] = []
+        self._steps: list[Step] = []
+        self._nothing: int | None = None  # the place of what operations give
+        self.fed = fed = list(fed)
+        fetches = list(fetches)
+        self._fed = [self._place(each) for each in fed]
+        ops = _needed(fetches, set(fed))
+        known = self._fold(ops, set(fed), {} if folded is None else folded)
+        for op in ops:
+            if op not in known:
+                self._add(op)
+        self._fetched = [self._fetch(each) for each in fetches]
+        self._forget_unused()
+        self.constants = {
+            tensor: self._template[place] for tensor, place in self._places.items() if tensor.op in known
+        }
+        self._handles = [step for step in self._steps if step.op.handle and not step.inputs]
+        self._steps = [step for step in self._steps if not (step.op.handle and not step.inputs)]
+        blocking = [step.op for step in self._steps if step.op.blocking]
+        self._waits = bool(blocking)
+        branches = any(step.op.type in ("Switch", "RefSwitch") for step in self._steps)
+        self._side_by_side = len(blocking) > 1 and not _one_after_the_other(self._steps)
+        self._special = branches or self._side_by_side
+
+    def run(self, run: Run, given: Sequence[Any] = ()) -> list[Any]:
+        """Return the values of the fetches, None for operations.
+
+        Raises:
+            OpError: An operation failed; it says which.
+        """
+        if self._handles:
+            self._open(run)
+        values = self._template.copy()
+        if given:
+            for place, value in zip(self._fed, given, strict=True):
+                values[place] = value
+        if not self._waits:
+            self._follow(run, values)
+        else:
+            outer, current.run = current.run, run
+            try:
+                self._follow(run, values)
+            finally:
+                current.run = outer
+        return [values[place] for place in self._fetched]
+
+    def _follow(self, run: Run, values: list[Any]) -> None:
+        if self._special:
+            self._follow_specially(run, values)
+            return
+        step: Step | None = None
+        try:
+            for step in self._steps:
+                kernel, stateful, inputs, outputs, _ = step
+                # Most take few values: a list of them costs 0.1 us more.
+                if len(inputs) == 1:
+                    result = kernel(run, values[inputs[0]]) if stateful else kernel(values[inputs[0]])
+                elif stateful:
+                    result = kernel(run, *[values[place] for place in inputs])
+                else:
+                    result = kernel(*[values[place] for place in inputs])
+                if outputs.__class__ is int:
+                    values[outputs] = result
+                elif outputs:
+                    for place, value in zip(outputs, result, strict=True):
+                        values[place] = value
+        except Exception as error:
+            assert step is not None
+            raise failure(error, step.op) from error.__cause__
+
+    def _follow_specially(self, run: Run, values: list[Any]) -> None:
+        if self._side_by_side:
+            from pipeline.compat.core.side_by_side import follow
+
+            follow(self._steps, run, values)
+            return
+        dead: set[Operation] = set()
+        for step in self._steps:
+            take(step, run, values, dead)
+
+    def _open(self, run: Run) -> None:
+        """Look up queues and readers, which are the same at every run of the session."""
+        for step in self._handles:
+            try:
+                self._template[step.outputs] = step.kernel(run)
+            except Exception as error:
+                raise failure(error, step.op) from error.__cause__
+        self._handles = []
+
+    @property
+    def ops(self) -> list[Operation]:
+        """The operations that run each time, in their order."""
+        return [step.op for step in self._steps if step.kernel is step.op.kernel]
+
+    # Building
+
+    def _place(self, tensor: Tensor) -> int:
+        place = self._places.get(tensor)
+        if place is None:
+            place = self._places[tensor] = len(self._template)
+            self._template.append(None)
+        return place
+
+    def _fold(self, ops: list[Operation], fed: set[Tensor], folded: dict[Operation, Any]) -> set[Operation]:
+        """Compute what depends on constants alone; an operation that fails is left for the run to fail."""
+        known: set[Operation] = set()
+        for op in ops:
+            if (
+                op.stateful
+                or op.kernel is None
+                or not op.outputs
+                or op.control_inputs
+                or op.type in ("Switch", "Merge")
+            ):
+                continue
+            if any(each.op not in known or each in fed for each in op.inputs):
+                continue
+            if op in folded:
+                result = folded[op]
+            else:
+                try:
+                    result = op.kernel(*[self._template[self._place(each)] for each in op.inputs])
+                except Exception:
+                    continue
+                folded[op] = result = _read_only(result)
+            known.add(op)
+            for tensor, value in zip(op.outputs, (result,) if len(op.outputs) == 1 else result, strict=True):
+                if tensor not in fed:
+                    self._template[self._place(tensor)] = value
+        # Kept between plans is only what steps begin with, not what is on the way there.
+        used = {each.op for op in ops if op not in known for each in op.inputs}
+        for op in known - used:
+            folded.pop(op, None)
+        return known
+
+    def _add(self, op: Operation) -> None:
+        if op.kernel is None:
+            raise TypeError(f"Operation '{op.name}' of type {op.type} cannot be run.")
+        inputs = tuple(self._input(op, i, each) for i, each in enumerate(op.inputs))
+        places = tuple(self._place(each) for each in op.outputs)
+        self._steps.append(Step(op.kernel, op.stateful, inputs, places[0] if len(places) == 1 else places, op))
+
+    def _input(self, op: Operation, index: int, tensor: Tensor) -> int:
+        place = self._place(tensor)
+        if tensor.dtype._is_ref_dtype and index not in op.ref_inputs:
+            return self._read(place, op)
+        return place
+
+    def _read(self, cell: int, op: Operation) -> int:
+        """A step that takes the value of a variable; it fails where it is not initialised."""
+        place = len(self._template)
+        self._template.append(None)
+        self._steps.append(Step(_value_of, False, (cell,), place, op))
+        return place
+
+    def _fetch(self, element: Tensor | Operation) -> int:
+        if isinstance(element, Operation):
+            if self._nothing is None:
+                self._nothing = len(self._template)
+                self._template.append(None)
+            return self._nothing
+        place = self._place(element)
+        return self._read(place, element.op) if element.dtype._is_ref_dtype else place
+
+    def _forget_unused(self) -> None:
+        used = {place for step in self._steps for place in step.inputs}.union(self._fetched)
+        self._template = [value if i in used else None for i, value in enumerate(self._template)]
+
+
+def _value_of(cell: Any) -> Any:
+    return cell.read() if cell.__class__ is Cell else cell
+
+
+def _read_only(result: Any) -> Any:
+    for each in result if isinstance(result, (list, tuple)) else (result,):
+        if getattr(each, "ndim", 0) and each.flags.writeable:
+            each.flags.writeable = False
+    return result
+
+
+def take(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> None:
+    """Take one step where some may be dead: in a branch that was not taken; `dead` collects their operations."""
+    kernel, stateful, inputs, outputs, op = step
+    args = [values[place] for place in inputs]
+    if op.type in ("Merge", "RefMerge"):
+        skip = all(each is DEAD for each in args)
+    else:
+        skip = any(each is DEAD for each in args) or not dead.isdisjoint(op.control_inputs)
+    if skip:
+        dead.add(op)
+        result: Any = DEAD if outputs.__class__ is int else [DEAD] * len(outputs)
+    else:
+        try:
+            result = kernel(run, *args) if stateful else kernel(*args)
+        except Exception as error:
+            raise failure(error, op) from error.__cause__
+    if outputs.__class__ is int:
+        values[outputs] = result
+    elif outputs:
+        for place, value in zip(outputs, result, strict=True):
+            values[place] = value
+
+
+def _needed(fetches: list[Tensor | Operation], fed: set[Tensor]) -> list[Operation]:
+    """The operations that the fetches need, each after those that it needs itself; else in the order of their making."""
+    seen: set[Operation] = set()
+    waiting = [each if isinstance(each, Operation) else each.op for each in fetches if each not in fed]
+    while waiting:
+        op = waiting.pop()
+        if op in seen:
+            continue
+        seen.add(op)
+        waiting += [each.op for each in op.inputs if each not in fed]
+        waiting += op.control_inputs
+    ops = sorted(seen, key=lambda op: op._id)
+    done: set[Operation] = set()
+    for op in ops:
+        if any(each.op in seen and each.op not in done for each in op.inputs if each not in fed) or any(
+            each not in done for each in op.control_inputs
+        ):
+            return _sorted(ops, fed)
+        done.add(op)
+    return ops
+
+
+def _sorted(ops: list[Operation], fed: set[Tensor]) -> list[Operation]:
+    """Depth first, for graphs in which an operation was given a later one to wait for."""
+    order: dict[Operation, None] = {}
+    for root in ops:
+        path = [(root, False)]
+        while path:
+            op, ready = path.pop()
+            if ready:
+                order[op] = None
+            elif op not in order:
+                path.append((op, True))
+                before = [each.op for each in op.inputs if each not in fed] + op.control_inputs
+                path += [(each, False) for each in before if each not in order]
+    return list(order)
+
+
+def _one_after_the_other(steps: list[Step]) -> bool:
+    """Whether each operation that may wait depends on the one before it, so that one thread can take all steps."""
+    behind: dict[Operation, int] = {}
+    last = 0
+    for number, step in enumerate(steps):
+        op = step.op
+        mask = behind.get(op, 0)
+        for each in [each.op for each in op.inputs] + op.control_inputs:
+            mask |= behind.get(each, 0)
+        if op.blocking and step.kernel is op.kernel:
+            if last and not mask & last:
+                return False
+            last = 1 << number
+            mask |= last
+        behind[op] = mask
+    return True
+
+
+class Subplan:
+    """Computes tensors from others within a run: the body of a loop.
+
+    Args:
+        inputs: The tensors whose values are given.
+        outputs: The tensors to compute; what else they need is computed too.
+    """
+
+    def __init__(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor | Operation]) -> None:
+        self._inputs, self._outputs = list(inputs), list(outputs)
+
+    def run(self, run: Run, values: Sequence[Any]) -> list[Any]:
+        """Return the values of the outputs."""
+        return run.state(self, lambda: Plan(self._outputs, self._inputs)).run(run, values)

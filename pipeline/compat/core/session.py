@@ -1,0 +1,311 @@
+"""Session: runs parts of a graph, and holds the queues, variables and readers in it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from numpy import ndarray
+
+from pipeline.compat.core.feeding import as_value, fed
+from pipeline.compat.core.fetches import Assemble, fetching, structure_key
+from pipeline.compat.core.graph_type import Graph, get_default_graph
+from pipeline.compat.core.plan import Plan
+from pipeline.compat.core.run import Resources, Run
+from pipeline.compat.core.settings import ConfigProto
+from pipeline.compat.core.tensor import Operation, Tensor
+from pipeline.errors import CancelledError, NotFoundError
+
+
+class BaseSession:
+    """What sessions share; see Session.
+
+    Thread safety: every method may be called from every thread; runs go side by side.
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        if graph is not None and not isinstance(graph, Graph):
+            raise TypeError(f'Argument `graph` must be a tf.Graph, but got "{type(graph).__name__}"')
+        if not isinstance(target, (str, bytes)) and target is not None:
+            raise TypeError(f'Argument `target` must be a string, but got "{type(target).__name__}"')
+        if target:
+            raise NotFoundError(
+                None, None, f"No session factory registered for the target {target!r}: sessions run in this process."
+            )
+        if config is not None and not isinstance(config, ConfigProto):
+            raise TypeError(f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"')
+        self._graph = get_default_graph() if graph is None else graph
+        self._config = config
+        milliseconds = config.operation_timeout_in_ms if config is not None else 0
+        self._timeout = milliseconds / 1000 if milliseconds > 0 else None
+        self._closed = False
+        self._opened = True
+        self._resources = Resources()
+        self._plans: dict[Any, tuple[Plan, Assemble | None]] = {}
+        self._folded: dict[Operation, Any] = {}
+        self._plain_run = Run(self)
+        self._entered = threading.local()
+
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        return self._graph
+
+    @property
+    def graph_def(self) -> Any:
+        """The definition of the graph."""
+        return self._graph.as_graph_def()
+
+    @property
+    def sess_str(self) -> str:
+        """The target: none."""
+        return ""
+
+    def list_devices(self) -> list[Any]:
+        """The devices: the CPU."""
+        return [_Device()]
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """Run the operations that the fetches need, each once, and return the values of the fetches.
+
+        Args:
+            fetches: A tensor, operation, variable, SparseTensor or name, or lists, tuples and dicts of these.
+            feed_dict: Values for tensors, instead of those that would be computed.
+            options: RunOptions; `timeout_in_ms` limits the run.
+            run_metadata: Taken; nothing is put into it.
+
+        Returns:
+            The values in the structure of `fetches`: NumPy arrays, scalars, bytes; None for operations.
+
+        Raises:
+            RuntimeError: The session is closed, or the graph is empty.
+            TypeError, ValueError: Fetches or feeds that cannot be.
+            OpError: An operation failed, or the time was over (DeadlineExceededError).
+        """
+        if not feed_dict:
+            kind = fetches.__class__
+            key = fetches if kind is Tensor or kind is Operation else structure_key(fetches)
+            entry = self._plans.get(key)
+            if entry is None:
+                entry = self._planned(key, fetches, ())
+            plan, assemble = entry
+            values = plan.run(self._begin(options))
+            if assemble is None:  # a single element
+                return _handed_over(values[0])
+            return assemble([_handed_over(each) for each in values])
+        self._check()
+        given = fed(self._graph, feed_dict)
+        key = structure_key(fetches)
+        if key is not None:
+            key = (key, frozenset(given))
+        entry = self._plans.get(key) if key is not None else None
+        if entry is None:
+            tensors = tuple(given)
+            plan, assemble = self._planned(key, fetches, tensors)
+        else:
+            plan, assemble = entry
+            tensors = plan.fed
+        values = plan.run(self._begin(options), [given[each] for each in tensors])
+        values = [_handed_over(each) for each in values]
+        return values[0] if assemble is None else assemble(values)
+
+    def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable[..., Any]:
+        """Return a function that does what `run` does for these fetches, with less work at each call.
+
+        Args:
+            fetches: As for `run`.
+            feed_list: Tensors whose values are the arguments of the function.
+            accept_options: Whether the function takes `options` and `run_metadata`.
+        """
+        if feed_list is not None and not isinstance(feed_list, (list, tuple)):
+            raise TypeError(f"Argument `feed_list` must be a list or tuple. Received: feed_list={feed_list!r}")
+        tensors = [self._graph.as_graph_element(each, allow_operation=False) for each in feed_list or ()]
+        plan, assemble = self._planned(None, fetches, tensors)
+        follow = plan.run
+        begin = self._begin
+
+        def call(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            if self._closed:
+                raise CancelledError(None, None, "Session has been closed.")
+            if len(args) != len(tensors):
+                raise TypeError(f"Expected {len(tensors)} arguments for the feeds, got {len(args)}")
+            given = [as_value(tensor, value) for tensor, value in zip(tensors, args, strict=True)]
+            values = [_handed_over(each) for each in follow(begin(options), given)]
+            return values[0] if assemble is None else assemble(values)
+
+        if accept_options:
+            return call
+        if tensors or assemble is not None:
+            return lambda *args: call(*args)
+
+        def call_simply() -> Any:
+            if self._closed:
+                self._check()
+            return _handed_over(follow(begin(None))[0])
+
+        return call_simply
+
+    def close(self) -> None:
+        """Release what the session holds; runs that wait end with CancelledError."""
+        if self._closed:
+            return
+        self._closed = True
+        self._plans = {}  # so that no run begins
+        self._resources.poke()
+
+    def as_default(self) -> contextlib.AbstractContextManager[BaseSession]:
+        """Let this be the session of `eval` and `run` in this thread within."""
+        return _pushed(self)
+
+    def _begin(self, options: Any) -> Run:
+        if options is None and self._timeout is None:
+            return self._plain_run
+        timeout = self._timeout
+        if options is not None and options.timeout_in_ms > 0:
+            timeout = options.timeout_in_ms / 1000
+        return self._plain_run if timeout is None else Run(self, timeout)
+
+    def _check(self) -> None:
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if self._graph.version == 0:
+            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+
+    def _planned(self, key: Any, fetches: Any, tensors: Any) -> tuple[Plan, Assemble | None]:
+        self._check()
+        leaves, assemble = fetching(self._graph, fetches)
+        single = len(leaves) == 1 and isinstance(fetches, (Tensor, Operation, str))
+        entry = Plan(leaves, tensors, self._folded), None if single else assemble
+        if key is not None:
+            self._plans[key] = entry
+        return entry
+
+
+def _handed_over(value: Any) -> Any:
+    """A value as the caller may keep and change it: a copy where constants or variables share its memory."""
+    if value.__class__ is not ndarray:
+        return value
+    if value.ndim == 0:
+        return value[()]
+    return value if value.flags.writeable else value.copy()
+
+
+class _Device:
+    name, device_type, memory_limit_bytes, memory_limit = "/job:localhost/replica:0/task:0/device:CPU:0", "CPU", 0, 0
+
+
+class Session(BaseSession):
+    """Runs parts of a graph.
+
+    Args:
+        target: Must be empty: sessions run in this process.
+        graph: The graph; None is the default one.
+        config: A ConfigProto.
+
+    As a context manager it is the default session within, its graph the default graph, and it is closed at the end.
+    """
+
+    def __enter__(self) -> Session:
+        stack = contextlib.ExitStack()
+        stack.enter_context(self._graph.as_default())
+        stack.enter_context(self.as_default())
+        stacks = self._entered.__dict__.setdefault("stacks", [])
+        stacks.append(stack)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        try:
+            self._entered.stacks.pop().__exit__(*exc)
+        finally:
+            self.close()
+
+    @staticmethod
+    def reset(target: str, containers: Any = None, config: Any = None) -> None:
+        """Forget containers of a remote session: there are none."""
+
+
+class InteractiveSession(BaseSession):
+    """A session that is the default one from the moment it is made until it is closed."""
+
+    _active = 0
+    _lock = threading.Lock()
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        with InteractiveSession._lock:
+            if InteractiveSession._active > 0:
+                warnings.warn(
+                    "An interactive session is already active. This can cause out-of-memory errors in some cases. You "
+                    "must explicitly call `InteractiveSession.close()` to release resources held by the other "
+                    "session(s).",
+                    stacklevel=2,
+                )
+            InteractiveSession._active += 1
+        self._explicit = graph
+        _default.stack.append(self)
+        if graph is not None:
+            self._graph_context = graph.as_default()
+            self._graph_context.__enter__()
+
+    def close(self) -> None:
+        """Release what the session holds, and be the default no more."""
+        if self._closed:
+            return
+        super().close()
+        with InteractiveSession._lock:
+            InteractiveSession._active -= 1
+        if self in _default.stack:
+            _default.stack.remove(self)
+        if self._explicit is not None:
+            with contextlib.suppress(Exception):
+                self._graph_context.__exit__(None, None, None)
+
+
+class _Default(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[BaseSession] = []
+
+
+_default = _Default()
+
+
+@contextlib.contextmanager
+def _pushed(session: BaseSession) -> Any:
+    _default.stack.append(session)
+    try:
+        yield session
+    finally:
+        if session in _default.stack:
+            # The last one: sessions may be entered several times.
+            at = len(_default.stack) - 1 - _default.stack[::-1].index(session)
+            del _default.stack[at]
+
+
+def get_default_session() -> BaseSession | None:
+    """This thread's default session; None if there is none."""
+    return _default.stack[-1] if _default.stack else None
+
+
+def session_for(session: Any, graph: Graph, what: str, method: str) -> Any:
+    """Return `session`, or the default one, for an element of `graph`; ValueError if it is not its session."""
+    if session is not None:
+        if getattr(session, "graph", graph) is not graph:
+            raise ValueError(
+                f"Cannot use the given session to {what}: the graph is different from the session's graph."
+            )
+        return session
+    session = get_default_session()
+    if session is None:
+        raise ValueError(
+            f"Cannot {what} using `{method}()`: No default session is registered. Use `with sess.as_default()` or pass "
+            f"an explicit session to `{method}(session=sess)`"
+        )
+    if session.graph is not graph:
+        raise ValueError(
+            f"Cannot use the default session to {what}: the graph of it is different from the session's graph. Pass an "
+            f"explicit session to `{method}(session=sess)`."
+        )
+    return session

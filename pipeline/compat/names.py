@@ -1,0 +1,254 @@
+"""Which names the drop-in has, and which module of `pipeline.compat` each one comes from.
+
+A line lists public dotted names; the attribute of the module is the last part of the name, or what follows `=`.
+"""
+
+from __future__ import annotations
+
+
+def _dtypes(names: str) -> str:
+    """Each name, and the same in tf.dtypes."""
+    return " ".join(f"{name} dtypes.{name}" for name in names.split()) + " "
+
+
+def _debugging(names: str) -> str:
+    """Each name, and the same in tf.debugging."""
+    return " ".join(f"{name} debugging.{name}" for name in names.split()) + " "
+
+
+def _within(spaces: str, names: str) -> str:
+    """Each name in each of the namespaces."""
+    return " ".join(f"{space}.{name}" for space in spaces.split() for name in names.split()) + " "
+
+
+# Imported with the namespace: what gives tensors their operators.
+EAGER = ["ops.operators", "ops.indexing"]
+
+MODULES: dict[str, str] = {
+    "core.convert": "constant convert_to_tensor register_tensor_conversion_function",
+    "core.dtypes": _dtypes(
+        "float16 half bfloat16 float32 float64 double int8 int16 int32 int64 uint8 uint16 uint32 uint64"
+    )
+    + _dtypes("bool string complex64 complex128 qint8 quint8 qint16 quint16 qint32 resource variant DType as_dtype"),
+    "core.errors": "OpError errors.OK errors.CANCELLED errors.UNKNOWN errors.INVALID_ARGUMENT errors.DEADLINE_EXCEEDED "
+    "errors.NOT_FOUND errors.ALREADY_EXISTS errors.PERMISSION_DENIED errors.RESOURCE_EXHAUSTED "
+    "errors.FAILED_PRECONDITION errors.ABORTED errors.OUT_OF_RANGE errors.UNIMPLEMENTED errors.INTERNAL "
+    "errors.UNAVAILABLE errors.DATA_LOSS errors.UNAUTHENTICATED errors.CancelledError errors.UnknownError "
+    "errors.InvalidArgumentError errors.DeadlineExceededError errors.NotFoundError errors.AlreadyExistsError "
+    "errors.PermissionDeniedError errors.ResourceExhaustedError errors.FailedPreconditionError "
+    "errors.AbortedError errors.OutOfRangeError errors.UnimplementedError errors.InternalError "
+    "errors.UnavailableError errors.DataLossError errors.UnauthenticatedError errors.OpError "
+    "errors.exception_type_from_error_code errors.error_code_from_exception_type",
+    "core.graph": "Graph GraphKeys get_default_graph reset_default_graph name_scope op_scope control_dependencies "
+    "colocate_with device container add_to_collection add_to_collections get_collection get_collection_ref "
+    "set_random_seed random.set_random_seed",
+    "core.node_def": "NodeDef GraphDef AttrValue TensorShapeProto",
+    "core.placeholders": "placeholder placeholder_with_default",
+    "core.seeds": "get_seed=seeds_or_none random.get_seed=seeds_or_none",
+    "core.session": "Session InteractiveSession get_default_session",
+    "core.settings": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunOptions RunMetadata",
+    "core.shapes": "broadcast_static_shape Dimension TensorShape dimension_value",
+    "core.sparse_tensor": "IndexedSlices IndexedSlicesValue SparseTensor SparseTensorValue sparse.SparseTensor",
+    "core.static": "get_static_value",
+    "core.tensor": "Operation Tensor",
+    "ops.arithmetic": "add math.add subtract math.subtract multiply math.multiply realdiv floor_div floormod "
+    "math.floormod mod=floormod math.mod=floormod truncatediv truncatemod maximum math.maximum minimum math.minimum "
+    "squared_difference math.squared_difference atan2 math.atan2 scalar_mul math.scalar_mul truediv math.truediv "
+    "divide math.divide div div_no_nan math.divide_no_nan=div_no_nan math.multiply_no_nan math.reciprocal_no_nan "
+    "floordiv math.floordiv pow math.pow math.polyval add_n math.add_n accumulate_n math.accumulate_n",
+    "ops.asserting": "Assert debugging.Assert check_numerics debugging.check_numerics verify_tensor_all_finite "
+    "debugging.assert_all_finite=verify_tensor_all_finite add_check_numerics_ops",
+    "ops.bitwise": "bitwise.bitwise_and bitwise.bitwise_or bitwise.bitwise_xor bitwise.left_shift bitwise.right_shift "
+    "bitwise.invert",
+    "ops.casting": "cast dtypes.cast saturate_cast dtypes.saturate_cast to_float to_double to_int32 to_int64 "
+    "to_bfloat16 to_complex64 to_complex128",
+    "ops.checks": _debugging(
+        "assert_less assert_less_equal assert_greater assert_greater_equal assert_none_equal "
+        "assert_equal assert_negative assert_positive assert_non_negative assert_non_positive assert_near "
+        "assert_proper_iterable is_non_decreasing is_strictly_increasing"
+    )
+    + "math.is_non_decreasing math.is_strictly_increasing",
+    "ops.clipping": "clip_by_value clip_by_norm nn.l2_loss global_norm linalg.global_norm clip_by_global_norm "
+    "clip_by_average_norm",
+    "ops.comparing": "equal math.equal not_equal math.not_equal less math.less less_equal math.less_equal greater "
+    "math.greater greater_equal math.greater_equal is_nan math.is_nan debugging.is_nan is_inf math.is_inf "
+    "debugging.is_inf is_finite math.is_finite debugging.is_finite",
+    "ops.complex_numbers": "complex dtypes.complex real math.real imag math.imag angle math.angle conj math.conj",
+    "ops.cumulative": "cumsum math.cumsum cumprod math.cumprod math.cumulative_logsumexp",
+    "ops.embedding": "nn.embedding_lookup",
+    "ops.extremes": "argmax math.argmax argmin math.argmin arg_max arg_min",
+    "ops.linear": "matmul linalg.matmul linalg.matvec cross linalg.cross trace linalg.trace einsum linalg.einsum",
+    "ops.logical": "logical_and math.logical_and logical_or math.logical_or logical_not math.logical_not logical_xor "
+    "math.logical_xor",
+    "ops.neural": "nn.relu nn.elu nn.selu nn.softplus math.softplus nn.softsign math.softsign nn.relu6 nn.crelu "
+    "nn.leaky_relu log_sigmoid math.log_sigmoid nn.swish nn.silu=swish nn.softmax math.softmax nn.log_softmax "
+    "math.log_softmax nn.bias_add nn.xw_plus_b nn.relu_layer nn.in_top_k math.in_top_k nn.moments "
+    "nn.normalize_moments nn.l2_normalize math.l2_normalize linalg.l2_normalize nn.batch_normalization "
+    "nn.zero_fraction math.zero_fraction",
+    "ops.norms": "norm linalg.norm linalg.normalize tensordot linalg.tensordot",
+    "ops.printing": "Print print",
+    "ops.reducing": "reduce_sum math.reduce_sum reduce_prod math.reduce_prod reduce_mean math.reduce_mean reduce_max "
+    "math.reduce_max reduce_min math.reduce_min reduce_all math.reduce_all reduce_any math.reduce_any "
+    "math.reduce_euclidean_norm count_nonzero math.count_nonzero reduce_logsumexp math.reduce_logsumexp "
+    "math.reduce_variance math.reduce_std",
+    "ops.segments": "unsorted_segment_sum math.unsorted_segment_sum unsorted_segment_prod math.unsorted_segment_prod "
+    "unsorted_segment_max math.unsorted_segment_max unsorted_segment_min math.unsorted_segment_min "
+    "unsorted_segment_mean math.unsorted_segment_mean unsorted_segment_sqrt_n math.unsorted_segment_sqrt_n "
+    "segment_sum math.segment_sum segment_prod math.segment_prod segment_mean math.segment_mean segment_max "
+    "math.segment_max segment_min math.segment_min sparse_segment_sum sparse.segment_sum=sparse_segment_sum "
+    "sparse_segment_mean sparse.segment_mean=sparse_segment_mean sparse_segment_sqrt_n "
+    "sparse.segment_sqrt_n=sparse_segment_sqrt_n",
+    "ops.shape_checks": _debugging(
+        "is_numeric_tensor assert_type assert_integer assert_scalar assert_rank "
+        "assert_rank_at_least assert_rank_in assert_same_float_dtype"
+    )
+    + "debugging.assert_shapes",
+    "ops.special": "erf math.erf erfc math.erfc lgamma math.lgamma digamma math.digamma igamma math.igamma igammac "
+    "math.igammac zeta math.zeta polygamma math.polygamma math.erfinv math.ndtri math.erfcinv",
+    "ops.unary": "negative math.negative square math.square sqrt math.sqrt rsqrt math.rsqrt reciprocal "
+    "math.reciprocal exp math.exp expm1 math.expm1 log math.log log1p math.log1p floor math.floor ceil math.ceil "
+    "rint math.rint sin math.sin cos math.cos tan math.tan asin math.asin acos math.acos atan math.atan sinh "
+    "math.sinh cosh math.cosh tanh math.tanh nn.tanh asinh math.asinh acosh math.acosh atanh math.atanh sigmoid "
+    "math.sigmoid nn.sigmoid math.xdivy math.xlogy math.xlog1py abs math.abs sign math.sign round math.round",
+    "ops.conditional": "cond case",
+    "ops.flow": "no_op group tuple",
+    "ops.functional": "map_fn foldl foldr scan",
+    "ops.global_step": "train.get_global_step train.create_global_step train.get_or_create_global_step "
+    "train.global_step train.assert_global_step",
+    "ops.initializers": "zeros_initializer initializers.zeros=zeros_initializer ones_initializer "
+    "initializers.ones=ones_initializer constant_initializer initializers.constant=constant_initializer "
+    "random_uniform_initializer initializers.random_uniform=random_uniform_initializer random_normal_initializer "
+    "initializers.random_normal=random_normal_initializer truncated_normal_initializer "
+    "initializers.truncated_normal=truncated_normal_initializer uniform_unit_scaling_initializer "
+    "initializers.uniform_unit_scaling=uniform_unit_scaling_initializer variance_scaling_initializer "
+    "initializers.variance_scaling=variance_scaling_initializer glorot_uniform_initializer "
+    "initializers.glorot_uniform=glorot_uniform_initializer glorot_normal_initializer "
+    "initializers.glorot_normal=glorot_normal_initializer orthogonal_initializer "
+    "initializers.orthogonal=orthogonal_initializer initializers.identity=identity_initializer "
+    "initializers.lecun_normal initializers.lecun_uniform initializers.he_normal initializers.he_uniform",
+    "ops.looping": "while_loop",
+    "ops.py_functions": "py_func numpy_function py_function",
+    "ops.random_classes": "multinomial random.multinomial random.categorical random_gamma random.gamma=random_gamma "
+    "random_poisson random.poisson=random_poisson",
+    "ops.random_ops": "random_uniform random.uniform=random_uniform random_normal random.normal=random_normal "
+    "truncated_normal random.truncated_normal random_shuffle random.shuffle=random_shuffle",
+    "ops.scatter": "scatter_update scatter_add scatter_sub scatter_mul scatter_div scatter_min scatter_max "
+    "scatter_nd_update scatter_nd_add scatter_nd_sub",
+    "ops.state": "assign assign_add assign_sub count_up_to is_variable_initialized",
+    "ops.tensor_array": "TensorArray",
+    "ops.variable_lists": "global_variables all_variables local_variables model_variables trainable_variables "
+    "moving_average_variables variables_initializer initialize_variables global_variables_initializer "
+    "initialize_all_variables local_variables_initializer initialize_local_variables tables_initializer "
+    "initialize_all_tables assert_variables_initialized report_uninitialized_variables "
+    "initializers.variables=variables_initializer initializers.global_variables=global_variables_initializer "
+    "initializers.local_variables=local_variables_initializer initializers.tables_initializer",
+    "ops.variable_scope": "variable_scope variable_op_scope VariableScope get_variable get_local_variable "
+    "get_variable_scope AUTO_REUSE no_regularizer",
+    "ops.variables": "Variable VariableAggregation VariableSynchronization",
+    "ops.decoding": "decode_raw io.decode_raw decode_csv io.decode_csv decode_compressed io.decode_compressed",
+    "ops.files": "read_file io.read_file write_file io.write_file matching_files io.matching_files",
+    "ops.gfile": "gfile.GFile gfile.FastGFile gfile.Open=GFile io.gfile.GFile",
+    "ops.gfile_paths": "gfile.Copy gfile.DeleteRecursively gfile.Exists gfile.Glob gfile.IsDirectory "
+    "gfile.ListDirectory gfile.MakeDirs gfile.MkDir gfile.Remove gfile.Rename gfile.Stat gfile.Walk io.gfile.copy "
+    "io.gfile.exists io.gfile.glob io.gfile.isdir io.gfile.join io.gfile.listdir io.gfile.makedirs io.gfile.mkdir "
+    "io.gfile.remove io.gfile.rename io.gfile.rmtree io.gfile.stat=stat_ io.gfile.walk "
+    "io.gfile.get_registered_schemes",
+    "ops.lookup": "lookup.KeyValueTensorInitializer lookup.StaticHashTable lookup.StaticVocabularyTable "
+    "lookup.TextFileIndex lookup.TextFileInitializer tables_initializer initializers.tables_initializer",
+    "ops.parsing": "parse_example io.parse_example parse_single_example io.parse_single_example",
+    "ops.parsing_features": "SparseFeature io.SparseFeature",
+    "ops.parsing_sequence": "parse_single_sequence_example io.parse_single_sequence_example io.parse_sequence_example",
+    "ops.records_io": "FixedLenFeature io.FixedLenFeature FixedLenSequenceFeature io.FixedLenSequenceFeature "
+    "VarLenFeature io.VarLenFeature python_io.TFRecordWriter io.TFRecordWriter python_io.TFRecordOptions "
+    "io.TFRecordOptions python_io.TFRecordCompressionType io.TFRecordCompressionType python_io.tf_record_iterator "
+    "io.tf_record_iterator train.Example train.Features train.Feature train.Int64List train.BytesList "
+    "train.FloatList train.FeatureList train.FeatureLists train.SequenceExample",
+    "ops.serializing": "serialize_tensor io.serialize_tensor parse_tensor io.parse_tensor",
+    "ops.strings": "strings.lower strings.upper string_strip=strip strings.strip strings.length "
+    "string_to_number=to_number strings.to_number encode_base64 io.encode_base64 decode_base64 io.decode_base64",
+    "ops.strings_format": "strings.format",
+    "ops.strings_hash": "string_to_hash_bucket=to_hash_bucket strings.to_hash_bucket "
+    "string_to_hash_bucket_fast=to_hash_bucket_fast strings.to_hash_bucket_fast "
+    "string_to_hash_bucket_strong=to_hash_bucket_strong strings.to_hash_bucket_strong",
+    "ops.strings_join": "string_join=join strings.join reduce_join strings.reduce_join",
+    "ops.strings_number": "as_string strings.as_string dtypes.as_string",
+    "ops.strings_regex": "regex_replace strings.regex_replace strings.regex_full_match",
+    "ops.strings_split": "string_split strings.split",
+    "ops.substr": "substr strings.substr",
+    "ops.event_file": "train.summary_iterator",
+    "ops.summary_writer": "summary.FileWriter summary.FileWriterCache",
+    "ops.summaries": "summary.scalar summary.histogram summary.image summary.audio summary.text summary.tensor_summary "
+    "summary.merge summary.merge_all summary.initialize summary.all_v2_summary_ops",
+    "ops.summary_proto": "Summary summary.Summary Event summary.Event SessionLog summary.SessionLog SummaryMetadata "
+    "HistogramProto summary.SummaryDescription summary.TaggedRunMetadata",
+    "platform.app": "app.run",
+    "platform.behaviour": "GIT_VERSION version.GIT_VERSION version.VERSION COMPILER_VERSION version.COMPILER_VERSION "
+    "GRAPH_DEF_VERSION version.GRAPH_DEF_VERSION executing_eagerly executing_eagerly_outside_functions "
+    "enable_eager_execution enable_v2_behavior disable_v2_behavior disable_eager_execution disable_v2_tensorshape "
+    "disable_control_flow_v2 disable_resource_variables disable_tensor_equality enable_control_flow_v2 "
+    "enable_resource_variables resource_variables_enabled control_flow_v2_enabled",
+    "platform.flags": _within(
+        "flags app.flags",
+        "DEFINE_string DEFINE_boolean DEFINE_bool DEFINE_integer DEFINE_float DEFINE_enum DEFINE_enum_class "
+        "DEFINE_list DEFINE_spaceseplist DEFINE_multi_string DEFINE_multi_integer DEFINE_multi_float "
+        "DEFINE_multi_enum DEFINE_multi_enum_class DEFINE_alias DEFINE_flag set_default register_validator "
+        "validator register_multi_flags_validator multi_flags_validator mark_flag_as_required "
+        "mark_flags_as_required mark_flags_as_mutual_exclusive mark_bool_flags_as_mutual_exclusive "
+        "declare_key_flag adopt_module_key_flags disclaim_key_flags FLAGS Flag FlagValues FlagHolder Error "
+        "CantOpenFlagFileError DuplicateFlagError FlagNameConflictsWithMethodError IllegalFlagValueError "
+        "UnparsedFlagAccessError UnrecognizedFlagError ValidationError",
+    ),
+    "platform.text": "compat.as_bytes compat.as_text compat.as_str compat.as_str_any compat.path_to_str "
+    "compat.path_to_bytes compat.forward_compatible compat.integral_types compat.real_types compat.complex_types "
+    "compat.bytes_or_text_types",
+    "platform.tf_logging": _within(
+        "logging",
+        "DEBUG INFO WARN ERROR FATAL log debug info warning warn error fatal vlog TaskLevelStatusMessage flush log_if "
+        "log_first_n log_every_n get_verbosity set_verbosity",
+    )
+    + "get_logger",
+    "train.batching": "train.batch train.maybe_batch train.batch_join train.maybe_batch_join train.shuffle_batch "
+    "train.maybe_shuffle_batch train.shuffle_batch_join train.maybe_shuffle_batch_join",
+    "train.buckets": "contrib.training.bucket contrib.training.bucket_by_sequence_length",
+    "train.epochs": "train.limit_epochs",
+    "train.filenames": "train.match_filenames_once io.match_filenames_once",
+    "train.producers": "train.input_producer train.string_input_producer train.range_input_producer",
+    "train.readers": "ReaderBase TextLineReader FixedLengthRecordReader WholeFileReader TFRecordReader IdentityReader "
+    "LMDBReader",
+    "train.slices": "train.slice_input_producer",
+    "train.queues": "QueueBase queue.QueueBase io.QueueBase FIFOQueue queue.FIFOQueue RandomShuffleQueue queue.RandomShuffleQueue "
+    "io.RandomShuffleQueue PaddingFIFOQueue queue.PaddingFIFOQueue io.PaddingFIFOQueue PriorityQueue "
+    "queue.PriorityQueue io.PriorityQueue",
+    "train.runner": "train.QueueRunner train.queue_runner.QueueRunner train.add_queue_runner train.queue_runner.add_queue_runner "
+    "train.start_queue_runners train.queue_runner.start_queue_runners",
+    "train.runner_def": "train.QueueRunnerDef",
+    "train.coordination": "train.Coordinator train.LooperThread",
+    "ops.arranging": "transpose matrix_transpose linalg.matrix_transpose linalg.transpose=matrix_transpose reverse "
+    "manip.reverse reverse_v2=reverse reverse_sequence roll manip.roll tile manip.tile",
+    "ops.blocks": "space_to_depth nn.space_to_depth depth_to_space nn.depth_to_space space_to_batch nn.space_to_batch "
+    "batch_to_space space_to_batch_nd manip.space_to_batch_nd batch_to_space_nd manip.batch_to_space_nd "
+    "required_space_to_batch_paddings extract_image_patches image.extract_image_patches image.extract_patches",
+    "ops.counting": "histogram_fixed_width histogram_fixed_width_bins bincount math.bincount edit_distance "
+    "unravel_index",
+    "ops.diagonals": "eye linalg.eye diag linalg.tensor_diag=diag diag_part linalg.tensor_diag_part=diag_part "
+    "matrix_diag linalg.diag=matrix_diag matrix_diag_part linalg.diag_part=matrix_diag_part matrix_set_diag "
+    "linalg.set_diag=matrix_set_diag matrix_band_part linalg.band_part=matrix_band_part",
+    "ops.filling": "fill zeros ones zeros_like ones_like",
+    "ops.gathering": "gather batch_gather gather_nd manip.gather_nd",
+    "ops.identities": "identity identity_n stop_gradient guarantee_const",
+    "ops.indexing": "slice=slice_ strided_slice newaxis",
+    "ops.joining": "stack unstack concat split parallel_stack",
+    "ops.masking": "where where_v2 boolean_mask",
+    "ops.padding": "pad",
+    "ops.repeating": "repeat",
+    "ops.scattering": "scatter_nd manip.scatter_nd tensor_scatter_update tensor_scatter_nd_update=tensor_scatter_update "
+    "tensor_scatter_nd_add tensor_scatter_add=tensor_scatter_nd_add tensor_scatter_nd_sub "
+    "tensor_scatter_sub=tensor_scatter_nd_sub tensor_scatter_nd_max tensor_scatter_nd_min dynamic_partition "
+    "dynamic_stitch",
+    "ops.sequences": "range linspace lin_space=linspace meshgrid sequence_mask one_hot",
+    "ops.shaping": "reshape manip.reshape shape shape_n size rank expand_dims squeeze ensure_shape broadcast_to "
+    "broadcast_dynamic_shape bitcast",
+    "ops.sorting": "sort argsort nn.top_k math.top_k nn.in_top_k math.in_top_k searchsorted invert_permutation "
+    "math.invert_permutation",
+    "ops.uniques": "unique unique_with_counts setdiff1d",
+}

@@ -1,0 +1,87 @@
+"""The lazy namespaces of the drop-in: `tf`, `tf.train`, `tf.image` and the others."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from typing import Any
+
+from pipeline.compat.names import EAGER, MODULES
+
+
+def _table() -> dict[str, tuple[str, str]]:
+    """Where each public dotted name comes from: module and attribute."""
+    table = {}
+    for module, names in MODULES.items():
+        for each in names.split():
+            public, _, attribute = each.partition("=")
+            table[public] = module, attribute or public.rpartition(".")[2]
+    return table
+
+
+class Namespace(types.ModuleType):
+    """A namespace whose names are looked up, and their modules imported, when they are first asked for."""
+
+    def __init__(self, root: str, path: str) -> None:
+        super().__init__(f"{root}.{path}", f"The names of `tf.{path}` that the drop-in has.")
+        self.__dict__["_root"], self.__dict__["_path"] = root, path
+        self.__path__: list[str] = []  # so that `from pipeline.compat.v1.train import batch` finds it
+
+    def __getattr__(self, name: str) -> Any:
+        return _look_up(self._root, self.__dict__, f"{self._path}.{name}")
+
+    def __dir__(self) -> list[str]:
+        return _names_within(self._path)
+
+
+def _look_up(root: str, into: dict[str, Any], path: str) -> Any:
+    name = path.rpartition(".")[2]
+    where = _TABLE.get(path)
+    if where is not None:
+        value = getattr(importlib.import_module(f"pipeline.compat.{where[0]}"), where[1])
+    elif path in _SPACES:
+        value = sys.modules.setdefault(f"{root}.{path}", Namespace(root, path))
+    elif path in ("compat.v1", "compat"):
+        value = sys.modules[root]
+    else:
+        raise _missing(path, name.startswith("__"))
+    into[name] = value
+    return value
+
+
+def _missing(path: str, special: bool) -> AttributeError:
+    if special:
+        return AttributeError(path)
+    space, _, name = path.rpartition(".")
+    import difflib
+
+    near = difflib.get_close_matches(name, _names_within(space), 3, 0.75)
+    hint = f" Similar names: {', '.join(near)}." if near else ""
+    return AttributeError(
+        f"pipeline.compat.v1 has no `tf.{path}`: it covers what input pipelines use (queues, readers, tf.train, parsing, "
+        f"images, arrays, math), not models.{hint} `python -m pipeline check PROGRAM.py` lists what a program needs; see "
+        "docs/migrate.md."
+    )
+
+
+def _names_within(path: str) -> list[str]:
+    prefix = f"{path}." if path else ""
+    names = {each[len(prefix) :].partition(".")[0] for each in (*_TABLE, *_SPACES) if each.startswith(prefix)}
+    return sorted(names)
+
+
+def attach(module: dict[str, Any]) -> None:
+    """Make the module of these globals the outermost namespace."""
+    root = module["__name__"]
+    for path in sorted(_SPACES):
+        sys.modules.setdefault(f"{root}.{path}", Namespace(root, path))
+    module["__getattr__"] = lambda name: _look_up(root, module, name)
+    module["__dir__"] = lambda: sorted({*_names_within(""), *module})
+    module["__all__"] = [each for each in _names_within("") if not each.startswith("_")]
+    for each in EAGER:
+        importlib.import_module(f"pipeline.compat.{each}")
+
+
+_TABLE = _table()
+_SPACES = {path.rsplit(".", i)[0] for path in _TABLE for i in range(1, path.count(".") + 1)}

@@ -1,0 +1,1 @@
+"""Queues, runners, producers, batches and readers in a graph; monitored sessions."""

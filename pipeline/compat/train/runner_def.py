@@ -1,0 +1,57 @@
+"""QueueRunnerDef: a QueueRunner as the names of its operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.compat.core.graph import get_default_graph
+from pipeline.compat.core.settings import Message
+from pipeline.errors import OutOfRangeError, error_code_from_exception_type, exception_type_from_error_code
+
+
+class QueueRunnerDef(Message):
+    """The names of a runner's queue and operations, and the codes of the errors that mean that its input ended."""
+
+    _fields = {  # noqa: RUF012
+        "queue_name": "",
+        "enqueue_op_name": list,
+        "close_op_name": "",
+        "cancel_op_name": "",
+        "queue_closed_exception_types": list,
+    }
+
+
+def definition(runner: Any, scope: str | None) -> QueueRunnerDef | None:
+    """The definition of a runner, with `scope` taken off the names; None if its queue is not in there."""
+    if scope is not None and not runner.queue.name.startswith(scope):
+        return None
+    return QueueRunnerDef(
+        queue_name=_without(runner.queue.name, scope),
+        enqueue_op_name=[_without(op.name, scope) for op in runner.enqueue_ops],
+        close_op_name=_without(runner.close_op.name, scope),
+        cancel_op_name=_without(runner.cancel_op.name, scope),
+        queue_closed_exception_types=[
+            error_code_from_exception_type(each) for each in runner.queue_closed_exception_types
+        ],
+    )
+
+
+def elements(definition: QueueRunnerDef, scope: str | None) -> tuple[Any, list[Any], Any, Any, tuple[Any, ...]]:
+    """The queue, operations and error classes that a definition names; KeyError for a name that there is not."""
+    find = get_default_graph().as_graph_element
+
+    def named(name: str) -> Any:
+        return find(f"{scope}/{name}" if scope else name)
+
+    types = tuple(exception_type_from_error_code(code) for code in definition.queue_closed_exception_types)  # type: ignore[attr-defined]
+    return (
+        named(definition.queue_name),  # type: ignore[attr-defined]
+        [named(name) for name in definition.enqueue_op_name],  # type: ignore[attr-defined]
+        named(definition.close_op_name),  # type: ignore[attr-defined]
+        named(definition.cancel_op_name),  # type: ignore[attr-defined]
+        types or (OutOfRangeError,),
+    )
+
+
+def _without(name: str, scope: str | None) -> str:
+    return name[len(scope.rstrip("/")) + 1 :] if scope and name.startswith(scope.rstrip("/") + "/") else name

@@ -5,7 +5,10 @@ BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 DATA    = examples/data/digits.csv
 
-.PHONY: run build test bench lint clean
+# TensorFlow, to compare with; in an environment of its own.
+TF      = $(VENV)-tf/bin/python
+
+.PHONY: run build test bench bench-tf oracle lint clean
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -22,6 +25,19 @@ test: build
 bench: build
 	$(BIN)/python -m pytest bench --benchmark-columns=min,median,ops --benchmark-sort=name
 
+bench-tf: build $(VENV)-tf/.installed
+	$(BIN)/python bench/compat.py $(TF)
+
+# Records anew what TensorFlow gives for the cases in tests/compat.
+oracle: $(VENV)-tf/.installed
+	$(TF) tests/compat/record.py
+
+$(VENV)-tf/.installed:
+	$(PYTHON) -m venv $(VENV)-tf
+	$(TF) -m pip install --quiet --upgrade pip
+	$(TF) -m pip install --quiet "tensorflow-cpu==2.21.*"
+	touch $@
+
 # Warnings of the C++ compiler are errors here: the modules are compiled once more, aside.
 lint: build
 	$(BIN)/ruff check .
@@ -32,5 +48,5 @@ lint: build
 	    $(BIN)/python setup.py --quiet build_ext --force --build-lib build/lint --build-temp build/lint-temp
 
 clean:
-	rm -rf build dist *.egg-info $(VENV) pipeline/*.so .pytest_cache .hypothesis .mypy_cache .ruff_cache .benchmarks
+	rm -rf build dist *.egg-info $(VENV) $(VENV)-tf pipeline/*.so .pytest_cache .hypothesis .mypy_cache .ruff_cache .benchmarks
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""The command line: `python -m pipeline feed FILE...`."""
+"""The command line: `python -m pipeline feed FILE...` and `python -m pipeline check PROGRAM.py...`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from pipeline.check import check
+from pipeline.check import report as check_report
 from pipeline.errors import OpError
 from pipeline.feed import Feed, Settings
 from pipeline.formats import HELP, record_bytes
@@ -25,12 +27,16 @@ _REFRESH = 0.1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; return its exit status: 0, 1 for bad input, 2 for bad arguments, 130 for Ctrl-C."""
+    """Run the command line; return its exit status: 0, 1 for bad input, 2 for bad arguments, 130 for Ctrl-C.
+
+    `check` gives 0 if the drop-in has all names of the programs, 1 if it lacks some, 2 for what is no program.
+    """
     parser = _parser()
     arguments = parser.parse_args(argv)
-    settings = _settings(parser, arguments)
     try:
-        report = run(settings)
+        if arguments.command == "check":
+            return _check(arguments.programs)
+        report = run(_settings(parser, arguments))
         print(json.dumps(report.to_dict()) if arguments.json else report.to_text(), flush=True)
         return INTERRUPTED if report.interrupted else 0
     except BrokenPipeError:
@@ -85,6 +91,27 @@ def run(settings: Settings) -> Report:
     )
 
 
+def _check(programs: Sequence[str]) -> int:
+    """Report which names of TensorFlow's the programs use; return the exit status."""
+    status = 0
+    for program in programs:
+        try:
+            with open(program, "rb") as file:
+                checked = check(file.read(), program)
+        except SyntaxError as error:
+            where = f"{program}:{error.lineno}" if error.lineno else program
+            print(f"pipeline check: {where}: {error.msg}", file=sys.stderr)
+            status = 2
+        except (OSError, ValueError) as error:
+            text = error.strerror if isinstance(error, OSError) else error
+            print(f"pipeline check: {program}: {text}", file=sys.stderr)
+            status = 2
+        else:
+            print(check_report(program, checked), flush=True)
+            status = max(status, 1 if checked.missing else 0)
+    return status
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m pipeline", description="Input pipelines of queues and threads.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -112,6 +139,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, metavar="N", help="seed of the shuffles")
     add("--skip-header-lines", type=int, default=0, metavar="N", help="lines to leave out at the start of each file")
     add("--json", action="store_true", help="print the report as one JSON object")
+    checking = commands.add_parser(
+        "check",
+        help="list the tf names of a program that the drop-in has and lacks",
+        description="Find the names of TensorFlow's in programs, without running them; say which of them "
+        "`pipeline.compat.v1` lacks, where they are, and which lines to change.",
+    )
+    checking.add_argument("programs", nargs="+", metavar="PROGRAM", help="file with a Python program")
     return parser
 
 

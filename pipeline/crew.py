@@ -66,6 +66,7 @@ class Crew:
         made_at: Where the runner was made.
         listed: Whether `add_queue_runner` put the runner on the process-wide list (True) or another (False).
         begun: Whether threads were ever made.
+        gate: What the threads wait for before they begin; None to begin at once.
     """
 
     def __init__(self, queue: Any, size: int) -> None:
@@ -75,6 +76,7 @@ class Crew:
         self.made_at: Place | None = caller()
         self.listed: bool | None = None
         self.begun = False
+        self.gate: threading.Event | None = None
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._running = 0

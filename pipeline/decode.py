@@ -75,7 +75,7 @@ def decode_csv(
     return columns if shape is None else [column.reshape(shape) for column in columns]
 
 
-class _Layout(NamedTuple):
+class Layout(NamedTuple):
     columns: tuple[Column, ...]
     delim: bytes
     quotes: bool
@@ -183,9 +183,7 @@ def _quoted_field(line: bytes, at: int, delim: bytes, record: int) -> tuple[byte
 
 
 @lru_cache(maxsize=64)
-def _layout(
-    defaults: tuple[Any, ...], delim: bytes, quotes: bool, na: bytes, select: tuple[int, ...] | None
-) -> _Layout:
+def _layout(defaults: tuple[Any, ...], delim: bytes, quotes: bool, na: bytes, select: tuple[int, ...] | None) -> Layout:
     if len(delim) != 1:
         raise InvalidArgumentError(None, None, f"field_delim should be only 1 char, got {delim!r}")
     if select is not None:
@@ -196,7 +194,7 @@ def _layout(
             raise InvalidArgumentError(None, None, f"select_cols should be strictly increasing indices, got {select}")
     if not defaults:
         raise InvalidArgumentError(None, None, "record_defaults describes no column")
-    return _Layout(tuple(_column(default, i) for i, default in enumerate(defaults)), delim, quotes, na, select)
+    return Layout(tuple(_column(default, i) for i, default in enumerate(defaults)), delim, quotes, na, select)
 
 
 def _hashable(default: Any) -> tuple[Any, ...]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-from pipeline.message import Message, Values, nothing
+from pipeline.message import Message, Values, block, nothing
 from pipeline.wire import LEN, fields, pack_field
-from pipeline.wire_lists import LISTS, ListKind
+from pipeline.wire_lists import LISTS, ListKind, quoted
+
+_M = TypeVar("_M", bound=Message)
 
 
 class _List(Message):
@@ -34,6 +36,9 @@ class _List(Message):
         values = self._kind.read(data, at, end)
         self._value._items.extend(values if isinstance(values, list) else values.tolist())
         self._changed()
+
+    def _lines(self) -> list[str]:
+        return [f"value: {self._kind.text(value)}" for value in self._value]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(value={self._value!r})"
@@ -131,45 +136,85 @@ class Feature(Message):
             if number in _KINDS and kind == LEN:
                 self._list(number)._merge(data, begin, after)
 
+    def _lines(self) -> list[str]:
+        return block(LISTS[self._number].field, self._lists[self._number]._lines()) if self._number else []
+
     def __repr__(self) -> str:
         field = LISTS[self._number].field if self._number else ""
         return f"Feature({field}={self._lists[self._number]!r})" if field else "Feature()"
 
 
-class FeatureMap(MutableMapping[str, Feature]):
-    """Features by name. Looking for one that is not there makes it; assigning is not possible, as in TensorFlow."""
+class MessageMap(MutableMapping[str, _M]):
+    """Messages by name. Looking for one that is not there makes it; assigning is not possible, as in TensorFlow."""
 
-    def __init__(self) -> None:
-        self._features: dict[str, Feature] = {}
+    def __init__(self, kind: type[_M]) -> None:
+        self._kind = kind
+        self._messages: dict[str, _M] = {}
 
-    def __getitem__(self, key: str) -> Feature:
+    def __getitem__(self, key: str) -> _M:
         if not isinstance(key, str):
             raise TypeError(f"the name of a feature must be str, not {type(key).__name__} {key!r:.80}")
-        if key not in self._features:
-            self._features[key] = Feature()
-        return self._features[key]
+        if key not in self._messages:
+            self._messages[key] = self._kind()
+        return self._messages[key]
 
-    def __setitem__(self, key: str, value: Feature) -> None:
-        raise ValueError(f"a Feature cannot be assigned; change it in place: feature[{key!r}].CopyFrom(...)")
+    def __setitem__(self, key: str, value: _M) -> None:
+        name = self._kind.__name__
+        raise ValueError(f"a {name} cannot be assigned; change it in place: [{key!r}].CopyFrom(...)")
 
     def __delitem__(self, key: str) -> None:
-        del self._features[key]
+        del self._messages[key]
 
     def __contains__(self, key: object) -> bool:
-        return key in self._features
+        return key in self._messages
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the feature of that name, or the default; makes none."""
-        return self._features.get(key, default)
+        """Return the message of that name, or the default; makes none."""
+        return self._messages.get(key, default)
+
+    def copy_in(self, given: Mapping[str, _M] | None, field: str) -> None:
+        """Take copies of the messages that a caller gives."""
+        for key, message in (given or {}).items():
+            if not isinstance(message, self._kind):
+                raise TypeError(f"{field}[{key!r}] must be a {self._kind.__name__}, not {type(message).__name__}")
+            self[key].CopyFrom(message)
+
+    def pack(self, deterministic: bool) -> bytes:
+        """Return the entries as fields of number 1."""
+        items = self._messages.items()
+        return b"".join(
+            pack_field(1, pack_field(1, key.encode()) + pack_field(2, message._pack(deterministic)))
+            for key, message in (sorted(items) if deterministic else items)
+        )
+
+    def merge(self, data: bytes, at: int, end: int) -> None:
+        """Add the entries that the bytes say; one of a name that is there takes its place."""
+        for number, kind, begin, after in fields(data, at, end):
+            if number == 1 and kind == LEN:
+                key, message = "", self._kind()
+                for inner, inner_kind, start, stop in fields(data, begin, after):
+                    if inner == 1 and inner_kind == LEN:
+                        key = data[start:stop].decode()
+                    elif inner == 2 and inner_kind == LEN:
+                        message._merge(data, start, stop)
+                self._messages[key] = message
+
+    def lines(self, field: str) -> list[str]:
+        """Return the entries as protocol buffers' text has them."""
+        return [
+            line
+            for key, message in sorted(self._messages.items())
+            for line in block(field, [f"key: {quoted(key.encode())}", *block("value", message._lines())])
+        ]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._features)
+        return iter(self._messages)
 
     def __len__(self) -> int:
-        return len(self._features)
+        return len(self._messages)
 
     def __repr__(self) -> str:
-        return repr(self._features)
+        return repr(self._messages)
 
 
 class Features(Message):
@@ -177,14 +222,11 @@ class Features(Message):
 
     def __init__(self, *, feature: Mapping[str, Feature] | None = None) -> None:
         super().__init__()
-        self._feature = FeatureMap()
-        for key, given in (feature or {}).items():
-            if not isinstance(given, Feature):
-                raise TypeError(f"feature[{key!r}] must be a Feature, not {type(given).__name__}")
-            self._feature[key].CopyFrom(given)
+        self._feature = MessageMap(Feature)
+        self._feature.copy_in(feature, "feature")
 
     @property
-    def feature(self) -> FeatureMap:
+    def feature(self) -> MessageMap[Feature]:
         """The features; change them in place."""
         return self._feature
 
@@ -193,22 +235,13 @@ class Features(Message):
         self._feature.clear()
 
     def _pack(self, deterministic: bool) -> bytes:
-        items = self._feature._features.items()
-        return b"".join(
-            pack_field(1, pack_field(1, key.encode()) + pack_field(2, feature._pack(deterministic)))
-            for key, feature in (sorted(items) if deterministic else items)
-        )
+        return self._feature.pack(deterministic)
 
     def _merge(self, data: bytes, at: int, end: int) -> None:
-        for number, kind, begin, after in fields(data, at, end):
-            if number == 1 and kind == LEN:
-                key, feature = "", Feature()
-                for inner, inner_kind, start, stop in fields(data, begin, after):
-                    if inner == 1 and inner_kind == LEN:
-                        key = data[start:stop].decode()
-                    elif inner == 2 and inner_kind == LEN:
-                        feature._merge(data, start, stop)
-                self._feature._features[key] = feature
+        self._feature.merge(data, at, end)
+
+    def _lines(self) -> list[str]:
+        return self._feature.lines("feature")
 
     def __repr__(self) -> str:
         return f"Features(feature={self._feature!r})"
@@ -249,6 +282,9 @@ class Example(Message):
             if number == 1 and kind == LEN:
                 self._features._merge(data, begin, after)
                 self._given = True
+
+    def _lines(self) -> list[str]:
+        return block("features", self._features._lines()) if self.HasField("features") else []
 
     def __repr__(self) -> str:
         return f"Example(features={self._features!r})"

@@ -14,6 +14,11 @@ from pipeline.wire_lists import ListKind
 _M = TypeVar("_M", bound="Message")
 
 
+def block(field: str, lines: list[str]) -> list[str]:
+    """A message within a message as text."""
+    return [f"{field} {{", *("  " + line for line in lines), "}"]
+
+
 def nothing() -> None:
     """What is called on a change where nobody needs to know."""
 
@@ -98,6 +103,13 @@ class Message:
 
     def _merge(self, data: bytes, at: int, end: int) -> None:
         raise NotImplementedError
+
+    def _lines(self) -> list[str]:
+        """The lines of the message as protocol buffers' text."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return "".join(line + "\n" for line in self._lines())
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

@@ -61,7 +61,7 @@ def open_sink(name: bytes) -> IO[bytes]:
     """Open a file for writing, empty; path, URL and errors as in `open_source`."""
     try:
         if b"://" in name:
-            remote: IO[bytes] = _remote_file(name, "wb")
+            remote: IO[bytes] = remote_file(name, "wb")
             return remote
         return open(name, "wb")
     except Exception as error:
@@ -112,7 +112,7 @@ class _Remote:
     def __init__(self, name: bytes) -> None:
         self._name = name
         try:
-            self._file: Any = _remote_file(name, "rb")
+            self._file: Any = remote_file(name, "rb")
         except Exception as error:
             raise translated(name, error) from error
 
@@ -205,7 +205,7 @@ class _Inflated:
         self._source.close()
 
 
-def _remote_file(name: bytes, mode: str) -> Any:
+def remote_file(name: bytes, mode: str) -> Any:
     try:
         import fsspec  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError as error:

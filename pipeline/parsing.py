@@ -39,8 +39,7 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], *, exampl
     asked = wanted(features)
     data = _bytes(serialized, "")
     name = None if example_names is None else _bytes(example_names, "").decode(errors="replace")
-    lists = _find(data, None, name)
-    return {one.name: _value(one, lists.get(one.key), name) for one in asked}
+    return dict(zip((one.name for one in asked), single_values(data, asked, name), strict=True))
 
 
 def parse_example(serialized: Any, features: Mapping[str, Any], *, example_names: Any = None) -> dict[str, Any]:
@@ -74,14 +73,26 @@ def parse_example(serialized: Any, features: Mapping[str, Any], *, example_names
         names = [_bytes(one, "").decode(errors="replace") for one in example_names]
         if len(names) != len(block):
             raise invalid(f"example_names has {len(names)} names for {len(block)} examples")
+    return dict(zip((one.name for one in asked), block_values(block, asked, names), strict=True))
+
+
+def single_values(data: bytes, asked: Sequence[Wanted], name: str | None) -> list[Any]:
+    """The values of the features of one Example, in the order of `asked`; errors as of `parse_single_example`."""
+    lists = find_example(data, None, name)
+    return [single_value(one, lists.get(one.key), name) for one in asked]
+
+
+def block_values(block: Sequence[bytes], asked: Sequence[Wanted], names: Sequence[str]) -> list[Any]:
+    """The values of the features of a block of Examples, in the order of `asked`; errors as of `parse_example`."""
     columns = uniform_columns(block, asked)
     if columns is None:
-        rows = [_find(data, i, names[i]) for i, data in enumerate(block)]
+        rows = [find_example(data, i, names[i]) for i, data in enumerate(block)]
         columns = [_column(one, [row.get(one.key) for row in rows], names) for one in asked]
-    return {one.name: _shaped(one, column, names) for one, column in zip(asked, columns, strict=True)}
+    return [_shaped(one, column, names) for one, column in zip(asked, columns, strict=True)]
 
 
-def _find(data: bytes, index: int | None, name: str | None) -> dict[bytes, Found]:
+def find_example(data: bytes, index: int | None, name: str | None) -> dict[bytes, Found]:
+    """Where the lists of an Example are, or those of the context of a SequenceExample."""
     try:
         return find_lists(data)
     except WireError as error:
@@ -93,7 +104,7 @@ def _find(data: bytes, index: int | None, name: str | None) -> dict[bytes, Found
         raise _error(text, index) from error
 
 
-def _value(one: Wanted, found: Found | None, name: str | None) -> Any:
+def single_value(one: Wanted, found: Found | None, name: str | None) -> Any:
     """The value of a feature of a single example."""
     if found is None or not found[0]:
         if one.form == "fixed" and one.default is None:

@@ -95,6 +95,10 @@ class ReaderBase:
             return ReaderReadUpTo([], [])
         return self._read_up_to(queue, num_records, timeout)
 
+    def read_ahead(self, queue: QueueBase, num_records: int, *, timeout: float | None = None) -> ReaderReadUpTo:
+        """As `read_up_to` for 1 or more records, but an error behind some records is left for the next call."""
+        return self._read_up_to(queue, num_records, timeout, keep=True)
+
     def num_records_produced(self) -> int:
         """Return how many records were read since the start or the last `reset`."""
         with self._lock:
@@ -165,16 +169,19 @@ class ReaderBase:
             raise InvalidArgumentError(None, None, text)
         return state
 
-    def _read_up_to(self, queue: QueueBase, limit: int, timeout: float | None) -> ReaderReadUpTo:
+    def _read_up_to(
+        self, queue: QueueBase, limit: int, timeout: float | None, keep: bool = False
+    ) -> ReaderReadUpTo:
+        keep = keep or self._skips.active
         if timeout is None:
             with self._lock:
-                return self._next(queue, limit, None)
+                return self._next(queue, limit, None, keep)
         deadline = time.monotonic() + timeout
         if not self._lock.acquire(timeout=min(max(timeout, 0.0), threading.TIMEOUT_MAX)):
             text = f"Timed out waiting for another call of {self}, after {timeout} s"
             raise DeadlineExceededError(None, None, text)
         try:
-            return self._next(queue, limit, deadline)
+            return self._next(queue, limit, deadline, keep)
         finally:
             self._lock.release()
 
@@ -192,8 +199,8 @@ class ReaderBase:
     def _restore(self, state: ReaderState) -> None:
         self._started, self._finished, self._produced, self._work = state
 
-    def _next(self, queue: QueueBase, limit: int, deadline: float | None) -> ReaderReadUpTo:
-        """Read up to `limit` records of one work, at least one."""
+    def _next(self, queue: QueueBase, limit: int, deadline: float | None, keep: bool) -> ReaderReadUpTo:
+        """Read up to `limit` records of one work, at least one; `keep` those that come before an error."""
         while True:
             if self._finished >= self._started and not self._begin(queue, deadline):
                 continue
@@ -202,7 +209,7 @@ class ReaderBase:
             if ended:
                 self._finish()
                 self._finished = self._started
-            elif error is not None and not (values and self._skips.active):
+            elif error is not None and not (values and keep):
                 self._fail(error)
                 # A work that was skipped is as one that was never started.
                 self._finish()

@@ -37,6 +37,7 @@ class ListKind(NamedTuple):
         check: The values as a list of what may be packed; TypeError or ValueError for one that does not fit.
         pack: The list message with these values as bytes.
         read: The values of the list message between two places: an array, or a list of bytes; WireError.
+        text: A value as protocol buffers' text.
     """
 
     number: int
@@ -46,6 +47,7 @@ class ListKind(NamedTuple):
     check: Callable[[Iterable[Any]], list[Any]]
     pack: Callable[[list[Any]], bytes]
     read: Callable[[bytes, int, int], Any]
+    text: Callable[[Any], str]
 
 
 def _check_bytes(values: Iterable[Any]) -> list[Any]:
@@ -133,8 +135,22 @@ def _sequence(values: Any, name: str) -> Iterable[Any]:
     return values
 
 
+_ESCAPES = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t", ord('"'): '\\"', ord("'"): "\\'", ord("\\"): "\\\\"}
+
+
+def quoted(value: bytes) -> str:
+    """Bytes as protocol buffers' text."""
+    return '"' + "".join(_ESCAPES.get(b) or (chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in value) + '"'
+
+
+def _float_text(value: float) -> str:
+    """A float32 with 6 digits, or with 9 where these do not give the same number back."""
+    text = f"{value:.6g}"
+    return text if np.float32(text) == np.float32(value) or value != value else f"{value:.9g}"
+
+
 LISTS = {
-    1: ListKind(1, "bytes_list", "string", np.dtype(object), _check_bytes, _pack_bytes, _read_bytes),
-    2: ListKind(2, "float_list", "float", np.dtype(np.float32), _check_floats, _pack_floats, _read_floats),
-    3: ListKind(3, "int64_list", "int64", np.dtype(np.int64), _check_ints, _pack_ints, _read_ints),
+    1: ListKind(1, "bytes_list", "string", np.dtype(object), _check_bytes, _pack_bytes, _read_bytes, quoted),
+    2: ListKind(2, "float_list", "float", np.dtype(np.float32), _check_floats, _pack_floats, _read_floats, _float_text),
+    3: ListKind(3, "int64_list", "int64", np.dtype(np.int64), _check_ints, _pack_ints, _read_ints, str),
 }

@@ -83,3 +83,34 @@ def test_a_wait_goes_on_after_the_last_question():
     queue.enqueue(5)
     assert waiting.result() == 5
     assert len(queue.asked) <= 2
+
+
+@pytest.mark.parametrize("call", ["dequeue", "enqueue_many", "close"])
+def test_a_poke_asks_every_call_that_waits(call):
+    queue = Watched()
+    queue.enqueue_many([[1, 2]])
+    full = start_blocked(queue, "enqueue", 3)
+    waiting = start_blocked(queue, call, *([[[4, 5]]] if call == "enqueue_many" else [])) if call != "dequeue" else None
+    if call == "dequeue":
+        queue = Watched()
+        waiting = start_blocked(queue, "dequeue")
+    queue.answers = [Refused()] * 2
+    queue._poke()
+    with pytest.raises(Refused):
+        waiting.result()
+    if call != "dequeue":
+        with pytest.raises(Refused):
+            full.result()
+        assert (queue.size(), queue.is_closed()) == (2, False)
+
+
+def test_a_poke_before_the_wait_is_heard():
+    queue = Watched()
+
+    def about_to_wait(call):
+        queue._poke()
+        queue.answers = [Refused()]
+
+    queue._about_to_wait = about_to_wait
+    with pytest.raises(Refused):
+        queue.dequeue()

@@ -21,6 +21,11 @@ def _within(spaces: str, names: str) -> str:
     return " ".join(f"{space}.{name}" for space in spaces.split() for name in names.split()) + " "
 
 
+def _image(names: str, *others: str) -> str:
+    """Each name in tf.image, and in other namespaces."""
+    return " ".join(f"{space}.{name}" for name in names.split() for space in ("image", *others)) + " "
+
+
 # Imported with the namespace: what gives tensors their operators.
 EAGER = ["ops.operators", "ops.indexing"]
 
@@ -115,6 +120,35 @@ MODULES: dict[str, str] = {
     "ops.functional": "map_fn foldl foldr scan",
     "ops.global_step": "train.get_global_step train.create_global_step train.get_or_create_global_step "
     "train.global_step train.assert_global_step",
+    "ops.image_adjust": _image(
+        "per_image_standardization adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation "
+        "adjust_jpeg_quality random_brightness random_contrast random_hue random_saturation random_jpeg_quality"
+    ),
+    "ops.image_boxes": _image("crop_and_resize draw_bounding_boxes sample_distorted_bounding_box extract_glimpse"),
+    "ops.image_colour": _image(
+        "convert_image_dtype rgb_to_grayscale grayscale_to_rgb rgb_to_hsv hsv_to_rgb rgb_to_yiq yiq_to_rgb rgb_to_yuv "
+        "yuv_to_rgb"
+    ),
+    "ops.image_crop": _image(
+        "central_crop pad_to_bounding_box crop_to_bounding_box resize_image_with_crop_or_pad "
+        "resize_with_crop_or_pad=resize_image_with_crop_or_pad random_crop"
+    )
+    + "random_crop",
+    "ops.image_decode": _image(
+        "decode_jpeg decode_png decode_gif decode_bmp decode_image decode_and_crop_jpeg extract_jpeg_shape is_jpeg",
+        "io",
+    ),
+    "ops.image_encode": _image("encode_jpeg encode_png", "io"),
+    "ops.image_flip": _image(
+        "flip_left_right flip_up_down random_flip_left_right random_flip_up_down rot90 transpose "
+        "transpose_image=transpose"
+    ),
+    "ops.image_measures": _image("total_variation image_gradients sobel_edges psnr ssim"),
+    "ops.image_resize": _image(
+        "ResizeMethod resize_images resize=resize_images resize_bilinear resize_nearest_neighbor resize_bicubic "
+        "resize_area resize_image_with_pad"
+    ),
+    "ops.image_suppression": _image("non_max_suppression non_max_suppression_with_scores non_max_suppression_overlaps"),
     "ops.initializers": "zeros_initializer initializers.zeros=zeros_initializer ones_initializer "
     "initializers.ones=ones_initializer constant_initializer initializers.constant=constant_initializer "
     "random_uniform_initializer initializers.random_uniform=random_uniform_initializer random_normal_initializer "
@@ -134,9 +168,10 @@ MODULES: dict[str, str] = {
     "truncated_normal random.truncated_normal random_shuffle random.shuffle=random_shuffle",
     "ops.scatter": "scatter_update scatter_add scatter_sub scatter_mul scatter_div scatter_min scatter_max "
     "scatter_nd_update scatter_nd_add scatter_nd_sub",
-    "ops.state": "assign assign_add assign_sub count_up_to is_variable_initialized",
+    "ops.state": "assign assign_add assign_sub count_up_to",
     "ops.tensor_array": "TensorArray",
-    "ops.variable_lists": "global_variables all_variables local_variables model_variables trainable_variables "
+    "ops.variable_lists": "is_variable_initialized "
+    "global_variables all_variables local_variables model_variables trainable_variables "
     "moving_average_variables variables_initializer initialize_variables global_variables_initializer "
     "initialize_all_variables local_variables_initializer initialize_local_variables tables_initializer "
     "initialize_all_tables assert_variables_initialized report_uninitialized_variables "
@@ -207,6 +242,16 @@ MODULES: dict[str, str] = {
         "log_first_n log_every_n get_verbosity set_verbosity",
     )
     + "get_logger",
+    "train.hooks": "train.LoggingTensorHook train.StopAtStepHook train.NanTensorHook train.NanLossDuringTrainingError "
+    "train.GlobalStepWaiterHook train.FinalOpsHook train.FeedFnHook train.CheckpointSaverHook "
+    "train.CheckpointSaverListener",
+    "train.monitored": "train.MonitoredSession train.SingularMonitoredSession train.MonitoredTrainingSession",
+    "train.run_hooks": "train.SessionRunHook train.SessionRunArgs train.SessionRunContext train.SessionRunValues",
+    "train.scaffold": "train.Scaffold",
+    "train.session_manager": "train.SessionManager train.SessionCreator train.ChiefSessionCreator "
+    "train.WorkerSessionCreator",
+    "train.step_timer": "train.SecondOrStepTimer",
+    "train.summary_hooks": "train.SummarySaverHook train.StepCounterHook",
     "train.batching": "train.batch train.maybe_batch train.batch_join train.maybe_batch_join train.shuffle_batch "
     "train.maybe_shuffle_batch train.shuffle_batch_join train.maybe_shuffle_batch_join",
     "train.buckets": "contrib.training.bucket contrib.training.bucket_by_sequence_length",

@@ -230,7 +230,7 @@ def test_a_run_of_a_callable_that_waits_is_cancelled_too():
         sess.close()
         with pytest.raises(tf.errors.CancelledError, match="Dequeue operation was cancelled"):
             running.result()
-        with pytest.raises(RuntimeError, match="closed Session"):
+        with pytest.raises(tf.errors.CancelledError, match="Session has been closed"):
             call()
 
 

@@ -45,7 +45,7 @@ def node(
         ValueError: An input is from another graph, or the name is not valid.
         RuntimeError: The graph is finalised.
     """
-    graph = get_default_graph()
+    graph = inputs[0].op.graph if inputs else get_default_graph()
     op = Operation()
     op.graph, op.type, op.kernel = graph, op_type, kernel
     op.attrs = {} if attrs is None else attrs

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from pipeline.compat.core.cells import Cell
 from pipeline.compat.core.failures import failure
 from pipeline.compat.core.run import Run, current
@@ -28,6 +30,11 @@ class Step(NamedTuple):
     inputs: tuple[int, ...]
     outputs: Any  # the place of the only output, or a tuple of places
     op: Operation
+
+    @property
+    def reads(self) -> bool:
+        """Whether this only takes the value of a variable for the step behind it."""
+        return self.kernel is _value_of
 
 
 class Plan:
@@ -54,6 +61,7 @@ class Plan:
         self._places: dict[Tensor, int] = {}
         self._template: list[Any] = []
         self._steps: list[Step] = []
+        self._quiet = False
         self._nothing: int | None = None  # the place of what operations give
         self.fed = fed = list(fed)
         fetches = list(fetches)
@@ -88,6 +96,16 @@ class Plan:
         if given:
             for place, value in zip(self._fed, given, strict=True):
                 values[place] = value
+        if self._quiet:
+            with np.errstate(all="ignore"):
+                self._follow_as_current(run, values)
+        elif self._waits:
+            self._follow_as_current(run, values)
+        else:
+            self._follow(run, values)
+        return [values[place] for place in self._fetched]
+
+    def _follow_as_current(self, run: Run, values: list[Any]) -> None:
         if not self._waits:
             self._follow(run, values)
         else:
@@ -96,7 +114,6 @@ class Plan:
                 self._follow(run, values)
             finally:
                 current.run = outer
-        return [values[place] for place in self._fetched]
 
     def _follow(self, run: Run, values: list[Any]) -> None:
         if self._special:
@@ -144,7 +161,7 @@ class Plan:
     @property
     def ops(self) -> list[Operation]:
         """The operations that run each time, in their order."""
-        return [step.op for step in self._steps if step.kernel is step.op.kernel]
+        return [step.op for step in self._steps if not step.reads]
 
     # Building
 
@@ -192,7 +209,10 @@ class Plan:
             raise TypeError(f"Operation '{op.name}' of type {op.type} cannot be run.")
         inputs = tuple(self._input(op, i, each) for i, each in enumerate(op.inputs))
         places = tuple(self._place(each) for each in op.outputs)
-        self._steps.append(Step(op.kernel, op.stateful, inputs, places[0] if len(places) == 1 else places, op))
+        # Those that would each keep NumPy quiet, at 2 us a time, are kept quiet together.
+        bare = getattr(op.kernel, "bare", None)
+        self._quiet |= bare is not None
+        self._steps.append(Step(bare or op.kernel, op.stateful, inputs, places[0] if len(places) == 1 else places, op))
 
     def _input(self, op: Operation, index: int, tensor: Tensor) -> int:
         place = self._place(tensor)
@@ -241,7 +261,8 @@ def take(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> None:
     else:
         skip = any(each is DEAD for each in args) or not dead.isdisjoint(op.control_inputs)
     if skip:
-        dead.add(op)
+        if not step.reads:  # a step that reads a variable for a Merge says nothing of the Merge
+            dead.add(op)
         result: Any = DEAD if outputs.__class__ is int else [DEAD] * len(outputs)
     else:
         try:
@@ -302,7 +323,7 @@ def _one_after_the_other(steps: list[Step]) -> bool:
         mask = behind.get(op, 0)
         for each in [each.op for each in op.inputs] + op.control_inputs:
             mask |= behind.get(each, 0)
-        if op.blocking and step.kernel is op.kernel:
+        if op.blocking and not step.reads:
             if last and not mask & last:
                 return False
             last = 1 << number

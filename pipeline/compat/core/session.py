@@ -17,7 +17,7 @@ from pipeline.compat.core.plan import Plan
 from pipeline.compat.core.run import Resources, Run
 from pipeline.compat.core.settings import ConfigProto
 from pipeline.compat.core.tensor import Operation, Tensor
-from pipeline.errors import CancelledError, NotFoundError
+from pipeline.errors import CancelledError, InvalidArgumentError, NotFoundError
 
 
 class BaseSession:
@@ -128,10 +128,9 @@ class BaseSession:
         begin = self._begin
 
         def call(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
-            if self._closed:
-                raise CancelledError(None, None, "Session has been closed.")
+            self._check_open()
             if len(args) != len(tensors):
-                raise TypeError(f"Expected {len(tensors)} arguments for the feeds, got {len(args)}")
+                raise InvalidArgumentError(None, None, f"Expected {len(tensors)} feeds, got {len(args)}")
             given = [as_value(tensor, value) for tensor, value in zip(tensors, args, strict=True)]
             values = [_handed_over(each) for each in follow(begin(options), given)]
             return values[0] if assemble is None else assemble(values)
@@ -142,8 +141,7 @@ class BaseSession:
             return lambda *args: call(*args)
 
         def call_simply() -> Any:
-            if self._closed:
-                self._check()
+            self._check_open()
             return _handed_over(follow(begin(None))[0])
 
         return call_simply
@@ -167,6 +165,11 @@ class BaseSession:
         if options is not None and options.timeout_in_ms > 0:
             timeout = options.timeout_in_ms / 1000
         return self._plain_run if timeout is None else Run(self, timeout)
+
+    def _check_open(self) -> None:
+        """What callables and runners check; they cannot know whether the session was closed before they began."""
+        if self._closed:
+            raise CancelledError(None, None, "Session has been closed.")
 
     def _check(self) -> None:
         if self._closed:

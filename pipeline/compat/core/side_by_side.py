@@ -74,7 +74,7 @@ def _dependencies(steps: list[Step]) -> tuple[list[int], list[list[int]]]:
     behind: list[list[int]] = [[] for _ in steps]
     for number, step in enumerate(steps):
         needs = {makers[place] for place in step.inputs if place in makers}
-        if step.kernel is step.op.kernel:
+        if not step.reads:
             numbers[step.op] = number
             needs |= {numbers[op] for op in step.op.control_inputs if op in numbers}
         for each in needs:

@@ -40,7 +40,32 @@ def constant_value(tensor: Any, partial: bool = False) -> Any:
     return result if len(op.outputs) == 1 else result[tensor.value_index]
 
 
-get_static_value = constant_value
+# What TensorFlow's Python code evaluates; its shape functions, and this library, go further.
+_EVALUATED = frozenset(
+    "Const Shape Size Rank Range Cast Concat ConcatV2 Pack Unpack Split Fill Equal NotEqual StopGradient Identity "
+    "BroadcastTo".split()
+)
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """Return the value of a tensor that is a constant, or made of constants in a simple way, as an array; else None.
+
+    Args:
+        tensor: The tensor.
+        partial: Taken, and without effect.
+    """
+    if not isinstance(tensor, Tensor):
+        return np.asarray(tensor)
+    value = constant_value(tensor) if _is_simple(tensor) else None
+    plain = value is None or tensor.dtype.np == object or tensor.op.type in ("Equal", "NotEqual")
+    return value if plain else np.asarray(value)
+
+
+def _is_simple(tensor: Tensor) -> bool:
+    op = tensor.op
+    if op.type in ("Shape", "Size", "Rank"):
+        return True
+    return op.type in _EVALUATED and all(_is_simple(each) for each in op.inputs)
 
 
 def _shape_value(op: Operation) -> Any:

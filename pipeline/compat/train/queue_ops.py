@@ -85,7 +85,7 @@ def dequeue_many(
 ) -> list[Tensor]:
     """Take several elements, stacked: `which` is "Many" or "UpTo"."""
     op_type = f"QueueDequeue{which}V2"
-    with name_scope(name) as scope:
+    with name_scope(name or op_type) as scope:
         count = _count(n, op_type)
         known = constant_value(count)
         if known is not None and np.ndim(known) == 0 and known < 0:

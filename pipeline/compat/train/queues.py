@@ -128,7 +128,7 @@ class QueueBase:
     def dequeue(self, name: str | None = None) -> Any:
         """The tensors of one element that is taken out: one, a list of several, or a dict if the queue has names."""
         outputs = zip(self._types(), self._shapes, strict=True)
-        return self._result(ops.dequeue(self._queue_ref, list(outputs), name or f"{self._name}_Dequeue"))
+        return self._result(ops.dequeue(self._queue_ref, list(outputs), self._named(name, "Dequeue")))
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
         """The tensors of `n` elements, stacked.
@@ -141,25 +141,28 @@ class QueueBase:
             ValueError: `n` is None or, if it is known, negative.
             TypeError: It is not an int32.
         """
-        name = name or f"{self._name}_DequeueMany"
+        name = self._named(name, "DequeueMany")
         return self._result(ops.dequeue_many("Many", self._queue_ref, n, self._types(), self._shapes, name))
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
         """The tensors of `n` elements, or of what is left of a closed queue; see `dequeue_many`."""
-        name = name or f"{self._name}_DequeueUpTo"
+        name = self._named(name, "DequeueUpTo")
         return self._result(ops.dequeue_many("UpTo", self._queue_ref, n, self._types(), self._shapes, name))
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
         """An operation that closes the queue, after the enqueues that wait or, cancelling them, at once."""
-        return ops.close(self._queue_ref, bool(cancel_pending_enqueues), name or f"{self._name}_Close")
+        return ops.close(self._queue_ref, bool(cancel_pending_enqueues), self._named(name, "Close"))
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of elements in the queue: an int32 scalar."""
-        return ops.size(self._queue_ref, name or f"{self._name}_Size")
+        return ops.size(self._queue_ref, self._named(name, "Size"))
 
     def is_closed(self, name: str | None = None) -> Tensor:
         """Whether the queue is closed: a bool scalar."""
-        return ops.is_closed(self._queue_ref, name or f"{self._name}_Is_Closed")
+        return ops.is_closed(self._queue_ref, self._named(name, "Is_Closed"))
+
+    def _named(self, name: str | None, what: str) -> str:
+        return f"{self._name}_{what}" if name is None else name
 
     def _types(self) -> list[types.DType]:
         return [as_dtype(each) for each in self._dtypes]

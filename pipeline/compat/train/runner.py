@@ -13,7 +13,7 @@ from pipeline.compat.core.session import BaseSession, get_default_session
 from pipeline.compat.train.blocks import in_blocks
 from pipeline.compat.train.runner_def import QueueRunnerDef, definition, elements
 from pipeline.coordinator import Coordinator
-from pipeline.crew import Crew
+from pipeline.crew import Crew, current_worker
 from pipeline.errors import OpError, OutOfRangeError
 
 _log = logging.getLogger("pipeline")
@@ -85,6 +85,9 @@ class QueueRunner(native.QueueRunner):
         return super().create_threads(sess, coord, daemon, start)
 
     def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
+        worker = current_worker()
+        if worker is not None and worker.crew.gate is not None:
+            worker.crew.gate.wait()
         single = sess.make_callable(op)
         return in_blocks(sess, op, single) or single  # type: ignore[no-any-return]
 
@@ -95,6 +98,7 @@ class QueueRunner(native.QueueRunner):
         except Exception as error:  # the threads meet it too, and report it
             _log.debug("no queue in the session for '%s': %s", self.name, error)
         crew = Crew(queue, len(self.enqueue_ops))
+        crew.gate = _starting.gate
         watch = getattr(queue, "watch", None)
         if watch is not None:
             watch.filled_by(crew)
@@ -160,9 +164,25 @@ def start_queue_runners(
             "`tf.train.start_queue_runners()` was called when no queue runners were defined. You can safely remove the "
             "call to this deprecated function."
         )
-    with sess.graph.as_default():
-        return [
-            thread
-            for qr in sess.graph.get_collection(collection)
-            for thread in qr.create_threads(sess, coord=coord, daemon=daemon, start=start)
-        ]
+    # All begin together, when the last was started: one that fails at once does so after this has returned.
+    gate = threading.Event()
+    outer, _starting.gate = _starting.gate, gate if start else None
+    try:
+        with sess.graph.as_default():
+            return [
+                thread
+                for qr in sess.graph.get_collection(collection)
+                for thread in qr.create_threads(sess, coord=coord, daemon=daemon, start=start)
+            ]
+    finally:
+        _starting.gate = outer
+        gate.set()
+
+
+class _Starting(threading.local):
+    """The gate of the runners that this thread is starting."""
+
+    gate: threading.Event | None = None
+
+
+_starting = _Starting()

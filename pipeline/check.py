@@ -1,0 +1,243 @@
+"""Which names of TensorFlow's a program uses, and which the drop-in has: `python -m pipeline check PROGRAM.py`."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from typing import NamedTuple
+
+from pipeline.compat.names import MODULES
+
+DROP_IN = "pipeline.compat.v1"
+
+_MODEL = "model code: keep it in the framework that trains, and give it the batches"
+_INTERNAL = "a module of TensorFlow's inside: use the public name"
+
+# Why a name is not there and what to do, by the longest prefix.
+_HINTS = {
+    "GradientTape": _MODEL,
+    "compat.v2": "TensorFlow 2: the drop-in has the names of TensorFlow 1",
+    "contrib": "tf.contrib is not in the drop-in",
+    "contrib.layers": _MODEL,
+    "contrib.slim": _MODEL,
+    "data": "use tf.train.slice_input_producer or tf.train.string_input_producer and tf.train.batch",
+    "core": _INTERNAL,
+    "distribute": "one process, no devices: give each worker its share of the files",
+    "estimator": _MODEL,
+    "examples": "a tutorial's helper: read its files yourself, then tf.train.slice_input_producer takes the arrays",
+    "get_variable_scope": _MODEL,
+    "gradients": _MODEL,
+    "hessians": _MODEL,
+    "initializers": _MODEL,
+    "keras": _MODEL,
+    "layers": _MODEL,
+    "losses": _MODEL,
+    "metrics": _MODEL,
+    "nn": _MODEL,
+    "python": _INTERNAL,
+    "saved_model": _MODEL,
+    "train.ExponentialMovingAverage": _MODEL,
+    "train.Saver": "no model, nothing to save: keep it in the framework that trains",
+    "train.Server": "one process: start a program for each worker",
+    "train.replica_device_setter": "one process, no devices",
+    "train.import_meta_graph": "graphs are not read from files",
+}
+
+
+class Use(NamedTuple):
+    """A place in a program where a name of TensorFlow's is used."""
+
+    line: int
+    name: str  # Without the leading `tf.`.
+
+
+class Change(NamedTuple):
+    """An import line to change."""
+
+    line: int
+    old: str
+    new: str
+
+
+class Checked(NamedTuple):
+    """What was found in a program; `here` and `missing` in the order of the lines."""
+
+    changes: list[Change]
+    here: list[Use]
+    missing: list[Use]
+
+
+def check(source: str | bytes, filename: str = "<program>") -> Checked:
+    """Find the names of TensorFlow's in a program's source, which is not executed.
+
+    Raises:
+        SyntaxError: The source is not Python 3.
+        ValueError: It holds a null byte.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # A program's invalid escapes are its own affair.
+        tree = ast.parse(source, filename)
+    finder = _Finder()
+    finder.visit(tree)
+    uses = _Uses(finder.roots)
+    uses.visit(tree)
+    found = sorted(set(finder.uses + uses.found))
+    here = [use for use in found if known(use.name)]
+    return Checked(finder.changes, here, [use for use in found if not known(use.name)])
+
+
+def known(name: str) -> bool:
+    """Whether the drop-in has a dotted name: one of the table, something inside one, or a module with such names."""
+    parts = name.split(".")
+    return name in _PACKAGES or any(".".join(parts[:count]) in _NAMES for count in range(1, len(parts) + 1))
+
+
+def hint(name: str) -> str:
+    """What to do about a name that is missing; empty if there is nothing to say."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        text = _HINTS.get(".".join(parts[:count]))
+        if text is not None:
+            return text
+    if name.startswith("train.") and name.endswith("Optimizer"):
+        return _MODEL
+    namesakes = sorted(other for other in _NAMES if other.rpartition(".")[2] == parts[-1])
+    return f"the drop-in has tf.{namesakes[0]}" if namesakes else ""
+
+
+def report(filename: str, checked: Checked) -> str:
+    """What was found, for people; a line that is about a place starts with `FILE:LINE:`, as compilers write it."""
+    lines = [f"{filename}:{change.line}: change `{change.old}` to `{change.new}`" for change in checked.changes]
+    places: dict[str, list[int]] = {}
+    for use in checked.missing:
+        places.setdefault(use.name, []).append(use.line)
+    for name, numbers in places.items():
+        also = f" (also in line {', '.join(map(str, numbers[1:]))})" if numbers[1:] else ""
+        what = hint(name)
+        lines.append(f"{filename}:{numbers[0]}: tf.{name} is missing{also}{': ' if what else ''}{what}")
+    here = len({use.name for use in checked.here})
+    total = here + len(places)
+    if total or checked.changes:
+        lines.append(f"{filename}: the drop-in has {here} of the {total} names of TensorFlow's that it uses")
+    else:
+        lines.append(f"{filename}: does not use TensorFlow")
+    return "\n".join(lines)
+
+
+class _Finder(ast.NodeVisitor):
+    """Finds the variables that stand for TensorFlow and its modules: imports, and `flags = tf.app.flags`."""
+
+    def __init__(self) -> None:
+        self.roots: dict[str, str] = {}  # Variable -> dotted name in TensorFlow; "" for TensorFlow itself.
+        self.uses: list[Use] = []
+        self.changes: list[Change] = []
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            inside = _inside(alias.name)
+            if inside is None:
+                continue
+            ours = alias.name.startswith("pipeline")
+            if alias.asname:
+                self.roots[alias.asname] = inside
+            elif not ours:
+                # `import tensorflow.x` binds `tensorflow`.
+                self.roots["tensorflow"] = ""
+            if inside:
+                self.uses.append(Use(node.lineno, inside))
+            if not ours and (not inside or known(inside)):
+                target = f"from {DROP_IN} import {inside}" if inside else f"import {DROP_IN}"
+                old = f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
+                self.changes.append(Change(node.lineno, old, f"{target} as {alias.asname or 'tensorflow'}"))
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        module = None if node.level else node.module
+        # `from tensorflow.compat import v1 as tf` imports TensorFlow itself.
+        for alias in node.names:
+            inside = _inside(f"{module}.{alias.name}") if module else None
+            if inside is None or module is None:
+                continue
+            star = alias.name == "*"
+            if not star:
+                self.roots[alias.asname or alias.name] = inside
+                if inside:
+                    self.uses.append(Use(node.lineno, inside))
+            if not module.startswith("pipeline") and (star or not inside or known(inside)):
+                name = f" as {alias.asname}" if alias.asname else ""
+                old = f"from {module} import {alias.name}{name}"
+                self.changes.append(Change(node.lineno, old, _from_drop_in(inside, alias)))
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        name = _dotted(node.value, self.roots)
+        if name is not None and name not in _NAMES:
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    self.roots[target.id] = name
+        self.generic_visit(node)
+
+
+class _Uses(ast.NodeVisitor):
+    """Finds the dotted names that start with one of `roots`."""
+
+    def __init__(self, roots: dict[str, str]) -> None:
+        self._roots = roots
+        self.found: list[Use] = []
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        name = _dotted(node, self._roots)
+        if name is None:
+            self.generic_visit(node)
+        elif name:
+            # The line of the last part: a chain may be broken over lines.
+            self.found.append(Use(node.end_lineno or node.lineno, _leaf(name)))
+
+
+def _dotted(node: ast.AST, roots: dict[str, str]) -> str | None:
+    """The name in TensorFlow that an expression such as `tf.train.batch` stands for; None for any other expression."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or node.id not in roots:
+        return None
+    return _public(".".join([roots[node.id], *reversed(parts)]).strip("."))
+
+
+def _leaf(name: str) -> str:
+    """The name without what is looked up in the object that it names: `float32.name` is `float32`."""
+    parts = name.split(".")
+    for count in range(1, len(parts)):
+        if ".".join(parts[:count]) in _NAMES and name not in _NAMES and name not in _PACKAGES:
+            return ".".join(parts[:count])
+    return name
+
+
+def _inside(module: str) -> str | None:
+    """The name in TensorFlow of an imported module: "" for TensorFlow itself, None if it is no part of it."""
+    for top in ("tensorflow", DROP_IN):
+        if module == top:
+            return ""
+        if module.startswith(f"{top}."):
+            return _public(module.removeprefix(f"{top}."))
+    return None
+
+
+def _public(name: str) -> str:
+    """The name without `compat.v1`, where TensorFlow keeps all names once more."""
+    while name == "compat.v1" or name.startswith("compat.v1."):
+        name = name[len("compat.v1.") :]
+    return name
+
+
+def _from_drop_in(inside: str, alias: ast.alias) -> str:
+    if not inside:
+        return f"import {DROP_IN} as {alias.asname or alias.name}"
+    package, _, last = inside.rpartition(".")
+    name = f" as {alias.asname}" if alias.asname else ""
+    return f"from {DROP_IN}{'.' if package else ''}{package} import {last}{name}"
+
+
+_NAMES = frozenset(entry.partition("=")[0] for names in MODULES.values() for entry in names.split())
+_PACKAGES = frozenset(
+    ".".join(parts[:count]) for parts in (name.split(".") for name in _NAMES) for count in range(1, len(parts))
+)

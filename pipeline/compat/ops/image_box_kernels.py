@@ -1,0 +1,186 @@
+"""What is drawn at, taken from, or chosen among boxes in images."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+_COLOURS = np.array(
+    [
+        [1, 1, 0, 1],
+        [0, 0, 1, 1],
+        [1, 0, 0, 1],
+        [0, 1, 0, 1],
+        [0.5, 0, 0.5, 1],
+        [0.5, 0.5, 0, 1],
+        [0.5, 0, 0, 1],
+        [0, 0, 0.5, 1],
+        [0, 1, 1, 1],
+        [1, 0, 1, 1],
+    ],
+    np.float32,
+)
+
+
+def draw_boxes(images: Any, boxes: Any, colours: Any) -> Any:
+    """The images with the outlines of boxes [y1, x1, y2, x2] (1 is the last pixel); no colours: a table of ten."""
+    height, width, depth = images.shape[1:]
+    if colours is None:
+        colours = _COLOURS.copy()
+        if depth == 1:
+            colours[:, 0] = 1
+    colours = colours[:, :depth].astype(images.dtype)
+    made = images.copy()
+    last = np.array([height - 1, width - 1] * 2, np.float32)
+    for image, its_boxes in zip(made, boxes, strict=True):
+        for index, box in enumerate(its_boxes):
+            top, left, bottom, right = (int(each) for each in box * last)
+            if top > bottom or left > right or top >= height or bottom < 0 or left >= width or right < 0:
+                continue
+            colour = colours[index % len(colours)]
+            rows, columns = slice(max(top, 0), bottom + 1), slice(max(left, 0), right + 1)
+            if top >= 0:
+                image[top, columns] = colour
+            if bottom < height:
+                image[bottom, columns] = colour
+            if left >= 0:
+                image[rows, left] = colour
+            if right < width:
+                image[rows, right] = colour
+    return made
+
+
+def glimpses(generator: np.random.Generator, images: Any, size: Any, offsets: Any, how: tuple[bool, bool, bool]) -> Any:
+    """A part of each image at its offset; noise where it is beyond the image."""
+    centered, normalized, uniform = how
+    batch, height, width, channels = images.shape
+    rows, columns = (int(each) for each in size)
+    made = np.empty((batch, rows, columns, channels), np.float32)
+    for image, offset, part in zip(images, offsets, made, strict=True):
+        y, x = np.float32(offset[0]), np.float32(offset[1])
+        if normalized:
+            y, x = y * np.float32(height), x * np.float32(width)
+        if centered:
+            y, x = y / np.float32(2) + np.float32(height / 2), x / np.float32(2) + np.float32(width / 2)
+        top, left = int(y - np.float32(rows / 2)), int(x - np.float32(columns / 2))
+        if not (top >= 0 and left >= 0 and top + rows <= height and left + columns <= width):
+            part[...] = generator.random(part.shape, np.float32) if uniform else _normal(generator, part.shape)
+        low_y, high_y, low_x, high_x = max(top, 0), min(top + rows, height), max(left, 0), min(left + columns, width)
+        if low_y < high_y and low_x < high_x:
+            part[low_y - top : high_y - top, low_x - left : high_x - left] = image[low_y:high_y, low_x:high_x]
+    return made
+
+
+def _normal(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    return generator.standard_normal(shape, np.float32)
+
+
+def _overlap(box: Any, others: Any) -> Any:
+    """Intersection over union of a box and others; the corners may be in any order."""
+    low, high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:])
+    lows, highs = np.minimum(others[:, :2], others[:, 2:]), np.maximum(others[:, :2], others[:, 2:])
+    area, areas = (high - low).prod(), (highs - lows).prod(axis=1)
+    both = np.maximum(np.minimum(high, highs) - np.maximum(low, lows), 0).prod(axis=1)
+    with np.errstate(all="ignore"):
+        shares = both / (area + areas - both)
+    return np.where((area <= 0) | (areas <= 0), np.float32(0), shares)
+
+
+def suppress(boxes: Any, scores: Any, count: int, share: Any, least: Any, overlaps: Any = None) -> Any:
+    """The boxes of the highest scores above `least`, without those that share more with a better one."""
+    scores = scores.astype(np.float32, copy=False)
+    order = np.argsort(-scores, kind="stable")
+    order = order[scores[order] > np.float32(least)]
+    boxes = boxes.astype(np.float32, copy=False) if boxes is not None else None
+    chosen: list[int] = []
+    while len(order) and len(chosen) < count:
+        best, order = order[0], order[1:]
+        chosen.append(int(best))
+        shares = overlaps[order, best] if boxes is None else _overlap(boxes[best], boxes[order])
+        order = order[~(shares > np.float32(share))]
+    return np.array(chosen, np.int32)
+
+
+def suppress_softly(boxes: Any, scores: Any, count: int, share: Any, least: Any, sigma: Any) -> tuple[Any, Any]:
+    """As `suppress`, but with `sigma` above 0 what shares with a better box has its score lowered instead."""
+    kind = scores.dtype
+    boxes, left = boxes.astype(np.float32, copy=False), scores.astype(np.float32)
+    scale = np.float32(-0.5) / np.float32(sigma) if sigma > 0 else np.float32(0)
+    alive = left > np.float32(least)
+    chosen: list[int] = []
+    final: list[Any] = []
+    while len(chosen) < count and alive.any():
+        best = int(np.argmax(np.where(alive, left, -np.inf)))
+        chosen.append(best)
+        final.append(left[best])
+        alive[best] = False
+        shares = _overlap(boxes[best], boxes)
+        if sigma > 0:
+            left = left * np.where(shares <= np.float32(share), np.exp(scale * shares * shares), np.float32(0))
+        else:
+            left = np.where(shares > np.float32(share), np.float32(-np.inf), left)
+        alive &= left > np.float32(least)
+    return np.array(chosen, np.int32), np.array(final, np.float32).astype(kind)
+
+
+def _crop_size(
+    generator: np.random.Generator, size: tuple[int, int], areas: tuple[float, float], aspect: float
+) -> tuple[int, int] | None:
+    """Height and width of a part of that aspect and of an area within limits; None if there is none."""
+    height, width = size
+    low, high = areas[0] * height * width, areas[1] * height * width
+    rows, most = round(math.sqrt(low / aspect)), round(math.sqrt(high / aspect))
+    if round(most * aspect) > width:
+        most = int((width + 0.5 - 1e-7) / aspect)
+        if round(most * aspect) > width:
+            most -= 1
+    most = min(most, height)
+    rows = int(generator.integers(rows, most + 1)) if rows < most else most
+    columns = round(rows * aspect)
+    if rows * columns < low:
+        rows += 1
+        columns = round(rows * aspect)
+    if rows * columns > high:
+        rows -= 1
+        columns = round(rows * aspect)
+    fits = low <= rows * columns <= high and 0 < columns <= width and 0 < rows <= height
+    return (rows, columns) if fits else None
+
+
+def _covers(crop: tuple[int, int, int, int], boxes: list[tuple[int, int, int, int]], least: float) -> bool:
+    """Whether the part holds that share of one of the boxes."""
+    top, left, bottom, right = crop
+    for y1, x1, y2, x2 in boxes:
+        area = (y2 - y1) * (x2 - x1)
+        inner = max(min(bottom, y2) - max(top, y1), 0) * max(min(right, x2) - max(left, x1), 0)
+        if area >= 1 and inner / area >= least:
+            return True
+    return False
+
+
+def sample_part(
+    generator: np.random.Generator,
+    size: tuple[int, int],
+    boxes: list[tuple[int, int, int, int]],
+    least: float,
+    limits: tuple[tuple[float, float], tuple[float, float], int],
+) -> tuple[int, int, int, int]:
+    """A random part of an image that covers enough of a box: top, left, bottom, right; the whole if none is found."""
+    aspects, areas, attempts = limits
+    height, width = size
+    for _ in range(attempts):
+        aspect = float(generator.random()) * (aspects[1] - aspects[0]) + aspects[0]
+        if height <= 0 or width <= 0 or aspect <= 0:
+            break
+        found = _crop_size(generator, size, areas, aspect)
+        if found is None:
+            continue
+        rows, columns = found
+        top = int(generator.integers(0, height - rows)) if rows < height else 0
+        left = int(generator.integers(0, width - columns)) if columns < width else 0
+        part = (top, left, top + rows, left + columns)
+        if _covers(part, boxes, least):
+            return part
+    return 0, 0, height, width

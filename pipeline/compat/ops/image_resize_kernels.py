@@ -1,0 +1,173 @@
+"""Resizing of batches of images [batch, height, width, channels], an axis after the other, with the pixel positions
+that TensorFlow takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_TABLE = 1024
+_tables: dict[bool, Any] = {}
+
+
+def _scale(size: int, wanted: int, align_corners: bool) -> Any:
+    if align_corners and wanted > 1:
+        return np.float32(size - 1) / np.float32(wanted - 1)
+    return np.float32(size) / np.float32(wanted)
+
+
+def _places(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> Any:
+    """Where each pixel of the result lies among those of the image, as float32."""
+    scale = _scale(size, wanted, align_corners)
+    numbers = np.arange(wanted, dtype=np.float32)
+    half = np.float32(0.5)
+    return (numbers + half) * scale - half if half_pixel else numbers * scale
+
+
+def _between(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> tuple[Any, Any, Any]:
+    """The pixels before and after each place, and how far it is from the first to the second."""
+    places = _places(size, wanted, align_corners, half_pixel)
+    floor = np.floor(places)
+    lower = np.maximum(floor, 0).astype(np.intp)
+    upper = np.minimum(np.ceil(places), size - 1).astype(np.intp)
+    return np.minimum(lower, size - 1), upper, places - floor
+
+
+def bilinear(images: Any, height: int, width: int, align_corners: bool, half_pixel: bool) -> Any:
+    """The images as float32 of another size, each pixel a mean of the four about its place."""
+    top, bottom, below = _between(images.shape[1], height, align_corners, half_pixel)
+    left, right, beside = _between(images.shape[2], width, align_corners, half_pixel)
+    if 2 * height < images.shape[1]:  # most rows are not needed
+        images = images[:, np.concatenate((top, bottom))]
+        top, bottom = np.arange(height), np.arange(height, 2 * height)
+    images = images.astype(np.float32, copy=False)
+    first = images[:, :, left]
+    across = images[:, :, right]
+    across -= first
+    across *= beside[:, None]
+    across += first
+    start = across[:, top]
+    made = across[:, bottom]
+    made -= start
+    made *= below[:, None, None]
+    made += start
+    return made
+
+
+def _nearest_places(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> Any:
+    scale = _scale(size, wanted, align_corners)
+    numbers = np.arange(wanted, dtype=np.float32)
+    places = (numbers + np.float32(0.5)) * scale if half_pixel else numbers * scale
+    # Halves are rounded up, not to even numbers.
+    rounded = np.floor(places + np.float32(0.5)) if align_corners else np.floor(places)
+    return np.clip(rounded, 0, size - 1).astype(np.intp)
+
+
+def nearest(images: Any, height: int, width: int, align_corners: bool, half_pixel: bool) -> Any:
+    """The images of another size, each pixel that which is nearest to its place; of the same dtype."""
+    rows = _nearest_places(images.shape[1], height, align_corners, half_pixel)
+    columns = _nearest_places(images.shape[2], width, align_corners, half_pixel)
+    return images[:, rows][:, :, columns]
+
+
+def _cubic_table(keys: bool) -> Any:
+    """Weights of the nearer and of the farther pixel for each of 1025 distances."""
+    if keys not in _tables:
+        # In float64, and then rounded, as TensorFlow computes them.
+        a = -0.5 if keys else -0.75
+        x = np.arange(_TABLE + 1) / _TABLE
+        near = ((a + 2) * x - (a + 3)) * x * x + 1
+        x = x + 1
+        far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+        _tables[keys] = (near.astype(np.float32), far.astype(np.float32))
+    return _tables[keys]
+
+
+def _cubic_weights(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> tuple[Any, Any]:
+    """For each place four pixels and their weights, [4, wanted] each."""
+    near, far = _cubic_table(half_pixel)
+    places = _places(size, wanted, align_corners, half_pixel)
+    floor = np.floor(places)
+    offsets = np.rint((places - floor) * np.float32(_TABLE)).astype(np.intp)
+    wished = floor.astype(np.intp) + np.arange(-1, 3)[:, None]
+    indices = np.clip(wished, 0, size - 1)
+    weights = np.stack((far[offsets], near[offsets], near[_TABLE - offsets], far[_TABLE - offsets]))
+    if half_pixel:  # pixels beyond the border do not count
+        weights[indices != wished] = 0
+        total = weights.sum(axis=0, dtype=np.float32)
+        weights /= np.where(np.abs(total) >= 1000 * np.finfo(np.float32).tiny, total, np.float32(1))
+    return indices, weights
+
+
+def bicubic(images: Any, height: int, width: int, align_corners: bool, half_pixel: bool) -> Any:
+    """The images as float32 of another size, each pixel a cubic mean of the sixteen about its place."""
+    images = images.astype(np.float32, copy=False)
+    indices, weights = _cubic_weights(images.shape[1], height, align_corners, half_pixel)
+    down = sum(images[:, indices[i]] * weights[i][:, None, None] for i in range(4))
+    indices, weights = _cubic_weights(images.shape[2], width, align_corners, half_pixel)
+    return sum(down[:, :, indices[i]] * weights[i][:, None] for i in range(4))
+
+
+def _covered(size: int, wanted: int, align_corners: bool) -> Any:
+    """How much of each pixel of the image a pixel of the result covers, [wanted, size]."""
+    scale = _scale(size, wanted, align_corners)
+    starts = np.arange(wanted, dtype=np.float32) * scale
+    ends = np.arange(1, wanted + 1, dtype=np.float32) * scale
+    last = int(np.ceil(ends[-1]))
+    edges = np.arange(max(last, size) + 1, dtype=np.float32)
+    parts = np.minimum(edges[1:], ends[:, None]) - np.maximum(edges[:-1], starts[:, None])
+    parts = np.maximum(parts, np.float32(0))
+    parts[:, size - 1] += parts[:, size:].sum(axis=1, dtype=np.float32)  # beyond the border is the last pixel
+    return parts[:, :size], scale
+
+
+def area(images: Any, height: int, width: int, align_corners: bool) -> Any:
+    """The images as float32 of another size, each pixel the mean of the part of the image that it covers."""
+    images = images.astype(np.float32, copy=False)
+    rows, tall = _covered(images.shape[1], height, align_corners)
+    columns, wide = _covered(images.shape[2], width, align_corners)
+    batch, before, across, channels = images.shape
+    down = np.matmul(rows, images.reshape(batch, before, across * channels)).reshape(batch, height, across, channels)
+    made = np.matmul(columns, down)
+    return made * (np.float32(1) / (tall * wide))
+
+
+def crop_and_resize(images: Any, boxes: Any, which: Any, size: Any, method: str, outside: float) -> Any:
+    """A part of an image for each box [y1, x1, y2, x2] (1 is the last pixel), all of one size, as float32."""
+    height, width = size
+    made = np.full((len(boxes), height, width, images.shape[3]), outside, np.float32)
+    for index, (box, image) in enumerate(zip(boxes, which, strict=True)):
+        rows, good_rows = _within(images.shape[1], height, box[0], box[2])
+        columns, good_columns = _within(images.shape[2], width, box[1], box[3])
+        if not len(rows) or not len(columns):
+            continue
+        if method == "nearest":
+            picked = images[image][_up(rows)][:, _up(columns)].astype(np.float32)
+        else:
+            left, right = np.floor(columns).astype(np.intp), np.ceil(columns).astype(np.intp)
+            top, bottom = np.floor(rows).astype(np.intp), np.ceil(rows).astype(np.intp)
+            beside, below = (columns - left.astype(np.float32))[:, None], (rows - top.astype(np.float32))[:, None, None]
+            source = images[image]
+            above, under = source[top].astype(np.float32), source[bottom].astype(np.float32)
+            above = above[:, left] + (above[:, right] - above[:, left]) * beside
+            under = under[:, left] + (under[:, right] - under[:, left]) * beside
+            picked = above + (under - above) * below
+        made[index, np.ix_(good_rows, good_columns)[0], good_columns] = picked
+    return made
+
+
+def _up(places: Any) -> Any:
+    return np.floor(places + np.float32(0.5)).astype(np.intp)
+
+
+def _within(size: int, wanted: int, start: Any, end: Any) -> tuple[Any, Any]:
+    """The places within the image, and which of the wanted ones they are."""
+    start, end, last = np.float32(start), np.float32(end), np.float32(size - 1)
+    if wanted > 1:
+        step = (end - start) * last / np.float32(wanted - 1)
+        places = start * last + np.arange(wanted, dtype=np.float32) * step
+    else:
+        places = np.array([np.float32(0.5) * (start + end) * last], np.float32)
+    good = np.flatnonzero((places >= 0) & (places <= last))
+    return places[good], good

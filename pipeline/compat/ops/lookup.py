@@ -1,0 +1,381 @@
+"""Lookup tables: StaticHashTable and StaticVocabularyTable, filled from lists or from a text file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline.compat.core.convert import convert_to_tensor
+from pipeline.compat.core.dtypes import DType, as_dtype, int64, resource, string
+from pipeline.compat.core.graph import add_to_collection, get_collection, name_scope
+from pipeline.compat.core.graph_keys import GraphKeys
+from pipeline.compat.core.node import node, tensor_node
+from pipeline.compat.core.shapes import scalar, unknown_shape
+from pipeline.compat.core.sparse_tensor import SparseTensor
+from pipeline.compat.core.tensor import Operation, Tensor
+from pipeline.compat.ops.text import bad, objects, with_rank
+from pipeline.errors import FailedPreconditionError
+
+
+class _Contents:
+    """What a table holds in one session: None until it is initialised."""
+
+    def __init__(self) -> None:
+        self.found: dict[Any, Any] | None = None
+
+    def fill(self, keys: list[Any], values: list[Any]) -> None:
+        found: dict[Any, Any] = {}
+        for key, value in zip(keys, values, strict=True):
+            if found.setdefault(key, value) != value:
+                shown = key.decode(errors="replace") if isinstance(key, bytes) else key
+                raise FailedPreconditionError(
+                    None,
+                    None,
+                    f"HashTable has different value for same key. Key {shown} has {found[key]} and trying to add "
+                    f"value {value}",
+                )
+        self.found = found
+
+    def ready(self) -> dict[Any, Any]:
+        """The table; FailedPreconditionError before it is initialised."""
+        if self.found is None:
+            raise FailedPreconditionError(None, None, "Table not initialized.")
+        return self.found
+
+
+class KeyValueTensorInitializer:
+    """Fills a table from two vectors.
+
+    Args:
+        keys: The keys, of strings or integers.
+        values: As many values.
+        key_dtype, value_dtype: Their dtypes, for Python values.
+        name: The name of the operation that fills the table.
+
+    Raises:
+        ValueError: There are more of one than of the other.
+    """
+
+    def __init__(
+        self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None, name: str | None = None
+    ) -> None:
+        self._keys = convert_to_tensor(keys, dtype=key_dtype, name="keys")
+        self._values = convert_to_tensor(values, dtype=value_dtype, name="values")
+        self._name = "key_value_init" if name is None else name
+        self.key_dtype: DType = self._keys.dtype.base_dtype
+        self.value_dtype: DType = self._values.dtype.base_dtype
+
+    def initialize(self, table: StaticHashTable) -> Operation:
+        """Return the operation that fills the table; it is in the collection of table initializers too."""
+        self._keys.shape.assert_is_compatible_with(self._values.shape)
+        with name_scope(self._name, None, [table.resource_handle, self._keys, self._values]):
+
+            def kernel(run: Any, _: Any, keys: Any, values: Any) -> None:
+                if keys.shape != values.shape:
+                    raise bad(f"Number of elements of keys and values differ: {keys.size} and {values.size}")
+                table._in(run).fill(keys.ravel().tolist(), values.ravel().tolist())
+
+            inputs = [table.resource_handle, self._keys, self._values]
+            attrs = {"Tin": self.key_dtype, "Tout": self.value_dtype}
+            made = node("LookupTableImportV2", inputs, [], kernel, attrs=attrs, stateful=True)
+        add_to_collection(GraphKeys.TABLE_INITIALIZERS, made)
+        return made
+
+
+class TextFileIndex:
+    """What of a line is a key or value: its number, the whole line, or a column by its number."""
+
+    WHOLE_LINE = -2
+    LINE_NUMBER = -1
+
+
+class TextFileInitializer:
+    """Fills a table from the lines of a text file.
+
+    Args:
+        filename: The file's name.
+        key_dtype, value_dtype: string or int64.
+        key_index, value_index: A TextFileIndex, or the number of a column.
+        vocab_size: The number of lines, where it is known.
+        delimiter: What separates columns.
+        name: The name of the operation that fills the table.
+        value_index_offset: Added to line numbers.
+    """
+
+    def __init__(
+        self,
+        filename: Any,
+        key_dtype: Any,
+        key_index: int,
+        value_dtype: Any,
+        value_index: int,
+        vocab_size: int | None = None,
+        delimiter: str = "\t",
+        name: str | None = None,
+        value_index_offset: int = 0,
+    ) -> None:
+        self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
+        for index, dtype, which in ((key_index, self.key_dtype, "key"), (value_index, self.value_dtype, "value")):
+            if index == TextFileIndex.LINE_NUMBER and dtype != int64:
+                raise ValueError(f"`{which}_dtype` must be int64 if `{which}_index` is {index}, received: {dtype!r}")
+            if index == TextFileIndex.WHOLE_LINE and which == "key" and dtype not in (string, int64):
+                raise ValueError(f"`key_dtype` must be int64 or string for index {index}, received: {dtype!r}")
+            if index < -2:
+                raise ValueError(f"`{which}_index` should be >= -2, received: {index}.")
+        if vocab_size is not None and vocab_size <= 0:
+            raise ValueError(f"`vocab_size` should be > 0, received: {vocab_size}")
+        self._indices = key_index, value_index
+        self._size, self._offset = vocab_size, value_index_offset
+        self._delimiter = delimiter.encode()
+        self._name = "text_file_init" if name is None else name
+        self._filename = with_rank(convert_to_tensor(filename, dtype=string, name="asset_path"), 0)
+        add_to_collection(GraphKeys.ASSET_FILEPATHS, self._filename)
+
+    def initialize(self, table: StaticHashTable) -> Operation:
+        """Return the operation that fills the table; it is in the collection of table initializers too."""
+        with name_scope(self._name, "text_file_init", [table.resource_handle]):
+
+            def kernel(run: Any, _: Any, filename: bytes) -> None:
+                lines = _lines(filename)
+                if self._size is not None:
+                    if len(lines) < self._size:
+                        raise bad(f"Invalid vocab_size in {filename.decode()}: expected {self._size}")
+                    lines = lines[: self._size]
+                keys = self._column(lines, self._indices[0], self.key_dtype, 0)
+                values = self._column(lines, self._indices[1], self.value_dtype, self._offset)
+                table._in(run).fill(keys, values)
+
+            made = node(
+                "InitializeTableFromTextFileV2",
+                [table.resource_handle, self._filename],
+                [],
+                kernel,
+                attrs={"key_index": self._indices[0], "value_index": self._indices[1]},
+                stateful=True,
+            )
+        add_to_collection(GraphKeys.TABLE_INITIALIZERS, made)
+        return made
+
+    def _column(self, lines: list[bytes], index: int, dtype: DType, offset: int) -> list[Any]:
+        if index == TextFileIndex.LINE_NUMBER:
+            return list(range(offset, offset + len(lines)))
+        texts = lines if index == TextFileIndex.WHOLE_LINE else [self._field(line, index) for line in lines]
+        if dtype == string:
+            return texts
+        try:
+            return [dtype.np.type(text).item() for text in texts]
+        except ValueError as error:
+            raise bad(f"Field in the table's file is not a valid {dtype.name}: {error}") from error
+
+    def _field(self, line: bytes, index: int) -> bytes:
+        fields = line.split(self._delimiter)
+        if index >= len(fields):
+            raise bad(f"Invalid number of columns in line {line!r}: expected more than {index}")
+        return fields[index]
+
+
+def _lines(filename: bytes) -> list[bytes]:
+    from pipeline.opening import open_source
+
+    source = open_source(filename)
+    try:
+        lines = source.read_all().split(b"\n")
+    finally:
+        source.close()
+    lines = [line.removesuffix(b"\r") for line in lines]
+    return lines[:-1] if lines[-1] == b"" else lines
+
+
+class StaticHashTable:
+    """A table that never changes once it is filled.
+
+    Args:
+        initializer: What fills it: a KeyValueTensorInitializer or TextFileInitializer.
+        default_value: What a key has that is not there.
+        name: The name of the table.
+        experimental_is_anonymous: Taken for the sake of TensorFlow's signature.
+    """
+
+    def __init__(
+        self, initializer: Any, default_value: Any, name: str | None = None, experimental_is_anonymous: bool = False
+    ) -> None:
+        self.key_dtype: DType = initializer.key_dtype
+        self.value_dtype: DType = initializer.value_dtype
+        self._default = convert_to_tensor(default_value, dtype=self.value_dtype)
+        self._key = object()
+        attrs = {"key_dtype": self.key_dtype, "value_dtype": self.value_dtype}
+        self.resource_handle: Tensor = tensor_node(
+            "HashTableV2",
+            [],
+            lambda run: self._in(run),
+            resource,
+            scalar(),
+            name or "hash_table",
+            attrs=attrs,
+            stateful=True,
+        )
+        self._name = self.resource_handle.op.name.split("/")[-1]
+        with_rank(self._default, 0)
+        self._initializer: Operation = initializer.initialize(self)
+
+    def _in(self, run: Any) -> _Contents:
+        contents: _Contents = run.state(self._key, _Contents)
+        return contents
+
+    @property
+    def default_value(self) -> Tensor:
+        """What a key has that is not there."""
+        return self._default
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that fills the table."""
+        return self._initializer
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self._name
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """Return the values of keys, a tensor or a SparseTensor.
+
+        Raises:
+            TypeError: The keys have another dtype.
+            FailedPreconditionError: When run: the table is not filled.
+        """
+        sparse = keys if isinstance(keys, SparseTensor) else None
+        if sparse is not None:
+            keys = sparse.values
+        if keys.dtype.base_dtype != self.key_dtype:
+            raise TypeError(f"Dtype of argument `keys` must be {self.key_dtype!r}, received: {keys.dtype!r}")
+        with name_scope(name, f"{self._name}_Lookup", [self.resource_handle, keys, self._default]):
+            dtype = self.value_dtype.np
+
+            def kernel(run: Any, _: Any, keys: Any, default: Any) -> Any:
+                found = self._in(run).ready()
+                if not isinstance(keys, np.ndarray):
+                    value = found.get(keys if isinstance(keys, bytes) else keys.item(), default)
+                    return value if dtype.kind == "O" else dtype.type(value)
+                values = [found.get(key, default) for key in keys.ravel().tolist()]
+                return objects(values, dtype).reshape(keys.shape)
+
+            keys = convert_to_tensor(keys)
+            inputs = [self.resource_handle, keys, self._default]
+            attrs = {"Tin": self.key_dtype, "Tout": self.value_dtype}
+            values = tensor_node(
+                "LookupTableFindV2", inputs, kernel, self.value_dtype, keys.shape, attrs=attrs, stateful=True
+            )
+        return values if sparse is None else SparseTensor(sparse.indices, values, sparse.dense_shape)
+
+    __getitem__ = lookup
+
+    def size(self, name: str | None = None) -> Tensor:
+        """Return the number of keys, int64."""
+        with name_scope(name, f"{self._name}_Size", [self.resource_handle]):
+
+            def kernel(run: Any, _: Any) -> Any:
+                return np.int64(len(self._in(run).found or ()))
+
+            return tensor_node("LookupTableSizeV2", [self.resource_handle], kernel, int64, scalar(), stateful=True)
+
+    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """Return all keys and their values, in no order."""
+        with name_scope(name, f"{self._name}_Export", [self.resource_handle]):
+
+            def kernel(run: Any, _: Any) -> Any:
+                found = self._in(run).found or {}
+                keys, values = list(found), list(found.values())
+                return objects(keys, self.key_dtype.np), objects(values, self.value_dtype.np)
+
+            outputs = [(self.key_dtype, unknown_shape()), (self.value_dtype, unknown_shape())]
+            made = node("LookupTableExportV2", [self.resource_handle], outputs, kernel, stateful=True)
+        return made.outputs[0], made.outputs[1]
+
+
+class StaticVocabularyTable:
+    """A table of numbers for words, with buckets for the words that are not in it.
+
+    Args:
+        initializer: What fills it with int64 from 0; None for buckets alone.
+        num_oov_buckets: The number of buckets, whose numbers follow those of the table.
+        lookup_key_dtype: The dtype of the keys that are looked up.
+        name: The name of the table.
+        experimental_is_anonymous: Taken for the sake of TensorFlow's signature.
+    """
+
+    def __init__(
+        self,
+        initializer: Any,
+        num_oov_buckets: int,
+        lookup_key_dtype: Any = None,
+        name: str | None = None,
+        experimental_is_anonymous: bool = False,
+    ) -> None:
+        if num_oov_buckets <= 0:
+            raise ValueError("`num_oov_buckets` must be > 0; use StaticHashTable.")
+        self._table: StaticHashTable | None = None
+        if initializer is not None:
+            if initializer.value_dtype != int64:
+                raise TypeError(f"Invalid `value_dtype`, expected {int64!r} but got {initializer.value_dtype!r}.")
+            self._table = StaticHashTable(initializer, -1, name=name)
+        self._buckets = int(num_oov_buckets)
+        key_dtype = string if self._table is None else self._table.key_dtype
+        self.key_dtype: DType = key_dtype if lookup_key_dtype is None else as_dtype(lookup_key_dtype)
+        self.value_dtype: DType = int64
+        self._name = self._table.name if self._table is not None else name or "hash_bucket"
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self._name
+
+    @property
+    def initializer(self) -> Any:
+        """The operation that fills the table."""
+        from pipeline.compat.ops.flow import no_op
+
+        return no_op() if self._table is None else self._table.initializer
+
+    def size(self, name: str | None = None) -> Any:
+        """Return the number of keys and buckets."""
+        from pipeline.compat.ops.arithmetic import add
+
+        if self._table is None:
+            return convert_to_tensor(self._buckets, dtype=int64)
+        return add(self._table.size(), self._buckets, name=name)
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """Return the number of each word, a tensor or a SparseTensor: int64."""
+        from pipeline.compat.ops.arithmetic import add
+        from pipeline.compat.ops.comparing import not_equal
+        from pipeline.compat.ops.masking import where_v2
+        from pipeline.compat.ops.strings_hash import to_hash_bucket_fast
+        from pipeline.compat.ops.strings_number import as_string
+
+        if keys.dtype.base_dtype != self.key_dtype:
+            raise TypeError(f"Dtype of argument `keys` must be {self.key_dtype!r}, received: {keys.dtype!r}")
+        sparse = keys if isinstance(keys, SparseTensor) else None
+        values = keys if sparse is None else sparse.values
+        words = values if self.key_dtype == string else as_string(values)
+        with name_scope(name, f"{self._name}_Lookup"):
+            ids = to_hash_bucket_fast(words, self._buckets, name="hash_bucket")
+            if self._table is not None:
+                known = self._table.lookup(values)
+                ids = add(ids, self._table.size(), name="Add")
+                ids = where_v2(not_equal(known, self._table.default_value), known, ids)
+        return ids if sparse is None else SparseTensor(sparse.indices, ids, sparse.dense_shape)
+
+    __getitem__ = lookup
+
+
+def tables_initializer(name: str = "init_all_tables") -> Operation:
+    """Return an operation that fills all tables of the graph."""
+    from pipeline.compat.ops.flow import group, no_op
+
+    initializers = get_collection(GraphKeys.TABLE_INITIALIZERS)
+    if not initializers:
+        return no_op(name=name)
+    made: Operation = group(*initializers, name=name)
+    return made

@@ -1,0 +1,155 @@
+"""Choosing elements by conditions: where and boolean_mask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline import errors
+from pipeline.compat.core import dtypes
+from pipeline.compat.core.convert import convert_to_tensor
+from pipeline.compat.core.graph import name_scope
+from pipeline.compat.core.shapes import as_shape, broadcast_static_shape, unknown_shape
+from pipeline.compat.core.static import constant_value
+from pipeline.compat.core.tensor import Tensor
+from pipeline.compat.ops.opdef import merged, op, tensor_op
+
+
+def _places(condition: Any, name: str | None) -> Tensor:
+    def rule(tensor: Tensor) -> Any:
+        return (None, tensor.shape.ndims)
+
+    def kernel(value: Any) -> Any:
+        if np.ndim(value) == 0:
+            raise errors.InvalidArgumentError(None, None, "WhereOp : Unhandled input dimensions: 0")
+        return np.argwhere(value).astype(np.int64, copy=False)
+
+    with name_scope(name, "Where", [condition]) as scope:
+        tensor = convert_to_tensor(condition, preferred_dtype=dtypes.bool, name="condition")
+        return tensor_op("Where", "input:T", [tensor], rule, kernel, scope, dtype=dtypes.int64)
+
+
+def _selected(condition: Tensor, x: Tensor, y: Tensor) -> Any:
+    made = merged(x.shape, y.shape)
+    sizes, known = condition.shape.sizes, made.sizes
+    if sizes is None or known is None or not sizes:
+        return made
+    if len(sizes) == 1 and len(known) > 1:
+        # A vector chooses whole rows.
+        merged(condition.shape, as_shape(known[:1]))
+        return made
+    return merged(made, condition.shape)
+
+
+def _select(condition: Any, x: Any, y: Any) -> Any:
+    if np.ndim(condition) == 0:
+        return x if condition else y
+    shape = np.shape(x)
+    if shape != np.shape(y) or np.shape(condition) not in (shape, shape[:1]):
+        text = (
+            f"'then' and 'else' must have the same size, and the condition that of them or of their rows: "
+            f"{list(np.shape(condition))}, {list(shape)}, {list(np.shape(y))}"
+        )
+        raise errors.InvalidArgumentError(None, None, text)
+    condition = np.asarray(condition)
+    return np.where(condition.reshape(condition.shape + (1,) * (len(shape) - condition.ndim)), x, y)
+
+
+def _select_rows(is_row: tuple[bool, ...], condition: Any, x: Any, y: Any) -> Any:
+    shapes = {np.shape(value)[row:] for value, row in zip((condition, x, y), is_row, strict=True)}
+    if len(shapes) == 1:
+        return np.where(condition, x, y)
+    return None
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """Return the elements of `x` where the condition holds and those of `y` where not; or the places where it holds.
+
+    Args:
+        condition: bool: a scalar, a vector that chooses rows, or of the shape of `x`.
+        x: Any dtype; None, with `y`, for the places: int64, a row of indices for each.
+        y: Of the dtype and shape of `x`.
+        name: Name of the op.
+
+    Raises:
+        ValueError: Only one of `x` and `y` is given, or the shapes do not fit.
+    """
+    if x is None and y is None:
+        return _places(condition, name)
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
+    return _choice("Select", condition, x, y, _selected, _select, name, _select_rows)
+
+
+def _choice(op_type: str, condition: Any, x: Any, y: Any, rule: Any, kernel: Any, name: Any, rows: Any) -> Tensor:
+    def outputs(condition: Tensor, x: Tensor, y: Tensor) -> Any:
+        return [(x.dtype.base_dtype, rule(condition, x, y))]
+
+    return op(op_type, "condition:bool t:T e:T", [condition, x, y], outputs, kernel, name, rows=rows).outputs[0]
+
+
+def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """As `where`; condition, `x` and `y` are broadcast."""
+    if x is None and y is None:
+        return _places(condition, name)
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
+
+    def rule(condition: Tensor, x: Tensor, y: Tensor) -> Any:
+        return broadcast_static_shape(condition.shape, broadcast_static_shape(x.shape, y.shape))
+
+    def kernel(condition: Any, x: Any, y: Any) -> Any:
+        try:
+            return np.where(condition, x, y)
+        except ValueError as error:
+            raise errors.InvalidArgumentError(None, None, f"Incompatible shapes: {error}") from None
+
+    return _choice("SelectV2", condition, x, y, rule, kernel, name, None)
+
+
+def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
+    """Return the slices of a tensor for which the mask is true, along one axis.
+
+    Args:
+        tensor: Any dtype.
+        mask: bool, of known rank; its shape is that of the axes of `tensor` from `axis` on.
+        name: Name of the scope.
+        axis: The first axis that the mask covers; 0 by default.
+
+    Raises:
+        ValueError: The mask is a scalar, its rank is not known, or the shapes do not fit.
+    """
+    from pipeline.compat.ops.gathering import gather
+    from pipeline.compat.ops.joining import concat
+    from pipeline.compat.ops.reducing import reduce_prod
+    from pipeline.compat.ops.shaping import reshape, shape, squeeze
+
+    with name_scope(name, values=[tensor, mask]):
+        tensor = convert_to_tensor(tensor, name="tensor")
+        mask = convert_to_tensor(mask, name="mask")
+        covered = mask.shape.ndims
+        if covered == 0:
+            raise ValueError("mask cannot be scalar.")
+        if covered is None:
+            raise ValueError(
+                "Number of mask dimensions must be specified, even if some dimensions are None.  E.g. shape=[None] is "
+                "ok, but shape=None is not."
+            )
+        axis = 0 if axis is None else axis
+        known = constant_value(axis) if isinstance(axis, Tensor) else axis
+        full = tensor.shape
+        if known is not None:
+            axis = int(known)
+            full[axis : axis + covered].assert_is_compatible_with(mask.shape)
+        sizes: Any = shape(tensor)
+        count = reduce_prod(sizes[axis : axis + covered], [0])
+        sizes_before: Any = shape(tensor)
+        before = sizes_before[:axis]
+        sizes_after: Any = shape(tensor)
+        flat = reshape(tensor, concat([before, [count], sizes_after[axis + covered :]], 0))
+        if known is not None:
+            between = unknown_shape(1) if full.sizes is None else as_shape([full[axis : axis + covered].num_elements()])
+            flat.set_shape(full[:axis].concatenate(between).concatenate(full[axis + covered :]))
+        picked = squeeze(where_v2(reshape(mask, [-1])), axis=[1])
+        return gather(flat, picked, axis=axis)

@@ -1,0 +1,34 @@
+"""TFRecord files and the parts of Examples, under their names here."""
+
+from __future__ import annotations
+
+from pipeline.example_proto import (
+    BytesList,
+    Example,
+    Feature,
+    Features,
+    FloatList,
+    Int64List,
+)
+from pipeline.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
+from pipeline.sequence_proto import FeatureList, FeatureLists, SequenceExample
+from pipeline.tfrecord import TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator
+
+__all__ = [
+    "BytesList",
+    "Example",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "FloatList",
+    "Int64List",
+    "SequenceExample",
+    "TFRecordCompressionType",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "VarLenFeature",
+    "tf_record_iterator",
+]

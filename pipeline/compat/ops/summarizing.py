@@ -1,0 +1,83 @@
+"""Values as text, as TensorFlow's asserts and prints show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"}
+
+
+def element(value: Any) -> str:
+    """Return one element: floats with 6 digits (15 for float64) or as many as it takes, bool as 0 and 1."""
+    if isinstance(value, bytes):
+        text = value.decode("utf-8", "replace")
+        return "".join(_ESCAPES.get(each) or (each if each >= " " else f"\\{ord(each):03o}") for each in text)
+    if isinstance(value, np.bool_):
+        return str(int(value))
+    if isinstance(value, np.complexfloating):
+        return "?"
+    if isinstance(value, np.floating):
+        short, long = (15, 17) if value.dtype.itemsize == 8 else (6, 9)
+        number = float(value)
+        text = f"{number:.{short}g}"
+        same = np.float64(text) if value.dtype.itemsize == 8 else np.float32(text)
+        return text if same == number or number != number else f"{number:.{long}g}"
+    return str(value)
+
+
+def _nested(value: Any, depth: int, left: list[int]) -> str:
+    """Return the elements of one axis, as many as are left."""
+    if left[0] <= 0:
+        return ""
+    if value.ndim == 1:
+        parts = []
+        for each in value[: left[0]]:
+            parts.append(element(each))
+        text = " ".join(parts)
+        cut = len(value) > left[0]
+        left[0] -= len(parts)
+        return text + ("..." if cut and depth else "")
+    text = ""
+    for each in value:
+        if left[0] > 0:
+            text += f"[{_nested(each, depth + 1, left)}]"
+    return text
+
+
+def summarize(value: Any, entries: int) -> str:
+    """Return the first elements of a value in brackets, "..." for those that follow; all if `entries` < 0."""
+    array = value if isinstance(value, np.ndarray) else None
+    if array is None or array.ndim == 0:
+        only = value if array is None else array[()]
+        return element(only) if entries else "..."
+    limit = array.size if entries < 0 else min(entries, array.size)
+    return _nested(array, 0, [limit]) + ("..." if array.size > limit else "")
+
+
+def _quoted(value: Any) -> str:
+    return f'"{element(value)}"' if isinstance(value, bytes) else element(value)
+
+
+def _edges(value: Any, ends: int, depth: int) -> str:
+    if value.ndim == 1:
+        texts = [_quoted(each) for each in (value if ends < 0 or len(value) <= 2 * ends else value[:ends])]
+        if 0 <= 2 * ends < len(value):
+            texts += ["...", *(_quoted(each) for each in value[len(value) - ends :])]
+        return "[" + " ".join(texts) + "]"
+    parts = [_edges(each, ends, depth + 1) for each in (value if ends < 0 or len(value) <= 2 * ends else value[:ends])]
+    if 0 <= 2 * ends < len(value):
+        parts += ["...", *(_edges(each, ends, depth + 1) for each in value[len(value) - ends :])]
+    between: str = "\n" * (value.ndim - 1) + " " * (depth + 1)
+    return "[" + between.join(parts) + "]"
+
+
+def pretty(value: Any, ends: int) -> str:
+    """Return a value as nested brackets with the first and last `ends` elements of each axis; all if negative."""
+    array = value if isinstance(value, np.ndarray) else None
+    if array is None or array.ndim == 0:
+        if not ends:
+            return "..."
+        return _quoted(value if array is None else array[()])
+    return _edges(array, ends, 0)

@@ -1,0 +1,230 @@
+"""Moving, ordering and counting elements: transpose, pad, sort, unique, diagonals, scatter, blocks, histograms."""
+
+import numpy as np
+from compat_cases import case
+
+
+def known(tf, *sizes, dtype="float32"):
+    return tf.constant(np.arange(np.prod(sizes)).reshape(sizes), dtype)
+
+
+def hidden(tf, value, shape=None):
+    return tf.placeholder_with_default(value, shape)
+
+
+def grid(tf, shape=None):
+    return hidden(tf, np.arange(6, dtype=np.float32).reshape(2, 3), shape)
+
+
+def mixed(tf, dtype="float32"):
+    return tf.constant([[3, 1, 2], [1, 1, 0]], dtype)
+
+
+TABLE = {
+    "transpose": lambda tf: [
+        tf.transpose(known(tf, 2, 3)),
+        tf.transpose(known(tf, 2, 3, 1), [2, 0, 1]),
+        tf.transpose(1),
+    ],
+    "transpose_negative": lambda tf: tf.transpose(known(tf, 2, 3), [-1, 0], name="t"),
+    "transpose_complex": lambda tf: tf.transpose(tf.constant([[1 + 2j, 3]]), conjugate=True),
+    "transpose_strings": lambda tf: tf.transpose([["a", "b"]]),
+    "transpose_unknown": lambda tf: [tf.transpose(grid(tf)), tf.transpose(grid(tf, [None, 3]), [1, 0])],
+    "transpose_unknown_perm": lambda tf: tf.transpose(known(tf, 2, 3), hidden(tf, [1, 0], [2])),
+    "transpose_short_perm": lambda tf: tf.transpose(known(tf, 2, 3), [0]),
+    "transpose_out_of_range": lambda tf: tf.transpose(known(tf, 2, 3), [0, 2]),
+    "transpose_twice": lambda tf: tf.transpose(known(tf, 2, 3), [0, 0]),
+    "matrix_transpose": lambda tf: tf.matrix_transpose(known(tf, 2, 1, 3)),
+    "matrix_transpose_unknown": lambda tf: tf.linalg.transpose(grid(tf)),
+    "matrix_transpose_vector": lambda tf: tf.matrix_transpose(known(tf, 2)),
+    "reverse": lambda tf: [
+        tf.reverse(known(tf, 2, 3), [0]),
+        tf.reverse(known(tf, 2, 3), [-1, 0]),
+        tf.reverse(["a", "b"], [0]),
+    ],
+    "reverse_none": lambda tf: tf.reverse(known(tf, 2, 3), []),
+    "reverse_out_of_range": lambda tf: tf.reverse(known(tf, 2, 3), [2]),
+    "reverse_twice": lambda tf: tf.reverse(known(tf, 2, 3), [0, 0]),
+    "reverse_scalar_axis": lambda tf: tf.reverse(known(tf, 2, 3), 0),
+    "reverse_run_error": lambda tf: tf.reverse(grid(tf), [2]),
+    "reverse_sequence": lambda tf: tf.reverse_sequence(known(tf, 2, 3), [2, 3], seq_axis=1, batch_axis=0),
+    "reverse_sequence_old": lambda tf: tf.reverse_sequence(known(tf, 3, 2), [1, 3], seq_dim=0, batch_dim=1),
+    "reverse_sequence_too_long": lambda tf: tf.reverse_sequence(known(tf, 2, 3), [2, 4], seq_axis=1),
+    "reverse_sequence_wrong": lambda tf: tf.reverse_sequence(known(tf, 2, 3), [2], seq_axis=1),
+    "roll": lambda tf: [tf.roll(known(tf, 3), 1, 0), tf.roll(known(tf, 2, 3), [1, -1], [0, 1])],
+    "roll_shapes_differ": lambda tf: tf.roll(known(tf, 3), [1], 0),
+    "roll_scalar": lambda tf: tf.roll(1.0, 1, 0),
+    "roll_out_of_range": lambda tf: tf.roll(known(tf, 3), 1, 3),
+    "tile": lambda tf: [
+        tf.tile(known(tf, 2, 3), [2, 1]),
+        tf.tile(["a"], [3]),
+        tf.tile(known(tf, 2), [0]),
+        tf.tile(1, []),
+    ],
+    "tile_unknown": lambda tf: [tf.tile(grid(tf, [None, 3]), [2, 2]), tf.tile(grid(tf), [2, 2])],
+    "tile_unknown_multiples": lambda tf: tf.tile(known(tf, 2, 3), [2, hidden(tf, 1, [])]),
+    "tile_negative": lambda tf: tf.tile(known(tf, 3), [-2]),
+    "tile_wrong_rank": lambda tf: tf.tile(known(tf, 2, 3), [2]),
+    "tile_run_error": lambda tf: tf.tile(grid(tf), hidden(tf, [2])),
+    "repeat": lambda tf: [tf.repeat(known(tf, 2, 3), 2, axis=0), tf.repeat(known(tf, 2), 2), tf.repeat(3, 2)],
+    "repeat_each": lambda tf: [
+        tf.repeat(known(tf, 2, 3), [1, 2], axis=0),
+        tf.repeat(known(tf, 2, 3), [2, 0, 1], axis=1),
+    ],
+    "repeat_wrong": lambda tf: tf.repeat(known(tf, 2, 3), [1, 2, 3], axis=0),
+    "repeat_axis_out_of_range": lambda tf: tf.repeat(known(tf, 2), 2, axis=3),
+    "pad": lambda tf: [
+        tf.pad(known(tf, 2, 3), [[1, 1], [0, 2]]),
+        tf.pad(["a"], [[1, 0]]),
+        tf.pad(1.0, np.zeros([0, 2], int)),
+    ],
+    "pad_value": lambda tf: tf.pad(known(tf, 2, 3), [[1, 1], [0, 2]], constant_values=7, name="p"),
+    "pad_value_tensor": lambda tf: tf.pad(known(tf, 2), [[1, 1]], constant_values=tf.constant(0.0)),
+    "pad_reflect": lambda tf: tf.pad(known(tf, 2, 3), [[1, 1], [2, 0]], "REFLECT"),
+    "pad_symmetric": lambda tf: tf.pad(known(tf, 2, 3), [[1, 2], [3, 0]], "symmetric"),
+    "pad_reflect_too_far": lambda tf: tf.pad(known(tf, 2, 3), [[2, 1], [0, 0]], "REFLECT"),
+    "pad_unknown": lambda tf: [tf.pad(grid(tf, [None, 3]), [[1, 1], [0, 2]]), tf.pad(grid(tf), [[1, 1], [0, 2]])],
+    "pad_unknown_paddings": lambda tf: tf.pad(known(tf, 2, 3), tf.stack([[1, hidden(tf, 1, [])], [0, 2]])),
+    "pad_tensor_in_list": lambda tf: tf.pad(known(tf, 2, 3), [[1, hidden(tf, 1, [])], [0, 2]]),
+    "pad_negative": lambda tf: tf.pad(known(tf, 2, 3), [[1, -1], [0, 2]]),
+    "pad_wrong_rank": lambda tf: tf.pad(known(tf, 2, 3), [[1, 1]]),
+    "pad_mode": lambda tf: tf.pad(known(tf, 2, 3), [[1, 1], [0, 0]], "EDGE"),
+    "sort": lambda tf: [
+        tf.sort(mixed(tf)),
+        tf.sort(mixed(tf), axis=0),
+        tf.sort([3, 1, 2]),
+        tf.sort(mixed(tf, "uint8")),
+    ],
+    "sort_descending": lambda tf: [tf.sort(mixed(tf), direction="DESCENDING"), tf.sort([3, 1], direction="DESCENDING")],
+    "sort_axis": lambda tf: [tf.sort(known(tf, 2, 2, 2), axis=a, direction="DESCENDING", name="s") for a in (0, 1, -2)],
+    "sort_unknown": lambda tf: [tf.sort(grid(tf)), tf.sort(grid(tf), axis=0)],
+    "sort_direction": lambda tf: tf.sort(mixed(tf), direction="UP"),
+    "sort_axis_unknown": lambda tf: tf.sort(mixed(tf), axis=hidden(tf, 0, [])),
+    "argsort": lambda tf: [tf.argsort(mixed(tf)), tf.argsort(mixed(tf), axis=0), tf.argsort([3, 1, 1, 2], stable=True)],
+    "argsort_descending": lambda tf: tf.argsort([3, 1, 1, 2], direction="DESCENDING"),
+    "top_k": lambda tf: list(tf.nn.top_k(mixed(tf), 2)) + list(tf.nn.top_k([1, 3, 3], name="top")),
+    "top_k_too_many": lambda tf: list(tf.nn.top_k(mixed(tf), 5)),
+    "top_k_too_many_run": lambda tf: list(tf.nn.top_k(grid(tf), 5)),
+    "top_k_unknown": lambda tf: list(tf.nn.top_k(grid(tf, [2, 3]), hidden(tf, 1, []))),
+    "top_k_scalar": lambda tf: list(tf.nn.top_k(1.0)),
+    "in_top_k": lambda tf: tf.nn.in_top_k(mixed(tf), [2, 2], 2),
+    "in_top_k_name": lambda tf: tf.nn.in_top_k(mixed(tf), [0, 7], 1, name="best"),
+    "searchsorted": lambda tf: [tf.searchsorted([1, 3, 3, 5], [3, 0, 9], side=side) for side in ("left", "right")],
+    "searchsorted_matrix": lambda tf: tf.searchsorted(known(tf, 2, 3), [[1.0], [9.0]], out_type=tf.int64),
+    "searchsorted_unknown": lambda tf: tf.searchsorted(hidden(tf, [1.0, 2.0], [None]), known(tf, 2)),
+    "searchsorted_side": lambda tf: tf.searchsorted([1], [1], side="middle"),
+    "invert_permutation": lambda tf: tf.invert_permutation([2, 0, 1]),
+    "invert_permutation_twice": lambda tf: tf.invert_permutation([0, 0]),
+    "invert_permutation_range": lambda tf: tf.invert_permutation([0, 2]),
+    "unique": lambda tf: list(tf.unique([3, 1, 3, 2, 1])) + list(tf.unique(["b", "a", "b"], out_idx=tf.int64)),
+    "unique_with_counts": lambda tf: list(tf.unique_with_counts([3, 1, 3, 2, 1])),
+    "unique_matrix": lambda tf: list(tf.unique([[1]])),
+    "setdiff1d": lambda tf: list(tf.setdiff1d([1, 2, 3, 2], [1])) + list(tf.setdiff1d(["a", "b"], ["a"])),
+    "diag": lambda tf: [tf.diag(known(tf, 2)), tf.diag(known(tf, 2, 2)), tf.diag_part(known(tf, 2, 2))],
+    "diag_part_four": lambda tf: tf.diag_part(known(tf, 2, 2, 2, 2)),
+    "diag_part_not_square": lambda tf: tf.diag_part(known(tf, 2, 3)),
+    "diag_part_run_error": lambda tf: tf.diag_part(grid(tf)),
+    "diag_scalar": lambda tf: tf.diag(1.0),
+    "matrix_diag": lambda tf: [tf.matrix_diag(known(tf, 2)), tf.matrix_diag(known(tf, 2, 2)), tf.linalg.diag([True])],
+    "matrix_diag_k": lambda tf: [tf.linalg.diag(known(tf, 2), k=k) for k in (1, -1)],
+    "matrix_diag_band": lambda tf: [
+        tf.linalg.diag(known(tf, 2, 3) + 1, k=(0, 1), align=align, padding_value=9)
+        for align in ("RIGHT_LEFT", "LEFT_RIGHT")
+    ],
+    "matrix_diag_sizes": lambda tf: tf.linalg.diag(known(tf, 2) + 1, num_rows=2, num_cols=4),
+    "matrix_diag_inconsistent": lambda tf: tf.linalg.diag(known(tf, 2), num_rows=1),
+    "matrix_diag_align": lambda tf: tf.linalg.diag(known(tf, 2), align="UP"),
+    "matrix_diag_part": lambda tf: [tf.matrix_diag_part(known(tf, 2, 3)), tf.matrix_diag_part(known(tf, 2, 2, 2))],
+    "matrix_diag_part_band": lambda tf: [
+        tf.linalg.diag_part(known(tf, 3, 4) + 1, k=(-1, 2), align=a) for a in ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT")
+    ],
+    "matrix_diag_part_unknown": lambda tf: tf.matrix_diag_part(grid(tf, [None, 3])),
+    "matrix_diag_part_vector": lambda tf: tf.matrix_diag_part(known(tf, 2)),
+    "matrix_diag_part_k_out_of_range": lambda tf: tf.linalg.diag_part(known(tf, 2, 2), k=5),
+    "matrix_set_diag": lambda tf: tf.matrix_set_diag(known(tf, 2, 3), [8.0, 9.0]),
+    "matrix_set_diag_k": lambda tf: tf.linalg.set_diag(known(tf, 2, 3), [8.0, 9.0], k=1, name="s"),
+    "matrix_set_diag_wrong": lambda tf: tf.matrix_set_diag(known(tf, 2, 3), [8.0]),
+    "matrix_band_part": lambda tf: [tf.matrix_band_part(known(tf, 3, 3), a, b) for a, b in ((0, -1), (1, 0), (-1, -1))],
+    "matrix_band_part_dtypes": lambda tf: tf.matrix_band_part(known(tf, 3, 3), 1, tf.constant(1)),
+    "scatter_nd": lambda tf: [tf.scatter_nd([[1], [1]], [1.0, 2.0], [3]), tf.scatter_nd([[0]], [[1, 2]], [2, 2])],
+    "scatter_nd_out_of_range": lambda tf: tf.scatter_nd([[5]], [1.0], [3]),
+    "scatter_nd_wrong_updates": lambda tf: tf.scatter_nd([[1]], [1.0, 2.0], [3]),
+    "scatter_nd_unknown": lambda tf: tf.scatter_nd([[1]], [1.0], hidden(tf, [3], [1])),
+    "tensor_scatter": lambda tf: [
+        tf.tensor_scatter_update(known(tf, 3), [[1]], [9.0]),
+        tf.tensor_scatter_nd_update(known(tf, 2, 2), [[1]], [[8.0, 9.0]]),
+        tf.tensor_scatter_nd_add(known(tf, 3), [[1], [1]], [9.0, 1.0]),
+        tf.tensor_scatter_nd_sub(known(tf, 3), [[1]], [9.0]),
+        tf.tensor_scatter_nd_max(known(tf, 3), [[1]], [9.0]),
+        tf.tensor_scatter_nd_min(known(tf, 3), [[1]], [-9.0]),
+    ],
+    "tensor_scatter_out_of_range": lambda tf: tf.tensor_scatter_update(known(tf, 3), [[3]], [9.0]),
+    "dynamic_partition": lambda tf: tf.dynamic_partition(known(tf, 3), [0, 1, 0], 2),
+    "dynamic_partition_rows": lambda tf: tf.dynamic_partition(known(tf, 2, 3), [2, 0], 3),
+    "dynamic_partition_matrix": lambda tf: tf.dynamic_partition([["a", "b"]], [[1, 0]], 2, name="d"),
+    "dynamic_partition_out_of_range": lambda tf: tf.dynamic_partition(known(tf, 2), [0, 2], 2),
+    "dynamic_partition_shapes": lambda tf: tf.dynamic_partition(known(tf, 2), [0, 1, 1], 2),
+    "dynamic_stitch": lambda tf: tf.dynamic_stitch([[0, 2], [1]], [known(tf, 2, 2), known(tf, 1, 2)]),
+    "dynamic_stitch_scalar": lambda tf: tf.dynamic_stitch([0, [2, 1]], [[1, 1], [[2, 2], [3, 3]]]),
+    "dynamic_stitch_twice": lambda tf: tf.dynamic_stitch([[0, 1], [1]], [[1, 2], [3]]),
+    "dynamic_stitch_unknown": lambda tf: tf.dynamic_stitch(
+        [hidden(tf, [0, 1], [2]), [2]], [known(tf, 2), known(tf, 1)]
+    ),
+    "dynamic_stitch_shapes": lambda tf: tf.dynamic_stitch([[0, 1]], [known(tf, 3)]),
+    "space_to_depth": lambda tf: tf.space_to_depth(known(tf, 1, 2, 4, 1), 2),
+    "space_to_depth_uneven": lambda tf: tf.space_to_depth(known(tf, 1, 3, 4, 1), 2),
+    "space_to_depth_rank": lambda tf: tf.space_to_depth(known(tf, 2, 2), 2),
+    "space_to_depth_unknown": lambda tf: tf.space_to_depth(
+        hidden(tf, np.zeros([1, 2, 2, 1], np.float32), [None, 2, None, 1]), 2
+    ),
+    "depth_to_space": lambda tf: tf.depth_to_space(known(tf, 1, 1, 2, 8), 2),
+    "depth_to_space_uneven": lambda tf: tf.depth_to_space(known(tf, 1, 1, 2, 3), 2),
+    "space_to_batch": lambda tf: tf.space_to_batch(known(tf, 1, 3, 3, 1), [[0, 1], [1, 0]], 2),
+    "space_to_batch_uneven": lambda tf: tf.space_to_batch(known(tf, 1, 3, 3, 1), [[0, 0], [0, 0]], 2),
+    "batch_to_space": lambda tf: tf.batch_to_space(known(tf, 4, 2, 2, 1), [[0, 1], [1, 0]], 2),
+    "batch_to_space_uneven": lambda tf: tf.batch_to_space(known(tf, 3, 2, 2, 1), [[0, 0], [0, 0]], 2),
+    "space_to_batch_nd": lambda tf: tf.space_to_batch_nd(known(tf, 1, 4, 2), [2], [[0, 0]]),
+    "batch_to_space_nd": lambda tf: tf.batch_to_space_nd(known(tf, 4, 2), [2], [[1, 0]]),
+    "required_paddings": lambda tf: list(tf.required_space_to_batch_paddings([3, 5], [2, 2])),
+    "required_paddings_base": lambda tf: list(
+        tf.required_space_to_batch_paddings(hidden(tf, [3, 5], [2]), [2, 2], [[1, 0], [0, 1]])
+    ),
+    "patches": lambda tf: [
+        tf.extract_image_patches(known(tf, 1, 3, 4, 1), [1, 2, 2, 1], [1, 1, 2, 1], [1, 1, 1, 1], p)
+        for p in ("VALID", "SAME")
+    ],
+    "patches_rates": lambda tf: tf.image.extract_patches(
+        known(tf, 1, 4, 4, 1), [1, 2, 2, 1], [1, 2, 2, 1], [1, 2, 2, 1], "VALID"
+    ),
+    "patches_padding": lambda tf: tf.extract_image_patches(
+        known(tf, 1, 3, 3, 1), [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "FULL"
+    ),
+    "histogram": lambda tf: tf.histogram_fixed_width([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], [0.0, 5.0], nbins=5),
+    "histogram_int64": lambda tf: tf.histogram_fixed_width([1, 2, 9], [0, 10], nbins=2, dtype=tf.int64, name="h"),
+    "histogram_range": lambda tf: tf.histogram_fixed_width([1.0], [5.0, 5.0]),
+    "histogram_no_bins": lambda tf: tf.histogram_fixed_width([1.0], [0.0, 5.0], nbins=0),
+    "bincount": lambda tf: [tf.bincount([1, 2, 1]), tf.bincount([1, 2, 1], minlength=5, dtype=tf.float32)],
+    "bincount_weights": lambda tf: tf.bincount([1, 2, 1], weights=[0.5, 1.0, 2.0], maxlength=2),
+    "bincount_unknown": lambda tf: tf.bincount(hidden(tf, [1, 2, 1])),
+    "bincount_empty": lambda tf: tf.bincount(tf.zeros([0], tf.int32)),
+    "bincount_negative": lambda tf: tf.bincount([-1]),
+    "edit_distance": lambda tf: tf.edit_distance(
+        tf.SparseTensor([[0, 0], [1, 0]], ["a", "b"], [2, 1]),
+        tf.SparseTensor([[0, 0], [0, 1], [1, 0]], ["b", "c", "a"], [2, 2]),
+    ),
+    "edit_distance_counts": lambda tf: tf.edit_distance(
+        tf.SparseTensor([[0, 0]], [1], [1, 1]), tf.SparseTensor([[0, 0], [0, 1]], [1, 2], [1, 2]), normalize=False
+    ),
+    "edit_distance_dense": lambda tf: tf.edit_distance([1], [1]),
+    "unravel_index": lambda tf: tf.unravel_index([3, 5], [2, 3]),
+    "unravel_index_out_of_range": lambda tf: tf.unravel_index([9], [2, 3]),
+}
+
+for name, function in TABLE.items():
+    function.__name__ = name
+    case()(function)
+
+
+@case(graph=False)
+def histogram_bins(tf):
+    return tf.histogram_fixed_width_bins([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], [0.0, 5.0], nbins=5)

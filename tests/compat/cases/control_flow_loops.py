@@ -1,0 +1,280 @@
+from compat_cases import case
+
+
+@case()
+def while_loop(tf):
+    n = tf.constant(10)
+    return tf.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * 2.0), [0, 1.0])
+
+
+@case()
+def while_one_variable(tf):
+    return [
+        tf.while_loop(lambda i: i < 3, lambda i: i + 1, [0]),
+        tf.while_loop(lambda i: i < 3, lambda i: [i + 1], [0], name="w"),
+        tf.while_loop(lambda i: i < 3, lambda i: [i + 1], [0], return_same_structure=True),
+    ]
+
+
+@case()
+def while_maximum(tf):
+    return [
+        tf.while_loop(lambda i: True, lambda i: i + 1, [0], maximum_iterations=5),
+        tf.while_loop(lambda i, j: i < 2, lambda i, j: [i + 1, j], [0, 1], maximum_iterations=tf.constant(5)),
+    ]
+
+
+@case()
+def while_shape_invariants(tf):
+    return tf.while_loop(
+        lambda i, x: i < 3,
+        lambda i, x: (i + 1, tf.concat([x, x], 0)),
+        [0, tf.constant([1])],
+        shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
+    )
+
+
+@case()
+def while_with_cond(tf):
+    return tf.while_loop(lambda i: i < 5, lambda i: tf.cond(tf.equal(i, 3), lambda: i + 10, lambda: i + 1), [0])
+
+
+@case()
+def while_within_cond(tf):
+    p = tf.placeholder_with_default(True, [])
+    loop = lambda: tf.while_loop(lambda i: i < 5, lambda i: i + 2, [0])  # noqa: E731
+    return [tf.cond(p, loop, lambda: -1), tf.cond(p, lambda: -1, loop)]
+
+
+@case()
+def while_within_while(tf):
+    y = tf.constant(2)
+
+    def body(i, total):
+        _, total = tf.while_loop(lambda j, t: j < i, lambda j, t: (j + 1, t + y), [0, total])
+        return i + 1, total
+
+    return tf.while_loop(lambda i, t: i < 4, body, [0, 0])
+
+
+@case()
+def while_nested_structure(tf):
+    return tf.while_loop(
+        lambda i, d: i < 3, lambda i, d: (i + 1, {"a": d["a"] + i, "b": d["b"]}), (0, {"a": 0, "b": 2})
+    )
+
+
+@case(graph=False)
+def while_with_state(tf, sess):
+    v = tf.Variable(0)
+    sess.run(v.initializer)
+
+    def body(i):
+        with tf.control_dependencies([tf.assign_add(v, 2)]):
+            return i + 1
+
+    got = sess.run(tf.while_loop(lambda i: i < 4, body, [0]))
+    return [got, sess.run(v)]
+
+
+@case(graph=False)
+def while_with_a_queue(tf, sess):
+    queue = tf.FIFOQueue(10, tf.int32, [()])
+    sess.run(queue.enqueue_many([[1, 2, 3, 4]]))
+    _, total = tf.while_loop(lambda i, t: i < 3, lambda i, t: (i + 1, t + queue.dequeue()), [0, 0])
+    return [sess.run(total), sess.run(queue.size())]
+
+
+@case(graph=False)
+def while_draws_anew(tf, sess):
+    _, x = tf.while_loop(
+        lambda i, x: i < 4,
+        lambda i, x: (i + 1, tf.concat([x, tf.random_uniform([1], seed=1)], 0)),
+        [0, tf.zeros([0])],
+        shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
+    )
+    return len(set(sess.run(x).tolist()))
+
+
+@case(graph=False)
+def while_after_control_dependencies(tf, sess):
+    v = tf.Variable(0)
+    sess.run(v.initializer)
+    with tf.control_dependencies([tf.assign_add(v, 1)]):
+        loop = tf.while_loop(lambda i: i < 4, lambda i: i + 1, [0])
+    return [sess.run(loop), sess.run(v)]
+
+
+@case()
+def while_shape_changes(tf):
+    x = tf.constant([1])
+    return tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, tf.concat([x, x], 0)), [0, x])
+
+
+@case()
+def while_shape_invariant_does_not_hold(tf):
+    shapes = [tf.TensorShape([]), tf.TensorShape([2])]
+    return tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x), [0, tf.constant([1])], shape_invariants=shapes)
+
+
+@case()
+def while_dtype_changes(tf):
+    return tf.while_loop(lambda i: i < 3, lambda i: tf.cast(i + 1, tf.float32), [0])
+
+
+@case()
+def while_without_variables(tf):
+    return tf.while_loop(lambda: True, lambda: (), [])
+
+
+@case()
+def while_of_what_cannot_be_called(tf):
+    return tf.while_loop(3, lambda i: i, [0])
+
+
+@case()
+def while_no_parallel_iterations(tf):
+    return tf.while_loop(lambda i: i < 3, lambda i: i + 1, [0], parallel_iterations=0)
+
+
+@case()
+def while_vector_maximum(tf):
+    return tf.while_loop(lambda i: True, lambda i: i + 1, [0], maximum_iterations=[5])
+
+
+@case()
+def while_vector_condition(tf):
+    return tf.while_loop(lambda i: [True], lambda i: i + 1, [0])
+
+
+@case()
+def while_integer_condition(tf):
+    return tf.while_loop(lambda i: 3, lambda i: i + 1, [0])
+
+
+@case()
+def while_body_gives_too_few(tf):
+    return tf.while_loop(lambda i, j: i < 3, lambda i, j: i + 1, [0, 1])
+
+
+@case()
+def while_body_gives_too_many(tf):
+    return tf.while_loop(lambda i, j: i < 3, lambda i, j: (i + 1, j, j), [0, 1])
+
+
+@case()
+def while_body_gives_none(tf):
+    return tf.while_loop(lambda i: i < 3, lambda i: None, [0])
+
+
+@case()
+def map_function(tf):
+    return tf.map_fn(lambda x: x * 2, tf.constant([1, 2, 3]))
+
+
+@case()
+def map_to_another_dtype(tf):
+    return tf.map_fn(lambda x: tf.cast(x, tf.float32), tf.constant([1, 2]), dtype=tf.float32, name="m")
+
+
+@case()
+def map_nested(tf):
+    elems = (tf.constant([1, 2]), tf.constant([3, 4]))
+    return tf.map_fn(lambda x: (x[0] + x[1], x[0] * 1), elems)
+
+
+@case()
+def map_to_several(tf):
+    return tf.map_fn(lambda x: (x, x * 2), tf.constant([[1, 2], [3, 4]]), dtype=(tf.int32, tf.int32))
+
+
+@case()
+def map_unknown_length(tf):
+    return [
+        tf.map_fn(lambda x: x * 2, tf.placeholder_with_default([1, 2], [None])),
+        tf.map_fn(lambda x: x * 2, tf.placeholder_with_default([[1, 2]], None)),
+    ]
+
+
+@case()
+def map_strings(tf):
+    return tf.map_fn(lambda x: tf.string_join([x, "!"]), tf.constant(["a", "b"]))
+
+
+@case()
+def map_a_scalar(tf):
+    return tf.map_fn(lambda x: x, tf.constant(3))
+
+
+@case()
+def map_to_another_dtype_undeclared(tf):
+    return tf.map_fn(lambda x: tf.cast(x, tf.float32), tf.constant([1, 2]))
+
+
+@case()
+def fold_left(tf):
+    x = tf.constant([1, 2, 3])
+    return [tf.foldl(lambda a, x: a - x, x), tf.foldl(lambda a, x: a - x, x, initializer=10, name="f")]
+
+
+@case()
+def fold_right(tf):
+    x = tf.constant([1, 2, 3])
+    return [tf.foldr(lambda a, x: a - x, x), tf.foldr(lambda a, x: a - x, x, initializer=10)]
+
+
+@case()
+def scanning(tf):
+    x = tf.constant([1, 2, 3])
+    return [
+        tf.scan(lambda a, x: a + x, x),
+        tf.scan(lambda a, x: a + x, x, initializer=10),
+        tf.scan(lambda a, x: a + x, x, reverse=True),
+        tf.scan(lambda a, x: (a[0] + x, a[1] * x), x, initializer=(0, 1)),
+    ]
+
+
+@case()
+def fold_of_nothing(tf):
+    return tf.foldl(lambda a, x: a - x, tf.placeholder_with_default(tf.zeros([0]), [None]))
+
+
+@case()
+def tensor_array(tf):
+    array = tf.TensorArray(tf.int32, 3)
+    array = array.write(0, 1).write(1, 2).write(2, 5)
+    return [array.stack(), array.size()]
+
+
+@case()
+def tensor_array_unstack(tf):
+    array = tf.TensorArray(tf.float32, 2, clear_after_read=False).unstack([[1.0, 2.0], [3.0, 4.0]])
+    return [array.read(0), array.gather([1, 0]), array.concat()]
+
+
+@case()
+def tensor_array_grows(tf):
+    array = tf.TensorArray(tf.int32, 0, dynamic_size=True)
+    _, array = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a.write(i, i * i)), [0, array])
+    return array.stack()
+
+
+@case()
+def tensor_array_read_twice(tf):
+    array = tf.TensorArray(tf.int32, 1).write(0, 1)
+    return array.read(0) + array.read(0)
+
+
+@case()
+def tensor_array_out_of_range(tf):
+    return tf.TensorArray(tf.int32, 1).unstack([1]).read(3)
+
+
+@case()
+def tensor_array_of_another_dtype(tf):
+    return tf.TensorArray(tf.int32, 1).write(0, tf.constant(1.0)).flow
+
+
+@case()
+def tensor_array_without_size(tf):
+    return tf.TensorArray(tf.int32).flow

@@ -1,0 +1,53 @@
+"""The classes of tf.errors, their codes, and what an error knows."""
+
+from compat_cases import case
+
+
+@case()
+def errors_know_their_operation(tf, sess):
+    x = tf.placeholder(tf.int32, [None], name="x")
+    y = tf.reshape(x, [2, 2], name="shaped")
+    try:
+        sess.run(y, {x: [1, 2, 3]})
+    except tf.errors.InvalidArgumentError as error:
+        return [
+            error.op is y.op,
+            error.node_def.name,
+            error.node_def.op,
+            error.error_code,
+            isinstance(error.message, str),
+            isinstance(error, tf.errors.OpError),
+            error.op.name in str(error),
+            "Input to reshape is a tensor with 3 values" in error.message,
+        ]
+
+
+@case()
+def errors_by_code(tf):
+    made = {}
+    for name in dir(tf.errors):
+        cls = getattr(tf.errors, name)
+        if not isinstance(cls, type) or not issubclass(cls, tf.errors.OpError) or cls is tf.errors.OpError:
+            continue
+        error = cls(None, None, "text")
+        code = error.error_code
+        made[name] = [code, error.message, str(error), tf.errors.exception_type_from_error_code(code) is cls]
+    return made
+
+
+@case()
+def codes_of_errors(tf):
+    names = (
+        "OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED "
+        "UNAUTHENTICATED RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL "
+        "UNAVAILABLE DATA_LOSS"
+    )
+    return [getattr(tf.errors, name) for name in names.split()]
+
+
+@case()
+def errors_with_codes(tf):
+    return [
+        tf.errors.error_code_from_exception_type(tf.errors.CancelledError),
+        tf.errors.exception_type_from_error_code(11).__name__,
+    ]

@@ -1,0 +1,325 @@
+"""Assert, assert_*, checks of numbers, printing."""
+
+import numpy as np
+from compat_cases import case
+
+
+def _unknown(tf, value, shape=None):
+    return tf.placeholder_with_default(value, shape)
+
+
+@case()
+def assert_that_holds(tf):
+    return tf.Assert(tf.constant(True), ["a", tf.constant([1, 2])])
+
+
+@case(message=r"assertion failed: \[1 2 3\.\.\.\] \[hi\]")
+def assert_that_fails(tf):
+    return tf.Assert(tf.constant(False), [tf.constant([1, 2, 3, 4]), "hi"])
+
+
+@case(message=r"assertion failed: \[a\] \[1 2\.\.\.\]")
+def assert_with_summarize(tf):
+    return tf.Assert(False, ["a", tf.constant([1, 2, 3])], summarize=2, name="check")
+
+
+@case(message=r"assertion failed: \[\[1 2\]\[3 4\]\] \[7\]")
+def assert_shows_matrices(tf):
+    return tf.Assert(False, [tf.constant([[1, 2], [3, 4]]), 7], summarize=-1)
+
+
+@case(message=r"assertion failed: \[\[1 2 3\]\.\.\.\]")
+def assert_shows_the_first_of_a_matrix(tf):
+    return tf.Assert(False, [tf.constant([[1, 2, 3], [3, 4, 5]])])
+
+
+@case()
+def assert_of_floats_that_holds(tf):
+    return tf.Assert(_unknown(tf, True, []), [tf.constant([1.5, 2.0])])
+
+
+@case(message=r"assertion failed: \[1\.5 2 1e-07\.\.\.\]|assertion failed: \[1\.5 2 1e-0*7\.\.\.\]")
+def assert_of_floats_that_fails(tf):
+    return tf.Assert(_unknown(tf, False, []), [tf.constant([1.5, 2.0, 1e-7, 4.0])])
+
+
+@case()
+def assert_without_a_list(tf):
+    return tf.Assert(False, "a")
+
+
+@case()
+def assert_of_a_vector(tf):
+    return tf.Assert([True], ["a"])
+
+
+@case()
+def assert_of_an_integer(tf):
+    return tf.Assert(tf.constant(1), ["a"])
+
+
+@case()
+def comparisons_that_hold(tf):
+    x = tf.constant([1, 2])
+    with tf.control_dependencies(
+        [
+            tf.assert_equal(x, [1, 2]),
+            tf.assert_less(x, 3),
+            tf.assert_less_equal(x, [1, 2]),
+            tf.assert_greater(x, 0),
+            tf.assert_greater_equal(x, [1, 2]),
+            tf.assert_none_equal(x, 7),
+        ]
+    ):
+        return tf.identity(x)
+
+
+@case()
+def signs_that_hold(tf):
+    x = tf.constant([1, 2])
+    with tf.control_dependencies(
+        [tf.assert_positive(x), tf.assert_non_negative(x), tf.assert_negative(-x), tf.assert_non_positive(-x)]
+    ):
+        return tf.identity(x)
+
+
+@case()
+def assert_equal_of_the_same(tf):
+    x = tf.constant(1)
+    return tf.assert_equal(x, x)
+
+
+@case(message="(?s)mm.*Condition x == y did not hold")
+def static_values_that_differ(tf):
+    return tf.assert_equal(tf.constant([1, 2]), [1, 3], message="mm")
+
+
+@case(
+    message="(?s)assertion failed: .mm. .Condition x == y did not hold element-wise:. .x .PlaceholderWithDefault:0. = "
+)
+def values_that_differ_when_run(tf):
+    return tf.assert_equal(_unknown(tf, [1, 2]), [1, 3], message="mm")
+
+
+@case(message="Condition x > 0 did not hold element-wise")
+def static_values_that_are_not_positive(tf):
+    return tf.assert_positive([1, 0])
+
+
+@case()
+def floats_that_are_not_less_when_run(tf):
+    return tf.assert_less(_unknown(tf, [1.0, 2.0], [2]), 1.5)
+
+
+@case()
+def floats_that_are_less(tf):
+    with tf.control_dependencies([tf.assert_less(_unknown(tf, [1.0, 2.0], [2]), 2.5, name="small")]):
+        return tf.constant(1)
+
+
+@case()
+def assert_near_holds(tf):
+    with tf.control_dependencies([tf.assert_near([1.0], [1.0 + 1e-7])]):
+        return tf.constant(1)
+
+
+@case()
+def assert_near_fails(tf):
+    return tf.assert_near(tf.constant([1.0]), [1.1])
+
+
+@case()
+def assert_near_with_tolerance(tf):
+    return tf.assert_near(tf.constant([1.0]), [1.1], rtol=0.2, message="near")
+
+
+@case(message=r"Tensor Const:0 must have rank 2.  Received rank 1, shape \(2,\)")
+def static_rank_that_differs(tf):
+    return tf.assert_rank(tf.constant([1, 0]), 2)
+
+
+@case()
+def static_ranks(tf):
+    x = tf.constant([1, 0])
+    return [tf.assert_rank(x, 1), tf.assert_rank_at_least(x, 1), tf.assert_rank_in(x, [0, 1])]
+
+
+@case()
+def ranks_when_run(tf):
+    x = _unknown(tf, [1, 0])
+    return [tf.assert_rank(x, 1), tf.assert_rank_at_least(x, 1), tf.assert_rank_in(x, [0, 1])]
+
+
+@case(message="must have rank 2|must have rank. .2.")
+def rank_that_differs_when_run(tf):
+    return tf.assert_rank(_unknown(tf, [1, 0]), 2, message="r")
+
+
+@case(message="must have rank at least 2.  Received rank 1")
+def static_rank_that_is_too_low(tf):
+    return tf.assert_rank_at_least([1, 0], 2)
+
+
+@case(message=r"must have rank in \(0, 2\).  Received rank 1")
+def static_rank_that_is_none_of(tf):
+    return tf.assert_rank_in([1, 0], [0, 2])
+
+
+@case(message="mm.  Const:0 must be of type tf.float32; got tf.int32")
+def dtype_that_differs(tf):
+    return tf.assert_type(tf.constant([1, 0]), tf.float32, message="mm")
+
+
+@case()
+def dtypes_that_hold(tf):
+    return [tf.assert_type(tf.constant([1]), tf.int32), tf.assert_integer(tf.constant(1))]
+
+
+@case(message='Expected "x" to be integer type')
+def no_integer(tf):
+    return tf.assert_integer(tf.constant(1.0))
+
+
+@case()
+def scalars(tf):
+    return tf.assert_scalar(tf.constant(1)), tf.assert_scalar(2, name="s")
+
+
+@case(message=r"Expected scalar shape for Const:0, saw shape: \(2,\)")
+def no_scalar(tf):
+    return tf.assert_scalar(tf.constant([1, 0]))
+
+
+@case()
+def shapes_that_hold(tf):
+    x, y = tf.constant([[1, 2, 3]]), tf.constant([1, 2, 3])
+    return tf.debugging.assert_shapes([(x, ("N", "Q")), (y, ("Q",)), (x, (1, None)), (x, ("...", 3))])
+
+
+@case()
+def shapes_when_run(tf):
+    x, y = _unknown(tf, [[1, 2, 3]], [None, 3]), _unknown(tf, [1], [None])
+    return tf.debugging.assert_shapes({x: ("N", 3), y: ("N",)})
+
+
+@case()
+def shapes_that_differ(tf):
+    return tf.debugging.assert_shapes([(tf.constant([[1, 2, 3]]), ("N", "Q")), (tf.constant([1, 2]), ("Q",))])
+
+
+@case()
+def kinds_of_tensors(tf, sess):
+    x = tf.constant(1.0)
+    found = [tf.is_numeric_tensor(x), tf.is_numeric_tensor(tf.constant("a")), tf.is_numeric_tensor(3)]
+    found.append(tf.debugging.assert_same_float_dtype([x, tf.constant([2.0])]).name)
+    found.append(tf.assert_same_float_dtype().name)
+    return found
+
+
+@case()
+def different_float_dtypes(tf):
+    return tf.assert_same_float_dtype([tf.constant(1.0), tf.constant(1.0, tf.float64)])
+
+
+@case()
+def proper_iterables(tf, sess):
+    found = []
+    for value in ([1], (1, 2), "ab", np.zeros(2), tf.constant([1]), 3, {"a": 1}):
+        try:
+            tf.assert_proper_iterable(value)
+            found.append("good")
+        except TypeError:
+            found.append("bad")
+    return found
+
+
+@case()
+def numbers_that_are_finite(tf):
+    x = tf.constant([1.0, 2.0])
+    return tf.check_numerics(x, "msg"), tf.verify_tensor_all_finite(x, "msg"), tf.debugging.assert_all_finite(x, "m")
+
+
+@case(message="msg : Tensor had NaN values")
+def numbers_that_are_not_finite(tf):
+    return tf.check_numerics(tf.constant([1.0, np.nan]), "msg")
+
+
+@case(message="msg : Tensor had Inf and NaN values")
+def numbers_that_are_infinite_too(tf):
+    return tf.verify_tensor_all_finite(tf.constant([1.0, np.inf, np.nan]), "msg")
+
+
+@case()
+def integers_are_not_checked(tf):
+    return tf.check_numerics(tf.constant(1), "msg")
+
+
+@case()
+def checks_of_all_numbers(tf):
+    x = tf.constant([1.0])
+    y = tf.exp(x)
+    with tf.control_dependencies([tf.add_check_numerics_ops()]):
+        return tf.identity(y)
+
+
+@case()
+def monotonic(tf):
+    return [tf.is_non_decreasing([1, 1, 2]), tf.is_strictly_increasing([1, 1, 2]), tf.is_non_decreasing([3])]
+
+
+@case()
+def print_passes_its_input_on(tf):
+    return tf.Print(tf.constant([1.0, 2.0]), [tf.constant([1, 2, 3, 4])], "message ", name="p")
+
+
+@case()
+def print_makes_an_op(tf):
+    return tf.print("a", tf.constant([1, 2]), {"k": tf.constant(1)})
+
+
+@case()
+def print_of_a_string(tf):
+    return tf.print(tf.constant("text"))
+
+
+@case()
+def print_with_an_unknown_keyword(tf):
+    return tf.print("a", what=1)
+
+
+@case()
+def print_to_an_unknown_stream(tf):
+    return tf.print("a", output_stream="nowhere")
+
+
+@case()
+def print_to_a_file(tf, sess, tmp):
+    values = [
+        tf.constant(np.arange(8)),
+        tf.constant([[1.5, 2.0], [3.0, 4.25]]),
+        tf.constant(["x", "y"]),
+        tf.constant("z"),
+    ]
+    path = f"{tmp}/out"
+    stream = "file://" + path
+    ops = [
+        tf.print("all", *values, output_stream=stream),
+        tf.print(values[0], summarize=-1, output_stream=stream),
+        tf.print({"k": values[1], "b": [1, values[3]]}, output_stream=stream),
+        tf.print("a", 1, None, [2.5], sep=",", end="!\n", output_stream=stream),
+        tf.print(tf.constant(np.arange(100).reshape(10, 10)), output_stream=stream),
+        tf.print(tf.constant(np.arange(8).reshape(2, 2, 2)), tf.constant([True, False]), output_stream=stream),
+        tf.print(tf.SparseTensor([[0, 1]], [2], [2, 2]), output_stream=stream),
+    ]
+    for op in ops:
+        sess.run(op)
+    with open(path) as file:
+        return file.read()
+
+
+@case(message=r"assertion failed: \[0.1 0.333333343 1e\+10 123456.789\] \[0.33333333333333331 1e-05\] \[a..b c.n\]")
+def assert_shows_elements(tf):
+    data = [tf.constant([0.1, 1 / 3, 1e10, 123456.789]), tf.constant([1 / 3, 1e-5], tf.float64)]
+    return tf.Assert(
+        _unknown(tf, False, []), [*data, tf.constant(['a"b', "c\n"]), tf.constant([True, False])], summarize=9
+    )

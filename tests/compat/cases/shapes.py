@@ -1,0 +1,233 @@
+"""TensorShape and Dimension."""
+
+from compat_cases import case
+
+
+@case()
+def shapes(tf):
+    shape = tf.TensorShape([None, 3, tf.Dimension(4)])
+    return [
+        shape,
+        shape.ndims,
+        shape.rank,
+        len(shape),
+        shape[0],
+        shape[1],
+        shape[1:],
+        shape[-1],
+        shape.as_list(),
+        shape.is_fully_defined(),
+        shape.num_elements(),
+        tf.TensorShape([2, 3]).num_elements(),
+        str(shape),
+        repr(shape),
+        str(tf.TensorShape(None)),
+        repr(tf.TensorShape(None)),
+        str(tf.TensorShape([])),
+        str(tf.TensorShape([5])),
+        bool(tf.TensorShape(None)),
+        bool(tf.TensorShape([])),
+        bool(shape),
+        [d.value for d in shape],
+        [d.value for d in shape.dims],
+        tf.TensorShape(None).dims,
+        tf.TensorShape(5),
+        tf.TensorShape(shape) == shape,
+    ]
+
+
+@case()
+def shapes_compared(tf):
+    make = tf.TensorShape
+    return [
+        make([1, 2]) == [1, 2],
+        make([1, 2]) == make([1, 2]),
+        make([1, 2]) == (1, 2),
+        make([1, 2]) != [1, 3],
+        make([None]) == make([None]),
+        make(None) == make(None),
+        make([]) == [],
+        make([1]) == "x",
+        make([1, 2]).is_compatible_with([None, 2]),
+        make([1, 2]).is_compatible_with([None]),
+        make([1, 2]).is_compatible_with(None),
+    ]
+
+
+@case()
+def shapes_put_together(tf):
+    make = tf.TensorShape
+    return [
+        make([1, None]).merge_with([None, 2]),
+        make(None).merge_with([3]),
+        make([3]).merge_with(None),
+        make([1]).concatenate([2, None]),
+        make([1]).concatenate(None),
+        make([1]).concatenate(2),
+        make([1]) + [2],
+        [1] + make([2]),
+        make(None).with_rank(2),
+        make([1, 2]).with_rank(2),
+        make(None).with_rank_at_least(1),
+        make([1, 2]).with_rank_at_most(2),
+        make(None)[0],
+        make(None)[1:3],
+        make(None)[1:],
+        make([1, 2, 3])[::2],
+    ]
+
+
+@case()
+def merge_of_shapes_that_do_not_fit(tf):
+    tf.TensorShape([1, 2]).merge_with([1, 3])
+
+
+@case()
+def merge_of_shapes_of_different_rank(tf):
+    tf.TensorShape([1, 2]).merge_with([1])
+
+
+@case()
+def rank_that_does_not_fit(tf):
+    tf.TensorShape([1, 2]).with_rank(3)
+
+
+@case()
+def rank_too_low(tf):
+    tf.TensorShape([1]).with_rank_at_least(2)
+
+
+@case()
+def rank_too_high(tf):
+    tf.TensorShape([1, 2]).with_rank_at_most(1)
+
+
+@case()
+def list_of_an_unknown_shape(tf):
+    tf.TensorShape(None).as_list()
+
+
+@case()
+def length_of_an_unknown_shape(tf):
+    len(tf.TensorShape(None))
+
+
+@case()
+def iteration_over_an_unknown_shape(tf):
+    list(tf.TensorShape(None))
+
+
+@case()
+def shape_of_a_negative_number(tf):
+    tf.TensorShape([-2])
+
+
+@case()
+def shape_of_text(tf):
+    tf.TensorShape("abc")
+
+
+@case()
+def shape_of_a_fraction(tf):
+    tf.TensorShape([1.5])
+
+
+@case()
+def shapes_asserted(tf):
+    tf.TensorShape([1, None]).assert_is_compatible_with([1, 5])
+    tf.TensorShape([1, 2]).assert_is_fully_defined()
+    tf.TensorShape([1, 2]).assert_has_rank(2)
+    tf.TensorShape([1, 2]).assert_same_rank([3, 4])
+    return [1]
+
+
+@case()
+def shape_asserted_to_be_defined(tf):
+    tf.TensorShape([1, None]).assert_is_fully_defined()
+
+
+@case()
+def shape_asserted_to_fit(tf):
+    tf.TensorShape([1, 2]).assert_is_compatible_with([2, 2])
+
+
+@case()
+def dimensions(tf):
+    make = tf.Dimension
+    two, three, unknown = make(2), make(3), make(None)
+    return [
+        two + 3,
+        3 + two,
+        two - 1,
+        5 - two,
+        two * three,
+        3 * two,
+        make(7) // 2,
+        make(7) % 4,
+        two + unknown,
+        unknown * 3,
+        two == 2,
+        two == three,
+        two != 3,
+        unknown == 3,
+        unknown == unknown,
+        two < three,
+        two <= unknown,
+        two > 1,
+        int(two),
+        str(two),
+        str(unknown),
+        repr(two),
+        repr(unknown),
+        two.value,
+        unknown.value,
+        two.is_compatible_with(2),
+        two.is_compatible_with(3),
+        two.is_compatible_with(None),
+        unknown.merge_with(4),
+        two.merge_with(None),
+        list(range(three)),
+        make(two),
+    ]
+
+
+@case()
+def merge_of_dimensions_that_do_not_fit(tf):
+    tf.Dimension(2).merge_with(3)
+
+
+@case()
+def dimension_asserted_to_fit(tf):
+    tf.Dimension(2).assert_is_compatible_with(3)
+
+
+@case()
+def division_of_dimensions(tf):
+    tf.Dimension(6) / 2
+
+
+@case()
+def negative_dimension(tf):
+    tf.Dimension(-1)
+
+
+@case()
+def dimension_of_a_fraction(tf):
+    tf.Dimension(1.5)
+
+
+@case()
+def number_of_an_unknown_dimension(tf):
+    int(tf.Dimension(None))
+
+
+@case()
+def dimensions_in_arguments(tf):
+    x = tf.zeros([2, 3])
+    return [
+        tf.reshape(x, [x.shape[1], 2]),
+        tf.zeros([x.get_shape()[0], x.get_shape()[1].value]),
+        tf.zeros(x.shape),
+        tf.ones(x.get_shape()[1:]),
+        tf.constant(x.shape[0].value * 2),
+    ]

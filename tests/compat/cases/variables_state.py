@@ -1,0 +1,137 @@
+from compat_cases import case
+
+
+@case()
+def assign_names(tf):
+    v = tf.Variable([1.0, 2.0])
+    return [
+        tf.assign(v, [3.0, 4.0], name="q"),
+        tf.assign_add(v, [1.0, 1.0]) if False else v.read_value(),
+    ]
+
+
+@case(values=False)
+def assign_ops(tf):
+    v = tf.Variable([1.0, 2.0])
+    return [
+        tf.assign(v, [3.0, 4.0]),
+        tf.assign_add(v, [3.0, 4.0]),
+        tf.assign_sub(v, [3.0, 4.0], name="s"),
+        v.assign(v * 2.0),
+        v.assign_add(tf.constant([1.0, 1.0]), read_value=False),
+    ]
+
+
+@case()
+def assign_of_another_shape(tf):
+    return tf.assign(tf.Variable([1.0, 2.0]), [1.0, 2.0, 3.0])
+
+
+@case()
+def assign_of_another_dtype(tf):
+    return tf.assign(tf.Variable([1.0, 2.0]), tf.constant([1, 2]))
+
+
+@case()
+def assign_python_value_of_another_dtype(tf):
+    return tf.assign(tf.Variable([1, 2]), [1.5, 2])
+
+
+@case()
+def assign_to_a_constant(tf):
+    return tf.assign(tf.constant(1.0), 2.0)
+
+
+@case()
+def assign_add_broadcast(tf):
+    return tf.assign_add(tf.Variable([1.0, 2.0]), 1.0)
+
+
+@case()
+def assign_add_string(tf):
+    return tf.assign_add(tf.Variable(["a"]), ["b"])
+
+
+@case(graph=False)
+def assign_unknown_shape_at_run_time(tf, sess):
+    v = tf.Variable([1.0, 2.0])
+    sess.run(v.initializer)
+    return sess.run(tf.assign(v, tf.placeholder_with_default([1.0], None)))
+
+
+@case(graph=False)
+def counting(tf, sess):
+    v = tf.Variable(0, dtype=tf.int64)
+    op = v.count_up_to(3)
+    sess.run(v.initializer)
+    got = [sess.run(op) for _ in range(3)]
+    try:
+        sess.run(op)
+    except tf.errors.OutOfRangeError as error:
+        got.append(error.message.split("\n")[0] if "Reached" not in error.message else "Reached limit of 3")
+    return [*got, sess.run(v), op.dtype.name]
+
+
+@case()
+def count_up_to_of_a_float(tf):
+    return tf.count_up_to(tf.Variable(3.0), 3)
+
+
+@case()
+def count_up_to_of_a_vector(tf):
+    return tf.count_up_to(tf.Variable([3]), 3)
+
+
+@case()
+def count_up_to_the_limit(tf):
+    return tf.count_up_to(tf.Variable(3), 3)
+
+
+@case()
+def scatters(tf):
+    make = lambda: tf.Variable([[4.0, 2.0], [6.0, 8.0]])  # noqa: E731
+    return [
+        tf.scatter_update(make(), [1], [[5.0, 6.0]]),
+        tf.scatter_add(make(), [0, 0], [[1.0, 1.0], [2.0, 2.0]]),
+        tf.scatter_sub(make(), 0, [1.0, 1.0]),
+        tf.scatter_mul(make(), [1], 2.0),
+        tf.scatter_div(make(), [1], 2.0),
+        tf.scatter_min(make(), [0], [[3.0, 3.0]]),
+        tf.scatter_max(make(), [0], [[3.0, 3.0]]),
+    ]
+
+
+@case()
+def scatters_nd(tf):
+    make = lambda: tf.Variable([1, 2, 3])  # noqa: E731
+    return [
+        tf.scatter_nd_update(make(), [[0], [2]], [7, 8]),
+        tf.scatter_nd_add(make(), [[1], [1]], [7, 8]),
+        tf.scatter_nd_sub(make(), [[1]], [7]),
+    ]
+
+
+@case()
+def scatter_of_slices(tf):
+    v = tf.Variable([1.0, 2.0])
+    return v.scatter_add(tf.IndexedSlices(tf.constant([1.0]), tf.constant([1])))
+
+
+@case()
+def scatter_out_of_range(tf):
+    return tf.scatter_update(tf.Variable([1.0, 2.0]), [0, 5], [1.0, 2.0])
+
+
+@case()
+def scatter_of_another_shape(tf):
+    return tf.scatter_update(tf.Variable([1.0, 2.0]), [0], [1.0, 2.0])
+
+
+@case()
+def scatter_float_indices(tf):
+    return tf.scatter_add(tf.Variable([1.0]), [0.0], 1.0)
+
+
+@case()
+def scatter_nd_out_of_range(tf):
+    return tf.scatter_nd_add(tf.Variable([1.0, 2.0]), [[7]], [1.0])

@@ -1,0 +1,51 @@
+"""What the tests of graph-mode pipelines share."""
+
+import contextlib
+import threading
+
+import pytest
+from helpers import LIMIT
+
+import pipeline.compat.v1 as tf
+
+
+@pytest.fixture(name="sess")
+def graph_session():
+    """A session on a fresh graph, both the default ones; when the test is over no thread of it may be left."""
+    before = set(threading.enumerate())
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        yield session
+    for thread in set(threading.enumerate()) - before:
+        thread.join(LIMIT)
+        assert not thread.is_alive(), f"{thread} did not end"
+
+
+@contextlib.contextmanager
+def running(sess):
+    """Queue runners at work, with initialised variables; an error of theirs is raised at the end."""
+    sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+    coord = tf.train.Coordinator()
+    threads = tf.train.start_queue_runners(sess, coord)
+    try:
+        yield coord
+    finally:
+        coord.request_stop()
+        coord.join(threads, stop_grace_period_secs=LIMIT)
+
+
+def drain(sess, fetches):
+    """What the fetches give up to the end of the input."""
+    found = []
+    with contextlib.suppress(tf.errors.OutOfRangeError):
+        while True:
+            found.append(sess.run(fetches))
+    return found
+
+
+def closed_queue(sess, works):
+    """A closed queue of strings."""
+    queue = tf.FIFOQueue(len(works) + 1, tf.string, shapes=[()])
+    if works:
+        sess.run(queue.enqueue_many([list(map(str, works))]))
+    sess.run(queue.close())
+    return queue

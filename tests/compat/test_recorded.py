@@ -1,0 +1,37 @@
+"""The drop-in gives what TensorFlow gave for each case. `record.py` writes the recordings."""
+
+import compat_cases
+import pytest
+
+import pipeline.compat.v1 as tf
+
+
+def names(family):
+    """The names of a family's cases; of one that does not load a stand-in, whose test then fails for the reason."""
+    try:
+        return list(compat_cases.cases(family))
+    except Exception:
+        return ["all"]
+
+
+ALL = [(family, name) for family in compat_cases.families() for name in names(family)]
+
+
+@pytest.mark.parametrize(("family", "name"), ALL, ids=[f"{family}-{name}" for family, name in ALL])
+def test_case(family, name):
+    one = compat_cases.cases(family)[name]
+    expected = compat_cases.read_recorded(family).get(name)
+    if expected is None:
+        pytest.fail(f"not recorded: python tests/compat/record.py {family}")
+    seen, error = compat_cases.observe(tf, one)
+    problems = compat_cases.differences(one, expected, seen)
+    wrong = compat_cases.message_differs(one, error)
+    if wrong:
+        problems.append(wrong)
+    if problems:
+        raise AssertionError("\n".join(["", *problems])) from error
+
+
+@pytest.mark.parametrize("family", compat_cases.families())
+def test_nothing_is_recorded_that_no_case_makes(family):
+    assert sorted(compat_cases.read_recorded(family).keys() - compat_cases.cases(family).keys()) == []

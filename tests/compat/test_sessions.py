@@ -1,0 +1,152 @@
+"""Sessions and graphs where several threads are at work, and what has no counterpart in one run of TensorFlow."""
+
+import contextlib
+import threading
+
+import numpy as np
+import pytest
+from helpers import LIMIT, run_in_thread
+
+import pipeline.compat.v1 as tf
+
+
+@pytest.fixture
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+@pytest.fixture
+def sess(graph):
+    with tf.Session(graph=graph) as sess:
+        yield sess
+
+
+def test_close_cancels_runs_that_are_blocked(graph):
+    sess = tf.Session()
+    queue = tf.FIFOQueue(1, tf.int32, shapes=[[]])
+    put, taken = queue.enqueue([1]), queue.dequeue()
+    other = tf.FIFOQueue(1, tf.int32, shapes=[[]]).dequeue_many(2)
+    sess.run(put)
+    calls = [run_in_thread(sess.run, what) for what in (put, other, put)]
+    for call in calls:
+        # There is no telling from outside that a run is blocked; it must end either way.
+        assert call.alive()
+    sess.close()
+    for call in calls:
+        assert isinstance(call.exception(), (tf.errors.CancelledError, RuntimeError))
+    with pytest.raises(RuntimeError, match="Attempted to use a closed Session"):
+        sess.run(taken)
+
+
+def test_the_default_graph_and_session_are_each_threads_own(graph, sess):
+    seen = []
+
+    def look():
+        seen.append((tf.get_default_graph(), tf.get_default_session()))
+
+    with sess.as_default():
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join(LIMIT)
+    assert seen[0][0] is not graph
+    assert seen[0][1] is None
+
+
+def test_many_threads_run_one_session(sess):
+    queue = tf.FIFOQueue(10, tf.int32, shapes=[[]])
+    value = tf.placeholder(tf.int32, [])
+    put, taken = queue.enqueue([value * 2]), queue.dequeue() + 1
+    count, threads = 200, 4
+
+    def produce(first):
+        for number in range(first, first + count):
+            sess.run(put, {value: number})
+
+    def consume():
+        return [int(sess.run(taken)) for _ in range(count)]
+
+    producers = [run_in_thread(produce, count * number) for number in range(threads)]
+    consumers = [run_in_thread(consume) for _ in range(threads)]
+    for producer in producers:
+        producer.result()
+    got = sorted(number for consumer in consumers for number in consumer.result())
+    assert got == [2 * number + 1 for number in range(count * threads)]
+
+
+def test_several_threads_build_one_graph(graph):
+    def build(_):
+        with graph.as_default():
+            return [tf.constant(number, name="c").name for number in range(100)]
+
+    calls = [run_in_thread(build, number) for number in range(4)]
+    names = [name for call in calls for name in call.result()]
+    assert len(set(names)) == len(names) == len(graph.get_operations()) == 400
+
+
+def test_name_scopes_are_each_threads_own(graph):
+    inside, leave = threading.Event(), threading.Event()
+
+    def stay():
+        with graph.as_default(), tf.name_scope("theirs"):
+            inside.set()
+            leave.wait(LIMIT)
+            return tf.constant(1, name="c").name
+
+    call = run_in_thread(stay)
+    assert inside.wait(LIMIT)
+    with tf.name_scope("mine"):
+        assert tf.constant(1, name="c").name == "mine/c:0"
+        leave.set()
+        assert call.result() == "theirs/c:0"
+
+
+def test_results_are_the_callers_own(sess):
+    constant = tf.constant(np.arange(3))
+    first = sess.run(constant)
+    with contextlib.suppress(ValueError):  # Read-only serves as well.
+        first[0] = 7
+    assert sess.run(constant).tolist() == [0, 1, 2]
+
+
+def test_a_fed_array_is_not_written_to(sess):
+    given = np.arange(3, dtype=np.float32)
+    fed = tf.placeholder(tf.float32, [3])
+    queue = tf.FIFOQueue(2, tf.float32, shapes=[[3]])
+    put, taken = queue.enqueue([fed]), queue.dequeue()
+    sess.run(put, {fed: given})
+    given[:] = 9
+    assert sess.run(taken).tolist() == [0, 1, 2]
+    assert given.flags.writeable
+
+
+def test_a_missing_name_says_what_to_do():
+    with pytest.raises(AttributeError, match=r"has no `tf\.gradients`.*python -m pipeline check"):
+        _ = tf.gradients
+    with pytest.raises(AttributeError, match=r"has no `tf\.train\.AdamOptimizer`"):
+        _ = tf.train.AdamOptimizer
+    assert not hasattr(tf, "__nothing__")
+
+
+def test_the_ways_to_import_it():
+    from pipeline.compat.v1.train import batch
+
+    from pipeline.compat.v1 import train
+
+    assert train is tf.train
+    assert batch is tf.train.batch
+    assert tf.compat.v1 is tf
+
+
+def test_every_name_of_the_table_is_there():
+    from pipeline.compat.names import MODULES
+
+    missing = []
+    for entry in " ".join(MODULES.values()).split():
+        value = tf
+        try:
+            for part in entry.partition("=")[0].split("."):
+                value = getattr(value, part)
+        except (AttributeError, ImportError) as error:
+            missing.append(f"{entry}: {error}")
+    assert missing == []

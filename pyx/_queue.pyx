@@ -25,8 +25,8 @@ from column cimport (
     reference, write,
 )
 from engine cimport (
-    locked, step_close_now, step_dequeue, step_enqueue, step_poke, step_put_back, step_release, step_room,
-    step_withdraw, wait_turn,
+    locked, step_close_now, step_dequeue, step_enqueue, step_flow, step_poke, step_put_back, step_release,
+    step_room, step_withdraw, wait_turn,
 )
 from express cimport PAYLOAD, express
 from fit cimport fits, many_fit, out_fits
@@ -330,7 +330,7 @@ cdef class Engine:
 
     # in
 
-    cdef int _store(self, Part* parts, size_t n, int64_t deadline) except -1:
+    cdef int _store(self, Part* parts, size_t n, int64_t deadline, bint each=False) except -1:
         """Store n rows, in pieces; raise what the queue answered."""
         cdef slot_t[NEAR] near
         cdef size_t piece = min(n, self.piece), offset = 0
@@ -339,6 +339,7 @@ cdef class Engine:
         if slots == NULL:
             raise MemoryError
         start(&a, ENQUEUE, slots, n)
+        a.each = each
         try:
             while True:
                 reserve(&self.queue, &self.layout, self._lists, &taken, slots, min(piece, n - offset))
@@ -452,6 +453,14 @@ cdef class Engine:
             DeadlineExceededError: not all rows found room in time; the message says how many are stored, and they stay.
             InvalidArgumentError, TypeError, OverflowError: values that do not fit; nothing was stored.
         """
+        self._enqueue_many(vals, timeout, False)
+
+    def _enqueue_each(self, vals, timeout=None):
+        """As `enqueue_many`, but dequeues that wait find one element after the other, as after that many `enqueue`:
+        it matters to those that draw or choose."""
+        self._enqueue_many(vals, timeout, True)
+
+    cdef int _enqueue_many(self, object vals, object timeout, bint each) except -1:
         cdef int64_t deadline = deadline_of(timeout)
         cdef Part[COLUMNS] near
         cdef Part* parts
@@ -471,7 +480,8 @@ cdef class Engine:
             if n < 0:
                 raise SystemError(f"{type(self).__name__}: converted values do not fit: {values!r}")
         if n:
-            self._store(parts, n, deadline)
+            self._store(parts, n, deadline, each)
+        return 0
 
     # out
 
@@ -675,6 +685,14 @@ cdef class Engine:
         self._check()
         self._snapshot(&q)
         return bool(q.closed)
+
+    def _flow(self):
+        """How many elements a dequeue could have now, and how many an enqueue could bring, nobody waiting."""
+        cdef Attempt a
+        self._check()
+        start(&a, DEQUEUE, NULL, 0)
+        locked(step_flow, &self.queue, &a)
+        return a.current, a.requested
 
     def _numbers(self):
         """The statistics, in the order of `QueueStats`."""

@@ -56,6 +56,8 @@ cdef inline Outcome try_enqueue(Queue* q, Attempt* a) noexcept nogil:
     n = min(a.count - a.begin, q.capacity - q.count)
     if n == 0:
         return WAIT
+    if a.each and q.dequeues.head != NULL:
+        n = 1
     store(q, a.slots + a.begin, n)
     a.begin += n
     a.wanted -= n
@@ -203,6 +205,20 @@ cdef inline void step_poke(Queue* q, Attempt* a) noexcept nogil:
     """Let the owners of all waiting attempts look whether they still want to wait."""
     poke(&q.enqueues)
     poke(&q.dequeues)
+
+
+cdef inline void step_flow(Queue* q, Attempt* a) noexcept nogil:
+    """How many elements a dequeue could have without waiting for anybody (`current`), and how many an enqueue could
+    bring (`requested`): first in, first out, the calls that wait count too."""
+    cdef Attempt* waiting = q.enqueues.head
+    a.current = q.count if q.closed else q.count - min(q.count, q.reserve)
+    if q.order == FIFO and waiting != NULL and waiting.call == ENQUEUE:
+        a.current += waiting.count - waiting.begin
+    a.requested = q.capacity - q.count
+    waiting = q.dequeues.head
+    while waiting != NULL:
+        a.requested += waiting.wanted
+        waiting = waiting.after
 
 
 cdef inline void step_withdraw(Queue* q, Attempt* a) noexcept nogil:

@@ -49,6 +49,7 @@ cdef struct Attempt:
     Attempt* before
     Attempt* after
     bint listed
+    bint each                   # enqueue: row by row, as that many enqueues of one element would
     bint poked                  # the owner is to look whether it still wants to wait
     # the owner's own: written in its own holds of the lock only, so that it may read them without
     size_t ready                # rows of the next piece that are in their slots
@@ -114,7 +115,7 @@ cdef inline void start(Attempt* a, Call call, slot_t* slots, size_t wanted) noex
     a.begin = a.count = a.room = a.ready = a.requested = a.current = 0
     a.wake = NULL
     a.before = a.after = NULL
-    a.listed = a.poked = a.blocked = a.nudged = a.spare = False
+    a.listed = a.each = a.poked = a.blocked = a.nudged = a.spare = False
     a.extra = NULL
 
 

@@ -1,7 +1,7 @@
 """What a queue is asked before a call waits, and while it waits."""
 
 import pytest
-from helpers import start_blocked
+from helpers import start_blocked, wait_until
 
 from pipeline import FIFOQueue
 from pipeline._queue import CALLS
@@ -94,6 +94,7 @@ def test_a_poke_asks_every_call_that_waits(call):
     if call == "dequeue":
         queue = Watched()
         waiting = start_blocked(queue, "dequeue")
+    wait_until(lambda: len(queue.asked) == 1 + (call != "dequeue"), "the calls were asked before they wait")
     queue.answers = [Refused()] * 2
     queue._poke()
     with pytest.raises(Refused):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import run_in_thread, wait_until
 
 import pipeline.compat.v1 as tf
 from pipeline.compat.train import blocks
@@ -68,14 +69,48 @@ def test_rows_go_through_what_is_between(sess):
     assert (wide.dtype, narrow.dtype) == (np.float64, np.float32)
 
 
-def test_a_shuffled_source_gives_what_it_would_give_one_by_one(sess):
-    def queue():
-        return upstream(sess, list(range(50)), cls=tf.RandomShuffleQueue, min_after_dequeue=20, seed=3)
+def test_a_shuffled_source_is_drawn_from_one_by_one(sess):
+    source = upstream(sess, list(range(50)), cls=tf.RandomShuffleQueue, min_after_dequeue=20, seed=3)
+    target = tf.FIFOQueue(100, tf.int32, shapes=[()])
+    mover(sess, target.enqueue(source.dequeue()))()
+    assert [sess.run(source.size()), sess.run(target.size())] == [49, 1]
 
-    target, singles = tf.FIFOQueue(100, tf.int32, shapes=[()]), queue()
-    mover(sess, target.enqueue(queue().dequeue()))()
-    dequeue = singles.dequeue()
-    assert drained(sess, target) == [sess.run(dequeue) for _ in range(30)]
+
+def test_a_waiting_dequeue_draws_as_if_elements_came_one_by_one(sess):
+    def drawn(move_all):
+        source = upstream(sess, list(range(60)))
+        target = tf.RandomShuffleQueue(30, 5, tf.int32, shapes=[()], seed=3)
+        batch, enqueue = target.dequeue_many(40), target.enqueue(source.dequeue())
+        waiting = run_in_thread(sess.run, batch)
+        stats = sess.run(target.queue_ref).stats
+        wait_until(lambda: stats().waiting_dequeues == 1, "the batch waits")
+        move_all(enqueue, source)
+        return [*waiting.result(), *sess.run(target.dequeue_many(10))]
+
+    def singly(enqueue, source):
+        for _ in range(60):
+            sess.run(enqueue)
+
+    def in_one(enqueue, source):
+        move = mover(sess, enqueue)
+        move()
+        assert sess.run(source.size()) == 0
+
+    assert drawn(in_one) == drawn(singly)
+
+
+def test_the_calls_that_wait_count_as_room_and_as_elements(sess):
+    source = tf.FIFOQueue(3, tf.int32, shapes=[()])
+    target = tf.FIFOQueue(4, tf.int32, shapes=[()])
+    fill, batch = source.enqueue_many([list(range(20))]), target.dequeue_many(10)
+    waiting = [run_in_thread(sess.run, fill), run_in_thread(sess.run, batch)]
+    native = sess.run([source.queue_ref, target.queue_ref])
+    wait_until(lambda: native[0].stats().waiting_enqueues == native[1].stats().waiting_dequeues == 1, "both wait")
+    mover(sess, target.enqueue(source.dequeue()))()
+    assert waiting[1].result().tolist() == list(range(10))
+    assert drained(sess, target) == [10, 11, 12, 13]
+    sess.run(source.dequeue_many(6))
+    assert waiting[0].exception() is None
 
 
 def test_strings(sess):

@@ -312,7 +312,8 @@ def _plain(value: Any, kinds: set[type]) -> Any:
 
 def _array(value: Any, dtype: np.dtype[Any] | None) -> Any:
     try:
-        return np.array(value, dtype=dtype)
+        with np.errstate(over="ignore"):  # a float that is too large for a dtype is infinite
+            return np.array(value, dtype=dtype)
     except OverflowError as error:
         raise OverflowError(f"{error}: the value does not go into {dtype}") from None
     except ValueError as error:

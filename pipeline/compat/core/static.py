@@ -23,7 +23,7 @@ def constant_value(tensor: Any, partial: bool = False) -> Any:
         return op.attrs["value"]
     if op.type in _KNOWN:
         return _KNOWN[op.type](op)
-    if op.stateful or op.kernel is None or op.control_inputs or not op.inputs:
+    if op.stateful or op.kernel is None or not op.inputs:
         return None
     if (tensor.shape.num_elements() or 0) > _LARGEST:
         return None

@@ -97,9 +97,9 @@ class _Blocks:
         if self._queues is None:
             self._queues = self._sess.run([*self._source.inputs, self._op.inputs[0]])
         *upstream, downstream = self._queues
-        count = min(downstream.room(), _LARGEST)
+        count = min(downstream._flow()[1], _LARGEST)
         if len(upstream) == 1:
-            count = min(count, upstream[0].available() if upstream[0].stackable else 0)
+            count = min(count, upstream[0]._flow()[0] if upstream[0].stackable else 0)
         if count < 2:
             return self._single()
         outer, current.run = current.run, self._run()
@@ -108,7 +108,7 @@ class _Blocks:
             values = self._values(block)
             if values is None:
                 return self._one_by_one(block)
-            return downstream.enqueue_many(values, timeout=current.run.remaining())
+            return downstream._enqueue_each(values, current.run.remaining())
         except DeadlineExceededError as error:  # another thread took some of them
             if current.run.remaining() is not None:
                 raise failure(error, self._op) from error.__cause__

@@ -109,7 +109,7 @@ class SessionQueue(TypedQueue):
     def __init__(self, spec: Spec, name: str, run: Run) -> None:
         self.spec = spec
         self._kind = spec.kind
-        self._limit = capacity = parse_capacity(spec.capacity)
+        capacity = parse_capacity(spec.capacity)
         if spec.kind == "RandomShuffleQueue":
             limits(spec.capacity, spec.minimum)
         order = _ORDERS.get(spec.kind, "fifo")
@@ -128,17 +128,9 @@ class SessionQueue(TypedQueue):
 
     @property
     def stackable(self) -> bool:
-        """Whether all elements have the same shapes."""
-        return self.spec.shapes is not None and all(each.is_fully_defined() for each in self.spec.shapes)
-
-    def available(self) -> int:
-        """How many elements a dequeue could have at this moment."""
-        size = self.size()
-        return size if self.spec.minimum == 0 or self.is_closed() else max(0, size - self.spec.minimum)
-
-    def room(self) -> int:
-        """How many elements would fit at this moment."""
-        return self._limit - self.size()
+        """Whether a block of elements is what as many dequeues would give: they leave in order, and have one shape."""
+        known = self.spec.shapes is not None and all(each.is_fully_defined() for each in self.spec.shapes)
+        return known and self._kind in ("FIFOQueue", "PaddingFIFOQueue")
 
     def _unique(self, name: str | None) -> str:
         return str(name)

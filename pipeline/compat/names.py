@@ -212,6 +212,27 @@ MODULES: dict[str, str] = {
     "ops.substr": "substr strings.substr",
     "ops.event_file": "train.summary_iterator",
     "ops.summary_writer": "summary.FileWriter summary.FileWriterCache",
+    "ops.sparse": "sparse_reorder sparse.reorder=sparse_reorder sparse_reshape sparse.reshape=sparse_reshape "
+    "sparse_concat sparse.concat=sparse_concat sparse_split sparse.split=sparse_split "
+    "sparse_slice sparse.slice=sparse_slice sparse_fill_empty_rows "
+    "sparse.fill_empty_rows=sparse_fill_empty_rows sparse_placeholder "
+    "sparse.placeholder=sparse_placeholder sparse_to_dense sparse_tensor_to_dense "
+    "sparse.to_dense=sparse_tensor_to_dense",
+    "ops.sparse_math": "sparse_add sparse.add=sparse_add sparse_reduce_sum sparse.reduce_sum=sparse_reduce_sum "
+    "sparse_reduce_sum_sparse sparse.reduce_sum_sparse=sparse_reduce_sum_sparse "
+    "sparse_reduce_max sparse.reduce_max=sparse_reduce_max sparse_reduce_max_sparse "
+    "sparse.reduce_max_sparse=sparse_reduce_max_sparse sparse_maximum "
+    "sparse.maximum=sparse_maximum sparse_minimum sparse.minimum=sparse_minimum sparse_softmax "
+    "sparse.softmax=sparse_softmax sparse_tensor_dense_matmul "
+    "sparse.sparse_dense_matmul=sparse_tensor_dense_matmul "
+    "sparse.matmul=sparse_tensor_dense_matmul",
+    "ops.sparse_serialize": "serialize_sparse io.serialize_sparse serialize_many_sparse io.serialize_many_sparse "
+    "deserialize_many_sparse io.deserialize_many_sparse",
+    "ops.sparse_building": "sparse_to_indicator sparse.to_indicator=sparse_to_indicator sparse_merge "
+    "sparse.merge=sparse_merge sparse_retain sparse.retain=sparse_retain sparse_reset_shape "
+    "sparse.reset_shape=sparse_reset_shape sparse_transpose sparse.transpose=sparse_transpose "
+    "sparse_mask sparse.mask=sparse_mask sparse.from_dense "
+    "sparse.expand_dims=sparse_expand_dims sparse.eye convert_to_tensor_or_sparse_tensor",
     "ops.summaries": "summary.scalar summary.histogram summary.image summary.audio summary.text summary.tensor_summary "
     "summary.merge summary.merge_all summary.initialize summary.all_v2_summary_ops",
     "ops.summary_proto": "Summary summary.Summary Event summary.Event SessionLog summary.SessionLog SummaryMetadata "

@@ -53,7 +53,7 @@ def convert_to_tensor(
             raise ValueError(
                 f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: {value!r}"
             )
-        return value  # type: ignore[no-any-return]
+        return value
     hint = dtype_hint if preferred_dtype is None else preferred_dtype
     if wanted is None and hint is not None:
         try:
@@ -91,7 +91,7 @@ def _shape_constant(value: Any, dtype: DType | None, name: str | None, as_ref: b
             raise ValueError(f"Cannot convert a partially known TensorShape {value} to a Tensor.")
         sizes = list(value.sizes)
     if dtype not in (None, dtypes.int32, dtypes.int64):
-        raise TypeError(f"Cannot convert a {type(value).__name__} to dtype {dtype.name}")  # type: ignore[union-attr]
+        raise TypeError(f"Cannot convert a {type(value).__name__} to dtype {dtype.name}")
     if dtype is None:
         dtype = dtypes.int64 if np.any(np.asarray(sizes, np.int64) >= 2**31) else dtypes.int32
     return constant(sizes, dtype, name=name or "shape_as_tensor")
@@ -248,9 +248,8 @@ def to_array(value: Any, dtype: DType | None) -> Any:
         raise TypeError(f"Cannot make a constant of dtype {dtype.name}")
     kinds: set[type] = set()
     value = _plain(value, kinds)
-    if dtype is None:
-        if str in kinds or bytes in kinds:
-            dtype = dtypes.string
+    if dtype is None and (str in kinds or bytes in kinds):
+        dtype = dtypes.string
     if dtype is dtypes.string:
         _check(value, dtype)
         return _strings(value)
@@ -372,7 +371,7 @@ def _bytes(value: Any) -> bytes:
 
 def _list_shape(value: Any) -> tuple[int, ...]:
     if isinstance(value, np.ndarray):
-        return value.shape
+        return tuple(value.shape)
     if not isinstance(value, list):
         return ()
     return (len(value), *(_list_shape(value[0]) if value else ()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 from typing import Any
 
@@ -41,7 +42,7 @@ class DType:
     @property
     def as_numpy_dtype(self) -> Any:
         """The NumPy scalar type; `object` for strings."""
-        return object if self.np == object else self.np.type
+        return object if self.np.kind == "O" else self.np.type
 
     @property
     def base_dtype(self) -> DType:
@@ -63,44 +64,44 @@ class DType:
         return self._enum
 
     @property
-    def is_numpy_compatible(self) -> bool:
+    def is_numpy_compatible(self) -> builtins.bool:
         """Whether values are NumPy arrays."""
         return self.base_dtype.name not in ("resource", "variant")
 
     @property
-    def is_bool(self) -> bool:
+    def is_bool(self) -> builtins.bool:
         """Whether this is bool."""
         return self.np.kind == "b"
 
     @property
-    def is_floating(self) -> bool:
+    def is_floating(self) -> builtins.bool:
         """Whether this is a floating-point type."""
         return self.np.kind == "f" or self.base_dtype.name == "bfloat16"
 
     @property
-    def is_complex(self) -> bool:
+    def is_complex(self) -> builtins.bool:
         """Whether this is a complex type."""
         return self.np.kind == "c"
 
     @property
-    def is_integer(self) -> bool:
+    def is_integer(self) -> builtins.bool:
         """Whether this is an integer type that is not quantised."""
         return self.np.kind in "iu" and not self.is_quantized
 
     @property
-    def is_unsigned(self) -> bool:
+    def is_unsigned(self) -> builtins.bool:
         """Whether this is an unsigned integer type."""
         return self.np.kind == "u" and not self.is_quantized
 
     @property
-    def is_quantized(self) -> bool:
+    def is_quantized(self) -> builtins.bool:
         """Whether this is one of qint8, quint8, qint16, quint16, qint32."""
         return self.name.startswith(("qint", "quint"))
 
     @property
     def size(self) -> int:
         """Bytes of an element; 0 for types that have none of their own."""
-        return self.np.itemsize if self.np != object else 0
+        return self.np.itemsize if self.np.kind != "O" else 0
 
     @property
     def min(self) -> Any:
@@ -117,7 +118,7 @@ class DType:
         """The range of intensities that images of this type have: 0 to the largest integer, or 0 to 1."""
         return self.limits_of(clip_negative=True)
 
-    def limits_of(self, clip_negative: bool = True) -> tuple[Any, Any]:
+    def limits_of(self, clip_negative: builtins.bool = True) -> tuple[Any, Any]:
         """As `limits`, from the smallest value unless `clip_negative`."""
         if self.is_bool:
             return 0, 1
@@ -133,12 +134,12 @@ class DType:
             return getattr(np.iinfo(self.np), which)
         raise TypeError(f"Cannot find {which}imum value of {self!r}.")
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: Any) -> builtins.bool:
         """Whether values of `other` can stand where this is expected."""
         other = as_dtype(other)
         return self._enum in (other._enum, other.base_dtype._enum)
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: object) -> builtins.bool:
         if other is None:
             return False
         if other.__class__ is not DType:
@@ -148,7 +149,7 @@ class DType:
                 return False
         return self is other
 
-    def __ne__(self, other: object) -> bool:
+    def __ne__(self, other: object) -> builtins.bool:
         return not self == other
 
     def __hash__(self) -> int:
@@ -209,7 +210,7 @@ _BY_NUMPY: dict[Any, DType] = {
 }
 # Not int, str and the others: TensorFlow takes none of them for a dtype.
 _PYTHON: dict[Any, DType] = {float: float32, object: string}
-_PYTHON[type(True)] = bool
+_PYTHON[builtins.bool] = bool
 
 
 def __getattr__(name: str) -> DType:

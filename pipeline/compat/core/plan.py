@@ -73,9 +73,7 @@ class Plan:
                 self._add(op)
         self._fetched = [self._fetch(each) for each in fetches]
         self._forget_unused()
-        self.constants = {
-            tensor: self._template[place] for tensor, place in self._places.items() if tensor.op in known
-        }
+        self.constants = {tensor: self._template[place] for tensor, place in self._places.items() if tensor.op in known}
         self._handles = [step for step in self._steps if step.op.handle and not step.inputs]
         self._steps = [step for step in self._steps if not (step.op.handle and not step.inputs)]
         blocking = [step.op for step in self._steps if step.op.blocking]
@@ -277,7 +275,7 @@ def take(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> None:
 
 
 def _needed(fetches: list[Tensor | Operation], fed: set[Tensor]) -> list[Operation]:
-    """The operations that the fetches need, each after those that it needs itself; else in the order of their making."""
+    """The operations that the fetches need, each after those that it needs; else in the order of their making."""
     seen: set[Operation] = set()
     waiting = [each if isinstance(each, Operation) else each.op for each in fetches if each not in fed]
     while waiting:

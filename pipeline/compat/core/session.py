@@ -103,12 +103,9 @@ class BaseSession:
             key = (key, frozenset(given))
         entry = self._plans.get(key) if key is not None else None
         if entry is None:
-            tensors = tuple(given)
-            plan, assemble = self._planned(key, fetches, tensors)
-        else:
-            plan, assemble = entry
-            tensors = plan.fed
-        values = plan.run(self._begin(options), [given[each] for each in tensors])
+            entry = self._planned(key, fetches, tuple(given))
+        plan, assemble = entry
+        values = plan.run(self._begin(options), [given[each] for each in plan.fed])
         values = [_handed_over(each) for each in values]
         return values[0] if assemble is None else assemble(values)
 

@@ -22,6 +22,9 @@ class Message:
             elif value is not None:
                 self.__dict__[name] = value
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f'Protocol message {type(self).__name__} has no "{name}" field.')
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._fields:
             raise AttributeError(f'Protocol message {type(self).__name__} has no "{name}" field.')

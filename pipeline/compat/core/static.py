@@ -42,8 +42,25 @@ def constant_value(tensor: Any, partial: bool = False) -> Any:
 
 # What TensorFlow's Python code evaluates; its shape functions, and this library, go further.
 _EVALUATED = frozenset(
-    "Const Shape Size Rank Range Cast Concat ConcatV2 Pack Unpack Split Fill Equal NotEqual StopGradient Identity "
-    "BroadcastTo".split()
+    (
+        "Const",
+        "Shape",
+        "Size",
+        "Rank",
+        "Range",
+        "Cast",
+        "Concat",
+        "ConcatV2",
+        "Pack",
+        "Unpack",
+        "Split",
+        "Fill",
+        "Equal",
+        "NotEqual",
+        "StopGradient",
+        "Identity",
+        "BroadcastTo",
+    )
 )
 
 
@@ -120,8 +137,7 @@ def constant_value_as_shape(tensor: Any) -> TensorShape:
         return unknown_shape()  # a scalar -1
     sizes = _sizes(tensor)
     if sizes is None:
-        length = tensor.shape.with_rank(1).sizes[0] if isinstance(tensor, Tensor) and tensor.shape.ndims == 1 else None
-        return unknown_shape(length)
+        return unknown_shape()
     if any(each is not None and each < -1 for each in sizes):
         wrong = min(each for each in sizes if each is not None)
         raise ValueError(f"Invalid value in tensor used for shape: {wrong}")

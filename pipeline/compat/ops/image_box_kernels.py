@@ -118,7 +118,7 @@ def suppress_softly(boxes: Any, scores: Any, count: int, share: Any, least: Any,
         alive[best] = False
         shares = _overlap(boxes[best], boxes)
         if sigma > 0:
-            left = left * np.where(shares <= np.float32(share), np.exp(scale * shares * shares), np.float32(0))
+            left = left * np.exp(scale * shares * shares)
         else:
             left = np.where(shares > np.float32(share), np.float32(-np.inf), left)
         alive &= left > np.float32(least)

@@ -10,10 +10,10 @@ import numpy as np
 from pipeline.compat.core import dtypes
 from pipeline.compat.core.graph import name_scope
 from pipeline.compat.core.node import node
-from pipeline.compat.core.static import constant_value_as_shape
 from pipeline.compat.core.tensor import Tensor
 from pipeline.compat.ops import image_box_kernels as kernels
 from pipeline.compat.ops import image_resize_kernels
+from pipeline.compat.ops.image_resize import static_size
 from pipeline.compat.ops.inputs import renamed
 from pipeline.compat.ops.opdef import check_rank, convert_inputs, tensor_op
 from pipeline.compat.ops.random_ops import drawing
@@ -38,14 +38,6 @@ def one_of_two(a: int | None, b: int | None) -> int | None:
     if a is not None and b is not None and a != b:
         raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
     return b if a is None else a
-
-
-def pair(size: Tensor) -> Sequence[int | None]:
-    check_rank(size, 1)
-    wanted = constant_value_as_shape(size).sizes
-    if wanted is not None:
-        must_be(len(wanted), 2)
-    return wanted or (None, None)
 
 
 def crop_and_resize(
@@ -82,7 +74,7 @@ def crop_and_resize(
         channels = size_along(image, 3, 4)
         count = one_of_two(size_along(boxes, 0, 2), size_along(which, 0, 1))
         must_be(size_along(boxes, 1, 2), 4)
-        return [count, *pair(size), channels]
+        return [count, *static_size(size), channels]
 
     def kernel(image: Any, boxes: Any, which: Any, size: Any) -> Any:
         if image.ndim != 4:
@@ -224,14 +216,15 @@ def sample_distorted_bounding_box(
             raise bad(text + " if you wish to not provide any bounding boxes.")
         if np.any((boxes < 0) | (boxes > 1)):
             raise bad("All bounding box coordinates must be in [0.0, 1.0]")
-        scaled = [tuple(int(each) for each in box) for box in boxes.reshape(-1, 4) * np.float32([height, width] * 2)]
+        whole_size = np.array([height, width] * 2, np.float32)
+        scaled: Any = [tuple(int(each) for each in box) for box in boxes.reshape(-1, 4) * whole_size]
         limits: Any = (aspects, areas, attempts)
         top, left, bottom, right = kernels.sample_part(
             generator, (height, width), scaled or [(0, 0, height, width)], float(covered), limits
         )
         begin = np.array([top, left, 0], size.dtype)
         with np.errstate(all="ignore"):
-            box = np.array([top, left, bottom, right], np.float32) / np.float32([height, width] * 2)
+            box = np.array([top, left, bottom, right], np.float32) / whole_size
         extent = np.array([bottom - top, right - left, -1]).astype(size.dtype)
         return begin, extent, box.reshape(1, 1, 4)
 
@@ -282,7 +275,7 @@ def extract_glimpse(
         batch, channels = size_along(images, 0, 4), size_along(images, 3, 4)
         must_be(size_along(offsets, 1, 2), 2)
         batch = one_of_two(batch, size_along(offsets, 0, 2))
-        return [(dtypes.float32, [batch, *pair(size), channels])]
+        return [(dtypes.float32, [batch, *static_size(size), channels])]
 
     def draw(generator: np.random.Generator, images: Any, size: Any, offsets: Any) -> Any:
         if images.ndim != 4 or size.shape != (2,) or offsets.shape != (len(images), 2):

@@ -55,8 +55,9 @@ def check_image(image: Any) -> list[Any]:
         raise ValueError(f"inner 3 dims of 'image.shape' must be > 0: {known}")
     if None not in inner:
         return []
+    sizes: Any = shape(image)
     return [
-        assert_positive(shape(image)[-3:], ["inner 3 dims of 'image.shape' must be > 0."]),
+        assert_positive(sizes[-3:], ["inner 3 dims of 'image.shape' must be > 0."]),
         assert_greater_equal(rank(image), 3, message="'image' must be at least three-dimensional."),
     ]
 
@@ -80,7 +81,8 @@ def checked_gray(image: Any) -> Any:
     text = "Last dimension of a grayscale image should be size 1."
     checks: list[Any] = []
     if not known.is_fully_defined():
-        checks.append(assert_equal(shape(image)[-1], 1, message=text))
+        sizes: Any = shape(image)
+        checks.append(assert_equal(sizes[-1], 1, message=text))
         least = "A grayscale image must be at least two-dimensional."
         checks.append(assert_greater_equal(rank(image), 3, message=least))
     elif known.sizes[-1] != 1:

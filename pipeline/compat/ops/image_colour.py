@@ -28,13 +28,13 @@ _TO_YIQ = [
     [0.587, -0.27455667, -0.52273617],
     [0.114, -0.32134392, 0.31119955],
 ]
-_FROM_YIQ = [[1, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]]
+_FROM_YIQ = [[1.0, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]]
 _TO_YUV = [
     [0.299, -0.14714119, 0.61497538],
     [0.587, -0.28886916, -0.51496512],
     [0.114, 0.43601035, -0.10001026],
 ]
-_FROM_YUV = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
+_FROM_YUV = [[1.0, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
 
 
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
@@ -142,7 +142,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     return _colours("HSVToRGB", images, kernels.hsv_to_rgb, name)
 
 
-def _mixed(images: Any, parts: list[list[float]]) -> Tensor:
+def _mixed(images: Any, parts: Any) -> Tensor:
     images = convert_to_tensor(images, name="images")
     matrix = convert_to_tensor(parts, dtype=images.dtype, name="kernel")
     axes: Any = images.get_shape().ndims

@@ -23,6 +23,17 @@ from pipeline.compat.ops.reducing import reduce_all
 from pipeline.compat.ops.shaping import reshape, shape, squeeze
 
 
+def _dynamic(image: Any, axis: int) -> Any:
+    sizes: Any = shape(image)
+    return sizes[axis]
+
+
+def _length(image: Any, axis: int) -> Any:
+    """The size along an axis: a number if it is known, else a tensor."""
+    known = image.get_shape().sizes[axis]
+    return _dynamic(image, axis) if known is None else known
+
+
 def central_crop(image: Any, central_fraction: Any) -> Tensor:
     """Return the middle of an image, or of each of a batch.
 
@@ -50,7 +61,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
             raise ValueError(f"`image` should either be a Tensor with rank = 3 or rank = 4. Had rank = {axes}.")
         first = axes - 3
         sizes = image.get_shape().sizes
-        lengths = [shape(image)[axis] if sizes[axis] is None else sizes[axis] for axis in (first, first + 1)]
+        lengths = [_length(image, axis) for axis in (first, first + 1)]
         unknown = [fraction is None or is_tensor(length) for length in lengths]
         starts = []
         for length, dynamic in zip(lengths, unknown, strict=True):
@@ -130,7 +141,7 @@ def crop_to_bounding_box(
         checks += require(height >= target_height + offset_height, "height must be >= target + offset.")
         image = with_dependencies(checks, image)
         begin = stack([0, offset_height, offset_width, 0])
-        cropped = slice_(image, begin, stack([shape(image)[0], target_height, target_width, shape(image)[3]]))
+        cropped = slice_(image, begin, stack([_dynamic(image, 0), target_height, target_width, _dynamic(image, 3)]))
         cropped.set_shape(_static([batch, target_height, target_width, depth]))
         return cropped if is_batch else squeeze(cropped, axis=[0])
 

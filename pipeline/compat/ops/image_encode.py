@@ -100,7 +100,7 @@ def encode_jpeg(
         "x_density": 300 if x_density is None else int(x_density),
         "y_density": 300 if y_density is None else int(y_density),
     }
-    settings = dict(attrs)
+    settings: dict[str, Any] = dict(attrs)
 
     def kernel(image: Any) -> Any:
         return image_files.encode_jpeg(image, **settings)

@@ -64,7 +64,8 @@ def _random_flip(image: Any, axis: int, seed: Any, name: str) -> Any:
             return _like(image, made)
 
         def batch() -> Any:
-            count = shape(image)[0]
+            sizes: Any = shape(image)
+            count = sizes[0]
             numbers: Any = random_uniform(shape=[count], minval=0, maxval=1.0, seed=seed)
             flips = cast(round_(reshape(numbers, [count, 1, 1, 1])), image.dtype)
             flipped = reverse(image, [axis + 1])

@@ -24,9 +24,12 @@ from pipeline.compat.ops.opdef import check_rank, tensor_op
 from pipeline.compat.ops.padding import pad
 from pipeline.compat.ops.reducing import reduce_all, reduce_mean, reduce_sum
 from pipeline.compat.ops.sequences import range as range_
-from pipeline.compat.ops.shaping import reshape, shape, shape_n, size
+from pipeline.compat.ops.shaping import reshape, shape, shape_n, shape_of, size
 from pipeline.compat.ops.unary import abs as abs_
 from pipeline.compat.ops.unary import log, square
+
+
+_DECIBELS: Any = np.float32(10 / np.log(10))
 
 
 def total_variation(images: Any, name: str | None = None) -> Tensor:
@@ -91,7 +94,10 @@ def _filter_each(images: Tensor, filters: Tensor, name: str = "depthwise") -> Te
         channels = sizes[3] if parts[2] is None else parts[2]
         return [sizes[0], *inner, None if channels is None or parts[3] is None else channels * parts[3]]
 
-    with name_scope(name) as scope:
+    with name_scope(name, "depthwise", [images, filters]) as scope:
+        # The sizes of the filter, and the steps between its elements.
+        shape_of(filters, name="Shape", out_type=dtypes.int32)
+        constant([1, 1], dtypes.int32, name="dilation_rate")
         floats = "(float16,bfloat16,float32,float64)"
         attrs = {"strides": [1, 1, 1, 1], "padding": "VALID", "explicit_paddings": [], "data_format": "NHWC"}
         attrs["dilations"] = [1, 1, 1, 1]
@@ -113,16 +119,16 @@ def sobel_edges(image: Any) -> Tensor:
 
 
 def _check_alike(first: Any, second: Any) -> list[Any]:
-    """Operations that check that two tensors of images have the same last three sizes; ValueError if it is known not."""
+    """Operations that check that two tensors of images have the same last three sizes; ValueError if known not."""
     one, other = first.get_shape().with_rank_at_least(3), second.get_shape().with_rank_at_least(3)
     one[-3:].assert_is_compatible_with(other[-3:])
     if one.ndims is not None and other.ndims is not None:
         for a, b in zip(reversed(one.sizes[:-3]), reversed(other.sizes[:-3]), strict=False):
             if a != 1 and b != 1 and None not in (a, b) and a != b:
                 raise ValueError(f"Two images are not compatible: {one} and {other}")
-    one, other = shape_n([first, second])
-    same = [Assert(greater_equal(size(one), 3), [one, other], summarize=10)]
-    same.append(Assert(reduce_all(equal(one[-3:], other[-3:])), [one, other], summarize=10))
+    sizes: list[Any] = shape_n([first, second])
+    same = [Assert(greater_equal(size(sizes[0]), 3), sizes, summarize=10)]
+    same.append(Assert(reduce_all(equal(sizes[0][-3:], sizes[1][-3:])), sizes, summarize=10))
     return same
 
 
@@ -141,8 +147,8 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
         b = convert_image_dtype(b, dtypes.float32)
         error = reduce_mean(squared_difference(a, b), [-3, -2, -1])
         peak: Any = log(largest)
-        noise = np.float32(10 / np.log(10)) * log(error)
-        ratio = subtract(20 * peak / log(10.0), noise, name="psnr")
+        peak = 20 * peak / log(10.0)
+        ratio = subtract(peak, _DECIBELS * log(error), name="psnr")
         with control_dependencies(_check_alike(a, b)):
             return identity(ratio)  # type: ignore[no-any-return]
 

@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.compat.core import dtypes
 from pipeline.compat.core.convert import convert_to_tensor
 from pipeline.compat.core.graph import name_scope
-from pipeline.compat.core.static import constant_value_as_shape
+from pipeline.compat.core.static import constant_value, constant_value_as_shape
 from pipeline.compat.core.tensor import Tensor
 from pipeline.compat.ops import image_resize_kernels as kernels
 from pipeline.compat.ops.arithmetic import maximum, minimum
@@ -35,13 +35,18 @@ class ResizeMethod:
     AREA = 3
 
 
+def static_size(size: Tensor) -> list[int | None]:
+    """Height and width of a size that is known in whole; ValueError if it is no vector of two."""
+    check_rank(size, 1)
+    if size.shape.num_elements() not in (None, 2):
+        raise ValueError(f"Dimension must be 2 but is {size.shape.num_elements()}")
+    known = constant_value(size)
+    return [None, None] if known is None else [int(each) if each >= 0 else None for each in known]
+
+
 def _resized(images: Tensor, size: Tensor) -> Any:
     check_rank(images, 4)
-    check_rank(size, 1)
-    wanted = constant_value_as_shape(size).sizes
-    if wanted is not None and len(wanted) != 2:
-        raise ValueError(f"Dimension must be 2 but is {len(wanted)}")
-    height, width = wanted or (None, None)
+    height, width = static_size(size)
     sizes = images.shape.sizes or (None, None, None, None)
     return [sizes[0], height, width, sizes[3]]
 
@@ -113,7 +118,7 @@ def resize_bicubic(
 def resize_area(images: Any, size: Any, align_corners: bool = False, name: str | None = None) -> Tensor:
     """Return a batch of images of another size, as float32; each pixel is the mean of what it covers."""
     align = bool(align_corners)
-    checked = _checked(lambda *values: kernels.area(*values, align), align, False)
+    checked = _checked(lambda value, height, width: kernels.area(value, height, width, align), align, False)
     attrs = {"align_corners": align}
     definition = f"images:T{_KINDS} size:int32"
     return tensor_op("ResizeArea", definition, [images, size], _resized, checked, name, attrs, dtype=dtypes.float32)
@@ -176,12 +181,33 @@ def resize_images(
             raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
         if preserve_aspect_ratio:
             size = _fitting(images, size)
-        wanted = constant_value_as_shape(size).sizes or (None, None)
+        wanted = _known(size)
         if None not in (height, width) and (height, width) == tuple(wanted):
-            return images if axes == 4 else squeeze(images, axis=[0])  # type: ignore[no-any-return]
+            return images if axes == 4 else squeeze(images, axis=[0])
         images = _by_method(method)(images, size, align_corners=align_corners)
         images.set_shape([None, *wanted, None])
         return images if axes == 4 else squeeze(images, axis=[0])
+
+
+# What TensorFlow computes of a size while its Python code builds the graph: a size that came about in another way is not
+# compared with that of the images, so that the operation is made though it changes nothing.
+_COMPUTED = {"Const", "Shape", "Size", "Rank", "Range", "Cast", "ConcatV2", "Pack", "Unpack", "Split", "Fill", "Equal"}
+_COMPUTED |= {"NotEqual", "StopGradient", "StridedSlice"}
+
+
+def _is_computed(tensor: Tensor) -> bool:
+    kind = tensor.op.type
+    return kind in ("Shape", "Size", "Rank") or (kind in _COMPUTED and all(map(_is_computed, tensor.op.inputs)))
+
+
+def _known(size: Tensor) -> tuple[int | None, int | None]:
+    """Height and width, as far as TensorFlow's Python code knows them."""
+    sizes = constant_value_as_shape(size).sizes
+    if sizes is None:
+        return None, None
+    parts = list(size.op.inputs) if size.op.type == "Pack" else [size, size]
+    height, width = (each if _is_computed(part) else None for each, part in zip(sizes, parts, strict=True))
+    return height, width
 
 
 def _fitting(images: Tensor, size: Any) -> Tensor:

@@ -34,25 +34,45 @@ def _between(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> t
     return np.minimum(lower, size - 1), upper, places - floor
 
 
+def _flat(images: Any) -> Any:
+    """The images as float32 [batch, rows, numbers of a row]."""
+    batch, height, width, channels = images.shape
+    return images.reshape(batch, height, width * channels).astype(np.float32, copy=False)
+
+
+def _numbers(columns: Any, channels: int) -> Any:
+    """Where the numbers of columns are in a row; pixels that are taken apart are copied faster than whole ones."""
+    return (columns[:, None] * channels + np.arange(channels)).ravel()
+
+
+def _between_rows(rows: Any, low: Any, high: Any, part: Any) -> Any:
+    first = rows.take(low, axis=1, mode="clip")
+    made = rows.take(high, axis=1, mode="clip")
+    made -= first
+    made *= part[:, None]
+    made += first
+    return made
+
+
+def _between_columns(rows: Any, low: Any, high: Any, part: Any, channels: int) -> Any:
+    first = rows.take(_numbers(low, channels), axis=2, mode="clip")
+    made = rows.take(_numbers(high, channels), axis=2, mode="clip")
+    made -= first
+    made *= np.repeat(part, channels)
+    made += first
+    return made
+
+
 def bilinear(images: Any, height: int, width: int, align_corners: bool, half_pixel: bool) -> Any:
     """The images as float32 of another size, each pixel a mean of the four about its place."""
     top, bottom, below = _between(images.shape[1], height, align_corners, half_pixel)
     left, right, beside = _between(images.shape[2], width, align_corners, half_pixel)
+    channels = images.shape[3]
     if 2 * height < images.shape[1]:  # most rows are not needed
         images = images[:, np.concatenate((top, bottom))]
         top, bottom = np.arange(height), np.arange(height, 2 * height)
-    images = images.astype(np.float32, copy=False)
-    first = images[:, :, left]
-    across = images[:, :, right]
-    across -= first
-    across *= beside[:, None]
-    across += first
-    start = across[:, top]
-    made = across[:, bottom]
-    made -= start
-    made *= below[:, None, None]
-    made += start
-    return made
+    across = _between_columns(_flat(images), left, right, beside, channels)
+    return _between_rows(across, top, bottom, below).reshape(len(images), height, width, channels)
 
 
 def _nearest_places(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> Any:
@@ -100,37 +120,56 @@ def _cubic_weights(size: int, wanted: int, align_corners: bool, half_pixel: bool
     return indices, weights
 
 
+def _mixed_rows(rows: Any, indices: Any, weights: Any) -> Any:
+    """For each place the sum of some rows [taps, places], each times a weight."""
+    total: Any = None
+    for index, weight in zip(indices, weights, strict=True):
+        each = rows.take(index, axis=1, mode="clip")
+        each *= weight[:, None]
+        total = each if total is None else np.add(total, each, out=total)
+    return total
+
+
+def _mixed_columns(rows: Any, indices: Any, weights: Any, channels: int) -> Any:
+    total: Any = None
+    for index, weight in zip(indices, weights, strict=True):
+        each = rows.take(_numbers(index, channels), axis=2, mode="clip")
+        each *= np.repeat(weight, channels)
+        total = each if total is None else np.add(total, each, out=total)
+    return total
+
+
 def bicubic(images: Any, height: int, width: int, align_corners: bool, half_pixel: bool) -> Any:
     """The images as float32 of another size, each pixel a cubic mean of the sixteen about its place."""
-    images = images.astype(np.float32, copy=False)
-    indices, weights = _cubic_weights(images.shape[1], height, align_corners, half_pixel)
-    down = sum(images[:, indices[i]] * weights[i][:, None, None] for i in range(4))
-    indices, weights = _cubic_weights(images.shape[2], width, align_corners, half_pixel)
-    return sum(down[:, :, indices[i]] * weights[i][:, None] for i in range(4))
+    batch, before, across, channels = images.shape
+    rows = _mixed_rows(_flat(images), *_cubic_weights(before, height, align_corners, half_pixel))
+    made = _mixed_columns(rows, *_cubic_weights(across, width, align_corners, half_pixel), channels)
+    return made.reshape(batch, height, width, channels)
 
 
-def _covered(size: int, wanted: int, align_corners: bool) -> Any:
-    """How much of each pixel of the image a pixel of the result covers, [wanted, size]."""
+def _covered(size: int, wanted: int, align_corners: bool) -> tuple[Any, Any, Any]:
+    """The pixels that each pixel of the result covers, and how much of them, [taps, wanted]; and the scale."""
     scale = _scale(size, wanted, align_corners)
     starts = np.arange(wanted, dtype=np.float32) * scale
     ends = np.arange(1, wanted + 1, dtype=np.float32) * scale
-    last = int(np.ceil(ends[-1]))
-    edges = np.arange(max(last, size) + 1, dtype=np.float32)
-    parts = np.minimum(edges[1:], ends[:, None]) - np.maximum(edges[:-1], starts[:, None])
-    parts = np.maximum(parts, np.float32(0))
-    parts[:, size - 1] += parts[:, size:].sum(axis=1, dtype=np.float32)  # beyond the border is the last pixel
-    return parts[:, :size], scale
+    first = np.floor(starts).astype(np.intp)
+    taps = int((np.ceil(ends).astype(np.intp) - first).max())
+    indices = first + np.arange(taps)[:, None]
+    edges = indices.astype(np.float32)
+    parts = np.minimum(edges + np.float32(1), ends) - np.maximum(edges, starts)
+    # What is beyond the border counts as the last pixel.
+    return np.minimum(indices, size - 1), np.maximum(parts, np.float32(0)), scale
 
 
 def area(images: Any, height: int, width: int, align_corners: bool) -> Any:
     """The images as float32 of another size, each pixel the mean of the part of the image that it covers."""
-    images = images.astype(np.float32, copy=False)
-    rows, tall = _covered(images.shape[1], height, align_corners)
-    columns, wide = _covered(images.shape[2], width, align_corners)
     batch, before, across, channels = images.shape
-    down = np.matmul(rows, images.reshape(batch, before, across * channels)).reshape(batch, height, across, channels)
-    made = np.matmul(columns, down)
-    return made * (np.float32(1) / (tall * wide))
+    indices, parts, tall = _covered(before, height, align_corners)
+    rows = _mixed_rows(_flat(images), indices, parts)
+    indices, parts, wide = _covered(across, width, align_corners)
+    made = _mixed_columns(rows, indices, parts, channels)
+    made *= np.float32(1) / (tall * wide)
+    return made.reshape(batch, height, width, channels)
 
 
 def crop_and_resize(images: Any, boxes: Any, which: Any, size: Any, method: str, outside: float) -> Any:

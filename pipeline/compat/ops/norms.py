@@ -150,7 +150,7 @@ def _as_matrix(x: Tensor, axes: Any, flipped: bool) -> tuple[Any, Any, Any]:
     sizes = x.shape.sizes
     if sizes is None or not isinstance(axes, (list, tuple)) or not x.shape.is_fully_defined():
         return _as_dynamic_matrix(x, axes, flipped)
-    axes = [int(axis) % len(sizes) if axis < 0 else int(axis) for axis in axes]
+    axes = [int(axis) + len(sizes) if axis < 0 else int(axis) for axis in axes]
     free = [at for at in range(len(sizes)) if at not in axes]
     kept = [sizes[at] or 0 for at in free]
     rows, summed = prod(kept), prod([sizes[at] or 0 for at in axes])

@@ -28,7 +28,7 @@ class _Input(NamedTuple):
 
 
 _parsed: dict[str, list[_Input]] = {}
-_FIXED = ("int32", "int64", "bool", "float32", "string")
+_FIXED = ("uint8", "int32", "int64", "bool", "float32", "string")
 
 
 def _parse(definition: str) -> list[_Input]:

@@ -107,8 +107,10 @@ class _Blocks:
             block = self._take(upstream, count, current.run.remaining())
             values = self._values(block)
             if values is None:
-                return self._one_by_one(block)
-            return downstream._enqueue_each(values, current.run.remaining())
+                self._one_by_one(block)
+            else:
+                downstream._enqueue_each(values, current.run.remaining())
+            return None
         except DeadlineExceededError as error:  # another thread took some of them
             if current.run.remaining() is not None:
                 raise failure(error, self._op) from error.__cause__

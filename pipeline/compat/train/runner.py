@@ -66,7 +66,7 @@ class QueueRunner(native.QueueRunner):
         cancel = queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op
         super().__init__(queue, enqueue_ops, close, cancel, types)
 
-    def create_threads(
+    def create_threads(  # type: ignore[override]  # a graph's operations run in a session only
         self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
         """Make one thread for each enqueue operation and, with `coord`, one more that closes the queue when it stops.
@@ -89,10 +89,10 @@ class QueueRunner(native.QueueRunner):
         if worker is not None and worker.crew.gate is not None:
             worker.crew.gate.wait()
         single = sess.make_callable(op)
-        return in_blocks(sess, op, single) or single  # type: ignore[no-any-return]
+        return in_blocks(sess, op, single) or single
 
     def _crew_for(self, sess: Any) -> Crew:
-        queue = self.queue
+        queue: Any = self.queue
         try:
             queue = sess.run(queue.queue_ref)
         except Exception as error:  # the threads meet it too, and report it

@@ -43,12 +43,12 @@ def elements(definition: QueueRunnerDef, scope: str | None) -> tuple[Any, list[A
     def named(name: str) -> Any:
         return find(f"{scope}/{name}" if scope else name)
 
-    types = tuple(exception_type_from_error_code(code) for code in definition.queue_closed_exception_types)  # type: ignore[attr-defined]
+    types = tuple(exception_type_from_error_code(code) for code in definition.queue_closed_exception_types)
     return (
-        named(definition.queue_name),  # type: ignore[attr-defined]
-        [named(name) for name in definition.enqueue_op_name],  # type: ignore[attr-defined]
-        named(definition.close_op_name),  # type: ignore[attr-defined]
-        named(definition.cancel_op_name),  # type: ignore[attr-defined]
+        named(definition.queue_name),
+        [named(name) for name in definition.enqueue_op_name],
+        named(definition.close_op_name),
+        named(definition.cancel_op_name),
         types or (OutOfRangeError,),
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline._queue import CALLS
 from pipeline.compat.core.graph_keys import GraphKeys
 from pipeline.compat.core.run import Run, current
-from pipeline.components import STRING, Component, component, parse_capacity
+from pipeline.components import STRING, Component, Shape, component, parse_capacity
 from pipeline.errors import CancelledError, InvalidArgumentError
 from pipeline.queues import limits
 from pipeline.seeds import some_seeds
@@ -118,7 +118,9 @@ class SessionQueue(TypedQueue):
         run.session._resources.wakes(self)
 
     def _parts(self) -> list[Component]:
-        shapes = [None] * len(self.spec.dtypes) if self.spec.shapes is None else [s.sizes for s in self.spec.shapes]
+        shapes: list[Shape] = [None] * len(self.spec.dtypes)
+        if self.spec.shapes is not None:
+            shapes = [each.sizes for each in self.spec.shapes]
         if self.spec.kind == "PriorityQueue":
             shapes[0] = ()
         return [

@@ -4,7 +4,9 @@ import numpy as np
 from compat_cases import case
 
 _numbers = np.random.RandomState(3)
-BYTES = np.concatenate((_numbers.randint(0, 256, (1, 3, 4, 3)), [[[[0, 0, 0], [255] * 3, [9, 9, 2], [7, 7, 7]]]]), axis=1)
+BYTES = np.concatenate(
+    (_numbers.randint(0, 256, (1, 3, 4, 3)), [[[[0, 0, 0], [255] * 3, [9, 9, 2], [7, 7, 7]]]]), axis=1
+)
 BYTES = BYTES.astype(np.uint8)
 FLOATS = (BYTES / np.float32(255)).astype(np.float32)
 WIDE = _numbers.uniform(-2, 3, (2, 3, 2, 3)).astype(np.float32)
@@ -36,8 +38,8 @@ for source in DTYPES:
         add(
             f"convert_{source}_to_",
             **{
-                target: lambda tf, values=values.astype(source), target=target: (
-                    tf.image.convert_image_dtype(values, target)
+                target: lambda tf, values=values.astype(source), target=target: tf.image.convert_image_dtype(
+                    values, target
                 ),
                 f"{target}_saturated": lambda tf, values=values.astype(source), target=target: (
                     tf.image.convert_image_dtype(values, getattr(tf, target), saturate=True, name="n")
@@ -61,8 +63,8 @@ INPUTS = {
     "wide": lambda tf: WIDE,
     "half": lambda tf: FLOATS.astype(np.float16),
     "double": lambda tf: FLOATS.astype(np.float64),
-    "shorts": lambda tf: (BYTES.astype(np.uint16) * 257),
-    "ints": lambda tf: (BYTES.astype(np.int32) * 8000000),
+    "shorts": lambda tf: BYTES.astype(np.uint16) * 257,
+    "ints": lambda tf: BYTES.astype(np.int32) * 8000000,
     "unknown": lambda tf: unknown(tf, BYTES),
     "unknown_floats": lambda tf: unknown(tf, FLOATS),
     "partly_unknown": lambda tf: unknown(tf, FLOATS[0], [None, None, 3]),
@@ -102,7 +104,9 @@ RANDOM = {
 for op, operation in {**OPS, **RANDOM}.items():
     for label, give in INPUTS.items():
         options = {"values": op not in RANDOM, "within": 1, "atol": 2e-6}
-        if label in ("half",):
+        if label == "half":
+            if op.split("_")[-1] in ("contrast", "hue", "saturation"):
+                continue  # TensorFlow has no kernel for it
             options["rtol"], options["atol"] = 2e-3, 2e-3
         if label == "ints":
             options["within"] = 256

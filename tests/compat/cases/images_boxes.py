@@ -1,0 +1,213 @@
+"""Boxes in images, and numbers about images."""
+
+import numpy as np
+from compat_cases import case
+
+_numbers = np.random.RandomState(11)
+FLOATS = _numbers.uniform(0, 1, (2, 6, 5, 3)).astype(np.float32)
+BYTES = _numbers.randint(0, 256, (2, 6, 5, 3)).astype(np.uint8)
+BOXES = np.array([[0, 0, 1, 1], [0.1, 0.3, 0.7, 0.9], [-0.5, -0.2, 1.4, 1.2], [0.9, 0.8, 0.2, 0.1]], np.float32)
+IN_IMAGES = np.array(
+    [[[0.1, 0.2, 0.8, 0.9], [0.0, 0.0, 1.0, 1.0], [0.3, -0.5, 0.6, 0.5]], [[0.5, 0.5, 0.5, 0.5]] * 2 + [[2, 2, 3, 3]]],
+    np.float32,
+)
+CORNERS = np.array(
+    [[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [1, 11.1, 0, 10.1], [0, 100, 1, 101]],
+    np.float32,
+)
+SCORES = np.array([0.9, 0.75, 0.6, 0.95, 0.5, 0.3], np.float32)
+
+
+def add_one(name, function, options):
+    """Make a case of a function of `tf` and of parameters that have defaults."""
+
+    def made(tf):
+        return function(tf)
+
+    made.__name__ = name
+    case(**options)(made)
+
+
+def add(prefix="", options=None, **functions):
+    for name, function in functions.items():
+        add_one(f"{prefix}{name}", function, options or {})
+
+
+def unknown(tf, value, shape=None):
+    return tf.placeholder_with_default(value, shape)
+
+
+for method in ("bilinear", "nearest"):
+    for size in ([3, 4], [1, 1], [9, 2]):
+        add(
+            f"crop_and_resize_{method}_",
+            **{
+                f"{size[0]}_{size[1]}": lambda tf, method=method, size=size: tf.image.crop_and_resize(
+                    FLOATS, BOXES, [0, 1, 1, 0], size, method, 0.5
+                ),
+                f"bytes_{size[0]}_{size[1]}": lambda tf, method=method, size=size: tf.image.crop_and_resize(
+                    BYTES, BOXES, box_indices=[0, 1, 1, 0], crop_size=size, method=method, name="n"
+                ),
+            },
+        )
+add(
+    "crop_and_resize_",
+    other_method=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, 0, 0], [2, 2], "area"),
+    no_such_image=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, 2, 0], [2, 2]),
+    negative_image=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, -1, 0], [2, 2]),
+    too_few_images=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, 0], [2, 2]),
+    three_numbers=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES[:, :3], [0, 0, 0, 0], [2, 2]),
+    rank_3=lambda tf: tf.image.crop_and_resize(FLOATS[0], BOXES, [0, 0, 0, 0], [2, 2]),
+    empty_size=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, 0, 0], [2, 0]),
+    size_of_one=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, 0, 0], [2]),
+    no_size=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, 0, 0]),
+    both_names=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0] * 4, [2, 2], box_indices=[0] * 4),
+    no_boxes=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES[:0], np.zeros(0, np.int32), [2, 2]),
+    unknown=lambda tf: tf.image.crop_and_resize(
+        unknown(tf, FLOATS), unknown(tf, BOXES), unknown(tf, [0, 1, 0, 1]), unknown(tf, [2, 2])
+    ),
+)
+add(
+    "draw_",
+    boxes=lambda tf: tf.image.draw_bounding_boxes(FLOATS, IN_IMAGES),
+    gray=lambda tf: tf.image.draw_bounding_boxes(FLOATS[..., :1], IN_IMAGES),
+    four=lambda tf: tf.image.draw_bounding_boxes(np.zeros((2, 6, 5, 4), np.float32), IN_IMAGES, name="n"),
+    half=lambda tf: tf.image.draw_bounding_boxes(FLOATS.astype(np.float16), IN_IMAGES),
+    colours=lambda tf: tf.image.draw_bounding_boxes(FLOATS, IN_IMAGES, "n", [[0.2, 0.3, 0.4], [1, 0, 0.5]]),
+    more_channels=lambda tf: tf.image.draw_bounding_boxes(FLOATS, IN_IMAGES, colors=[[0.2, 0.3, 0.4, 1.0]]),
+    fewer_channels=lambda tf: tf.image.draw_bounding_boxes(FLOATS, IN_IMAGES, colors=[[0.2, 0.3]]),
+    two_channels=lambda tf: tf.image.draw_bounding_boxes(FLOATS[..., :2], IN_IMAGES),
+    rank_3=lambda tf: tf.image.draw_bounding_boxes(FLOATS[0], IN_IMAGES),
+    boxes_rank_2=lambda tf: tf.image.draw_bounding_boxes(FLOATS, IN_IMAGES[0]),
+    three_numbers=lambda tf: tf.image.draw_bounding_boxes(FLOATS, IN_IMAGES[..., :3]),
+    other_batch=lambda tf: tf.image.draw_bounding_boxes(FLOATS, IN_IMAGES[:1]),
+    bytes_array=lambda tf: tf.image.draw_bounding_boxes(BYTES, IN_IMAGES),
+    bytes_tensor=lambda tf: tf.image.draw_bounding_boxes(tf.constant(BYTES), IN_IMAGES),
+    unknown=lambda tf: tf.image.draw_bounding_boxes(unknown(tf, FLOATS), unknown(tf, IN_IMAGES)),
+)
+add(
+    "glimpse_",
+    centre=lambda tf: tf.image.extract_glimpse(FLOATS, [2, 3], [[0.0, 0.0], [0.1, -0.2]]),
+    from_corner=lambda tf: tf.image.extract_glimpse(FLOATS, [2, 2], [[0.5, 0.5], [0.3, 0.4]], centered=False),
+    pixels=lambda tf: tf.image.extract_glimpse(
+        FLOATS, [2, 3], [[3.0, 2.0], [2.0, 2.5]], centered=False, normalized=False, name="n"
+    ),
+    centred_pixels=lambda tf: tf.image.extract_glimpse(FLOATS, [2, 2], [[1.0, 0.0], [0.0, 1.5]], normalized=False),
+    no_rows=lambda tf: tf.image.extract_glimpse(FLOATS, [0, 2], [[0.0, 0.0], [0.0, 0.0]]),
+    one_size=lambda tf: tf.image.extract_glimpse(FLOATS, [2], [[0.0, 0.0], [0.0, 0.0]]),
+    three_offsets=lambda tf: tf.image.extract_glimpse(FLOATS, [2, 2], [[0.0, 0.0, 0.0]] * 2),
+    other_batch=lambda tf: tf.image.extract_glimpse(FLOATS, [2, 2], [[0.0, 0.0]]),
+    rank_3=lambda tf: tf.image.extract_glimpse(FLOATS[0], [2, 2], [[0.0, 0.0]]),
+    unknown=lambda tf: tf.image.extract_glimpse(unknown(tf, FLOATS), unknown(tf, [2, 2]), unknown(tf, [[0.0, 0]] * 2)),
+)
+add(
+    "glimpse_",
+    {"values": False},
+    beyond=lambda tf: tf.image.extract_glimpse(FLOATS, [9, 3], [[0.0, 0.0], [1.0, -1.0]]),
+    beyond_normal=lambda tf: tf.image.extract_glimpse(FLOATS, [2, 3], [[2.0, 0.0], [1.0, -1.0]], uniform_noise=False),
+)
+add(
+    "suppression_",
+    plain=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, 3),
+    all=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, 10, 0.5, name="n"),
+    strict=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, 10, 0.0),
+    lenient=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, 10, 1.0),
+    least=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, 10, 0.5, 0.5),
+    none=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, 0),
+    equal_scores=lambda tf: tf.image.non_max_suppression(CORNERS, np.ones(6, np.float32), 10, 0.5),
+    no_boxes=lambda tf: tf.image.non_max_suppression(np.zeros((0, 4), np.float32), np.zeros(0, np.float32), 3),
+    threshold=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, 3, 1.5),
+    negative=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, -3),
+    vector=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, [3]),
+    three_numbers=lambda tf: tf.image.non_max_suppression(CORNERS[:, :3], SCORES, 3),
+    fewer_scores=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES[:3], 3),
+    unknown=lambda tf: tf.image.non_max_suppression(unknown(tf, CORNERS), unknown(tf, SCORES), unknown(tf, 3)),
+    with_scores=lambda tf: tf.image.non_max_suppression_with_scores(CORNERS, SCORES, 3),
+    with_scores_all=lambda tf: tf.image.non_max_suppression_with_scores(CORNERS, SCORES, 10, 0.5, 0.4, name="n"),
+    soft=lambda tf: tf.image.non_max_suppression_with_scores(CORNERS, SCORES, 10, 1.0, 0.0, 0.5),
+    soft_strict=lambda tf: tf.image.non_max_suppression_with_scores(CORNERS, SCORES, 10, 0.5, 0.1, 0.2),
+    soft_negative=lambda tf: tf.image.non_max_suppression_with_scores(CORNERS, SCORES, 10, 0.5, 0.1, -0.2),
+    overlaps=lambda tf: tf.image.non_max_suppression_overlaps(
+        [[1.0, 0.6, 0.1], [0.6, 1.0, 0.2], [0.1, 0.2, 1.0]], [0.5, 0.7, 0.4], 3
+    ),
+    overlaps_not_square=lambda tf: tf.image.non_max_suppression_overlaps([[1.0, 0.6]], [0.5], 3),
+)
+
+
+def sample(tf, *args, **kwargs):
+    return list(tf.image.sample_distorted_bounding_box(*args, **kwargs))
+
+
+ONE = [[[0.1, 0.1, 0.9, 0.8]]]
+add(
+    "sample_",
+    {"values": False},
+    plain=lambda tf: sample(tf, [20, 30, 3], ONE),
+    int64=lambda tf: sample(tf, np.array([20, 30, 3]), ONE, seed=3, seed2=4, name="n"),
+    no_boxes=lambda tf: sample(tf, [20, 30, 3], np.zeros((1, 0, 4))),
+    no_boxes_used=lambda tf: sample(tf, [20, 30, 3], np.zeros((1, 0, 4)), use_image_if_no_bounding_boxes=True),
+    two_sizes=lambda tf: sample(tf, [20, 30], ONE),
+    boxes_rank_2=lambda tf: sample(tf, [20, 30, 3], ONE[0]),
+    beyond=lambda tf: sample(tf, [20, 30, 3], [[[0.0, 0.0, 1.1, 1.0]]]),
+    areas=lambda tf: sample(tf, [20, 30, 3], ONE, area_range=[0.5, 1.1]),
+    no_area=lambda tf: sample(tf, [20, 30, 3], ONE, area_range=[0.0, 1.0]),
+    aspects=lambda tf: sample(tf, [20, 30, 3], ONE, aspect_ratio_range=[-1.0, 1.0]),
+    attempts=lambda tf: sample(tf, [20, 30, 3], ONE, max_attempts=0),
+    covered=lambda tf: sample(tf, [20, 30, 3], ONE, min_object_covered=-0.1),
+    unknown=lambda tf: sample(tf, unknown(tf, [20, 30, 3]), unknown(tf, np.array(ONE, np.float32))),
+    floats=lambda tf: sample(tf, [20.0, 30.0, 3.0], ONE),
+)
+
+
+@case()
+def sample_that_covers_too_much_is_the_whole(tf):
+    return sample(tf, [20, 30, 3], ONE, min_object_covered=1.5)
+
+
+@case()
+def samples_are_within_their_ranges(tf, sess):
+    ranges = {"aspect_ratio_range": [0.5, 2.0], "area_range": [0.2, 0.6], "min_object_covered": 0.3}
+    begin, size, box = tf.image.sample_distorted_bounding_box([40, 50, 3], ONE, seed=1, **ranges)
+    seen = [sess.run([begin, size, box]) for _ in range(100)]
+    starts, sizes, boxes = (np.array(each, float) for each in zip(*seen, strict=True))
+    areas = sizes[:, 0] * sizes[:, 1] / 2000
+    aspects = sizes[:, 1] / sizes[:, 0]
+    low, high = boxes[:, 0, 0, :2], boxes[:, 0, 0, 2:]
+    inner = (np.minimum(high, [0.9, 0.8]) - np.maximum(low, [0.1, 0.1])).clip(0).prod(axis=1) / 0.56
+    return [
+        bool(areas.min() >= 0.19 and areas.max() <= 0.61 and np.ptp(areas) > 0.3),
+        bool(aspects.min() >= 0.45 and aspects.max() <= 2.1 and np.ptp(aspects) > 0.8),
+        bool(inner.min() >= 0.27),
+        bool(np.allclose(low * [40, 50], starts[:, :2], atol=1e-3)),
+        bool(np.allclose((high - low) * [40, 50], sizes[:, :2], atol=1e-3)),
+        sorted(set(starts[:, 2])) + sorted(set(sizes[:, 2])),
+        len({tuple(each) for each in starts}) > 30,
+    ]
+
+
+add(
+    "measure_",
+    variation=lambda tf: tf.image.total_variation(tf.constant(FLOATS)),
+    variation_of_one=lambda tf: tf.image.total_variation(tf.constant(BYTES[0].astype(np.int32)), name="n"),
+    variation_of_array=lambda tf: tf.image.total_variation(FLOATS),
+    variation_unknown=lambda tf: tf.image.total_variation(unknown(tf, FLOATS)),
+    gradients=lambda tf: list(tf.image.image_gradients(tf.constant(FLOATS))),
+    gradients_unknown=lambda tf: list(tf.image.image_gradients(unknown(tf, FLOATS, [None] * 4))),
+    gradients_rank_3=lambda tf: list(tf.image.image_gradients(tf.constant(FLOATS[0]))),
+    psnr=lambda tf: tf.image.psnr(tf.constant(FLOATS), tf.constant(FLOATS * 0.9), 1.0),
+    psnr_bytes=lambda tf: tf.image.psnr(tf.constant(BYTES), tf.constant(BYTES // 2), max_val=255, name="n"),
+    psnr_same=lambda tf: tf.image.psnr(tf.constant(FLOATS), tf.constant(FLOATS), 1.0),
+    psnr_other_shape=lambda tf: tf.image.psnr(tf.constant(FLOATS), tf.constant(FLOATS[:, :4]), 1.0),
+    psnr_unknown=lambda tf: tf.image.psnr(unknown(tf, FLOATS), unknown(tf, FLOATS * 0.5), 1.0),
+    ssim_small_filter=lambda tf: tf.image.ssim(tf.constant(FLOATS), tf.constant(FLOATS * 0.7), 1.0, filter_size=4),
+    ssim_map=lambda tf: tf.image.ssim(FLOATS, FLOATS**2, 1.0, filter_size=3, return_index_map=True),
+    ssim_bytes=lambda tf: tf.image.ssim(tf.constant(BYTES), tf.constant(BYTES // 2), 255, 3, 1.0),
+    ssim_too_small=lambda tf: tf.image.ssim(FLOATS, FLOATS, 1.0),
+)
+add(
+    "measure_",
+    {"atol": 2e-6},
+    sobel=lambda tf: tf.image.sobel_edges(tf.constant(FLOATS)),
+    sobel_unknown=lambda tf: tf.image.sobel_edges(unknown(tf, FLOATS, [None, None, None, 3])),
+    sobel_array=lambda tf: tf.image.sobel_edges(FLOATS),
+)

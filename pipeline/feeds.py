@@ -14,6 +14,7 @@ from pipeline.queues import FIFOQueue, QueueBase
 from pipeline.runner import work_for
 from pipeline.skipping import SKIPPED, Skips
 from pipeline.sources import Opened, check_source, left, open_source
+from pipeline.typed_queue import TypedQueue
 
 
 class Plan(NamedTuple):
@@ -176,8 +177,10 @@ class Feed:
                 raise OutOfRangeError(None, None, "the source of the batches is used up") from None
             if example is SKIPPED:
                 return
+            held = [example]
+            del example  # so that whoever takes it out of `held` has it alone
             try:
-                finish(example)
+                finish(held)
             except CancelledError:
                 if not self._left:
                     raise
@@ -188,13 +191,14 @@ class Feed:
         enqueue.__qualname__ = opened.name
         return enqueue
 
-    def _finisher(self, many: bool, index: int) -> Callable[[Any], None]:
-        """What becomes of an example, or block of examples, that was taken."""
+    def _finisher(self, many: bool, index: int) -> Callable[[list[Any]], None]:
+        """What becomes of an example, or block of examples, that was taken: the only item of a list."""
         keep, components, put = self.plan.keep, self._components(many, index), self._put(many)
         if keep.all:
-            return lambda example: put(components(example))
+            return lambda held: put(components(held.pop()))
 
-        def filtered(example: Any) -> None:
+        def filtered(held: list[Any]) -> None:
+            (example,) = held
             verdict = keep.verdict(example)
             if verdict is True:
                 put(components(example))
@@ -216,6 +220,8 @@ class Feed:
         if many:
             return self.queue.enqueue_many
         enqueue = self.queue.enqueue
+        if isinstance(self.queue, TypedQueue) and self.queue.holds_large:
+            return _giving(self.queue)
         if len(self.layout.dtypes) > 1:
             return enqueue
 
@@ -225,3 +231,15 @@ class Feed:
             enqueue((part,) if isinstance(part, (list, tuple, dict)) else part)
 
         return single
+
+
+def _giving(queue: TypedQueue) -> Callable[[Sequence[Any]], None]:
+    """An enqueue that gives large arrays away: it copies them only where the source has kept them."""
+    give = queue._enqueue_given
+
+    def put(parts: Sequence[Any]) -> None:
+        values = (*parts,)  # a new tuple: arrays that the source knows from its own have a second reference
+        del parts
+        give(values)
+
+    return put

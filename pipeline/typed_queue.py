@@ -64,6 +64,11 @@ class TypedQueue(Engine, QueueBase):
         self._components = components
 
     @property
+    def holds_large(self) -> bool:
+        """Whether rows are so large that arrays which are given away are held instead of copied."""
+        return self._mixed() and self._names is None
+
+    @property
     def queue_ref(self) -> Any:
         return self
 

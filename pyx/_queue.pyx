@@ -9,7 +9,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_INCREF, PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -21,7 +21,7 @@ import os
 import threading
 
 from column cimport (
-    ARRAY, BYTES, OBJECT, ROWS, Column, Form, Layout, Part, PyArray_Scalar, drop_references, empty, read_rows,
+    ARRAY, BYTES, LARGE, OBJECT, ROWS, Column, Form, Layout, Part, PyArray_Scalar, drop_references, empty, read_rows,
     reference, write,
 )
 from engine cimport (
@@ -254,6 +254,7 @@ cdef class Engine:
                 for k in range(c.ndim):
                     c.slab.row *= c.dims[k]
                 total += c.slab.row
+                c.mixed = c.slab.row >= LARGE
             else:
                 self.small = False
         self.queue.bits = max(0, min(12, bit_length(<unsigned int>(65536 // max(total, <size_t>1))) - 1))
@@ -264,6 +265,14 @@ cdef class Engine:
         self.queue.priorities = &columns[0].slab
         self.layout.columns = columns
         self.layout.width = width
+
+    def _mixed(self):
+        """Whether a component has rows so large that they may be held by reference."""
+        cdef int i
+        for i in range(self.layout.width):
+            if self.layout.columns[i].mixed:
+                return True
+        return False
 
     cdef inline int _check(self) except -1:
         if self.forks != fork_count():
@@ -379,12 +388,12 @@ cdef class Engine:
             return tuple(vals)
         return (vals,)
 
-    cdef bint _fit(self, tuple values, Part* parts, bint converted) except -1:
+    cdef bint _fit(self, tuple values, Part* parts, bint converted, bint given=False) except -1:
         cdef int i
         if PyTuple_GET_SIZE(values) < self.layout.width:
             return False
         for i in range(self.layout.width):
-            if not fits(&self.layout.columns[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted):
+            if not fits(&self.layout.columns[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted, given):
                 return False
         return True
 
@@ -422,7 +431,7 @@ cdef class Engine:
         cdef tuple values
         self._check()
         if self.direct and self.layout.width == 1 and not isinstance(vals, (list, tuple, dict)):
-            if fits(self.layout.columns, vals, near, False):
+            if fits(self.layout.columns, vals, near, False, False):
                 if not self.small or not express(&self.queue, &self.layout, near):
                     self._store(near, 1, deadline)
                 return
@@ -438,6 +447,16 @@ cdef class Engine:
         if not self._fit(values, parts, True):
             raise SystemError(f"{type(self).__name__}: converted values do not fit: {values!r}")
         self._store(parts, 1, deadline)
+
+    def _enqueue_given(self, tuple values, timeout=None):
+        """As `enqueue`, for values that the caller gives away: large arrays to which `values` has the only reference
+        are not copied. Nobody but the caller may know the tuple."""
+        cdef Part[COLUMNS] near
+        self._check()
+        if self.direct and 0 < self.layout.width <= COLUMNS and self._fit(values, near, False, True):
+            self._store(near, 1, deadline_of(timeout))
+        else:
+            self.enqueue(values, timeout=timeout)
 
     def enqueue_many(self, vals, name=None, *, timeout=None):
         """Put many elements in, in order; no other call's element comes between them.
@@ -543,6 +562,9 @@ cdef class Engine:
         cdef int bits = self.queue.bits
         cdef size_t k, n = a.count
         if c.form == ROWS:
+            if not many and c.mixed and reference(c, bits, a.slots[0]) != <PyObject*>None:
+                value = <object>reference(c, bits, a.slots[0])
+                return value if cnp.PyArray_ISWRITEABLE(<cnp.ndarray>value) else value.copy()
             if not many and c.ndim == 0:
                 return PyArray_Scalar(slab_row(&c.slab, bits, a.slots[0]), <cnp.PyArray_Descr*>c.descr, NULL)
             if out is None:

@@ -1,19 +1,33 @@
 """Components: what a slot holds for each of them, and how that is written, read and dropped.
 
 A row of fixed size lies in a slab. Anything else is a reference in a list, where the garbage collector sees it; those
-are touched with the GIL held.
+are touched with the GIL held. A large row may be either: one that arrives as an array that nobody else can write to is
+held by reference, and copied once, into the batch.
 """
 
 from cpython.list cimport PyList_GET_ITEM, PyList_SET_ITEM
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 cimport numpy as cnp
 
 from orders cimport slot_t
-from slab cimport CHUNKS, Slab, bit_length, chunk_first, slab_read, slab_write
+from slab cimport CHUNKS, Slab, bit_length, chunk_first, slab_read, slab_row, slab_write
 
 cdef enum:
+    LARGE = 16384               # bytes from which a row may be held by reference
     NOGIL_BYTES = 32768         # giving the GIL away and taking it back costs as much as copying about this much
+
+cdef extern from *:
+    """
+    #if defined(Py_GIL_DISABLED)
+    #define pipeline_sole(value) 0
+    #else
+    #define pipeline_sole(value) (Py_REFCNT(value) == 1)
+    #endif
+    """
+    bint is_sole "pipeline_sole"(PyObject* value)
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_Empty(int ndim, cnp.npy_intp* dims, cnp.PyArray_Descr* dtype, int fortran)  # steals dtype
@@ -28,6 +42,7 @@ cdef enum Form:
 cdef struct Column:
     Form form
     Slab slab
+    bint mixed                  # rows, large enough to be held by reference
     void* lists[CHUNKS]          # chunks of references; `Engine._lists` owns them
     void* descr                 # `Engine._keep` owns it
     void* scalar_type           # of a native NumPy number, else NULL
@@ -38,13 +53,18 @@ cdef struct Column:
 cdef struct Part:               # what one component of a call is copied from
     char* rows
     PyObject** refs
-    PyObject* ref
+    PyObject* ref               # of rows: the array to hold by reference, or NULL
     char[32] scratch            # holds one number
 
 cdef struct Layout:
     Column* columns
     int width                   # components; 0 until they are known
     size_t row_bytes            # of all slabs together
+
+
+cdef inline bint refers(const Column* c) noexcept nogil:
+    """Whether slots may hold references."""
+    return c.form != ROWS or c.mixed
 
 
 cdef inline object empty(const Column* c, size_t n, bint many):
@@ -78,7 +98,7 @@ cdef inline void write_rows(const Layout* l, int bits, const slot_t* slots, size
                             size_t offset) noexcept nogil:
     cdef int i
     for i in range(l.width):
-        if l.columns[i].form == ROWS:
+        if l.columns[i].form == ROWS and parts[i].ref == NULL:
             slab_write(&l.columns[i].slab, bits, slots, n, parts[i].rows + offset * l.columns[i].slab.row)
 
 
@@ -96,20 +116,45 @@ cdef inline void write(const Layout* l, int bits, const slot_t* slots, size_t n,
         if l.columns[i].form != ROWS:
             for k in range(n):
                 swap_reference(&l.columns[i], bits, slots[k], parts[i].refs[offset + k])
+        elif parts[i].ref != NULL:
+            swap_reference(&l.columns[i], bits, slots[0], parts[i].ref)
 
 
-cdef inline void read_rows(const Column* c, int bits, const slot_t* slots, size_t n, char* rows) noexcept:
+cdef inline int read_mixed(const Column* c, int bits, const slot_t* slots, size_t n, char* rows) except -1:
+    """Copy rows that lie in the slab or in arrays of their own."""
+    cdef const char** sources = <const char**>malloc(n * sizeof(char*))
+    cdef PyObject* array
+    cdef size_t k
+    if sources == NULL:
+        raise MemoryError
+    for k in range(n):
+        array = reference(c, bits, slots[k])
+        if array == <PyObject*>None:
+            sources[k] = slab_row(&c.slab, bits, slots[k])
+        else:
+            sources[k] = <const char*>cnp.PyArray_DATA(<cnp.ndarray>array)
+    with nogil:
+        for k in range(n):
+            memcpy(rows + k * c.slab.row, sources[k], c.slab.row)
+    free(sources)
+    return 0
+
+
+cdef inline int read_rows(const Column* c, int bits, const slot_t* slots, size_t n, char* rows) except -1:
+    if c.mixed:
+        return read_mixed(c, bits, slots, n, rows)
     if n * c.slab.row < NOGIL_BYTES:
         slab_read(&c.slab, bits, slots, n, rows)
     else:
         with nogil:
             slab_read(&c.slab, bits, slots, n, rows)
+    return 0
 
 
 cdef inline void drop_references(const Layout* l, int bits, const slot_t* slots, size_t n) noexcept:
     cdef size_t k
     cdef int i
     for i in range(l.width):
-        if l.columns[i].form != ROWS:
+        if refers(&l.columns[i]):
             for k in range(n):
                 swap_reference(&l.columns[i], bits, slots[k], <PyObject*>None)

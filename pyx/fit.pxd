@@ -10,7 +10,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 
 cimport numpy as cnp
 
-from column cimport BYTES, OBJECT, ROWS, Column, Part
+from column cimport BYTES, OBJECT, ROWS, Column, Part, is_sole
 
 cdef extern from "numpy/arrayobject.h":
     void PyArray_ScalarAsCtype(PyObject* scalar, void* data)
@@ -94,12 +94,27 @@ cdef inline bint scalar_fits(Column* c, object value, Part* part) noexcept:
     return False
 
 
-cdef inline bint fits(Column* c, object value, Part* part, bint converted):
-    """Whether one value can be stored as it is; then `part` says where it lies."""
+cdef inline bint lasts(cnp.ndarray array, bint given):
+    """Whether nobody else can write to an array: it lies in a bytes object, or it was given away and this is all that
+    is left of it."""
+    cdef PyObject* base = <PyObject*>cnp.PyArray_BASE(array)
+    if base != NULL:
+        return not cnp.PyArray_ISWRITEABLE(array) and PyBytes_CheckExact(<object>base)
+    return given and is_sole(<PyObject*>array) and cnp.PyArray_CHKFLAGS(array, cnp.NPY_ARRAY_OWNDATA)
+
+
+cdef inline bint fits(Column* c, object value, Part* part, bint converted, bint given):
+    """Whether one value can be stored as it is; then `part` says where it lies. An array that was `given` away, so that
+    the tuple of values has the only reference that is left, need not be copied."""
     if c.form == ROWS:
+        part.ref = NULL
         if cnp.PyArray_CheckExact(value):
             part.rows = <char*>cnp.PyArray_DATA(<cnp.ndarray>value)
-            return array_fits(c, <cnp.ndarray>value, 0)
+            if not array_fits(c, <cnp.ndarray>value, 0):
+                return False
+            if c.mixed and lasts(<cnp.ndarray>value, given):
+                part.ref = <PyObject*>value
+            return True
         return c.ndim == 0 and scalar_fits(c, value, part)
     part.ref = <PyObject*>value
     part.refs = &part.ref
@@ -112,6 +127,7 @@ cdef inline Py_ssize_t many_fit(Column* c, object value, Part* part, bint conver
         if not cnp.PyArray_CheckExact(value) or not array_fits(c, <cnp.ndarray>value, 1):
             return -1
         part.rows = <char*>cnp.PyArray_DATA(<cnp.ndarray>value)
+        part.ref = NULL
         return cnp.PyArray_DIM(<cnp.ndarray>value, 0)
     if not converted:
         return -1

@@ -5,7 +5,7 @@ from cpython.ref cimport PyObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from column cimport ROWS, Layout
+from column cimport ROWS, Layout, refers
 from engine cimport locked, step_reserve
 from orders cimport Ranked, ring_move, slot_t
 from slab cimport CHUNKS, chunk_first
@@ -41,7 +41,7 @@ cdef enum:
 cdef struct Growth:
     const Layout* layout
     int chunk                   # the number of the new chunk
-    void** memory               # of each component: rows, or a list of references
+    void** memory               # of each component: rows; then of each one: a list of references
     void* order
     slot_t* free
     bint installed              # whether the memory is the queue's
@@ -59,8 +59,7 @@ cdef inline void step_install(Queue* q, Attempt* a) noexcept nogil:
     for i in range(g.layout.width):
         if g.layout.columns[i].form == ROWS:
             g.layout.columns[i].slab.origin[g.chunk] = <size_t>g.memory[i] - first * g.layout.columns[i].slab.row
-        else:
-            g.layout.columns[i].lists[g.chunk] = g.memory[i]
+        g.layout.columns[i].lists[g.chunk] = g.memory[g.layout.width + i]
     old = <void*>q.free.slots
     ring_move(&q.free, g.free, entries)
     g.free = <slot_t*>old
@@ -97,26 +96,26 @@ cdef inline int grow(Queue* q, const Layout* l, list lists, int chunk) except -1
     g.layout = l
     g.chunk = chunk
     g.installed = False
-    g.memory = <void**>malloc(l.width * sizeof(void*))
+    g.memory = <void**>malloc(2 * l.width * sizeof(void*))
     g.free = <slot_t*>malloc(entries * sizeof(slot_t))
     g.order = malloc(entries * (sizeof(Ranked) if q.order == PRIORITY else sizeof(slot_t)))
     failed = g.memory == NULL or g.free == NULL or g.order == NULL
     if g.memory != NULL:
-        memset(g.memory, 0, l.width * sizeof(void*))
+        memset(g.memory, 0, 2 * l.width * sizeof(void*))
     for i in range(l.width):
         if failed:
             break
         if l.columns[i].form == ROWS:
             if l.columns[i].slab.row < (<size_t>1 << 62) // slots:
                 g.memory[i] = chunk_memory(slots * l.columns[i].slab.row)
-        else:
+            failed = g.memory[i] == NULL
+        if not failed and refers(&l.columns[i]):
             try:
                 references = [None] * <Py_ssize_t>slots
                 added.append(references)
-                g.memory[i] = <void*>references
+                g.memory[l.width + i] = <void*>references
             except MemoryError:
-                pass            # told below, when what was had is freed
-        failed = g.memory[i] == NULL
+                failed = True   # told below, when what was had is freed
     if not failed:
         start(&a, ENQUEUE, NULL, 0)
         a.extra = &g
@@ -156,8 +155,7 @@ cdef inline void step_remove(Queue* q, Attempt* a) noexcept nogil:
     for i in range(g.layout.width):
         if g.layout.columns[i].form == ROWS:
             g.memory[i] = <void*>(g.layout.columns[i].slab.origin[chunk] + first * g.layout.columns[i].slab.row)
-        else:
-            g.memory[i] = g.layout.columns[i].lists[chunk]
+        g.memory[g.layout.width + i] = g.layout.columns[i].lists[chunk]
     q.chunks = chunk
     q.allocated = first
 
@@ -169,7 +167,7 @@ cdef inline void shrink(Queue* q, const Layout* l, list lists) noexcept:
     cdef Py_ssize_t k
     cdef int i
     g.layout = l
-    g.memory = <void**>malloc(l.width * sizeof(void*))
+    g.memory = <void**>malloc(2 * l.width * sizeof(void*))
     if g.memory == NULL:
         return
     start(&a, ENQUEUE, NULL, 0)
@@ -179,9 +177,9 @@ cdef inline void shrink(Queue* q, const Layout* l, list lists) noexcept:
         for i in range(l.width):
             if l.columns[i].form == ROWS:
                 free(g.memory[i])
-            else:
+            if refers(&l.columns[i]):
                 for k in range(PyList_GET_SIZE(lists)):
-                    if <void*>PyList_GET_ITEM(lists, k) == g.memory[i]:
+                    if <void*>PyList_GET_ITEM(lists, k) == g.memory[l.width + i]:
                         PyList_SetSlice(lists, k, k + 1, NULL)
                         break
     free(g.memory)

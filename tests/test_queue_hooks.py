@@ -85,24 +85,19 @@ def test_a_wait_goes_on_after_the_last_question():
     assert len(queue.asked) <= 2
 
 
-@pytest.mark.parametrize("call", ["dequeue", "enqueue_many", "close"])
-def test_a_poke_asks_every_call_that_waits(call):
+@pytest.mark.parametrize(("call", "vals"), [("dequeue", []), ("enqueue", [3]), ("enqueue_many", [[[4, 5]]])])
+def test_a_poke_asks_every_call_that_waits(call, vals):
     queue = Watched()
-    queue.enqueue_many([[1, 2]])
-    full = start_blocked(queue, "enqueue", 3)
-    waiting = start_blocked(queue, call, *([[[4, 5]]] if call == "enqueue_many" else [])) if call != "dequeue" else None
-    if call == "dequeue":
-        queue = Watched()
-        waiting = start_blocked(queue, "dequeue")
-    wait_until(lambda: len(queue.asked) == 1 + (call != "dequeue"), "the calls were asked before they wait")
+    if vals:
+        queue.enqueue_many([[1, 2]])
+    waiting = [start_blocked(queue, call, *vals) for _ in range(2)]
+    wait_until(lambda: len(queue.asked) == 2, "the calls were asked before they wait")
     queue.answers = [Refused()] * 2
     queue._poke()
-    with pytest.raises(Refused):
-        waiting.result()
-    if call != "dequeue":
+    for each in waiting:
         with pytest.raises(Refused):
-            full.result()
-        assert (queue.size(), queue.is_closed()) == (2, False)
+            each.result()
+    assert queue.size() == len(vals) * 2
 
 
 def test_a_poke_before_the_wait_is_heard():

@@ -35,6 +35,7 @@ MODULES: dict[str, str] = {
         "float16 half bfloat16 float32 float64 double int8 int16 int32 int64 uint8 uint16 uint32 uint64"
     )
     + _dtypes("bool string complex64 complex128 qint8 quint8 qint16 quint16 qint32 resource variant DType as_dtype"),
+    "core.devices": "DeviceSpec",
     "core.errors": "OpError errors.OK errors.CANCELLED errors.UNKNOWN errors.INVALID_ARGUMENT errors.DEADLINE_EXCEEDED "
     "errors.NOT_FOUND errors.ALREADY_EXISTS errors.PERMISSION_DENIED errors.RESOURCE_EXHAUSTED "
     "errors.FAILED_PRECONDITION errors.ABORTED errors.OUT_OF_RANGE errors.UNIMPLEMENTED errors.INTERNAL "

@@ -72,6 +72,11 @@ def as_value(tensor: Tensor, value: Any) -> Any:
     return array
 
 
+def as_array(tensor: Tensor, value: Any) -> Any:
+    """A fed value as a run hands it back: an array, even of a scalar."""
+    return np.asarray(value, tensor.dtype.base_dtype.np)
+
+
 def _array(dtype: Any, value: Any) -> Any:
     if type(value) is int and dtype.is_integer and not dtype.min <= value <= dtype.max:
         raise TypeError(

@@ -71,12 +71,12 @@ def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManag
 
 
 def colocate_with(op: Any, ignore_existing: bool = False) -> contextlib.AbstractContextManager[None]:
-    """Taken, and without effect."""
+    """Let operations made within have the device of `op`; see Graph.colocate_with."""
     return get_default_graph().colocate_with(op, ignore_existing)
 
 
 def device(device_name_or_function: Any) -> contextlib.AbstractContextManager[None]:
-    """Taken, and without effect: everything runs on the CPU."""
+    """Let operations made within have a device; see Graph.device. Everything runs on the CPU all the same."""
     return get_default_graph().device(device_name_or_function)
 
 

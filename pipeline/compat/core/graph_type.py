@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from pipeline.compat.core.devices import Placement
 from pipeline.compat.core.tensor import Operation, Tensor
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
@@ -21,7 +22,7 @@ class _Local(threading.local):
         self.name_stack = ""
 
 
-class Graph:
+class Graph(Placement):
     """Operations to run in a session.
 
     Thread safety: several threads may add to a graph at the same time, and run it; scopes of names are each thread's
@@ -29,6 +30,7 @@ class Graph:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._lock = threading.RLock()
         self._ops: dict[str, Operation] = {}
         self._names_in_use: dict[str, int] = {}
@@ -36,7 +38,6 @@ class Graph:
         self._collections: dict[Any, list[Any]] = {}
         self._controllers: list[_Controller] = []
         self._control_flow_context: Any = None
-        self._devices: list[str] = []
         self._container = ""
         self._finalized = False
         self.version = 0
@@ -64,10 +65,10 @@ class Graph:
             op.name = name[:-1] if name[-1] == "/" else self.unique_name(name)
             self.version += 1
             op._id = self.version
-            op._device = self._devices[-1] if self._devices else ""
             self._ops[op.name] = op
 
     def _added(self, op: Operation) -> None:
+        self._place(op)
         if self._control_flow_context is not None:
             self._control_flow_context.add_op(op)
         for controller in self._controllers:
@@ -264,21 +265,6 @@ class Graph:
             yield
         finally:
             self._controllers, self._control_flow_context = old, context
-
-    @contextlib.contextmanager
-    def device(self, device_name_or_function: Any) -> Iterator[None]:
-        """Taken, and without effect but on the `device` of operations."""
-        name = device_name_or_function
-        self._devices.append(name if isinstance(name, str) else "")
-        try:
-            yield
-        finally:
-            self._devices.pop()
-
-    @contextlib.contextmanager
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Taken, and without effect."""
-        yield
 
     @contextlib.contextmanager
     def container(self, container_name: str) -> Iterator[str]:

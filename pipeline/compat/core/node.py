@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -54,7 +55,14 @@ def node(
     op.made_at = caller()
     graph._add(op, name or op_type, list(inputs), list(control_inputs))
     op.outputs = [new_tensor(op, i, dtype, shape) for i, (dtype, shape) in enumerate(outputs)]
-    graph._added(op)
+    if ref_inputs and any(inputs[i].dtype._is_ref_dtype for i in ref_inputs):
+        # What works on a variable is where the variable is.
+        with contextlib.ExitStack() as near:
+            for i in ref_inputs:
+                near.enter_context(graph.colocate_with(inputs[i].op))
+            graph._added(op)
+    else:
+        graph._added(op)
     return op
 
 

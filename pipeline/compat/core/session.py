@@ -10,14 +10,14 @@ from typing import Any
 
 from numpy import ndarray
 
-from pipeline.compat.core.feeding import as_value, fed
+from pipeline.compat.core.feeding import as_array, fed
 from pipeline.compat.core.fetches import Assemble, fetching, structure_key
 from pipeline.compat.core.graph_type import Graph, get_default_graph
 from pipeline.compat.core.plan import Plan
 from pipeline.compat.core.run import Resources, Run
 from pipeline.compat.core.settings import ConfigProto
 from pipeline.compat.core.tensor import Operation, Tensor
-from pipeline.errors import CancelledError, InvalidArgumentError, NotFoundError
+from pipeline.errors import CancelledError, NotFoundError
 
 
 class BaseSession:
@@ -107,6 +107,8 @@ class BaseSession:
         plan, assemble = entry
         values = plan.run(self._begin(options), [given[each] for each in plan.fed])
         values = [_handed_over(each) for each in values]
+        for place, tensor in plan.fed_fetches:
+            values[place] = as_array(tensor, values[place])
         return values[0] if assemble is None else assemble(values)
 
     def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable[..., Any]:
@@ -117,25 +119,27 @@ class BaseSession:
             feed_list: Tensors whose values are the arguments of the function.
             accept_options: Whether the function takes `options` and `run_metadata`.
         """
-        if feed_list is not None and not isinstance(feed_list, (list, tuple)):
-            raise TypeError(f"Argument `feed_list` must be a list or tuple. Received: feed_list={feed_list!r}")
-        tensors = [self._graph.as_graph_element(each, allow_operation=False) for each in feed_list or ()]
-        plan, assemble = self._planned(None, fetches, tensors)
+        if feed_list is not None:
+            if not isinstance(feed_list, (list, tuple)):
+                raise TypeError(f"Argument `feed_list` must be a list or tuple. Received: feed_list={feed_list}")
+
+            def feeding(*args: Any, **options: Any) -> Any:
+                return self.run(fetches, dict(zip(feed_list, args, strict=False)), **options)
+
+            return feeding
+        plan, assemble = self._planned(None, fetches, ())
         follow = plan.run
         begin = self._begin
 
-        def call(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
+        def call(options: Any = None, run_metadata: Any = None) -> Any:
             self._check_open()
-            if len(args) != len(tensors):
-                raise InvalidArgumentError(None, None, f"Expected {len(tensors)} feeds, got {len(args)}")
-            given = [as_value(tensor, value) for tensor, value in zip(tensors, args, strict=True)]
-            values = [_handed_over(each) for each in follow(begin(options), given)]
+            values = [_handed_over(each) for each in follow(begin(options))]
             return values[0] if assemble is None else assemble(values)
 
         if accept_options:
             return call
-        if tensors or assemble is not None:
-            return lambda *args: call(*args)
+        if assemble is not None:
+            return lambda: call()
 
         def call_simply() -> Any:
             self._check_open()
@@ -300,8 +304,8 @@ def session_for(session: Any, graph: Graph, what: str, method: str) -> Any:
     session = get_default_session()
     if session is None:
         raise ValueError(
-            f"Cannot {what} using `{method}()`: No default session is registered. Use `with sess.as_default()` or pass "
-            f"an explicit session to `{method}(session=sess)`"
+            f"Cannot {what} using `{method}()`: No default session is registered. "
+            f"Use `with sess.as_default(){':' if method == 'run' else ''}` or pass an explicit session to `{method}(session=sess)`"
         )
     if session.graph is not graph:
         raise ValueError(

@@ -9,7 +9,7 @@ from pipeline.compat.core.convert import convert_to_tensor
 from pipeline.compat.core.dtypes import DType
 from pipeline.compat.core.graph import name_scope
 from pipeline.compat.core.shapes import TensorShape, as_shape
-from pipeline.compat.core.static import constant_value_as_shape
+from pipeline.compat.core.static import static_shape
 from pipeline.compat.core.tensor import Operation, Tensor
 from pipeline.features import SparseTensorValue as SparseTensorValue
 
@@ -31,7 +31,7 @@ class SparseTensor:
             self._indices = convert_to_tensor(indices, dtypes.int64, name="indices")
             self._values = convert_to_tensor(values, name="values")
             self._dense_shape = convert_to_tensor(dense_shape, dtypes.int64, name="dense_shape")
-        self._dense_shape_default = constant_value_as_shape(self._dense_shape)
+        self._dense_shape_default = static_shape(self._dense_shape)
         indices_shape = self._indices.shape.with_rank(2)
         values_shape = self._values.shape.with_rank(1)
         rank_shape = self._dense_shape.shape.with_rank(1)

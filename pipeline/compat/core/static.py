@@ -144,27 +144,35 @@ def constant_value_as_shape(tensor: Any) -> TensorShape:
     return TensorShape([None if each == -1 else each for each in sizes])
 
 
-def _sizes(tensor: Any) -> list[int | None] | None:
+def static_shape(tensor: Any) -> TensorShape:
+    """As `constant_value_as_shape`, by what `get_static_value` knows; any negative size is unknown."""
+    sizes = _sizes(tensor, get_static_value)
+    if sizes is None:
+        return unknown_shape()
+    return TensorShape([None if each is None or each < 0 else each for each in sizes])
+
+
+def _sizes(tensor: Any, evaluate: Callable[[Any], Any] = constant_value) -> list[int | None] | None:
     """The elements of a vector of integers, None for those that are not known; None if not even their number is."""
     op = tensor.op
     if op.type == "Shape":
         shape = op.inputs[0].shape
         return None if shape.sizes is None else list(shape.sizes)
     if op.type in ("Cast", "Identity"):
-        return _sizes(op.inputs[0]) if op.inputs[0].shape.ndims == 1 else None
+        return _sizes(op.inputs[0], evaluate) if op.inputs[0].shape.ndims == 1 else None
     if op.type == "Pack" and tensor.shape.ndims == 1:
-        return [_size(each) for each in op.inputs]
+        return [_size(evaluate(each)) for each in op.inputs]
     if op.type == "ConcatV2":
-        parts = [_sizes(each) for each in op.inputs[:-1]]
+        parts = [_sizes(each, evaluate) for each in op.inputs[:-1]]
         return None if None in parts else [size for part in parts for size in part or ()]
     if op.type == "StridedSlice" and tensor.shape.ndims == 1:
-        sizes = _sizes(op.inputs[0])
-        bounds = [constant_value(each) for each in op.inputs[1:]]
+        sizes = _sizes(op.inputs[0], evaluate)
+        bounds = [evaluate(each) for each in op.inputs[1:]]
         if sizes is not None and all(each is not None for each in bounds):
             picked = _picked(op, sizes, bounds)
             if isinstance(picked, list):
                 return picked
-    value = constant_value(tensor)
+    value = evaluate(tensor)
     if value is None or np.ndim(value) != 1:
         return [None] * n if (n := _length(tensor)) is not None else None
     return [int(each) for each in value]
@@ -175,8 +183,7 @@ def _length(tensor: Tensor) -> int | None:
     return sizes[0] if sizes is not None and len(sizes) == 1 else None
 
 
-def _size(tensor: Tensor) -> int | None:
-    value = constant_value(tensor)
+def _size(value: Any) -> int | None:
     return None if value is None else int(value)
 
 

@@ -43,7 +43,7 @@ class Tensor:
 
     @property
     def device(self) -> str:
-        """The device that was asked for; taken, and without effect."""
+        """The device that was asked for, such as "/device:CPU:0"; "" if none was."""
         return self.op.device
 
     @property
@@ -88,7 +88,8 @@ class Tensor:
 
     def __str__(self) -> str:
         shape = "" if self._shape.ndims is None else f", shape={self._shape}"
-        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name})'
+        device = f", device={self.device}" if self.device else ""
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name}{device})'
 
     def __hash__(self) -> int:
         return id(self)
@@ -200,7 +201,7 @@ class Operation:
 
     @property
     def device(self) -> str:
-        """The device that was asked for; taken, and without effect."""
+        """The device that was asked for, such as "/device:CPU:0"; "" if none was."""
         return self._device
 
     @property
@@ -229,8 +230,8 @@ class Operation:
         session_for(session, self.graph, "execute operation", "run").run(self, feed_dict)
 
     def colocation_groups(self) -> list[bytes]:
-        """The groups that share a device: here each operation is its own."""
-        return [f"loc:@{self.name}".encode()]
+        """The groups that share a device: those of `colocate_with`, or the operation's own."""
+        return list(self.attrs.get("_class", ())) or [f"loc:@{self.name}".encode()]
 
     def _add_control_input(self, op: Operation) -> None:
         self.control_inputs.append(op)

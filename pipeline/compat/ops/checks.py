@@ -9,7 +9,7 @@ import numpy as np
 from pipeline import errors
 from pipeline.compat.core.convert import convert_to_tensor
 from pipeline.compat.core.graph import name_scope
-from pipeline.compat.core.static import constant_value
+from pipeline.compat.core.static import get_static_value
 from pipeline.compat.core.tensor import Operation, Tensor
 from pipeline.compat.ops import comparing
 from pipeline.compat.ops.asserting import Assert
@@ -24,7 +24,7 @@ def prefix(message: str | None) -> str:
 
 
 def _shown(item: Any) -> str:
-    value = constant_value(item) if isinstance(item, Tensor) else None
+    value = get_static_value(item) if isinstance(item, Tensor) else None
     return str(item if value is None else value)
 
 
@@ -49,7 +49,7 @@ def _binary(
         if message is not None:
             data = [message, *data]
         condition = reduce_all(compare(x, y))
-        left, right = constant_value(x), constant_value(y)
+        left, right = get_static_value(x), get_static_value(y)
         if left is not None and right is not None and not np.all(static(left, right)):
             raise errors.InvalidArgumentError(None, None, "\n".join(_shown(each) for each in data))
         return Assert(condition, data, summarize=summarize)

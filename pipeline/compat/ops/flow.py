@@ -6,7 +6,7 @@ import builtins
 from typing import Any
 
 from pipeline.compat.core.convert import convert_to_tensor
-from pipeline.compat.core.graph import control_dependencies, name_scope
+from pipeline.compat.core.graph import colocate_with, control_dependencies, device, name_scope
 from pipeline.compat.core.node import node, tensor_node
 from pipeline.compat.core.sparse_tensor import IndexedSlices
 from pipeline.compat.core.tensor import Operation, Tensor
@@ -34,7 +34,7 @@ def identity_of(tensor: Tensor, name: str | None = None) -> Tensor:
 def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
     """The value of `output_tensor`, had only after every one of `dependencies` ran."""
     with name_scope(name, "control_dependency", list(dependencies) + [output_tensor]) as scope:
-        with control_dependencies(dependencies):
+        with colocate_with(output_tensor), control_dependencies(dependencies):
             if isinstance(output_tensor, IndexedSlices):
                 values = identity_of(output_tensor.values, scope)
                 return IndexedSlices(values, output_tensor.indices, output_tensor.dense_shape)
@@ -60,8 +60,18 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
                     f"'inputs' should be zero or more (nested) Tensors. Received '{item}' with type '{type(item)}'."
                 )
             operations.append(item)
-        with control_dependencies(operations):
-            return no_op(name=scope)
+        devices: dict[str, list[Any]] = {}
+        for each in operations:
+            devices.setdefault(each.device, []).append(each)
+        if len(devices) > 1:
+            operations = [_done(devices[each], each) for each in sorted(devices)]
+            return _done(operations, None, scope)
+        return _done(operations, *devices, name=scope)
+
+
+def _done(operations: list[Any], device_name: str | None = None, name: str | None = None) -> Operation:
+    with control_dependencies(operations), device(device_name or ""):
+        return no_op(name=name)
 
 
 def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from pipeline.compat.core.convert import convert_to_tensor
 from pipeline.compat.core.shapes import unknown_shape
 from pipeline.compat.core.tensor import Tensor
+from pipeline.compat.ops.arithmetic import maximum
 from pipeline.compat.ops.asserting import Assert
 from pipeline.compat.ops.checks import assert_equal, assert_greater_equal, assert_positive
 from pipeline.compat.ops.flow import with_dependencies
@@ -101,11 +102,16 @@ def as_batch(image: Any) -> tuple[Any, bool]:
     if known.ndims == 4:
         return image, True
     if known.ndims not in (None, 3):
-        raise ValueError(f"'image' (shape {known}) must have either 3 or 4 dimensions.")
+        raise wrong_rank(known)
     image = expand_dims(image, 0)
     if known.ndims is None:
         image.set_shape([None] * 4)
     return image, False
+
+
+def largest(x: Any, y: Any) -> Any:
+    """The larger of two sizes: a number if both are, else a tensor."""
+    return maximum(x, y) if is_tensor(x) or is_tensor(y) else max(x, y)
 
 
 def wrong_rank(known: Any) -> ValueError:

@@ -9,12 +9,20 @@ from pipeline.compat.core.convert import convert_to_tensor
 from pipeline.compat.core.graph import name_scope
 from pipeline.compat.core.static import constant_value
 from pipeline.compat.core.tensor import Tensor
-from pipeline.compat.ops.arithmetic import maximum, minimum
+from pipeline.compat.ops.arithmetic import minimum
 from pipeline.compat.ops.asserting import Assert
 from pipeline.compat.ops.casting import cast
 from pipeline.compat.ops.comparing import equal
 from pipeline.compat.ops.flow import with_dependencies
-from pipeline.compat.ops.image_checks import as_batch, check_image, checked_image, dimensions, is_tensor, require
+from pipeline.compat.ops.image_checks import (
+    as_batch,
+    check_image,
+    checked_image,
+    dimensions,
+    is_tensor,
+    largest,
+    require,
+)
 from pipeline.compat.ops.indexing import slice_
 from pipeline.compat.ops.joining import stack
 from pipeline.compat.ops.logical import logical_or
@@ -146,10 +154,6 @@ def crop_to_bounding_box(
         return cropped if is_batch else squeeze(cropped, axis=[0])
 
 
-def _largest(x: Any, y: Any) -> Any:
-    return maximum(x, y) if is_tensor(x) or is_tensor(y) else max(x, y)
-
-
 def _least(x: Any, y: Any) -> Any:
     return minimum(x, y) if is_tensor(x) or is_tensor(y) else min(x, y)
 
@@ -181,9 +185,9 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
             target_width = with_dependencies(checks, target_width)
         _, height, width, _ = dimensions(image, 4)
         more = target_width - width
-        crop_left, pad_left = _largest(-more // 2, 0), _largest(more // 2, 0)
+        crop_left, pad_left = largest(-more // 2, 0), largest(more // 2, 0)
         more = target_height - height
-        crop_top, pad_top = _largest(-more // 2, 0), _largest(more // 2, 0)
+        crop_top, pad_top = largest(-more // 2, 0), largest(more // 2, 0)
         cropped = crop_to_bounding_box(
             image, crop_top, crop_left, _least(target_height, height), _least(target_width, width)
         )

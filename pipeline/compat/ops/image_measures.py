@@ -28,7 +28,6 @@ from pipeline.compat.ops.shaping import reshape, shape, shape_n, shape_of, size
 from pipeline.compat.ops.unary import abs as abs_
 from pipeline.compat.ops.unary import log, square
 
-
 _DECIBELS: Any = np.float32(10 / np.log(10))
 
 
@@ -224,4 +223,5 @@ def ssim(
             axes = constant([-3, -2], dtype=dtypes.int32)
             similarity = reduce_mean(luminance * contrast, axes)
             reduce_mean(contrast, axes)  # TensorFlow makes it too: what follows has the same names
-        return reduce_mean(similarity, [-1])
+        made: Tensor = reduce_mean(similarity, [-1])
+        return made

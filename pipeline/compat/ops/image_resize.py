@@ -8,13 +8,13 @@ from typing import Any
 from pipeline.compat.core import dtypes
 from pipeline.compat.core.convert import convert_to_tensor
 from pipeline.compat.core.graph import name_scope
-from pipeline.compat.core.static import constant_value, constant_value_as_shape
+from pipeline.compat.core.static import constant_value, constant_value_as_shape, get_static_value
 from pipeline.compat.core.tensor import Tensor
 from pipeline.compat.ops import image_resize_kernels as kernels
-from pipeline.compat.ops.arithmetic import maximum, minimum
+from pipeline.compat.ops.arithmetic import minimum
 from pipeline.compat.ops.casting import cast
 from pipeline.compat.ops.flow import with_dependencies
-from pipeline.compat.ops.image_checks import as_batch, check_image, dimensions, is_tensor, require
+from pipeline.compat.ops.image_checks import as_batch, check_image, dimensions, largest, require
 from pipeline.compat.ops.image_crop import pad_to_bounding_box
 from pipeline.compat.ops.opdef import check_rank, tensor_op
 from pipeline.compat.ops.shaping import expand_dims, squeeze
@@ -71,6 +71,19 @@ def _checked(kernel: Callable[..., Any], align_corners: bool, half_pixel: bool) 
     return checked
 
 
+def _rows(checked: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel for many batches of one shape at once."""
+
+    def rows(is_row: tuple[bool, ...], images: Any, size: Any) -> Any:
+        if is_row != (True, False) or images.ndim != 5:
+            return None
+        count, batch = images.shape[:2]
+        made = checked(images.reshape(count * batch, *images.shape[2:]), size)
+        return made.reshape(count, batch, *made.shape[1:])
+
+    return rows
+
+
 def _resize(
     op_type: str, images: Any, size: Any, align_corners: Any, half_pixel: Any, kernel: Any, name: str | None
 ) -> Tensor:
@@ -80,7 +93,7 @@ def _resize(
     dtype = None if op_type == "ResizeNearestNeighbor" else dtypes.float32
     checked = _checked(lambda *values: kernel(*values, align, half), align, half)
     definition = f"images:T{kinds} size:int32"
-    return tensor_op(op_type, definition, [images, size], _resized, checked, name, attrs, dtype=dtype)
+    return tensor_op(op_type, definition, [images, size], _resized, checked, name, attrs, _rows(checked), dtype)
 
 
 def resize_bilinear(
@@ -120,8 +133,8 @@ def resize_area(images: Any, size: Any, align_corners: bool = False, name: str |
     align = bool(align_corners)
     checked = _checked(lambda value, height, width: kernels.area(value, height, width, align), align, False)
     attrs = {"align_corners": align}
-    definition = f"images:T{_KINDS} size:int32"
-    return tensor_op("ResizeArea", definition, [images, size], _resized, checked, name, attrs, dtype=dtypes.float32)
+    definition, values = f"images:T{_KINDS} size:int32", [images, size]
+    return tensor_op("ResizeArea", definition, values, _resized, checked, name, attrs, _rows(checked), dtypes.float32)
 
 
 _METHODS: list[tuple[Any, str, Callable[..., Tensor]]] = [
@@ -189,15 +202,12 @@ def resize_images(
         return images if axes == 4 else squeeze(images, axis=[0])
 
 
-# What TensorFlow computes of a size while its Python code builds the graph: a size that came about in another way is not
-# compared with that of the images, so that the operation is made though it changes nothing.
-_COMPUTED = {"Const", "Shape", "Size", "Rank", "Range", "Cast", "ConcatV2", "Pack", "Unpack", "Split", "Fill", "Equal"}
-_COMPUTED |= {"NotEqual", "StopGradient", "StridedSlice"}
-
-
-def _is_computed(tensor: Tensor) -> bool:
-    kind = tensor.op.type
-    return kind in ("Shape", "Size", "Rank") or (kind in _COMPUTED and all(map(_is_computed, tensor.op.inputs)))
+def _is_plain(size: Tensor) -> bool:
+    """Whether it is constants, or parts of shapes; other sizes are not compared with those of the images."""
+    kind = size.op.type
+    if kind in ("StridedSlice", "ConcatV2"):
+        return all(map(_is_plain, size.op.inputs))
+    return kind == "Shape" or get_static_value(size) is not None
 
 
 def _known(size: Tensor) -> tuple[int | None, int | None]:
@@ -205,8 +215,11 @@ def _known(size: Tensor) -> tuple[int | None, int | None]:
     sizes = constant_value_as_shape(size).sizes
     if sizes is None:
         return None, None
-    parts = list(size.op.inputs) if size.op.type == "Pack" else [size, size]
-    height, width = (each if _is_computed(part) else None for each, part in zip(sizes, parts, strict=True))
+    if size.op.type == "Pack":
+        plain = [get_static_value(each) is not None for each in size.op.inputs]
+    else:
+        plain = [_is_plain(size)] * 2
+    height, width = (each if known else None for each, known in zip(sizes, plain, strict=True))
     return height, width
 
 
@@ -218,10 +231,6 @@ def _fitting(images: Tensor, size: Any) -> Tensor:
     scale = minimum(tall, wide)
     fitting = [cast(round_(scale * cast(each, dtypes.float32)), dtypes.int32) for each in (height, width)]
     return convert_to_tensor(fitting, dtypes.int32, name="size")
-
-
-def _largest(x: Any, y: Any) -> Any:
-    return maximum(x, y) if is_tensor(x) or is_tensor(y) else max(x, y)
 
 
 def resize_image_with_pad(
@@ -253,13 +262,13 @@ def resize_image_with_pad(
         tall, wide, full_tall, full_wide = (
             cast(each, dtype=dtypes.float32) for each in (height, width, target_height, target_width)
         )
-        ratio = _largest(wide / full_wide, tall / full_tall)
+        ratio = largest(wide / full_wide, tall / full_tall)
         tall, wide = tall / ratio, wide / ratio
         size = [cast(floor(tall), dtype=dtypes.int32), cast(floor(wide), dtype=dtypes.int32)]
         above, beside = (full_tall - tall) / 2, (full_wide - wide) / 2
         above, beside = floor(above), floor(beside)
-        top = _largest(0, cast(above, dtype=dtypes.int32))
-        left = _largest(0, cast(beside, dtype=dtypes.int32))
+        top = largest(0, cast(above, dtype=dtypes.int32))
+        left = largest(0, cast(beside, dtype=dtypes.int32))
         resized = resize_images(image, size, method, align_corners=align_corners)
         padded = pad_to_bounding_box(resized, top, left, target_height, target_width)
         if padded.get_shape().ndims is None:

@@ -192,7 +192,7 @@ def crop_and_resize(images: Any, boxes: Any, which: Any, size: Any, method: str,
             above = above[:, left] + (above[:, right] - above[:, left]) * beside
             under = under[:, left] + (under[:, right] - under[:, left]) * beside
             picked = above + (under - above) * below
-        made[index, np.ix_(good_rows, good_columns)[0], good_columns] = picked
+        made[index][np.ix_(good_rows, good_columns)] = picked
     return made
 
 

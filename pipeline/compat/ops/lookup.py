@@ -14,6 +14,7 @@ from pipeline.compat.core.node import node, tensor_node
 from pipeline.compat.core.shapes import scalar, unknown_shape
 from pipeline.compat.core.sparse_tensor import SparseTensor
 from pipeline.compat.core.tensor import Operation, Tensor
+from pipeline.compat.ops.lookup_text import LINE_NUMBER, WHOLE_LINE, entries
 from pipeline.compat.ops.text import bad, objects, with_rank
 from pipeline.errors import FailedPreconditionError
 
@@ -86,8 +87,8 @@ class KeyValueTensorInitializer:
 class TextFileIndex:
     """What of a line is a key or value: its number, the whole line, or a column by its number."""
 
-    WHOLE_LINE = -2
-    LINE_NUMBER = -1
+    WHOLE_LINE = WHOLE_LINE
+    LINE_NUMBER = LINE_NUMBER
 
 
 class TextFileInitializer:
@@ -117,16 +118,19 @@ class TextFileInitializer:
     ) -> None:
         self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
         for index, dtype, which in ((key_index, self.key_dtype, "key"), (value_index, self.value_dtype, "value")):
-            if index == TextFileIndex.LINE_NUMBER and dtype != int64:
-                raise ValueError(f"`{which}_dtype` must be int64 if `{which}_index` is {index}, received: {dtype!r}")
-            if index == TextFileIndex.WHOLE_LINE and which == "key" and dtype not in (string, int64):
-                raise ValueError(f"`key_dtype` must be int64 or string for index {index}, received: {dtype!r}")
-            if index < -2:
+            if index < WHOLE_LINE:
                 raise ValueError(f"`{which}_index` should be >= -2, received: {index}.")
+            if index == LINE_NUMBER and dtype != int64:
+                join = "if" if which == "key" else "for"
+                raise ValueError(f"`{which}_dtype` must be int64 {join} `{which}_index` is {index}, received: {dtype}")
+            if index == WHOLE_LINE and which == "key" and not dtype.is_integer and dtype != string:
+                raise ValueError(
+                    f"`key_dtype` should be either integer or string for `key_index` {index}, received: {dtype}"
+                )
         if vocab_size is not None and vocab_size <= 0:
             raise ValueError(f"`vocab_size` should be > 0, received: {vocab_size}")
         self._indices = key_index, value_index
-        self._size, self._offset = vocab_size, value_index_offset
+        self._size, self._offset = -1 if vocab_size is None else vocab_size, value_index_offset
         self._delimiter = delimiter.encode()
         self._name = "text_file_init" if name is None else name
         self._filename = with_rank(convert_to_tensor(filename, dtype=string, name="asset_path"), 0)
@@ -137,14 +141,9 @@ class TextFileInitializer:
         with name_scope(self._name, "text_file_init", [table.resource_handle]):
 
             def kernel(run: Any, _: Any, filename: bytes) -> None:
-                lines = _lines(filename)
-                if self._size is not None:
-                    if len(lines) < self._size:
-                        raise bad(f"Invalid vocab_size in {filename.decode()}: expected {self._size}")
-                    lines = lines[: self._size]
-                keys = self._column(lines, self._indices[0], self.key_dtype, 0)
-                values = self._column(lines, self._indices[1], self.value_dtype, self._offset)
-                table._in(run).fill(keys, values)
+                dtypes = self.key_dtype, self.value_dtype
+                found = entries(filename, self._indices, dtypes, self._size, self._delimiter, self._offset)
+                table._in(run).fill(*found)
 
             made = node(
                 "InitializeTableFromTextFileV2",
@@ -156,35 +155,6 @@ class TextFileInitializer:
             )
         add_to_collection(GraphKeys.TABLE_INITIALIZERS, made)
         return made
-
-    def _column(self, lines: list[bytes], index: int, dtype: DType, offset: int) -> list[Any]:
-        if index == TextFileIndex.LINE_NUMBER:
-            return list(range(offset, offset + len(lines)))
-        texts = lines if index == TextFileIndex.WHOLE_LINE else [self._field(line, index) for line in lines]
-        if dtype == string:
-            return texts
-        try:
-            return [dtype.np.type(text).item() for text in texts]
-        except ValueError as error:
-            raise bad(f"Field in the table's file is not a valid {dtype.name}: {error}") from error
-
-    def _field(self, line: bytes, index: int) -> bytes:
-        fields = line.split(self._delimiter)
-        if index >= len(fields):
-            raise bad(f"Invalid number of columns in line {line!r}: expected more than {index}")
-        return fields[index]
-
-
-def _lines(filename: bytes) -> list[bytes]:
-    from pipeline.opening import open_source
-
-    source = open_source(filename)
-    try:
-        lines = source.read_all().split(b"\n")
-    finally:
-        source.close()
-    lines = [line.removesuffix(b"\r") for line in lines]
-    return lines[:-1] if lines[-1] == b"" else lines
 
 
 class StaticHashTable:
@@ -249,7 +219,7 @@ class StaticHashTable:
         if sparse is not None:
             keys = sparse.values
         if keys.dtype.base_dtype != self.key_dtype:
-            raise TypeError(f"Dtype of argument `keys` must be {self.key_dtype!r}, received: {keys.dtype!r}")
+            raise TypeError(f"Dtype of argument `keys` must be {self.key_dtype}, received: {keys.dtype}")
         with name_scope(name, f"{self._name}_Lookup", [self.resource_handle, keys, self._default]):
             dtype = self.value_dtype.np
 
@@ -318,7 +288,7 @@ class StaticVocabularyTable:
         self._table: StaticHashTable | None = None
         if initializer is not None:
             if initializer.value_dtype != int64:
-                raise TypeError(f"Invalid `value_dtype`, expected {int64!r} but got {initializer.value_dtype!r}.")
+                raise TypeError(f"Invalid `value_dtype`, expected {int64} but got {initializer.value_dtype}.")
             self._table = StaticHashTable(initializer, -1, name=name)
         self._buckets = int(num_oov_buckets)
         key_dtype = string if self._table is None else self._table.key_dtype
@@ -340,11 +310,9 @@ class StaticVocabularyTable:
 
     def size(self, name: str | None = None) -> Any:
         """Return the number of keys and buckets."""
-        from pipeline.compat.ops.arithmetic import add
-
-        if self._table is None:
-            return convert_to_tensor(self._buckets, dtype=int64)
-        return add(self._table.size(), self._buckets, name=name)
+        with name_scope(name, f"{self._name}_Size"):
+            known = convert_to_tensor(0, dtype=int64) if self._table is None else self._table.size()
+            return known + self._buckets
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """Return the number of each word, a tensor or a SparseTensor: int64."""
@@ -355,7 +323,7 @@ class StaticVocabularyTable:
         from pipeline.compat.ops.strings_number import as_string
 
         if keys.dtype.base_dtype != self.key_dtype:
-            raise TypeError(f"Dtype of argument `keys` must be {self.key_dtype!r}, received: {keys.dtype!r}")
+            raise TypeError(f"Dtype of argument `keys` must be {self.key_dtype}, received: {keys.dtype}")
         sparse = keys if isinstance(keys, SparseTensor) else None
         values = keys if sparse is None else sparse.values
         words = values if self.key_dtype == string else as_string(values)

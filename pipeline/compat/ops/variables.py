@@ -12,7 +12,9 @@ from pipeline.compat.core.graph import (
     Graph,
     GraphKeys,
     add_to_collections,
+    colocate_with,
     control_dependencies,
+    device,
     get_default_graph,
     name_scope,
 )
@@ -109,7 +111,7 @@ class Variable:
         from_function = callable(initial_value) and not isinstance(initial_value, (Tensor, Variable))
         with name_scope(name, "Variable", [] if from_function else [initial_value]) as scope:
             if from_function:
-                with name_scope("Initializer"):
+                with name_scope("Initializer"), device(None):
                     value = convert_to_tensor(initial_value(), dtype, name="initial_value")
             else:
                 value = convert_to_tensor(initial_value, dtype, name="initial_value")
@@ -127,7 +129,8 @@ class Variable:
                 raise ValueError(f"initial_value must have a shape specified: {value}")
             value = without_uninitialized(scope, value)
             self._initializer_op = state.assign(self._variable, value, validate_shape=validate_shape).op
-            self._snapshot = identity_of(self._variable, "read")
+            with colocate_with(self._variable):
+                self._snapshot = identity_of(self._variable, "read")
 
     # What it is
 

@@ -12,10 +12,12 @@ from pipeline.compat.core.convert import convert_to_tensor
 from pipeline.compat.core.dtypes import DType
 from pipeline.compat.core.graph import name_scope as name_scope
 from pipeline.compat.core.node import node, tensor_node
+from pipeline.compat.core.placeholders import runtime_name
 from pipeline.compat.core.run import Run
 from pipeline.compat.core.shapes import TensorShape, as_shape, unknown_shape
 from pipeline.compat.core.static import constant_value
 from pipeline.compat.core.tensor import Operation, Tensor
+from pipeline.compat.ops.inputs import first_input, fixed_input
 from pipeline.compat.train.session_queue import Spec
 from pipeline.errors import InvalidArgumentError
 
@@ -42,10 +44,20 @@ def component(value: Any, dtype: DType, index: int) -> Tensor:
         raise
 
 
+def _check_count(queue: Any, tensors: list[Tensor]) -> None:
+    """The values are as many as the components: too many were dropped already."""
+    wanted = queue.spec.dtypes
+    if len(tensors) < len(wanted):
+        have = ", ".join(["resource", *(runtime_name(each.dtype) for each in tensors)])
+        want = ", ".join(["resource", *map(runtime_name, wanted)])
+        raise InvalidArgumentError(None, None, f"Signature mismatch, have: {have}-> expected: {want}->")
+
+
 def enqueue(ref: Tensor, tensors: list[Tensor], scope: str) -> Operation:
     """Put one element in."""
 
     def kernel(run: Run, queue: Any, *values: Any) -> None:
+        _check_count(queue, tensors)
         queue.enqueue(values, timeout=run.remaining())
 
     return _in("QueueEnqueueV2", ref, tensors, kernel, scope)
@@ -55,6 +67,7 @@ def enqueue_many(ref: Tensor, tensors: list[Tensor], scope: str) -> Operation:
     """Put many elements in."""
 
     def kernel(run: Run, queue: Any, *values: Any) -> None:
+        _check_count(queue, tensors)
         for value in values:
             if np.ndim(value) == 0:
                 raise InvalidArgumentError(None, None, "Shape mismatch: enqueue_many of a scalar, which has no rows")
@@ -103,14 +116,7 @@ def dequeue_many(
 def _count(n: Any, op_type: str) -> Tensor:
     if n is None:
         raise ValueError("Tried to convert 'n' to a tensor and failed. Error: None values not supported.")
-    if isinstance(n, Tensor) or hasattr(n, "_as_graph_element"):
-        tensor = convert_to_tensor(n)
-        if tensor.dtype.base_dtype != dtypes.int32:
-            raise TypeError(
-                f"Input 'n' of '{op_type}' Op has type {tensor.dtype.name} that does not match expected type of int32."
-            )
-        return tensor
-    return convert_to_tensor(n, dtypes.int32, name="n")
+    return fixed_input(op_type, "n", n, dtypes.int32)
 
 
 def _take_many(run: Run, queue: Any, n: Any) -> Any:
@@ -158,12 +164,13 @@ def select(index: Any, refs: list[Tensor]) -> Tensor:
         "Pack", refs, lambda run, *queues: queues, dtypes.resource, (len(refs),), "stack", attrs=attrs, stateful=True
     )
     with name_scope(None, "GatherV2") as scope:
-        number = convert_to_tensor(index, name="indices")
+        number = first_input("indices", index, ("int16", "int32", "int64"), None)
         axis = convert_to_tensor(0, name="axis")
 
         def kernel(run: Run, queues: Any, i: Any, _: Any) -> Any:
-            if not 0 <= int(i) < len(queues):
-                raise InvalidArgumentError(None, None, f"indices = {int(i)} is not in [0, {len(queues)})")
-            return queues[int(i)]
+            i = _one(i)
+            if not 0 <= i < len(queues):
+                raise InvalidArgumentError(None, None, f"indices = {i} is not in [0, {len(queues)})")
+            return queues[i]
 
         return tensor_node("GatherV2", [stacked, number, axis], kernel, dtypes.resource, (), scope, stateful=True)

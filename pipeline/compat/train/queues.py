@@ -217,7 +217,9 @@ class FIFOQueue(QueueBase):
         kinds = _as_list(dtypes)
         known = _as_shapes(shapes)
         labels = _as_names(names, kinds)
-        ref = _make("FIFOQueue", capacity, kinds, known, shared_name, name)
+        graph = get_default_graph()
+        with graph.control_dependencies(None), graph.device("CPU"):  # so TensorFlow does for this one alone
+            ref = _make("FIFOQueue", capacity, kinds, known, shared_name, name)
         super().__init__(kinds, known, labels, ref)
 
 

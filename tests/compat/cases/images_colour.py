@@ -31,18 +31,16 @@ def unknown(tf, value, shape=None):
     return tf.placeholder_with_default(value, shape)
 
 
-DTYPES = "int8 uint8 int16 uint16 int32 int64 float16 float32 float64".split()
+DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "int64", "float16", "float32", "float64"]
 for source in DTYPES:
     for target in DTYPES:
-        values = np.array([0, 1, 2, 100, 127]) if source[0] != "f" else np.array([0.0, 0.25, 0.5, 1.0, 0.999])
+        values = np.array([0, 1, 2, 100, 127] if source[0] != "f" else [0.0, 0.25, 0.5, 1.0, 0.999]).astype(source)
         add(
             f"convert_{source}_to_",
             **{
-                target: lambda tf, values=values.astype(source), target=target: tf.image.convert_image_dtype(
-                    values, target
-                ),
-                f"{target}_saturated": lambda tf, values=values.astype(source), target=target: (
-                    tf.image.convert_image_dtype(values, getattr(tf, target), saturate=True, name="n")
+                target: lambda tf, values=values, target=target: tf.image.convert_image_dtype(values, target),
+                f"{target}_saturated": lambda tf, values=values, target=target: tf.image.convert_image_dtype(
+                    values, getattr(tf, target), saturate=True, name="n"
                 ),
             },
         )

@@ -42,7 +42,7 @@ def _resize_cases():
                         FLOATS, size, half_pixel_centers=True
                     ),
                 )
-        for dtype in "int8 uint8 int16 uint16 int32 int64 float16 float64".split():
+        for dtype in ["int8", "uint8", "int16", "uint16", "int32", "int64", "float16", "float64"]:
             add(
                 f"{kind}_of_{dtype}",
                 lambda tf, kind=kind, dtype=dtype: getattr(tf.image, f"resize_{kind}")(
@@ -105,6 +105,12 @@ def _resize_images_cases():
         "size_partly_unknown": lambda tf, f: f(FLOATS, [3, unknown(tf, 2, [])]),
         "size_int64": lambda tf, f: f(FLOATS, tf.constant([3, 2], tf.int64)),
         "shape_as_size": lambda tf, f: f(FLOATS, tf.shape(FLOATS)[1:3]),
+        "same_shape_as_size": lambda tf, f: f(FLOATS, tf.shape(FLOATS[:, 1:])[1:3]),
+        "whole_shape_as_size": lambda tf, f: f(FLOATS, tf.shape(FLOATS)[1:3]),
+        "sizes_of_shape": lambda tf, f: f(FLOATS, [tf.shape(FLOATS)[1], tf.shape(FLOATS)[2]]),
+        "sum_as_size": lambda tf, f: f(FLOATS, [tf.constant(2) + 3, 4]),
+        "size_identity": lambda tf, f: f(FLOATS, tf.identity([5, 4])),
+        "unknown_shape_as_size": lambda tf, f: f(FLOATS, tf.shape(unknown(tf, FLOATS, [None, None, 4, 3]))[1:3]),
         "unknown_sizes": lambda tf, f: f(unknown(tf, FLOATS, [None] * 4), [5, 4]),
         "unknown_image": lambda tf, f: f(unknown(tf, FLOATS[0], [None, None, 3]), [5, 4]),
         "ratio_kept": lambda tf, f: f(FLOATS, [3, 9], preserve_aspect_ratio=True),

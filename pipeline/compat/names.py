@@ -189,8 +189,17 @@ MODULES: dict[str, str] = {
     "io.gfile.exists io.gfile.glob io.gfile.isdir io.gfile.join io.gfile.listdir io.gfile.makedirs io.gfile.mkdir "
     "io.gfile.remove io.gfile.rename io.gfile.rmtree io.gfile.stat=stat_ io.gfile.walk "
     "io.gfile.get_registered_schemes",
-    "ops.lookup": "lookup.KeyValueTensorInitializer lookup.StaticHashTable lookup.StaticVocabularyTable "
-    "lookup.TextFileIndex lookup.TextFileInitializer tables_initializer initializers.tables_initializer",
+    "ops.lookup": _within(
+        "lookup contrib.lookup", "KeyValueTensorInitializer TextFileIndex TextFileInitializer StaticHashTable"
+    )
+    + "tables_initializer initializers.tables_initializer",
+    "ops.lookup_contrib": _within(
+        "contrib.lookup",
+        "HashTable TextFileStringTableInitializer TextFileIdTableInitializer index_table_from_file "
+        "index_table_from_tensor index_to_string_table_from_file index_to_string_table_from_tensor",
+    ),
+    "ops.lookup_ids": _within("lookup contrib.lookup", "StaticVocabularyTable")
+    + _within("contrib.lookup", "HasherSpec FastHashSpec StrongHashSpec IdTableWithHashBuckets"),
     "ops.parsing": "parse_example io.parse_example parse_single_example io.parse_single_example",
     "ops.parsing_features": "SparseFeature io.SparseFeature",
     "ops.parsing_sequence": "parse_single_sequence_example io.parse_single_sequence_example io.parse_sequence_example",

@@ -16,14 +16,33 @@ from pipeline.compat.core.tensor import Tensor
 
 Conversion = Callable[[Any, "DType | None", "str | None", bool], Any]
 _conversions: list[tuple[Any, Conversion]] = []
+_priorities: list[int] = []
 
 
 def register_conversion(cls: Any, function: Conversion) -> None:
     """Let `convert_to_tensor` use `function(value, dtype, name, as_ref)` for instances of `cls`, a class or tuple."""
-    _conversions.append((cls, function))
+    register_tensor_conversion_function(cls, function)
 
 
-register_tensor_conversion_function = register_conversion
+def register_tensor_conversion_function(base_type: Any, conversion_func: Any, priority: int = 100) -> None:
+    """Let `convert_to_tensor` use a function for instances of a class, or of any of a tuple of classes.
+
+    Args:
+        base_type: The class or classes.
+        conversion_func: Called with (value, dtype=, name=, as_ref=); returns a tensor or NotImplemented.
+        priority: Of several functions for a value the one with the lowest is asked first.
+
+    Raises:
+        TypeError: These are no classes, or this is no function.
+    """
+    classes = base_type if isinstance(base_type, tuple) else (base_type,)
+    if not all(isinstance(each, type) for each in classes):
+        raise TypeError("Argument `base_type` must be a type or a tuple of types.")
+    if not callable(conversion_func):
+        raise TypeError("Argument `conversion_func` must be callable.")
+    place = sum(1 for each in _priorities if each <= priority)
+    _priorities.insert(place, priority)
+    _conversions.insert(place, (base_type, conversion_func))
 
 
 def convert_to_tensor(
@@ -66,7 +85,7 @@ def convert_to_tensor(
 def _convert(value: Any, dtype: DType | None, name: str | None, as_ref: bool) -> Tensor:
     for cls, function in _conversions:
         if isinstance(value, cls):
-            converted = function(value, dtype, name, as_ref)
+            converted = function(value, dtype=dtype, name=name, as_ref=as_ref)
             if converted is not NotImplemented:
                 return converted  # type: ignore[no-any-return]
     if isinstance(value, (list, tuple)) and _has_tensor(value):
@@ -116,7 +135,7 @@ def _has_tensor(values: Any) -> bool:
 def _dtype_within(values: Any) -> DType | None:
     for each in values:
         found = _dtype_within(each) if isinstance(each, (list, tuple)) else None
-        if found is None and _is_tensor(each):
+        if found is None and _is_tensor(each) and hasattr(each, "dtype"):
             found = each.dtype.base_dtype
         if found is not None:
             return found
@@ -208,6 +227,11 @@ def constant(
         TypeError, ValueError: As `convert_to_tensor`.
     """
     wanted = None if dtype is None else as_dtype(dtype).base_dtype
+    if isinstance(value, Tensor):
+        raise TypeError("Expected any non-tensor type, but got a tensor instead.")
+    empty = shape is not None and as_shape(shape).num_elements() == 0
+    if empty and not isinstance(value, (np.ndarray, np.generic)):
+        value = np.zeros(as_shape(shape).as_list(), (wanted or dtypes.float32).np)
     array = to_array(value, wanted)
     if shape is not None:
         array = _shaped(array, tuple(as_shape(shape).as_list()), verify_shape)
@@ -247,7 +271,7 @@ def to_array(value: Any, dtype: DType | None) -> Any:
     if dtype is not None and not dtype.is_numpy_compatible:
         raise TypeError(f"Cannot make a constant of dtype {dtype.name}")
     kinds: set[type] = set()
-    value = _plain(value, kinds)
+    given, value = value, _plain(value, kinds)
     if dtype is None and (str in kinds or bytes in kinds):
         dtype = dtypes.string
     if dtype is dtypes.string:
@@ -265,6 +289,13 @@ def to_array(value: Any, dtype: DType | None) -> Any:
             array = array.astype(np.int32)
         elif array.dtype == object:
             raise TypeError(f"Failed to convert elements of {value!r:.80} to Tensor. Consider casting elements.")
+    dense = _list_shape(value)
+    if dense != array.shape:
+        # TensorFlow looks at lists only: not at the axes of arrays in them.
+        raise ValueError(
+            f"Expected values {given!r:.200} to be a dense tensor with shape {list(dense)}, but got shape "
+            f"{list(array.shape)}."
+        )
     return array
 
 
@@ -279,6 +310,8 @@ def _from_numpy(array: Any, dtype: DType | None) -> Any:
         as_dtype(array.dtype)  # TypeError where TensorFlow has no such type
         return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     if dtype is dtypes.string:
+        if not array.size:
+            return np.empty(array.shape, object)
         raise TypeError(f"Expected string, got an array of {array.dtype} instead.")
     with np.errstate(all="ignore"):
         return array.astype(dtype.np, copy=False)
@@ -301,8 +334,8 @@ def _plain(value: Any, kinds: set[type]) -> Any:
         return value
     if hasattr(value, "__array__"):
         return np.asarray(value)
-    if hasattr(value, "__iter__") and not isinstance(value, (dict, set)):
-        return [_plain(each, kinds) for each in value]
+    if isinstance(value, range):
+        return np.array(value)
     raise TypeError(
         f"Failed to convert object of type {type(value)} to Tensor. Contents: {value!r:.100}. Consider casting "
         "elements to a supported type."
@@ -370,8 +403,6 @@ def _bytes(value: Any) -> bytes:
 
 
 def _list_shape(value: Any) -> tuple[int, ...]:
-    if isinstance(value, np.ndarray):
-        return tuple(value.shape)
     if not isinstance(value, list):
         return ()
     return (len(value), *(_list_shape(value[0]) if value else ()))
@@ -383,7 +414,7 @@ def _flatten(value: Any, shape: tuple[int, ...], flat: list[Any]) -> None:
             raise ValueError(f"Argument must be a dense tensor: {value!r:.80} stands where a scalar is expected")
         flat.append(_bytes(value.item() if isinstance(value, np.generic | np.ndarray) else value))
         return
-    if not isinstance(value, (list, np.ndarray)) or len(value) != shape[0]:
+    if not isinstance(value, list) or len(value) != shape[0]:
         raise ValueError(f"Argument must be a dense tensor: {value!r:.80} - expected {shape[0]} elements")
     for each in value:
         _flatten(each, shape[1:], flat)

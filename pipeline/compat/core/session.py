@@ -298,7 +298,8 @@ def session_for(session: Any, graph: Graph, what: str, method: str) -> Any:
     if session is not None:
         if getattr(session, "graph", graph) is not graph:
             raise ValueError(
-                f"Cannot use the given session to {what}: the graph is different from the session's graph."
+                f"Cannot use the given session to {what}: the {what.split()[-1]}'s graph is different from the session's "
+                "graph."
             )
         return session
     session = get_default_session()
@@ -309,7 +310,7 @@ def session_for(session: Any, graph: Graph, what: str, method: str) -> Any:
         )
     if session.graph is not graph:
         raise ValueError(
-            f"Cannot use the default session to {what}: the graph of it is different from the session's graph. Pass an "
-            f"explicit session to `{method}(session=sess)`."
+            f"Cannot use the default session to {what}: the {what.split()[-1]}'s graph is different from the session's "
+            f"graph. Pass an explicit session to `{method}(session=sess)`."
         )
     return session

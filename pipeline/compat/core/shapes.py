@@ -390,7 +390,8 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
             result.append(b if a == 1 else a)
         elif a is None or b is None:
             # A size above 1 decides: the unknown one is that or 1.
-            result.append(b if a is None else a)
+            known = b if a is None else a
+            result.append(known if known != 0 else None)
         elif a == b:
             result.append(a)
         else:

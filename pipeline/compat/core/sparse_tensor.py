@@ -39,15 +39,16 @@ class SparseTensor:
         indices_shape[1].assert_is_compatible_with(rank_shape[0])
 
     @classmethod
-    def from_value(cls, value: Any) -> SparseTensor:
+    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
         """From a SparseTensorValue, or a SparseTensor itself."""
-        if isinstance(value, SparseTensor):
-            return value
-        if not isinstance(value, SparseTensorValue):
+        given = sparse_tensor_value
+        if isinstance(given, SparseTensor):
+            return given
+        if not isinstance(given, SparseTensorValue):
             raise TypeError(
-                f"Argument `sparse_tensor_value`={value!r:.80} is neither a SparseTensor nor SparseTensorValue"
+                f"Argument `sparse_tensor_value`={given!r:.80} is neither a SparseTensor nor SparseTensorValue"
             )
-        return cls(value.indices, value.values, value.dense_shape)
+        return cls(given.indices, given.values, given.dense_shape)
 
     @property
     def indices(self) -> Tensor:

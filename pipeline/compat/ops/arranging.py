@@ -254,9 +254,8 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
             return unknown_shape(len(times.sizes))
         if len(sizes) != len(times.sizes):
             raise ValueError(f"Shape must be rank {len(sizes)} but is rank {len(times.sizes)}")
-        return [
-            None if size is None or many is None else size * many for size, many in zip(sizes, times.sizes, strict=True)
-        ]
+        pairs = zip(sizes, times.sizes, strict=True)
+        return [0 if 0 in pair else None if None in pair else pair[0] * pair[1] for pair in pairs]  # type: ignore[operator]
 
     def kernel(value: Any, multiples: Any) -> Any:
         if np.size(multiples) != np.ndim(value):

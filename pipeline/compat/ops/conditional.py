@@ -58,13 +58,16 @@ def cond(
     with name_scope(name, "cond", [pred]):
         if isinstance(pred, bool):
             raise TypeError("'pred' must not be a Python bool.")
-        return _cond(convert_to_tensor(pred, name="pred"), true_fn, false_fn, strict)
+        return _cond(pred, true_fn, false_fn, strict)
 
 
-def _cond(pred: Tensor, true_fn: Callable[[], Any], false_fn: Callable[[], Any], strict: bool) -> Any:
-    alive_if_false, alive_if_true = switch(pred, pred)
+def _cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], strict: bool) -> Any:
+    with name_scope("Switch") as scope:
+        data, condition = (convert_to_tensor(pred, name=name) for name in ("data", "pred"))
+        alive_if_false, alive_if_true = switch(data, condition, scope)
     pivots = identity_of(alive_if_true, "switch_t"), identity_of(alive_if_false, "switch_f")
-    pred = identity_of(pred, "pred_id")
+    with name_scope("pred_id") as scope:
+        pred = identity_of(convert_to_tensor(pred, name="input"), scope)
     for each in (alive_if_true, *pivots, pred):
         get_default_graph().prevent_fetching(each.op)
     results = []

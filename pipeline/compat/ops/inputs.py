@@ -104,7 +104,7 @@ def _of_dtype(op_type: str, name: str, value: Any, dtype: DType, wanted: str) ->
 
 
 def list_input(op_type: str, name: str, values: Any, allowed: tuple[str, ...] | None = None) -> list[Tensor]:
-    """Return the tensors of a list input: of one dtype, which the first tensor among the values decides.
+    """Return the tensors of a list input: of one dtype, which the first tensor among the values decides if there is one.
 
     Raises:
         TypeError: `values` is no list, is empty, or the dtypes differ or are not allowed.
@@ -117,12 +117,13 @@ def list_input(op_type: str, name: str, values: Any, allowed: tuple[str, ...] | 
         tensors.append(
             convert_to_tensor(value, dtype=None if isinstance(value, Tensor) else dtype, name=f"{name}_{index}")
         )
-        dtype = dtype or tensors[0].dtype.base_dtype
     found = [tensor.dtype.base_dtype for tensor in tensors]
-    if any(each is not dtype for each in found):
+    if any(each is not found[0] for each in found):
+        types = ", ".join(each.name for each in found)
         raise TypeError(
-            f"Tensors in list passed to '{name}' of '{op_type}' Op have types {found!r} that don't all match."
+            f"Tensors in list passed to '{name}' of '{op_type}' Op have types [{types}] that don't all match."
         )
+    dtype = found[0] if found else dtype
     if dtype is None:
         raise TypeError(f"Don't know how to infer type variable from empty input list passed to input '{name}'.")
     if allowed is not None:

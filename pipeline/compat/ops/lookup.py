@@ -1,4 +1,4 @@
-"""Lookup tables: StaticHashTable and StaticVocabularyTable, filled from lists or from a text file."""
+"""StaticHashTable, a lookup table, and what fills it: lists, or a text file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.compat.core.sparse_tensor import SparseTensor
 from pipeline.compat.core.tensor import Operation, Tensor
 from pipeline.compat.ops.lookup_text import LINE_NUMBER, WHOLE_LINE, entries
 from pipeline.compat.ops.text import bad, objects, with_rank
-from pipeline.errors import FailedPreconditionError
+from pipeline.errors import AbortedError, FailedPreconditionError
 
 
 class _Contents:
@@ -69,7 +69,10 @@ class KeyValueTensorInitializer:
 
     def initialize(self, table: StaticHashTable) -> Operation:
         """Return the operation that fills the table; it is in the collection of table initializers too."""
-        self._keys.shape.assert_is_compatible_with(self._values.shape)
+        with_rank(self._keys, 1)
+        if not self._keys.shape.is_compatible_with(self._values.shape):
+            shown = ", ".join(str(each.shape) for each in (self._keys, self._values))
+            raise ValueError(f"Dimensions must be equal: keys and values have the shapes {shown}")
         with name_scope(self._name, None, [table.resource_handle, self._keys, self._values]):
 
             def kernel(run: Any, _: Any, keys: Any, values: Any) -> None:
@@ -116,16 +119,18 @@ class TextFileInitializer:
         name: str | None = None,
         value_index_offset: int = 0,
     ) -> None:
+        if not isinstance(filename, Tensor) and not filename:
+            raise ValueError("`filename` argument required for tf.lookup.TextFileInitializer")
         self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
         for index, dtype, which in ((key_index, self.key_dtype, "key"), (value_index, self.value_dtype, "value")):
             if index < WHOLE_LINE:
                 raise ValueError(f"`{which}_index` should be >= -2, received: {index}.")
             if index == LINE_NUMBER and dtype != int64:
-                join = "if" if which == "key" else "for"
-                raise ValueError(f"`{which}_dtype` must be int64 {join} `{which}_index` is {index}, received: {dtype}")
-            if index == WHOLE_LINE and which == "key" and not dtype.is_integer and dtype != string:
+                relation = f"if `{which}_index` is" if which == "key" else f"for `{which}_index`"
+                raise ValueError(f"`{which}_dtype` must be int64 {relation} {index}, received: {dtype}")
+            if index == WHOLE_LINE and not dtype.is_integer and dtype != string:
                 raise ValueError(
-                    f"`key_dtype` should be either integer or string for `key_index` {index}, received: {dtype}"
+                    f"`{which}_dtype` should be either integer or string for `{which}_index` {index}, received: {dtype}"
                 )
         if vocab_size is not None and vocab_size <= 0:
             raise ValueError(f"`vocab_size` should be > 0, received: {vocab_size}")
@@ -255,87 +260,15 @@ class StaticHashTable:
         with name_scope(name, f"{self._name}_Export", [self.resource_handle]):
 
             def kernel(run: Any, _: Any) -> Any:
-                found = self._in(run).found or {}
+                found = self._in(run).found
+                if found is None:
+                    raise AbortedError(None, None, "HashTable is not initialized.")
                 keys, values = list(found), list(found.values())
                 return objects(keys, self.key_dtype.np), objects(values, self.value_dtype.np)
 
             outputs = [(self.key_dtype, unknown_shape()), (self.value_dtype, unknown_shape())]
             made = node("LookupTableExportV2", [self.resource_handle], outputs, kernel, stateful=True)
         return made.outputs[0], made.outputs[1]
-
-
-class StaticVocabularyTable:
-    """A table of numbers for words, with buckets for the words that are not in it.
-
-    Args:
-        initializer: What fills it with int64 from 0; None for buckets alone.
-        num_oov_buckets: The number of buckets, whose numbers follow those of the table.
-        lookup_key_dtype: The dtype of the keys that are looked up.
-        name: The name of the table.
-        experimental_is_anonymous: Taken for the sake of TensorFlow's signature.
-    """
-
-    def __init__(
-        self,
-        initializer: Any,
-        num_oov_buckets: int,
-        lookup_key_dtype: Any = None,
-        name: str | None = None,
-        experimental_is_anonymous: bool = False,
-    ) -> None:
-        if num_oov_buckets <= 0:
-            raise ValueError("`num_oov_buckets` must be > 0; use StaticHashTable.")
-        self._table: StaticHashTable | None = None
-        if initializer is not None:
-            if initializer.value_dtype != int64:
-                raise TypeError(f"Invalid `value_dtype`, expected {int64} but got {initializer.value_dtype}.")
-            self._table = StaticHashTable(initializer, -1, name=name)
-        self._buckets = int(num_oov_buckets)
-        key_dtype = string if self._table is None else self._table.key_dtype
-        self.key_dtype: DType = key_dtype if lookup_key_dtype is None else as_dtype(lookup_key_dtype)
-        self.value_dtype: DType = int64
-        self._name = self._table.name if self._table is not None else name or "hash_bucket"
-
-    @property
-    def name(self) -> str:
-        """The name of the table."""
-        return self._name
-
-    @property
-    def initializer(self) -> Any:
-        """The operation that fills the table."""
-        from pipeline.compat.ops.flow import no_op
-
-        return no_op() if self._table is None else self._table.initializer
-
-    def size(self, name: str | None = None) -> Any:
-        """Return the number of keys and buckets."""
-        with name_scope(name, f"{self._name}_Size"):
-            known = convert_to_tensor(0, dtype=int64) if self._table is None else self._table.size()
-            return known + self._buckets
-
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """Return the number of each word, a tensor or a SparseTensor: int64."""
-        from pipeline.compat.ops.arithmetic import add
-        from pipeline.compat.ops.comparing import not_equal
-        from pipeline.compat.ops.masking import where_v2
-        from pipeline.compat.ops.strings_hash import to_hash_bucket_fast
-        from pipeline.compat.ops.strings_number import as_string
-
-        if keys.dtype.base_dtype != self.key_dtype:
-            raise TypeError(f"Dtype of argument `keys` must be {self.key_dtype}, received: {keys.dtype}")
-        sparse = keys if isinstance(keys, SparseTensor) else None
-        values = keys if sparse is None else sparse.values
-        words = values if self.key_dtype == string else as_string(values)
-        with name_scope(name, f"{self._name}_Lookup"):
-            ids = to_hash_bucket_fast(words, self._buckets, name="hash_bucket")
-            if self._table is not None:
-                known = self._table.lookup(values)
-                ids = add(ids, self._table.size(), name="Add")
-                ids = where_v2(not_equal(known, self._table.default_value), known, ids)
-        return ids if sparse is None else SparseTensor(sparse.indices, ids, sparse.dense_shape)
-
-    __getitem__ = lookup
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:

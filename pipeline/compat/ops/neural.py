@@ -8,6 +8,7 @@ import numpy as np
 
 from pipeline import errors
 from pipeline.compat.core.convert import convert_to_tensor
+from pipeline.compat.core.dtypes import as_dtype
 from pipeline.compat.core.dtypes import bool as bool_
 from pipeline.compat.core.dtypes import float16, float32, int32
 from pipeline.compat.core.graph import name_scope
@@ -117,15 +118,28 @@ def _softmax(x: Any) -> Any:
     return powers / np.sum(powers, axis=-1, keepdims=True, dtype=x.dtype)
 
 
+def _vectors(kernel: Any) -> Any:
+    def checked(x: Any) -> Any:
+        if not np.ndim(x):
+            raise errors.InvalidArgumentError(None, None, "logits must have >= 1 dimension, got []")
+        return kernel(x)
+
+    return checked
+
+
 def _over_last(op_type: str, kernel: Any) -> Any:
     def apply(x: Any, name: str | None = None) -> Tensor:
         with name_scope(name, op_type) as scope:
             x = first_input("logits", x, FLOATS)
             if x.shape.ndims == 0:
-                raise ValueError("Shape must be at least rank 1 but is rank 0")
+                raise ValueError(
+                    f"Shape must be at least rank 1 but is rank 0 for '{scope.rstrip('/')}' (op: '{op_type}') "
+                    "with input shapes: []."
+                )
             dtype = x.dtype.base_dtype
             attrs = {"T": dtype}
-            return tensor_node(op_type, [x], quiet(kernel), dtype, x.shape, name=scope, attrs=attrs, rows=True)
+            compute = quiet(kernel) if x.shape.ndims is not None else _vectors(quiet(kernel))
+            return tensor_node(op_type, [x], compute, dtype, x.shape, name=scope, attrs=attrs, rows=True)
 
     return apply
 
@@ -288,7 +302,7 @@ def moments(
 
     keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
     with name_scope(name, "moments"):
-        half = x.dtype.base_dtype is float16
+        half = as_dtype(x.dtype).base_dtype is float16
         y = cast(x, float32) if half else x
         mean: Any = reduce_mean(y, axes, keepdims=True, name="mean")
         squares = arithmetic.squared_difference(y, stop_gradient(mean))

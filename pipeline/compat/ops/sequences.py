@@ -176,6 +176,15 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
         return [each * everywhere for each in made]
 
 
+def _all_axes(tensor: Tensor) -> Tensor:
+    count = tensor.shape.ndims
+    if count is not None:
+        return constant(np.arange(count, dtype=np.int32))
+    from pipeline.compat.ops.shaping import rank
+
+    return range_node(0, rank(tensor), 1)
+
+
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None) -> Tensor:
     """Return for each length a row that begins with so many True, or ones; the rest is False, or zeros.
 
@@ -196,7 +205,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, na
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         lengths = convert_to_tensor(lengths)
         if maxlen is None:
-            maxlen = reduce_max(lengths)
+            maxlen = reduce_max(lengths, _all_axes(lengths))
             maxlen = maximum(constant(0, maxlen.dtype.base_dtype), maxlen)
         else:
             maxlen = convert_to_tensor(maxlen)

@@ -27,7 +27,7 @@ def _reshaped(tensor: Tensor, shape: Tensor) -> Any:
     target = constant_value_as_shape(shape)
     if target.sizes is None:
         return target
-    count = tensor.shape.num_elements()
+    count = 0 if 0 in (tensor.shape.sizes or ()) else tensor.shape.num_elements()
     unknown = [axis for axis, size in enumerate(target.sizes) if size is None]
     known = 1
     for size in target.sizes:

@@ -26,7 +26,7 @@ class TopKV2(NamedTuple):
 
 
 def top_k(
-    input: Any, k: Any = 1, sorted: bool = True, name: str | None = None, index_type: Any = dtypes.int32
+    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dtypes.int32, name: str | None = None
 ) -> TopKV2:
     """Return the `k` largest elements along the last axis, largest first, and their indices.
 
@@ -36,8 +36,8 @@ def top_k(
         input: Any real dtype.
         k: An integer scalar.
         sorted: Not used: the result is always sorted.
-        name: Name of the op.
         index_type: Dtype of the indices.
+        name: Name of the op.
 
     Raises:
         ValueError: There are known to be less than `k` elements.

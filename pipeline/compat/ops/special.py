@@ -151,14 +151,32 @@ erf = unary("Erf", _each(math.erf), FLOATS, "Return the error function of x.")
 erfc = unary("Erfc", _each(math.erfc), FLOATS, "Return 1 - erf(x).")
 lgamma = unary("Lgamma", _each(_lgamma), FLOATS, "Return the logarithm of |gamma(x)|.")
 digamma = unary("Digamma", _each(_digamma), FLOATS, "Return the derivative of lgamma at x.")
-igamma = binary("Igamma", _each(_igamma), FLOATS, "Return the lower incomplete gamma function.", names=("a", "x"))
-igammac = binary("Igammac", _each(_igammac), FLOATS, "Return the upper incomplete gamma function.", names=("a", "x"))
-zeta = binary("Zeta", _each(_zeta), ("float32", "float64"), "Return Hurwitz's zeta function.", names=("x", "q"))
-polygamma = binary(
-    "Polygamma", _each(_polygamma), ("float32", "float64"), "Return a derivative of digamma.", names=("a", "x")
-)
+_igamma_of = binary("Igamma", _each(_igamma), FLOATS, "", names=("a", "x"))
+_igammac_of = binary("Igammac", _each(_igammac), FLOATS, "", names=("a", "x"))
+_zeta_of = binary("Zeta", _each(_zeta), ("float32", "float64"), "", names=("x", "q"))
+_polygamma_of = binary("Polygamma", _each(_polygamma), ("float32", "float64"), "", names=("a", "x"))
 _erfinv_of = unary("Erfinv", _each(_erfinv), FLOATS, "")
 _ndtri_of = unary("Ndtri", _each(_ndtri), FLOATS, "")
+
+
+def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """Return the lower incomplete gamma function."""
+    return _igamma_of(a, x, name)
+
+
+def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """Return the upper incomplete gamma function."""
+    return _igammac_of(a, x, name)
+
+
+def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
+    """Return Hurwitz's zeta function."""
+    return _zeta_of(x, q, name)
+
+
+def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """Return derivative number `a` of digamma at x."""
+    return _polygamma_of(a, x, name)
 
 
 def erfinv(x: Any, name: str | None = None) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline import errors
 from pipeline.compat.core import dtypes
 from pipeline.compat.core.dtypes import DType, as_dtype
 from pipeline.compat.core.tensor import Tensor
@@ -36,6 +37,8 @@ class ListDiff(NamedTuple):
 
 def _unique(values: Any) -> tuple[Any, Any, Any]:
     """Unique elements in the order in which they come first, the number of each element's, and counts."""
+    if np.ndim(values) != 1:
+        raise errors.InvalidArgumentError(None, None, f"unique expects a 1D vector, got shape {list(np.shape(values))}")
     places: dict[Any, int] = {}
     index = [places.setdefault(each, len(places)) for each in values.tolist()]
     made = np.empty(len(places), values.dtype)
@@ -45,7 +48,8 @@ def _unique(values: Any) -> tuple[Any, Any, Any]:
 
 def _rule(outputs: int, dtype: DType) -> Any:
     def rule(tensor: Tensor) -> Any:
-        check_rank(tensor, 1)
+        if outputs == 2:  # TensorFlow leaves the other op's check to its kernel.
+            check_rank(tensor, 1)
         made = [(tensor.dtype.base_dtype, (None,)), (dtype, tensor.shape), (dtype, (None,))]
         return made[:outputs]
 

@@ -112,9 +112,10 @@ def report_uninitialized_variables(var_list: Any = None, name: str = "report_uni
     variables = _every_variable() if var_list is None else var_list
     with name_scope(name):
         checks = [state.is_variable_initialized(variable) for variable in variables]
-        if not checks:
-            return constant([], dtypes.string)
-        with name_scope(None, "stack") as scope:
-            mask = pack(checks, 0, scope)
-        missing = logical_not(mask)
-        return boolean_mask(constant([variable.op.name for variable in variables]), missing)
+        with device("/cpu:0"):
+            if not checks:
+                return constant([], dtypes.string)
+            with name_scope(None, "stack") as scope:
+                mask = pack(checks, 0, scope)
+            missing = logical_not(mask)
+            return boolean_mask(constant([variable.op.name for variable in variables]), missing)

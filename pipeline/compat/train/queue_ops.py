@@ -101,9 +101,11 @@ def dequeue_many(
     with name_scope(name or op_type) as scope:
         count = _count(n, op_type)
         known = constant_value(count)
-        if known is not None and np.ndim(known) == 0 and known < 0:
+        if which == "Many" and known is not None and np.size(known) == 1 and np.reshape(known, -1)[0] < 0:
             raise ValueError(f"Input 'n' must be >= 0, but is {known} for '{scope[:-1]}' ({op_type})")
-        rows = None if which == "UpTo" or known is None else int(np.reshape(known, -1)[0])
+        if which == "Many" and np.ndim(known or 0):
+            raise TypeError(f"n must be a scalar, got shape {np.shape(known)}")
+        rows = None if which == "UpTo" or known is None else int(known)
         outputs = [
             (dtype, unknown_shape() if shape.sizes is None else as_shape((rows, *shape.sizes)))
             for dtype, shape in zip(kinds, shapes, strict=True)

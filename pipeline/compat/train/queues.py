@@ -13,6 +13,7 @@ from pipeline.compat.core.seeds import get_seed, shared_seed
 from pipeline.compat.core.shapes import TensorShape, as_shape, unknown_shape
 from pipeline.compat.core.tensor import Operation, Tensor
 from pipeline.compat.train import queue_ops as ops
+from pipeline.compat.train.queue_arguments import as_bool, as_int, as_list, as_names, as_shapes, as_text
 from pipeline.compat.train.session_queue import Spec
 
 
@@ -151,7 +152,8 @@ class QueueBase:
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
         """An operation that closes the queue, after the enqueues that wait or, cancelling them, at once."""
-        return ops.close(self._queue_ref, bool(cancel_pending_enqueues), self._named(name, "Close"))
+        cancel = as_bool(cancel_pending_enqueues, "cancel_pending_enqueues")
+        return ops.close(self._queue_ref, cancel, self._named(name, "Close"))
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of elements in the queue: an int32 scalar."""
@@ -214,9 +216,9 @@ class FIFOQueue(QueueBase):
         shared_name: str | None = None,
         name: str | None = "fifo_queue",
     ) -> None:
-        kinds = _as_list(dtypes)
-        known = _as_shapes(shapes)
-        labels = _as_names(names, kinds)
+        kinds = as_list(dtypes)
+        known = as_shapes(shapes)
+        labels = as_names(names, kinds)
         graph = get_default_graph()
         with graph.control_dependencies(None), graph.device("CPU"):  # so TensorFlow does for this one alone
             ref = _make("FIFOQueue", capacity, kinds, known, shared_name, name)
@@ -243,9 +245,9 @@ class RandomShuffleQueue(QueueBase):
         shared_name: str | None = None,
         name: str | None = "random_shuffle_queue",
     ) -> None:
-        kinds = _as_list(dtypes)
-        known = _as_shapes(shapes)
-        labels = _as_names(names, kinds)
+        kinds = as_list(dtypes)
+        known = as_shapes(shapes)
+        labels = as_names(names, kinds)
         first, second = get_seed(seed)
         if seed is None and first and shared_name:
             second = shared_seed(first, shared_name)
@@ -270,9 +272,9 @@ class PaddingFIFOQueue(QueueBase):
         shared_name: str | None = None,
         name: str | None = "padding_fifo_queue",
     ) -> None:
-        kinds = _as_list(dtypes)
-        known = _as_shapes(shapes, partial=True)
-        labels = _as_names(names, kinds)
+        kinds = as_list(dtypes)
+        known = as_shapes(shapes, partial=True)
+        labels = as_names(names, kinds)
         if known is None or len(known) != len(kinds):
             raise ValueError(
                 "Shapes must be provided for all components, but received "
@@ -300,8 +302,8 @@ class PriorityQueue(QueueBase):
         shared_name: str | None = None,
         name: str | None = "priority_queue",
     ) -> None:
-        kinds = _as_list(types)
-        known = _as_shapes(shapes)
+        kinds = as_list(types)
+        known = as_shapes(shapes)
         ref = _make("PriorityQueue", capacity, kinds, known, shared_name, name)
         all_shapes = None if known is None else [as_shape(()), *known]
         super().__init__([as_dtype("int64"), *kinds], all_shapes, names, ref)
@@ -321,77 +323,31 @@ def _make(
     dtypes = [as_dtype(each) for each in kinds]
     if not dtypes and kind != "PriorityQueue":
         raise ValueError(f"Attr 'component_types' of '{kind}V2' Op passed list of length 0 less than minimum 1.")
-    limit = -1 if capacity is None else _as_int(capacity, "capacity")
+    limit = -1 if capacity is None else as_int(capacity, "capacity")
     if shapes is not None and len(shapes) != len(dtypes):
         raise ValueError(
             "Queue shapes must have the same length as dtypes, "
             f"received len(shapes)={len(shapes)}, len(dtypes)={len(dtypes)}"
         )
+    shared_name = as_text(shared_name, "shared_name")
     attrs: dict[str, Any] = {
         "capacity": limit,
         "component_types": dtypes,
         "container": "",
         "shapes": shapes or [],
-        "shared_name": shared_name or "",
+        "shared_name": shared_name,
     }
     least = 0
     if seeds is not None:
-        least = _as_int(minimum, "min_after_dequeue")
+        least = 0 if minimum is None else as_int(minimum, "min_after_dequeue")
         attrs.update({"min_after_dequeue": least, "seed": seeds[0], "seed2": seeds[1]})
     graph = get_default_graph()
     attrs["container"] = graph._container
     if kind == "PriorityQueue":
         dtypes = [types.int64, *dtypes]
         shapes = None if shapes is None else [as_shape(()), *shapes]
-    spec = Spec(kind, limit, dtypes, shapes, graph, shared_name or "", least, seeds or (0, 0))
+    spec = Spec(kind, limit, dtypes, shapes, graph, shared_name, least, seeds or (0, 0))
     return ops.queue(f"{kind}V2", spec, attrs, name)
-
-
-def _as_int(value: Any, what: str) -> int:
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__int__"):
-        raise TypeError(f"Expected int for argument '{what}' not {value!r}.")
-    return int(value)
-
-
-def _as_list(dtypes: Any) -> list[Any]:
-    if dtypes is None:
-        raise AssertionError("dtypes must be given")
-    return list(dtypes) if isinstance(dtypes, (list, tuple)) else [dtypes]
-
-
-def _as_shapes(shapes: Any, partial: bool = False) -> list[TensorShape] | None:
-    """None, one shape or a list of shapes, as a list; one shape will not do where they may be partial."""
-    if partial:
-        if shapes is None or isinstance(shapes, TensorShape) or _is_one_shape(shapes):
-            raise ValueError(f"When providing partial shapes, a list of shapes must be provided, got {shapes!r}.")
-    elif shapes is None:
-        return None
-    if isinstance(shapes, TensorShape):
-        shapes = [shapes]
-    if not isinstance(shapes, (list, tuple)):
-        raise TypeError(f"shapes must be a TensorShape or a list or tuple of TensorShapes, got {type(shapes)} instead.")
-    known = [as_shape(each) for each in ([shapes] if _is_one_shape(shapes) else shapes)]
-    if any(each.sizes is None for each in known):
-        raise ValueError(f"All shapes must {'have a defined rank' if partial else 'be fully defined'}: {known}")
-    if not partial and not all(each.is_fully_defined() for each in known):
-        raise ValueError(f"All shapes must be fully defined: {known}")
-    return known
-
-
-def _is_one_shape(shapes: Any) -> bool:
-    return isinstance(shapes, (list, tuple)) and all(each is None or isinstance(each, int) for each in shapes)
-
-
-def _as_names(names: Any, kinds: list[Any]) -> list[str] | None:
-    if names is None:
-        return None
-    labels = list(names) if isinstance(names, (list, tuple)) else [names]
-    if len(labels) != len(kinds):
-        raise ValueError(
-            "List of names must have the same length as the list of dtypes, "
-            f"received len(names)={len(labels)},len(dtypes)={len(kinds)}"
-        )
-    return labels
 
 
 def _common(a: TensorShape, b: TensorShape) -> TensorShape:

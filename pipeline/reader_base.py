@@ -15,7 +15,7 @@ from pipeline.crew import note_read
 from pipeline.errors import DeadlineExceededError, InvalidArgumentError, OpError, UnimplementedError
 from pipeline.opening import os_error
 from pipeline.queues import QueueBase
-from pipeline.reader_state import ReaderState, decode, encode
+from pipeline.reader_state import ReaderState, decode, encode, escaped
 from pipeline.records import ReaderRead, ReaderReadUpTo, RecordKeys
 from pipeline.skipping import Skips
 
@@ -159,8 +159,8 @@ class ReaderBase:
         try:
             state = decode(message)
         except ValueError as error:
-            escaped = message.decode("latin-1").encode("unicode_escape").decode()
-            raise InvalidArgumentError(None, None, f"Could not parse state for {self}: {escaped}") from error
+            text = f"Could not parse state for {self}: {escaped(message)}"
+            raise InvalidArgumentError(None, None, text) from error
         if min(state[:3]) < 0:
             text = f"Unexpected negative value when restoring in {self}: {state}"
             raise InvalidArgumentError(None, None, text)

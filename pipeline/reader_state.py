@@ -44,6 +44,12 @@ def decode(message: bytes) -> ReaderState:
     return ReaderState(numbers[1], numbers[2], numbers[3], work)
 
 
+def escaped(message: bytes) -> str:
+    """The bytes in printable form: what is not is written as in C, in octal."""
+    special = {10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 39: "\\'", 92: "\\\\"}
+    return "".join(special.get(c) or (chr(c) if 32 <= c < 127 else f"\\{c:03o}") for c in message)
+
+
 def _varint(value: int) -> bytes:
     parts = bytearray()
     while value > 0x7F:

@@ -59,8 +59,9 @@ class QueueRunner:
         self._queue = queue
         self._enqueue_ops = enqueue_ops
         self._close_op = queue.close if close_op is None else close_op
-        cancel = functools.partial(queue.close, cancel_pending_enqueues=True)
-        self._cancel_op = cancel if cancel_op is None else cancel_op
+        self._cancel_op = (
+            functools.partial(queue.close, cancel_pending_enqueues=True) if cancel_op is None else cancel_op
+        )
         self._lock = threading.Lock()
         # Running threads per session; without one the runner stands for it. Weak, as sessions come and go.
         self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()

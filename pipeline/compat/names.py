@@ -120,7 +120,9 @@ MODULES: dict[str, str] = {
     "ops.flow": "no_op group tuple",
     "ops.functional": "map_fn foldl foldr scan",
     "ops.global_step": "train.get_global_step train.create_global_step train.get_or_create_global_step "
-    "train.global_step train.assert_global_step",
+    "train.global_step train.assert_global_step contrib.framework.get_global_step "
+    "contrib.framework.create_global_step contrib.framework.get_or_create_global_step "
+    "contrib.framework.assert_global_step",
     "ops.image_adjust": _image(
         "per_image_standardization adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation "
         "adjust_jpeg_quality random_brightness random_contrast random_hue random_saturation random_jpeg_quality"
@@ -225,8 +227,7 @@ MODULES: dict[str, str] = {
     "ops.sparse": "sparse_reorder sparse.reorder=sparse_reorder sparse_reshape sparse.reshape=sparse_reshape "
     "sparse_concat sparse.concat=sparse_concat sparse_split sparse.split=sparse_split "
     "sparse_slice sparse.slice=sparse_slice sparse_fill_empty_rows "
-    "sparse.fill_empty_rows=sparse_fill_empty_rows sparse_placeholder "
-    "sparse.placeholder=sparse_placeholder sparse_to_dense sparse_tensor_to_dense "
+    "sparse.fill_empty_rows=sparse_fill_empty_rows sparse_to_dense sparse_tensor_to_dense "
     "sparse.to_dense=sparse_tensor_to_dense",
     "ops.sparse_math": "sparse_add sparse.add=sparse_add sparse_reduce_sum sparse.reduce_sum=sparse_reduce_sum "
     "sparse_reduce_sum_sparse sparse.reduce_sum_sparse=sparse_reduce_sum_sparse "
@@ -242,7 +243,13 @@ MODULES: dict[str, str] = {
     "sparse.merge=sparse_merge sparse_retain sparse.retain=sparse_retain sparse_reset_shape "
     "sparse.reset_shape=sparse_reset_shape sparse_transpose sparse.transpose=sparse_transpose "
     "sparse_mask sparse.mask=sparse_mask sparse.from_dense "
-    "sparse.expand_dims=sparse_expand_dims sparse.eye convert_to_tensor_or_sparse_tensor",
+    "sparse.expand_dims=sparse_expand_dims sparse.eye convert_to_tensor_or_sparse_tensor "
+    "sparse_placeholder sparse.placeholder=sparse_placeholder",
+    "ops.accumulators": "ConditionalAccumulator ConditionalAccumulatorBase",
+    "ops.accumulators_sparse": "SparseConditionalAccumulator sparse.SparseConditionalAccumulator",
+    "ops.barrier": "Barrier",
+    "ops.record_input": "RecordInput",
+    "ops.staging": "StagingArea contrib.staging.StagingArea MapStagingArea contrib.staging.MapStagingArea",
     "ops.summaries": "summary.scalar summary.histogram summary.image summary.audio summary.text summary.tensor_summary "
     "summary.merge summary.merge_all summary.initialize summary.all_v2_summary_ops",
     "ops.summary_proto": "Summary summary.Summary Event summary.Event SessionLog summary.SessionLog SummaryMetadata "

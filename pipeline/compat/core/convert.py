@@ -11,6 +11,7 @@ from pipeline.compat.core import dtypes
 from pipeline.compat.core.dtypes import DType, as_dtype
 from pipeline.compat.core.graph import name_scope
 from pipeline.compat.core.node import tensor_node
+from pipeline.compat.core.packing import pack
 from pipeline.compat.core.shapes import Dimension, TensorShape, as_shape
 from pipeline.compat.core.tensor import Tensor
 
@@ -89,7 +90,10 @@ def _convert(value: Any, dtype: DType | None, name: str | None, as_ref: bool) ->
             if converted is not NotImplemented:
                 return converted  # type: ignore[no-any-return]
     if isinstance(value, (list, tuple)) and _has_tensor(value):
-        return _packed(value, dtype or _dtype_within(value), name or "packed")
+        found = _dtype_within(value)
+        if dtype is not None and found is not dtype:
+            value = _cast_within(value, dtype)
+        return _packed(value, dtype or found, name or "packed")
     return constant(value, dtype, name=name or "Const")
 
 
@@ -142,6 +146,21 @@ def _dtype_within(values: Any) -> DType | None:
     return None
 
 
+def _cast_within(values: Any, dtype: DType) -> list[Any]:
+    """Cast the tensors in a list, as TensorFlow does where the first of them has another dtype than is asked for."""
+    from pipeline.compat.ops.casting import cast_node
+
+    made: list[Any] = []
+    for each in values:
+        if isinstance(each, (list, tuple)):
+            made.append(_cast_within(each, dtype))
+        elif _is_tensor(each) and each.dtype.base_dtype is not dtype:
+            made.append(cast_node(each, dtype))
+        else:
+            made.append(each)
+    return made
+
+
 def _packed(values: Any, dtype: DType | None, name: str) -> Tensor:
     with name_scope(name) as scope:
         parts: list[Any] = []
@@ -166,47 +185,6 @@ def _packed(values: Any, dtype: DType | None, name: str) -> Tensor:
             each if isinstance(each, Tensor) else constant(each, dtype, name=str(i)) for i, each in enumerate(parts)
         ]
         return pack(tensors, 0, scope)
-
-
-def pack(tensors: list[Tensor], axis: int, name: str | None) -> Tensor:
-    """The operation Pack: stack tensors along a new axis."""
-    shape = tensors[0].shape
-    for each in tensors[1:]:
-        try:
-            shape = shape.merge_with(each.shape)
-        except ValueError as error:
-            raise ValueError(f"Shapes must be equal rank and sizes to be packed: {error}") from None
-    if shape.sizes is None:
-        result = as_shape(None)
-    else:
-        rank = len(shape.sizes) + 1
-        if not -rank <= axis < rank:
-            raise ValueError(f"axis = {axis} not in [{-rank}, {rank})")
-        at = axis % rank
-        result = as_shape((*shape.sizes[:at], len(tensors), *shape.sizes[at:]))
-    dtype = tensors[0].dtype.base_dtype
-    for i, each in enumerate(tensors):
-        if each.dtype.base_dtype != dtype:
-            raise TypeError(
-                "Tensors in list passed to 'values' of 'Pack' Op have types "
-                f"[{', '.join(one.dtype.name for one in tensors)}] that don't all match (number {i})."
-            )
-
-    def kernel(*values: Any) -> Any:
-        if dtype is dtypes.string:
-            values = tuple(np.asarray(each, object) for each in values)
-        return np.stack(values, axis)
-
-    def rows(is_row: tuple[bool, ...], *values: Any) -> Any:
-        count = next(len(each) for each, row in zip(values, is_row, strict=True) if row)
-        blocks = [
-            np.asarray(each) if row else np.broadcast_to(np.asarray(each, dtype.np), (count, *np.shape(each)))
-            for each, row in zip(values, is_row, strict=True)
-        ]
-        return np.stack(blocks, axis + 1 if axis >= 0 else axis)
-
-    attrs = {"N": len(tensors), "T": dtype, "axis": axis}
-    return tensor_node("Pack", tensors, kernel, dtype, result, name, attrs=attrs, rows=rows)
 
 
 # Constants
@@ -272,7 +250,7 @@ def to_array(value: Any, dtype: DType | None) -> Any:
         raise TypeError(f"Cannot make a constant of dtype {dtype.name}")
     kinds: set[type] = set()
     given, value = value, _plain(value, kinds)
-    if dtype is None and (str in kinds or bytes in kinds):
+    if dtype is None and str in kinds:
         dtype = dtypes.string
     if dtype is dtypes.string:
         _check(value, dtype)
@@ -296,6 +274,8 @@ def to_array(value: Any, dtype: DType | None) -> Any:
             f"Expected values {given!r:.200} to be a dense tensor with shape {list(dense)}, but got shape "
             f"{list(array.shape)}."
         )
+    if array.dtype.kind in "SU":
+        raise TypeError(f"Failed to convert elements of {given!r:.80} to Tensor. Consider casting elements.")
     return array
 
 
@@ -318,7 +298,7 @@ def _from_numpy(array: Any, dtype: DType | None) -> Any:
 
 
 def _plain(value: Any, kinds: set[type]) -> Any:
-    """Lists without Dimensions in them; `kinds` collects the classes of what is not numbers."""
+    """Lists without Dimensions in them; `kinds` gets str if there are strings of any kind."""
     if isinstance(value, (list, tuple)):
         return [_plain(each, kinds) for each in value]
     if isinstance(value, TensorShape):
@@ -326,7 +306,7 @@ def _plain(value: Any, kinds: set[type]) -> Any:
     if isinstance(value, Dimension):
         return value.value
     if isinstance(value, (str, bytes)):
-        kinds.add(type(value))
+        kinds.add(str)  # NumPy's strings as well
         return value
     if value is None:
         raise ValueError("None values not supported.")

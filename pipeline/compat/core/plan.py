@@ -22,6 +22,10 @@ class _Dead:
 DEAD = _Dead()
 
 
+_SWITCHES = frozenset(("Switch", "RefSwitch"))
+_MERGES = frozenset(("Merge", "RefMerge"))
+
+
 class Step(NamedTuple):
     """One operation: `values[outputs] = kernel(values[inputs])`."""
 
@@ -30,6 +34,7 @@ class Step(NamedTuple):
     inputs: tuple[int, ...]
     outputs: Any  # the place of the only output, or a tuple of places
     op: Operation
+    guarded: bool  # within a branch, so that it is skipped where the other one is taken
 
     @property
     def reads(self) -> bool:
@@ -51,6 +56,7 @@ class Plan:
         fed: As given.
         constants: The values that are known before a run.
         fed_fetches: The fetches that are fed, and their places among all.
+        fed_fetches: The fetches that are fed, and their places among all.
     """
 
     def __init__(
@@ -62,8 +68,10 @@ class Plan:
         self._places: dict[Tensor, int] = {}
         self._template: list[Any] = []
         self._steps: list[Step] = []
+        self._depths: dict[Operation, int] = {}  # how many branches an operation's outputs are within
         self._quiet = False
         self._nothing: int | None = None  # the place of what operations give
+        self._late: list[tuple[int, Operation]] = []  # variables that are read when all is done
         self.fed = fed = list(fed)
         fetches = list(fetches)
         self._fed = [self._place(each) for each in fed]
@@ -74,15 +82,14 @@ class Plan:
                 self._add(op)
         self._fetched = [self._fetch(each) for each in fetches]
         self.fed_fetches = [(place, each) for place, each in enumerate(fetches) if each in fed]
+        self.fed_fetches = [(place, each) for place, each in enumerate(fetches) if each in fed]
         self._forget_unused()
         self.constants = {tensor: self._template[place] for tensor, place in self._places.items() if tensor.op in known}
         self._handles = [step for step in self._steps if step.op.handle and not step.inputs]
         self._steps = [step for step in self._steps if not (step.op.handle and not step.inputs)]
         blocking = [step.op for step in self._steps if step.op.blocking]
         self._waits = bool(blocking)
-        branches = any(step.op.type in ("Switch", "RefSwitch") for step in self._steps)
         self._side_by_side = len(blocking) > 1 and not _one_after_the_other(self._steps)
-        self._special = branches or self._side_by_side
 
     def run(self, run: Run, given: Sequence[Any] = ()) -> list[Any]:
         """Return the values of the fetches, None for operations.
@@ -103,6 +110,11 @@ class Plan:
             self._follow_as_current(run, values)
         else:
             self._follow(run, values)
+        for place, op in self._late:
+            try:
+                values[place] = _value_of(values[place])
+            except Exception as error:
+                raise failure(error, op) from error.__cause__
         return [values[place] for place in self._fetched]
 
     def _follow_as_current(self, run: Run, values: list[Any]) -> None:
@@ -116,13 +128,19 @@ class Plan:
                 current.run = outer
 
     def _follow(self, run: Run, values: list[Any]) -> None:
-        if self._special:
-            self._follow_specially(run, values)
+        if self._side_by_side:
+            from pipeline.compat.core.side_by_side import follow
+
+            follow(self._steps, run, values)
             return
         step: Step | None = None
+        dead: set[Operation] = set()
         try:
             for step in self._steps:
-                kernel, stateful, inputs, outputs, _ = step
+                kernel, stateful, inputs, outputs, _, guarded = step
+                if guarded:
+                    take(step, run, values, dead)
+                    continue
                 # Most take few values: a list of them costs 0.1 us more.
                 if len(inputs) == 1:
                     result = kernel(run, values[inputs[0]]) if stateful else kernel(values[inputs[0]])
@@ -138,16 +156,6 @@ class Plan:
         except Exception as error:
             assert step is not None
             raise failure(error, step.op) from error.__cause__
-
-    def _follow_specially(self, run: Run, values: list[Any]) -> None:
-        if self._side_by_side:
-            from pipeline.compat.core.side_by_side import follow
-
-            follow(self._steps, run, values)
-            return
-        dead: set[Operation] = set()
-        for step in self._steps:
-            take(step, run, values, dead)
 
     def _open(self, run: Run) -> None:
         """Look up queues and readers, which are the same at every run of the session."""
@@ -207,24 +215,33 @@ class Plan:
     def _add(self, op: Operation) -> None:
         if op.kernel is None:
             raise TypeError(f"Operation '{op.name}' of type {op.type} cannot be run.")
-        inputs = tuple(self._input(op, i, each) for i, each in enumerate(op.inputs))
+        before = [each.op for each in op.inputs] + op.control_inputs
+        depth = max((self._depths.get(each, 0) for each in before), default=0)
+        merges = op.type in _MERGES
+        guarded = merges or depth > 0
+        self._depths[op] = depth + 1 if op.type in _SWITCHES else max(depth - 1, 0) if merges else depth
+        inputs = tuple(self._input(op, i, each, guarded) for i, each in enumerate(op.inputs))
         places = tuple(self._place(each) for each in op.outputs)
         # Those that would each keep NumPy quiet, at 2 us a time, are kept quiet together.
         bare = getattr(op.kernel, "bare", None)
         self._quiet |= bare is not None
-        self._steps.append(Step(bare or op.kernel, op.stateful, inputs, places[0] if len(places) == 1 else places, op))
+        outputs = places[0] if len(places) == 1 else places
+        kernel = bare or op.kernel
+        if op.type == "Identity" and shows_variable(op.inputs[0]):
+            kernel = _still
+        self._steps.append(Step(kernel, op.stateful, inputs, outputs, op, guarded))
 
-    def _input(self, op: Operation, index: int, tensor: Tensor) -> int:
+    def _input(self, op: Operation, index: int, tensor: Tensor, guarded: bool) -> int:
         place = self._place(tensor)
-        if tensor.dtype._is_ref_dtype and index not in op.ref_inputs:
-            return self._read(place, op)
+        if index not in op.ref_inputs and op.type not in _PASSING and shows_variable(tensor):
+            return self._read(place, op, guarded)
         return place
 
-    def _read(self, cell: int, op: Operation) -> int:
+    def _read(self, cell: int, op: Operation, guarded: bool) -> int:
         """A step that takes the value of a variable; it fails where it is not initialised."""
         place = len(self._template)
         self._template.append(None)
-        self._steps.append(Step(_value_of, False, (cell,), place, op))
+        self._steps.append(Step(_value_of, False, (cell,), place, op, guarded))
         return place
 
     def _fetch(self, element: Tensor | Operation) -> int:
@@ -234,15 +251,36 @@ class Plan:
                 self._template.append(None)
             return self._nothing
         place = self._place(element)
-        return self._read(place, element.op) if element.dtype._is_ref_dtype else place
+        if shows_variable(element):
+            self._late.append((place, element.op))
+        return place
 
     def _forget_unused(self) -> None:
         used = {place for step in self._steps for place in step.inputs}.union(self._fetched)
         self._template = [value if i in used else None for i, value in enumerate(self._template)]
 
 
+# What passes a variable's memory on, rather than a copy of its value: who takes the value sees what was assigned
+# meanwhile. In TensorFlow `tf.identity(variable)` after an assignment gives the new value for this reason.
+_PASSING = frozenset(["Identity", "Switch", "Merge", "Enter"])
+
+
+def shows_variable(tensor: Tensor) -> bool:
+    """Whether the value of a tensor may be the Cell of a variable."""
+    if tensor.dtype._is_ref_dtype:
+        return True
+    op = tensor.op
+    return op.type in _PASSING and any(shows_variable(each) for each in op.inputs)
+
+
 def _value_of(cell: Any) -> Any:
     return cell.read() if cell.__class__ is Cell else cell
+
+
+def _still(cell: Any) -> Any:
+    """The same; an error if it is a variable without a value."""
+    _value_of(cell)
+    return cell
 
 
 def _read_only(result: Any) -> Any:
@@ -254,9 +292,9 @@ def _read_only(result: Any) -> Any:
 
 def take(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> None:
     """Take one step where some may be dead: in a branch that was not taken; `dead` collects their operations."""
-    kernel, stateful, inputs, outputs, op = step
+    kernel, stateful, inputs, outputs, op, _ = step
     args = [values[place] for place in inputs]
-    if op.type in ("Merge", "RefMerge"):
+    if op.type in _MERGES:
         skip = all(each is DEAD for each in args)
     else:
         skip = any(each is DEAD for each in args) or not dead.isdisjoint(op.control_inputs)

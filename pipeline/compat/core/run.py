@@ -53,6 +53,18 @@ class Run:
         self._cancelled = True
         self.session._resources.poke()
 
+    def ended(self) -> None:
+        """What a run whose operations are done says that was to end before.
+
+        Raises:
+            CancelledError: The session was closed.
+            DeadlineExceededError: The time is over.
+        """
+        if self.session._closed:
+            raise CancelledError(None, None, "Run call was cancelled")
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            raise DeadlineExceededError(None, None, "Timed out waiting for notification")
+
     def wait_for(self, condition: threading.Condition, predicate: Callable[[], bool], what: str = "Dequeue") -> None:
         """Wait, with `condition` held, until `predicate()` is true.
 

@@ -15,6 +15,8 @@ def seeds_or_none(op_seed: int | None) -> tuple[int | None, int | None]:
 
     Without a seed of its own, an operation of a seeded graph gets the number of those that went before it likewise.
     """
+    if isinstance(op_seed, (str, bytes)):
+        raise TypeError(f"a seed is an integer, not {op_seed!r}")
     graph = get_default_graph()
     if graph.seed is not None:
         seeds = graph.seed, graph._next_op_seed() if op_seed is None else op_seed

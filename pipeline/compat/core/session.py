@@ -92,7 +92,9 @@ class BaseSession:
             if entry is None:
                 entry = self._planned(key, fetches, ())
             plan, assemble = entry
-            values = plan.run(self._begin(options))
+            run = self._begin(options)
+            values = plan.run(run)
+            run.ended()
             if assemble is None:  # a single element
                 return _handed_over(values[0])
             return assemble([_handed_over(each) for each in values])
@@ -105,7 +107,9 @@ class BaseSession:
         if entry is None:
             entry = self._planned(key, fetches, tuple(given))
         plan, assemble = entry
-        values = plan.run(self._begin(options), [given[each] for each in plan.fed])
+        run = self._begin(options)
+        values = plan.run(run, [given[each] for each in plan.fed])
+        run.ended()
         values = [_handed_over(each) for each in values]
         for place, tensor in plan.fed_fetches:
             values[place] = as_array(tensor, values[place])
@@ -133,7 +137,9 @@ class BaseSession:
 
         def call(options: Any = None, run_metadata: Any = None) -> Any:
             self._check_open()
-            values = [_handed_over(each) for each in follow(begin(options))]
+            run = begin(options)
+            values = [_handed_over(each) for each in follow(run)]
+            run.ended()
             return values[0] if assemble is None else assemble(values)
 
         if accept_options:
@@ -143,7 +149,10 @@ class BaseSession:
 
         def call_simply() -> Any:
             self._check_open()
-            return _handed_over(follow(begin(None))[0])
+            run = begin(None)
+            values = follow(run)
+            run.ended()
+            return _handed_over(values[0])
 
         return call_simply
 

@@ -74,7 +74,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     if not isinstance(tensor, Tensor):
         return np.asarray(tensor)
     value = constant_value(tensor) if _is_simple(tensor) else None
-    plain = value is None or tensor.dtype.np == object or tensor.op.type in ("Equal", "NotEqual")
+    plain = value is None or tensor.dtype.np.kind == "O" or tensor.op.type in ("Equal", "NotEqual")
     return value if plain else np.asarray(value)
 
 

@@ -251,7 +251,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
             return unknown_shape(tensor.shape.ndims)
         sizes = tensor.shape.sizes
         if sizes is None:
-            return unknown_shape(len(times.sizes))
+            sizes = (None,) * len(times.sizes)
         if len(sizes) != len(times.sizes):
             raise ValueError(f"Shape must be rank {len(sizes)} but is rank {len(times.sizes)}")
         pairs = zip(sizes, times.sizes, strict=True)

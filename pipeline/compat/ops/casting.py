@@ -30,7 +30,7 @@ def _kernel(source: DType, target: DType) -> Kernel:
 
         return refuse
     if source.is_complex and not target.is_complex:
-        return quiet(lambda x: (x != 0) if to.kind == "b" else np.real(x).astype(to))
+        return quiet(lambda x: np.real(x).astype(to))
     if source.is_floating and to.kind in "iu" and to.itemsize < 4:
         # By way of int32, as compilers do; NumPy's vector code differs for what is out of range.
         return quiet(lambda x: x.astype(np.int32).astype(to))

@@ -67,6 +67,8 @@ def _checked(kernel: Kernel) -> Kernel:
     def run(x: Any, y: Any) -> Any:
         try:
             return kernel(x, y)
+        except errors.OpError:
+            raise
         except ValueError:
             text = f"Incompatible shapes: {shown(x)} vs. {shown(y)}"
             raise errors.InvalidArgumentError(None, None, text) from None

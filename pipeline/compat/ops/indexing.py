@@ -25,7 +25,7 @@ def _sliced(tensor: Tensor, begin: Tensor, size: Tensor) -> Any:
     check_rank(begin, 1)
     check_rank(size, 1)
     merged(begin.shape, size.shape)
-    first, wanted = constant_value(begin), constant_value_as_shape(size)
+    first, wanted = constant_value_as_shape(begin).sizes, constant_value_as_shape(size)
     given = constant_value(size)
     if wanted.sizes is None:
         return unknown_shape(begin.shape.num_elements() if begin.shape.ndims == 1 else tensor.shape.ndims)
@@ -39,9 +39,9 @@ def _sliced(tensor: Tensor, begin: Tensor, size: Tensor) -> Any:
         if int(count) != -1:
             result.append(int(count))
         else:
-            if total is not None and total < start:
+            if total is not None and start is not None and total < start:
                 raise ValueError(f"Subtracting {start} from dimension {axis} of size {total} gives a negative size")
-            result.append(None if total is None else total - int(start))
+            result.append(None if total is None or start is None else total - start)
     return result
 
 

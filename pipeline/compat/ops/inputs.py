@@ -58,9 +58,14 @@ def first_input(name: str, value: Any, allowed: tuple[str, ...] | None = None, d
     elif allowed is None or default is None:
         tensor = convert_to_tensor(value, name=name, preferred_dtype=default)
     else:
-        # The default counts only where the value's own dtype is not allowed: as for [], which is float32.
-        tensor = convert_to_tensor(value, name=name)
-        if tensor.dtype.base_dtype.name not in allowed:
+        # The default counts only where the value's own dtype is not allowed, as for [], which is float32; or where it
+        # has none, as a list of an int64 and an int32 tensor.
+        try:
+            tensor = convert_to_tensor(value, name=name)
+            fits = tensor.dtype.base_dtype.name in allowed
+        except TypeError:
+            fits = False
+        if not fits:
             tensor = convert_to_tensor(value, name=name, preferred_dtype=default)
     if allowed is not None:
         check_allowed(name, tensor.dtype.base_dtype, allowed)
@@ -68,7 +73,10 @@ def first_input(name: str, value: Any, allowed: tuple[str, ...] | None = None, d
 
 
 def _observed(value: Any) -> str:
-    return convert_to_tensor(value).dtype.base_dtype.name
+    try:
+        return convert_to_tensor(value).dtype.base_dtype.name
+    except (TypeError, ValueError):
+        return "<NOT CONVERTIBLE TO TENSOR>"
 
 
 def next_input(op_type: str, name: str, value: Any, dtype: DType, origin: str) -> Tensor:
@@ -113,13 +121,16 @@ def list_input(op_type: str, name: str, values: Any, allowed: tuple[str, ...] | 
         raise TypeError(f"Expected list for '{name}' argument to '{op_type}' Op, not {values!r}.")
     dtype = next((value.dtype.base_dtype for value in values if isinstance(value, Tensor)), None)
     tensors: list[Tensor] = []
-    for index, value in enumerate(values):
-        tensors.append(
-            convert_to_tensor(value, dtype=None if isinstance(value, Tensor) else dtype, name=f"{name}_{index}")
-        )
+    try:
+        for index, value in enumerate(values):
+            wanted = None if isinstance(value, Tensor) else dtype
+            tensors.append(convert_to_tensor(value, dtype=wanted, name=f"{name}_{index}"))
+    except (TypeError, ValueError):
+        types = ", ".join(map(_observed, values))
+    else:
+        types = ", ".join(tensor.dtype.base_dtype.name for tensor in tensors)
     found = [tensor.dtype.base_dtype for tensor in tensors]
-    if any(each is not found[0] for each in found):
-        types = ", ".join(each.name for each in found)
+    if len(tensors) < len(values) or any(each is not found[0] for each in found):
         raise TypeError(
             f"Tensors in list passed to '{name}' of '{op_type}' Op have types [{types}] that don't all match."
         )

@@ -8,14 +8,16 @@ import numpy as np
 
 from pipeline import errors
 from pipeline.compat.core import dtypes
-from pipeline.compat.core.convert import convert_to_tensor, pack
+from pipeline.compat.core.convert import convert_to_tensor
 from pipeline.compat.core.graph import name_scope
+from pipeline.compat.core.packing import pack
 from pipeline.compat.core.shapes import Dimension, TensorShape, unknown_shape
 from pipeline.compat.core.static import constant_value
 from pipeline.compat.core.tensor import Tensor
 from pipeline.compat.ops.identities import identity
 from pipeline.compat.ops.inputs import list_input
 from pipeline.compat.ops.opdef import INDEX_32, check_rank, op, tensor_op
+from pipeline.compat.ops.text import bad, shown
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
@@ -139,17 +141,31 @@ def _concatenated(values: list[Tensor], axis: Tensor) -> Any:
 
 def _concat(*values: Any) -> Any:
     *parts, axis = values
+    if np.ndim(axis):
+        raise bad(f"axis tensor should be a scalar integer, but got shape {shown(np.shape(axis))}")
     rank = np.ndim(parts[0])
     place = int(axis)
+    if not rank:
+        raise bad("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
     if not -rank <= place < rank:
-        text = f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {place}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise bad(f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {place}")
     try:
         return np.concatenate(parts, place)
     except ValueError:
-        shapes = " vs. ".join(f"shape[{index}] = {list(np.shape(part))}" for index, part in enumerate(parts))
-        text = f"ConcatOp : Dimension {place} in both shapes must be equal: {shapes}"
-        raise errors.InvalidArgumentError(None, None, text) from None
+        raise bad(_unlike([np.shape(part) for part in parts], place % rank)) from None
+
+
+def _unlike(shapes: list[tuple[int, ...]], axis: int) -> str:
+    """Say which of the shapes is the first that does not go with the first of all."""
+    first = shapes[0]
+    for i, shape in enumerate(shapes):
+        pair = f"shape[0] = {shown(first)} vs. shape[{i}] = {shown(shape)}"
+        if len(shape) != len(first):
+            return f"ConcatOp : Ranks of all input tensors should match: {pair}"
+        for at, (one, other) in enumerate(zip(first, shape, strict=True)):
+            if at != axis and one != other:
+                return f"ConcatOp : Dimension {at} in both shapes must be equal: {pair}"
+    raise AssertionError(shapes)
 
 
 def _concat_rows(is_row: tuple[bool, ...], *values: Any) -> Any:

@@ -178,6 +178,7 @@ class StaticHashTable:
         self.key_dtype: DType = initializer.key_dtype
         self.value_dtype: DType = initializer.value_dtype
         self._default = convert_to_tensor(default_value, dtype=self.value_dtype)
+        self._default.shape.merge_with(scalar())
         self._key = object()
         attrs = {"key_dtype": self.key_dtype, "value_dtype": self.value_dtype}
         self.resource_handle: Tensor = tensor_node(
@@ -191,7 +192,6 @@ class StaticHashTable:
             stateful=True,
         )
         self._name = self.resource_handle.op.name.split("/")[-1]
-        with_rank(self._default, 0)
         self._initializer: Operation = initializer.initialize(self)
 
     def _in(self, run: Any) -> _Contents:

@@ -173,7 +173,7 @@ def index_table_from_tensor(
 def _places(vector: Tensor) -> Any:
     """The numbers of a vector's elements, int64."""
     from pipeline.compat.ops.casting import cast
-    from pipeline.compat.ops.sequences import range_
+    from pipeline.compat.ops.sequences import range as range_
     from pipeline.compat.ops.shaping import size
 
     return cast(range_(size(vector)), int64)

@@ -115,7 +115,8 @@ class Loop(Context):
         op.attrs, op.stateful, op.rows, op.handle = {}, True, None, False
         op.blocking = any(each.blocking for each in self.ops)
         op.inputs = [*enters, *captured]
-        op.ref_inputs = tuple(i for i, each in enumerate(op.inputs) if each.dtype._is_ref_dtype)
+        # What is captured is read where the body uses it, so that it shows what the body assigns.
+        op.ref_inputs = tuple(range(len(enters), len(op.inputs)))
         op.control_inputs = list(self._before)
         op.made_at, op._id, op._device = caller(), self.graph.version, ""
         op.kernel = _running(plans, len(enters), wrong)

@@ -13,6 +13,7 @@ from pipeline.compat.core.graph import name_scope
 from pipeline.compat.core.shapes import as_shape, broadcast_static_shape, unknown_shape
 from pipeline.compat.core.static import constant_value
 from pipeline.compat.core.tensor import Tensor
+from pipeline.compat.ops.inputs import ANY_NUMBER, check_allowed
 from pipeline.compat.ops.opdef import merged, op, tensor_op
 
 
@@ -27,6 +28,7 @@ def _places(condition: Any, name: str | None) -> Tensor:
 
     with name_scope(name, "Where", [condition]) as scope:
         tensor = convert_to_tensor(condition, preferred_dtype=dtypes.bool, name="condition")
+        check_allowed("input", tensor.dtype.base_dtype, (*ANY_NUMBER, "bool"))
         return tensor_op("Where", "input:T", [tensor], rule, kernel, scope, dtype=dtypes.int64)
 
 

@@ -29,6 +29,13 @@ _DEFAULTS: dict[Any, Any] = {"double": 0.0, "float": 0.0, "int": 0, "bool": Fals
 _FIXED = {"double": ("<d", FIXED64), "float": ("<f", FIXED32)}
 
 
+class _Descriptor(NamedTuple):
+    """What there is to know of a field."""
+
+    name: str
+    number: int
+
+
 class _Repeated(list[Any]):
     """The list of a repeated message field."""
 
@@ -91,7 +98,9 @@ class Proto:
 
     def __setattr__(self, name: str, value: Any) -> None:
         field = self.FIELDS.get(name)
-        if field is None or field.many or not isinstance(field.kind, str):
+        if field is None:
+            raise AttributeError(f'Protocol message {type(self).__name__} has no "{name}" field.')
+        if field.many or not isinstance(field.kind, str):
             raise AttributeError(f"Assignment not allowed to {name!r} of {type(self).__name__}")
         self._put(name, field, _checked(name, field.kind, value))
 
@@ -113,6 +122,16 @@ class Proto:
         """Whether a field was set."""
         self._field(name)
         return name in self._set
+
+    def IsInitialized(self) -> bool:
+        """Whether all is there that must be: always."""
+        return True
+
+    def ListFields(self) -> list[tuple[Any, Any]]:
+        """The fields that are not empty, by number: pairs of a descriptor (`name`, `number`) and a value."""
+        found = sorted((field.number, name) for name, field in self.FIELDS.items())
+        kept = [(_Descriptor(name, number), self._set[name]) for number, name in found if name in self._set]
+        return [(each, value) for each, value in kept if _is_there(self.FIELDS[each.name], value)]
 
     def ClearField(self, name: str) -> None:
         """Make a field empty."""
@@ -214,7 +233,7 @@ class Proto:
         found = []
         for name, field in self.FIELDS.items():
             value = self._set.get(name)
-            if value is None or (not field.oneof and isinstance(field.kind, str) and value in (0, "", b"", [])):
+            if value is None or not _is_there(field, value):
                 continue
             for each in value if field.many else [value]:
                 if isinstance(each, Proto):
@@ -230,6 +249,11 @@ class Proto:
         return type(other) is type(self) and self.SerializeToString() == other.SerializeToString()
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _is_there(field: Field, value: Any) -> bool:
+    """Whether a field that was set is not empty again."""
+    return bool(value) if field.many else bool(field.oneof) or not isinstance(field.kind, str) or bool(value)
 
 
 def _checked(name: str, kind: str, value: Any) -> Any:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from typing import Any
-
-import numpy as np
 
 from pipeline.compat.core import dtypes
 from pipeline.compat.core.convert import constant, convert_to_tensor
@@ -157,13 +155,13 @@ def _known_reshape(sparse: SparseTensor, shape: Tensor) -> list[int] | None:
     given = constant_value(shape)
     if given is not None and sum(each == -1 for each in given) > 1:
         raise ValueError(f"At most one dimension can be inferred (-1). Found: {given}")
-    size = int(np.prod(sparse.shape.as_list(), dtype=np.int64))
+    size = math.prod(each for each in sparse.shape.as_list() if each is not None)
     unknown = sizes.count(None)
     if unknown > 1 or (unknown and 0 in sizes):
         return None
-    rest = int(np.prod([each for each in sizes if each is not None], dtype=np.int64))
+    rest = math.prod(each for each in sizes if each is not None)
     found: list[int] = [size // rest if each is None else each for each in sizes]
-    total = int(np.prod(found, dtype=np.int64))
+    total = math.prod(found)
     if total != size:
         raise ValueError(f"Cannot reshape a tensor with {size} elements to shape {list(sizes)} ({total} elements).")
     return found
@@ -309,11 +307,6 @@ def sparse_split(
     return [SparseTensor(*made.outputs[i::number]) for i in range(number)]
 
 
-def sparse_split_v2(sp_input: Any = None, num_split: Any = None, axis: Any = None, name: Any = None) -> Any:
-    """As `sparse_split`, with arguments in their order."""
-    return sparse_split(sp_input=sp_input, num_split=num_split, axis=axis, name=name)
-
-
 def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
     """A part of a sparse tensor.
 
@@ -374,40 +367,3 @@ def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None =
         )
         indices, values, empty, _ = made.outputs
         return SparseTensor(indices, values, sparse.dense_shape), empty
-
-
-def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor that every run must be fed a value for.
-
-    Args:
-        dtype: The DType of the values.
-        shape: The dense shape, whose sizes may be None; a tensor; or None.
-        name: Prefix of the names of the three placeholders.
-    """
-    from pipeline.compat.core.placeholders import placeholder, placeholder_with_default
-
-    def named(what: str) -> str | None:
-        return None if name is None else f"{name}/{what}"
-
-    rank: Any = None
-    if shape is None:
-        dense_shape = placeholder(dtypes.int64, [None], named("shape"))
-        known = unknown_shape()
-    else:
-        if isinstance(shape, Tensor):
-            rank = (shape.shape.sizes or (None,))[0]
-            known, given = constant_value_as_shape(shape), shape
-        else:
-            sizes = [None if each in (None, -1) else int(each) for each in TensorShape(_no_minus(shape)).as_list()]
-            rank, known = len(sizes), TensorShape(sizes)
-            numbers = [-1 if each is None else each for each in sizes]
-            given = convert_to_tensor(numbers, dtypes.int64, name=named("shape_default"))
-        dense_shape = placeholder_with_default(given, given.shape, named("shape"))
-    values = placeholder(dtype, [None], named("values"))
-    result = SparseTensor(placeholder(dtypes.int64, [None, rank], named("indices")), values, dense_shape)
-    result.set_shape(known)
-    return result
-
-
-def _no_minus(shape: Sequence[Any]) -> list[Any]:
-    return [None if isinstance(each, int) and each == -1 else each for each in shape]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from pipeline.compat.core import dtypes
 from pipeline.compat.core.convert import constant, convert_to_tensor
 from pipeline.compat.core.dtypes import as_dtype
 from pipeline.compat.core.graph import name_scope
+from pipeline.compat.core.shapes import TensorShape, unknown_shape
 from pipeline.compat.core.sparse_tensor import IndexedSlices, SparseTensor, SparseTensorValue, is_sparse
-from pipeline.compat.core.static import constant_value
+from pipeline.compat.core.static import constant_value, constant_value_as_shape
 from pipeline.compat.core.tensor import Tensor
 from pipeline.compat.ops.arithmetic import add, maximum, minimum
 from pipeline.compat.ops.arranging import transpose
@@ -287,3 +288,40 @@ def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str 
             raise RuntimeError(f"Sparse dtype mismatch. Requested: {dtype.name}, Actual: {value.dtype.name}")
         return value
     return convert_to_tensor(value, dtype=dtype, name=name)
+
+
+def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+    """A sparse tensor that every run must be fed a value for.
+
+    Args:
+        dtype: The DType of the values.
+        shape: The dense shape, whose sizes may be None; a tensor; or None.
+        name: Prefix of the names of the three placeholders.
+    """
+    from pipeline.compat.core.placeholders import placeholder, placeholder_with_default
+
+    def named(what: str) -> str | None:
+        return None if name is None else f"{name}/{what}"
+
+    rank: Any = None
+    if shape is None:
+        dense_shape = placeholder(dtypes.int64, [None], named("shape"))
+        known = unknown_shape()
+    else:
+        if isinstance(shape, Tensor):
+            rank = (shape.shape.sizes or (None,))[0]
+            known, given = constant_value_as_shape(shape), shape
+        else:
+            sizes = [None if each in (None, -1) else int(each) for each in TensorShape(_no_minus(shape)).as_list()]
+            rank, known = len(sizes), TensorShape(sizes)
+            numbers = [-1 if each is None else each for each in sizes]
+            given = convert_to_tensor(numbers, dtypes.int64, name=named("shape_default"))
+        dense_shape = placeholder_with_default(given, given.shape, named("shape"))
+    values = placeholder(dtype, [None], named("values"))
+    result = SparseTensor(placeholder(dtypes.int64, [None, rank], named("indices")), values, dense_shape)
+    result.set_shape(known)
+    return result
+
+
+def _no_minus(shape: Sequence[Any]) -> list[Any]:
+    return [None if isinstance(each, int) and each == -1 else each for each in shape]

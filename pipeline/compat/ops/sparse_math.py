@@ -123,11 +123,11 @@ def _reduce(op_type: str, sparse: Any, axis: Any, keepdims: bool, to_sparse: boo
         dtype = given.dtype.base_dtype
         if to_sparse:
             return [(dtypes.int64, None), (dtype, None), (dtypes.int64, None)]
-        known, which = constant_value_as_shape(shape).sizes, constant_value(axes)
+        known, which = constant_value(shape), constant_value(axes)
         if known is None or which is None:
             return [(dtype, None)]
         gone = {int(each) % max(len(known), 1) for each in np.ravel(which)}
-        sizes = [1 if i in gone else size for i, size in enumerate(known) if keep or i not in gone]
+        sizes = [1 if i in gone else size for i, size in enumerate(map(int, known)) if keep or i not in gone]
         return [(dtype, sizes)]
 
     def kernel(indices: Any, given: Any, shape: Any, axes: Any) -> Any:

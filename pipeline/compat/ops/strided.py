@@ -47,6 +47,8 @@ def out_of_bounds(index: tuple[Any, ...], shape: tuple[int | None, ...]) -> str 
     """Return what is wrong with an index for an array of this shape, if anything is."""
     taken = sum(part is not None and part is not Ellipsis for part in index)
     if taken > len(shape):
+        if not shape:
+            return "Attempting to slice scalar input."
         return f"Index out of range using input dim {len(shape)}; input has only {len(shape)} dims"
     axis = 0
     for part in index:

@@ -60,9 +60,7 @@ def _strings(inputs: Any) -> list[Tensor]:
 
 def _joined_shape(tensors: Sequence[Tensor]) -> TensorShape:
     shapes = [tensor.shape for tensor in tensors]
-    if any(shape.ndims is None for shape in shapes):
-        return unknown_shape()
-    shape: TensorShape = scalar()
+    shape: TensorShape = scalar() if all(each.ndims == 0 for each in shapes) else unknown_shape()
     for other in shapes:
         if other.ndims:
             shape = other if not shape.ndims else shape.merge_with(other)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.compat.core import dtypes
 from pipeline.compat.core.convert import constant, pack
-from pipeline.compat.core.graph import GraphKeys, get_collection, get_default_graph, name_scope
+from pipeline.compat.core.graph import GraphKeys, device, get_collection, get_default_graph, name_scope
 from pipeline.compat.core.node import tensor_node
 from pipeline.compat.core.tensor import Operation, Tensor
 from pipeline.compat.ops import state

@@ -129,12 +129,14 @@ class FlagValues:
     def __init__(self) -> None:
         self.__dict__["_flags"] = {}
         self.__dict__["_parsed"] = False
-        self.__dict__["_gnu"] = False
+        self.__dict__["_gnu"] = True
         self.__dict__["_checks"] = []
 
     # Values
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__flags":
+            return self._flags  # the flags themselves by name, which programs print
         flag = self._flags.get(name)
         if name.startswith("__") or (flag is None and self._parsed):
             raise AttributeError(name)
@@ -242,6 +244,7 @@ class FlagValues:
         Raises:
             UnrecognizedFlagError: A flag that is not defined.
             IllegalFlagValueError: A value that cannot be, or that a validator does not accept.
+        ValueError: `--noflag` with a value.
         """
         if isinstance(argv, (str, bytes)):
             raise TypeError("argv should be a tuple/list of strings, not bytes or string.")
@@ -276,7 +279,7 @@ class FlagValues:
             off = self._flags.get(name[2:]) if flag is None and name.startswith("no") else None
             if off is not None and off.boolean:
                 if equals:
-                    raise IllegalFlagValueError(f"{arg} does not take an argument")
+                    raise ValueError(f"{arg} does not take an argument")
                 off.parse("false")
             elif flag is None:
                 unknown.append((name, arg))
@@ -379,7 +382,7 @@ def _help(flag: Flag) -> list[str]:
 
 
 def _where(flag: Flag) -> str:
-    return f"Description of the first one: {flag.help}"
+    return f"Description from first occurrence: {flag.help}"
 
 
 def _renamed(flag: Flag, name: str) -> Flag:

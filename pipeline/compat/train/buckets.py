@@ -16,7 +16,7 @@ from pipeline.compat.core.convert import constant, convert_to_tensor
 from pipeline.compat.core.graph import name_scope
 from pipeline.compat.core.shapes import scalar as scalar_shape
 from pipeline.compat.core.shapes import vector
-from pipeline.compat.core.static import constant_value
+from pipeline.compat.core.static import get_static_value
 from pipeline.compat.core.tensor import Operation
 from pipeline.compat.ops.casting import cast
 from pipeline.compat.ops.comparing import equal, less, less_equal
@@ -188,7 +188,7 @@ def bucket_by_sequence_length(
 def _static(batch_size: Any) -> Any:
     """The size as an int if it is known now."""
     tensor = convert_to_tensor(batch_size, dtype=dtypes.int32, name="batch_size")
-    known = constant_value(tensor)
+    known = get_static_value(tensor)
     return tensor if known is None else int(known)
 
 

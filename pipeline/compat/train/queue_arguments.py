@@ -1,4 +1,4 @@
-"""The arguments of queues: lists of dtypes, shapes and names in the forms that programs give them in, and attributes."""
+"""The arguments of queues: dtypes, shapes and names in the forms that programs give them in, and attributes."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from pipeline.compat.core.node import node, tensor_node
 from pipeline.compat.core.placeholders import runtime_name
 from pipeline.compat.core.run import Run
 from pipeline.compat.core.shapes import TensorShape, as_shape, unknown_shape
-from pipeline.compat.core.static import constant_value
+from pipeline.compat.core.static import constant_value, get_static_value
 from pipeline.compat.core.tensor import Operation, Tensor
 from pipeline.compat.ops.inputs import first_input, fixed_input
 from pipeline.compat.train.session_queue import Spec
@@ -100,12 +100,13 @@ def dequeue_many(
     op_type = f"QueueDequeue{which}V2"
     with name_scope(name or op_type) as scope:
         count = _count(n, op_type)
-        known = constant_value(count)
+        known = constant_value(count)  # the check knows more constants than the static shape
         if which == "Many" and known is not None and np.size(known) == 1 and np.reshape(known, -1)[0] < 0:
             raise ValueError(f"Input 'n' must be >= 0, but is {known} for '{scope[:-1]}' ({op_type})")
-        if which == "Many" and np.ndim(known or 0):
-            raise TypeError(f"n must be a scalar, got shape {np.shape(known)}")
-        rows = None if which == "UpTo" or known is None else int(known)
+        plain = get_static_value(count) if which == "Many" else None
+        if plain is not None and np.ndim(plain):
+            raise TypeError(f"n must be a scalar, got shape {np.shape(plain)}")
+        rows = None if plain is None else int(plain)
         outputs = [
             (dtype, unknown_shape() if shape.sizes is None else as_shape((rows, *shape.sizes)))
             for dtype, shape in zip(kinds, shapes, strict=True)

@@ -176,8 +176,8 @@ class QueueBase:
                 raise ValueError("Queue must have names to enqueue a dictionary")
             if sorted(self._names, key=str) != sorted(vals.keys(), key=str):
                 raise ValueError(
-                    "Keys in dictionary to enqueue do not match names of Queue. "
-                    f"Dictionary: {sorted(vals.keys(), key=str)}, Queue: {sorted(self._names, key=str)}"
+                    "Keys in dictionary to enqueue do not match names of Queue.  "
+                    f"Dictionary: {sorted(vals.keys(), key=str)},Queue: {sorted(self._names, key=str)}"
                 )
             vals = [vals[key] for key in self._names]
         else:

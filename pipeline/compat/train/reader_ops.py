@@ -28,15 +28,16 @@ class ReadOps:
 
     def read(self, reader: Tensor, queue: Tensor, name: str | None) -> Any:
         """Read one record."""
-        inputs = [reader, self._on_queue(queue)]
+        op_type = f"ReaderRead{self._version}"
+        inputs = [reader, self._on_queue(queue, op_type)]
         string = (dtypes.string, ())
-        operation = node(f"ReaderRead{self._version}", inputs, [string, string], _read, name=name, blocking=True)
+        operation = node(op_type, inputs, [string, string], _read, name=name, blocking=True)
         return self._pair(*operation.outputs)
 
     def read_up_to(self, reader: Tensor, queue: Tensor, num_records: Any, name: str | None) -> Any:
         """Read some records of one work."""
-        queue = self._on_queue(queue)
         op_type = f"ReaderReadUpTo{self._version}"
+        queue = self._on_queue(queue, op_type)
         with name_scope(name, op_type) as scope:
             wanted = fixed_input(op_type, "num_records", num_records, dtypes.int64)
             check_rank(wanted, 0)
@@ -84,9 +85,14 @@ class ReadOps:
         op_type = f"ReaderReset{self._version}"
         return node(op_type, [reader], [], lambda run, native: native.reset(), name=name, blocking=True)
 
-    def _on_queue(self, queue: Tensor) -> Tensor:
+    def _on_queue(self, queue: Tensor, op_type: str) -> Tensor:
         """The queue as readers of this generation take it."""
         if self._version:
+            if queue.dtype.base_dtype is not dtypes.resource:
+                raise TypeError(
+                    f"Input 'queue_handle' of '{op_type}' Op has type {queue.dtype.name} that does not match expected "
+                    "type of resource."
+                )
             return queue
         return tensor_node("FakeQueue", [queue], lambda run, native: native, dtypes.string._as_ref, (2,), stateful=True)
 

@@ -59,8 +59,8 @@ class QueueRunner(native.QueueRunner):
         types = (OutOfRangeError,) if queue_closed_exception_types is None else queue_closed_exception_types
         if not isinstance(types, tuple) or not types or not all(_is_error(each) for each in types):
             raise TypeError(
-                "Exception types, when provided, must be a tuple of tf.error types, "
-                f"received queue_closed_exception_types={types}"
+                "queue_closed_exception_types, when provided, must be a tuple of tf.error types, "
+                f"but saw: {types}"
             )
         close = queue.close() if close_op is None else close_op
         cancel = queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op
@@ -94,7 +94,8 @@ class QueueRunner(native.QueueRunner):
     def _crew_for(self, sess: Any) -> Crew:
         queue: Any = self.queue
         try:
-            queue = sess.run(queue.queue_ref)
+            # A runner made from its definition has the operation for its queue.
+            queue = sess.run(queue.queue_ref if hasattr(queue, "queue_ref") else queue.outputs[0])
         except Exception as error:  # the threads meet it too, and report it
             _log.debug("no queue in the session for '%s': %s", self.name, error)
         crew = Crew(queue, len(self.enqueue_ops))

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pipeline.compat.core.graph import get_default_graph
-from pipeline.compat.core.settings import Message
+from pipeline.compat.ops.proto import Field, Proto
 from pipeline.errors import OutOfRangeError, error_code_from_exception_type, exception_type_from_error_code
 
 
-class QueueRunnerDef(Message):
+class QueueRunnerDef(Proto):
     """The names of a runner's queue and operations, and the codes of the errors that mean that its input ended."""
 
-    _fields = {  # noqa: RUF012
-        "queue_name": "",
-        "enqueue_op_name": list,
-        "close_op_name": "",
-        "cancel_op_name": "",
-        "queue_closed_exception_types": list,
+    FIELDS: ClassVar[dict[str, Field]] = {
+        "queue_name": Field(1, "string"),
+        "enqueue_op_name": Field(2, "string", many=True),
+        "close_op_name": Field(3, "string"),
+        "cancel_op_name": Field(4, "string"),
+        "queue_closed_exception_types": Field(5, "int", many=True),
     }
+
+    def lines(self) -> list[str]:
+        """The lines of the message as text, with the names of the error codes."""
+        found = super().lines()
+        count = len(self.queue_closed_exception_types)
+        codes = [f"queue_closed_exception_types: {_name(each)}" for each in self.queue_closed_exception_types]
+        return found[: len(found) - count] + codes
+
+
+def _name(code: int) -> str:
+    kind = exception_type_from_error_code(code).__name__.removesuffix("Error")
+    return "".join(f"_{each}" if each.isupper() else each.upper() for each in kind)[1:]
 
 
 def definition(runner: Any, scope: str | None) -> QueueRunnerDef | None:

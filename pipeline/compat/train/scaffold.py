@@ -7,7 +7,14 @@ from typing import Any
 
 from pipeline.compat.core import dtypes
 from pipeline.compat.core.convert import constant
-from pipeline.compat.core.graph import GraphKeys, add_to_collection, get_collection, get_default_graph, name_scope
+from pipeline.compat.core.graph import (
+    GraphKeys,
+    add_to_collection,
+    device,
+    get_collection,
+    get_default_graph,
+    name_scope,
+)
 from pipeline.compat.core.tensor import Operation, Tensor
 from pipeline.compat.ops.flow import group, no_op
 from pipeline.compat.ops.joining import concat
@@ -125,6 +132,6 @@ def _init_op() -> Operation:
 
 def _ready_op(variables: Any = None) -> Tensor:
     missing = report_uninitialized_variables(variables)
-    with name_scope("report_uninitialized_resources"):
+    with name_scope("report_uninitialized_resources"), device("/cpu:0"):
         resources = constant([], dtypes.string)
     return concat([missing, resources], 0)

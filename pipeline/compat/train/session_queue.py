@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from pipeline._queue import CALLS
+from pipeline.compat.core.dtypes import resource
 from pipeline.compat.core.graph_keys import GraphKeys
 from pipeline.compat.core.run import Run, current
 from pipeline.components import STRING, Component, Shape, component, parse_capacity
@@ -134,6 +135,12 @@ class SessionQueue(TypedQueue):
         known = self.spec.shapes is not None and all(each.is_fully_defined() for each in self.spec.shapes)
         return known and self._kind in ("FIFOQueue", "PaddingFIFOQueue")
 
+    def _convert(self, vals: Any, many: bool) -> tuple[Any, ...]:
+        if len(vals) < len(self.spec.dtypes):
+            have, want = (_types([resource, *each]) for each in (self.spec.dtypes[: len(vals)], self.spec.dtypes))
+            raise InvalidArgumentError(None, None, f"Signature mismatch, have: {have}-> expected: {want}->")
+        return super()._convert(vals, many)
+
     def _unique(self, name: str | None) -> str:
         return str(name)
 
@@ -177,8 +184,7 @@ class _SessionWatch(Watch):
         runners = [
             each
             for each in self._spec.graph.get_collection(GraphKeys.QUEUE_RUNNERS)
-            if getattr(getattr(each.queue, "queue_ref", None), "op", None) is not None
-            and each.queue.queue_ref.op.name == self._spec.op_name
+            if getattr(each.queue, "name", None) == self._spec.op_name
         ]
         if runners:
             self._warned = True
@@ -213,7 +219,7 @@ def _types(dtypes: list[DType]) -> str:
 
 def _shapes(shapes: list[TensorShape] | None) -> str:
     each = ["?" if s.sizes is None else _sizes(s.sizes) for s in shapes or ()]
-    return f"[{','.join(each)}]"
+    return f"[{', '.join(each)}]"
 
 
 def _sizes(sizes: tuple[int | None, ...]) -> str:

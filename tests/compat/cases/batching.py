@@ -264,7 +264,7 @@ def shuffle_batch_seeded(tf, sess):
 @case()
 def shuffle_batch_graph_seed(tf, sess):
     tf.set_random_seed(4)
-    made = tf.train.shuffle_batch([tf.range(10)], 5, 20, 2, seed=0, enqueue_many=True)
+    made = tf.train.shuffle_batch([tf.range(10)], 5, 20, 2, enqueue_many=True)
     return first_batch(tf, sess, made, 1)
 
 
@@ -299,7 +299,7 @@ def shuffle_batch_join_of_one(tf, sess):
 @case()
 def whole_program_with_a_graph_seed(tf, sess):
     tf.set_random_seed(1234)
-    x, y = tf.train.slice_input_producer([np.arange(12), np.arange(12) * 10], num_epochs=1, seed=1)
+    x, y = tf.train.slice_input_producer([np.arange(12), np.arange(12) * 10], num_epochs=1)
     made = tf.train.batch([x, y], 5, allow_smaller_final_batch=True)
     return results(tf, sess, made)
 

@@ -66,27 +66,27 @@ def input_producer_three_epochs_of_six(tf, sess):
 def input_producer_graph_seed(tf, sess):
     tf.set_random_seed(11)
     tf.constant(1)
-    return results(tf, sess, tf.train.input_producer(list(range(8)), num_epochs=2, seed=2).dequeue())
+    return results(tf, sess, tf.train.input_producer(list(range(8)), num_epochs=2).dequeue())
 
 
 @case()
 def string_input_producer_graph_seed(tf, sess):
     tf.set_random_seed(3)
-    return results(tf, sess, tf.train.string_input_producer(["a", "b", "c", "d", "e"], num_epochs=2, seed=0).dequeue())
+    return results(tf, sess, tf.train.string_input_producer(["a", "b", "c", "d", "e"], num_epochs=2).dequeue())
 
 
 @case()
 def slice_input_producer_graph_seed(tf, sess):
     tf.set_random_seed(3)
-    x, y = tf.train.slice_input_producer([np.arange(7), np.arange(14.0).reshape(7, 2)], num_epochs=2, seed=5)
+    x, y = tf.train.slice_input_producer([np.arange(7), np.arange(14.0).reshape(7, 2)], num_epochs=2)
     return results(tf, sess, x, y)
 
 
 @case()
 def two_producers_graph_seed(tf, sess):
     tf.set_random_seed(8)
-    first = tf.train.range_input_producer(6, num_epochs=1, seed=1).dequeue()
-    second = tf.train.range_input_producer(6, num_epochs=1, seed=-1).dequeue()
+    first = tf.train.range_input_producer(6, num_epochs=1).dequeue()
+    second = tf.train.range_input_producer(6, num_epochs=1).dequeue()
     return results(tf, sess, first, second)
 
 

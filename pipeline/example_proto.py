@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, ClassVar, TypeVar
 
-from pipeline.message import Message, Values, block, nothing
+from pipeline.message import Message, Values, as_message, block, nothing
 from pipeline.wire import LEN, fields, pack_field
 from pipeline.wire_lists import LISTS, ListKind, quoted
 
@@ -13,12 +13,13 @@ _M = TypeVar("_M", bound=Message)
 
 
 class _List(Message):
+    __slots__ = ("_value",)
     _kind: ClassVar[ListKind]
 
-    def __init__(self, *, value: Iterable[Any] = ()) -> None:
+    def __init__(self, *, value: Iterable[Any] | None = ()) -> None:
         super().__init__()
         self._value = Values(self._kind, self)
-        self._value._items = self._kind.check(value)
+        self._value._items = self._kind.check(() if value is None else value)
 
     @property
     def value(self) -> Values:
@@ -47,18 +48,21 @@ class _List(Message):
 class BytesList(_List):
     """A list of byte strings: `BytesList(value=[b"..."])`."""
 
+    __slots__ = ()
     _kind = LISTS[1]
 
 
 class FloatList(_List):
     """A list of float32 numbers: `FloatList(value=[0.5, 1])`."""
 
+    __slots__ = ()
     _kind = LISTS[2]
 
 
 class Int64List(_List):
     """A list of int64 numbers: `Int64List(value=[1, 2])`."""
 
+    __slots__ = ()
     _kind = LISTS[3]
 
 
@@ -67,6 +71,8 @@ _KINDS: dict[int, type[_List]] = {1: BytesList, 2: FloatList, 3: Int64List}
 
 class Feature(Message):
     """One list of values: `Feature(int64_list=Int64List(value=[1]))`; given several, the last one counts."""
+
+    __slots__ = ("_lists", "_number")
 
     def __init__(
         self,
@@ -80,10 +86,7 @@ class Feature(Message):
         self._lists: dict[int, _List] = {}
         for number, given in ((1, bytes_list), (2, float_list), (3, int64_list)):
             if given is not None:
-                if type(given) is not _KINDS[number]:
-                    wanted = _KINDS[number].__name__
-                    raise TypeError(f"{LISTS[number].field} must be a {wanted}, not {type(given).__name__}")
-                self._list(number).CopyFrom(given)
+                self._list(number).CopyFrom(as_message(_KINDS[number], given, LISTS[number].field))
                 self._choose(number)
 
     @property
@@ -172,6 +175,10 @@ class MessageMap(MutableMapping[str, _M]):
         """Return the message of that name, or the default; makes none."""
         return self._messages.get(key, default)
 
+    def get_or_create(self, key: str) -> _M:
+        """Return the message of that name, made if it is not there."""
+        return self[key]
+
     def copy_in(self, given: Mapping[str, _M] | None, field: str) -> None:
         """Take copies of the messages that a caller gives."""
         for key, message in (given or {}).items():
@@ -220,6 +227,8 @@ class MessageMap(MutableMapping[str, _M]):
 class Features(Message):
     """Features by name: `Features(feature={"label": Feature(...)})`."""
 
+    __slots__ = ("_feature",)
+
     def __init__(self, *, feature: Mapping[str, Feature] | None = None) -> None:
         super().__init__()
         self._feature = MessageMap(Feature)
@@ -250,12 +259,14 @@ class Features(Message):
 class Example(Message):
     """An example: `Example(features=Features(feature={"label": Feature(int64_list=Int64List(value=[1]))}))`."""
 
+    __slots__ = ("_features", "_given")
+
     def __init__(self, *, features: Features | None = None) -> None:
         super().__init__()
         self._features = Features()
         self._given = False  # even features without any are written then
         if features is not None:
-            self._features.CopyFrom(features)
+            self._features.CopyFrom(as_message(Features, features, "features"))
             self._given = True
 
     @property

@@ -29,6 +29,16 @@ class Message:
     Objects may be read from any number of threads, and changed by one.
     """
 
+    __slots__ = ("_changed",)
+
+    def __new__(cls: type[_M], *given: Any, **named: Any) -> _M:
+        if given:
+            raise TypeError("No positional arguments allowed")
+        for field in named:
+            if not isinstance(getattr(cls, field, None), property):
+                raise ValueError(f'Protocol message {cls.__name__} has no "{field}" field.')
+        return super().__new__(cls)
+
     def __init__(self) -> None:
         self._changed: Callable[[], None] = nothing
 
@@ -90,6 +100,10 @@ class Message:
             self.Clear()
             self.MergeFrom(other)
 
+    def IsInitialized(self) -> bool:
+        """Return True: no field has to be there."""
+        return True
+
     def ByteSize(self) -> int:
         """Return the number of bytes of the serialized message."""
         return len(self._pack(False))
@@ -123,6 +137,15 @@ class Message:
 
     def __deepcopy__(self: _M, memo: Any) -> _M:
         return self.FromString(self._pack(False))
+
+
+def as_message(kind: type[_M], given: Any, field: str) -> _M:
+    """Return what is given for a field: a message of a kind, or a dict of its fields."""
+    if isinstance(given, dict):
+        return kind(**given)
+    if type(given) is not kind:
+        raise TypeError(f"{field} must be a {kind.__name__}, not {type(given).__name__}")
+    return given
 
 
 def _unpickled(cls: type[Message], data: bytes) -> Message:

@@ -169,9 +169,7 @@ class ReaderBase:
             raise InvalidArgumentError(None, None, text)
         return state
 
-    def _read_up_to(
-        self, queue: QueueBase, limit: int, timeout: float | None, keep: bool = False
-    ) -> ReaderReadUpTo:
+    def _read_up_to(self, queue: QueueBase, limit: int, timeout: float | None, keep: bool = False) -> ReaderReadUpTo:
         keep = keep or self._skips.active
         if timeout is None:
             with self._lock:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, MutableSequence
 from typing import Any, overload
 
 from pipeline.example_proto import Feature, Features, MessageMap
-from pipeline.message import Message, block
+from pipeline.message import Message, as_message, block
 from pipeline.wire import LEN, fields, pack_field
 
 
@@ -60,6 +60,8 @@ class Steps(MutableSequence[Feature]):
 class FeatureList(Message):
     """Features one after the other: `FeatureList(feature=[Feature(...), Feature(...)])`."""
 
+    __slots__ = ("_feature",)
+
     def __init__(self, *, feature: Iterable[Feature] = ()) -> None:
         super().__init__()
         self._feature = Steps()
@@ -92,6 +94,8 @@ class FeatureList(Message):
 class FeatureLists(Message):
     """Lists of features by name: `FeatureLists(feature_list={"words": FeatureList(...)})`."""
 
+    __slots__ = ("_lists",)
+
     def __init__(self, *, feature_list: Mapping[str, FeatureList] | None = None) -> None:
         super().__init__()
         self._lists = MessageMap(FeatureList)
@@ -122,16 +126,18 @@ class FeatureLists(Message):
 class SequenceExample(Message):
     """A sequence: `SequenceExample(context=Features(...), feature_lists=FeatureLists(...))`."""
 
+    __slots__ = ("_context", "_given", "_lists")
+
     def __init__(self, *, context: Features | None = None, feature_lists: FeatureLists | None = None) -> None:
         super().__init__()
         self._context = Features()
         self._lists = FeatureLists()
         self._given: set[str] = set()  # even parts without anything in them are written then
         if context is not None:
-            self._context.CopyFrom(context)
+            self._context.CopyFrom(as_message(Features, context, "context"))
             self._given.add("context")
         if feature_lists is not None:
-            self._lists.CopyFrom(feature_lists)
+            self._lists.CopyFrom(as_message(FeatureLists, feature_lists, "feature_lists"))
             self._given.add("feature_lists")
 
     @property

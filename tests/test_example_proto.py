@@ -208,7 +208,7 @@ class TestMessages:
             Features(feature={"a": Int64List(value=[1])})
         with pytest.raises(TypeError, match="name of a feature must be str"):
             Features(feature={1: Feature()})
-        with pytest.raises(TypeError):
+        with pytest.raises(ValueError, match='no "values" field'):
             Int64List(values=[1])
         with pytest.raises(ValueError, match="cannot be assigned"):
             Example().features.feature["a"] = Feature()
@@ -216,3 +216,17 @@ class TestMessages:
             Feature().WhichOneof("king")
         with pytest.raises(TypeError, match="cannot copy a Features"):
             Example().CopyFrom(Features())
+        with pytest.raises(TypeError, match="No positional arguments"):
+            Int64List([1])
+        with pytest.raises(AttributeError, match="foo"):
+            Feature().foo = 1
+        with pytest.raises(AttributeError):
+            Example().features = Features()
+
+    def test_parts_as_dicts(self):
+        feature = Feature(int64_list={"value": [1, 2]})
+        assert feature == Feature(int64_list=Int64List(value=[1, 2]))
+        assert Example(features={"feature": {"a": feature}}) == Example(features=Features(feature={"a": feature}))
+        assert Example().IsInitialized()
+        assert len(Int64List(value=None).value) == 0
+        assert Features().feature.get_or_create("a").WhichOneof("kind") is None

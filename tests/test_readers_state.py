@@ -71,7 +71,7 @@ def test_state():
 @pytest.mark.parametrize(
     ("state", "text"),
     [
-        (b"\xff\n", r"Could not parse state for IdentityReader 'mine': \\xff\\n"),
+        (b"\xff\n", r"Could not parse state for IdentityReader 'mine': \\377\\n"),
         (b"\x08", "Could not parse state"),
         (b"\x22\x05ab", "Could not parse state"),
         (b"\x00\x01", "Could not parse state"),

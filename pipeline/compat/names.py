@@ -53,7 +53,7 @@ MODULES: dict[str, str] = {
     "core.seeds": "get_seed=seeds_or_none random.get_seed=seeds_or_none",
     "core.session": "Session InteractiveSession get_default_session",
     "core.settings": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunOptions RunMetadata",
-    "core.shapes": "broadcast_static_shape Dimension TensorShape dimension_value",
+    "core.shapes": "broadcast_static_shape Dimension TensorShape dimension_value compat.dimension_value",
     "core.sparse_tensor": "IndexedSlices IndexedSlicesValue SparseTensor SparseTensorValue sparse.SparseTensor",
     "core.static": "get_static_value",
     "core.tensor": "Operation Tensor",
@@ -254,6 +254,23 @@ MODULES: dict[str, str] = {
     "summary.merge summary.merge_all summary.initialize summary.all_v2_summary_ops",
     "ops.summary_proto": "Summary summary.Summary Event summary.Event SessionLog summary.SessionLog SummaryMetadata "
     "HistogramProto summary.SummaryDescription summary.TaggedRunMetadata",
+    "ops.matrices": "matrix_inverse linalg.inv=matrix_inverse matrix_determinant linalg.det=matrix_determinant "
+    "matrix_solve linalg.solve=matrix_solve matrix_triangular_solve linalg.triangular_solve=matrix_triangular_solve "
+    "cholesky linalg.cholesky qr linalg.qr svd linalg.svd self_adjoint_eig linalg.eigh=self_adjoint_eig "
+    "self_adjoint_eigvals linalg.eigvalsh=self_adjoint_eigvals linalg.adjoint",
+    "ops.windows": "nn.conv2d nn.depthwise_conv2d nn.depthwise_conv2d_native nn.max_pool nn.avg_pool "
+    "nn.avg_pool2d=avg_pool",
+    "ops.random_stateless": "random.stateless_uniform random.stateless_normal random.stateless_truncated_normal",
+    "ops.confusion": "confusion_matrix math.confusion_matrix",
+    "ops.nest_functions": "nest.is_nested nest.flatten nest.pack_sequence_as nest.assert_same_structure "
+    "nest.map_structure",
+    "ops.templates": "make_template",
+    "ops.queries": "is_tensor dimension_at_index compat.dimension_at_index timestamp fingerprint math.nextafter "
+    "init_scope convert_to_tensor_or_indexed_slices QUANTIZED_DTYPES dtypes.QUANTIZED_DTYPES",
+    "platform.hardware": "test.is_gpu_available test.gpu_device_name test.is_built_with_cuda "
+    "test.is_built_with_gpu_support test.is_built_with_rocm test.is_built_with_xla test.get_temp_dir",
+    "platform.resources": "resource_loader.get_data_files_path resource_loader.get_path_to_datafile "
+    "resource_loader.get_root_dir_with_all_resources resource_loader.load_resource resource_loader.readahead_file_path",
     "platform.app": "app.run",
     "platform.behaviour": "GIT_VERSION version.GIT_VERSION version.VERSION COMPILER_VERSION version.COMPILER_VERSION "
     "GRAPH_DEF_VERSION version.GRAPH_DEF_VERSION executing_eagerly executing_eagerly_outside_functions "

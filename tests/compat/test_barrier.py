@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import run_in_thread
+from helpers import run_in_thread, wait_until
 
 import pipeline.compat.v1 as tf
 
@@ -117,3 +117,18 @@ def test_static_checks(sess):
 def test_barriers_of_one_name_are_one(sess):
     sess.run(tf.Barrier((tf.float32,), shapes=((),), shared_name="one").insert_many(0, ["a"], [4.0]))
     assert sess.run(tf.Barrier((tf.float32,), shapes=((),), shared_name="one").take_many(1)).values[0] == [4.0]
+
+
+def test_takes_have_their_turns(sess):
+    barrier = tf.Barrier((tf.float32,), shapes=((),))
+    two, one = barrier.take_many(2), barrier.take_many(1)
+    insert = barrier.insert_many(0, tf.placeholder(tf.string, name="keys"), tf.placeholder(tf.float32, name="values"))
+    first = run_in_thread(sess.run, two)
+    turns = sess.run(barrier.barrier_ref)._takers
+    wait_until(lambda: len(turns) == 1, "the first take waits")
+    second = run_in_thread(sess.run, one)
+    wait_until(lambda: len(turns) == 2, "the second take waits")
+    sess.run(insert, {"keys:0": [b"a"], "values:0": [1.0]})
+    sess.run(insert, {"keys:0": [b"b", b"c"], "values:0": [2.0, 3.0]})
+    assert first.result().keys.tolist() == [b"a", b"b"]
+    assert second.result().keys.tolist() == [b"c"]

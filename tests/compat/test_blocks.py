@@ -135,6 +135,17 @@ def test_a_bad_row_fails_by_itself(sess):
     assert drained(sess, target) == [4, 5]
 
 
+def test_elements_of_a_wrong_shape_are_refused_one_by_one(sess):
+    source = upstream(sess, [b"abc", b"def"], tf.string)
+    target = tf.FIFOQueue(100, [tf.uint8], shapes=[[4]])
+    row = tf.decode_raw(source.dequeue(), tf.uint8)
+    row.set_shape([4])
+    move = mover(sess, target.enqueue(row))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"component 0. Expected \[4\], got \[3\]"):
+        move()
+    assert drained(sess, target) == []
+
+
 def test_rows_left_behind_go_to_another_thread_of_the_runner(sess):
     source = upstream(sess, [0, 1, 9, 2], tf.int32)
     target = tf.FIFOQueue(100, [tf.int32], shapes=[[]])

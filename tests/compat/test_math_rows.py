@@ -14,7 +14,7 @@ def _values(rank, dtype=np.float32):
 
 
 def _block(value, count=5):
-    return np.stack([value + at for at in range(count)])
+    return np.stack([np.add(value, at, dtype=value.dtype) for at in range(count)])
 
 
 def _check(op, is_row, singles, blocks):

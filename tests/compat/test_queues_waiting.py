@@ -107,7 +107,7 @@ def test_closing_the_session_cancels_enqueues_that_wait():
             running.result()
 
 
-def test_closing_the_session_lets_a_plain_close_through():
+def test_closing_the_session_ends_a_plain_close():
     with tf.Graph().as_default():
         queue = tf.FIFOQueue(1, tf.int32)
         enqueue, close = queue.enqueue_many([[1, 2, 3]]), queue.close()
@@ -116,7 +116,9 @@ def test_closing_the_session_lets_a_plain_close_through():
         closing = start(sess, queue, close, "enqueues", 2)
         sess.close()
         assert isinstance(waiting.exception(), tf.errors.CancelledError)
-        assert closing.exception() is None
+        # The queue was closed; the run was not to go on.
+        with pytest.raises(tf.errors.CancelledError, match="Run call was cancelled"):
+            closing.result()
 
 
 def test_a_timeout_of_one_run_takes_nothing(sess):

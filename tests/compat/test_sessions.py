@@ -150,3 +150,39 @@ def test_every_name_of_the_table_is_there():
         except (AttributeError, ImportError) as error:
             missing.append(f"{entry}: {error}")
     assert missing == []
+
+
+def slow(released):
+    """An operation that takes until `released` is set."""
+    return tf.py_func(lambda: [released.wait(LIMIT), np.int32(3)][1], [], tf.int32, stateful=True)
+
+
+def test_a_run_that_took_too_long_says_so_when_it_is_done(graph):
+    released = threading.Event()
+    op = slow(released)
+    limited = tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=10))
+    with tf.Session() as sess, limited:
+        options = tf.RunOptions(timeout_in_ms=10)
+        calls = [run_in_thread(sess.run, op, options=options), run_in_thread(limited.run, op)]
+        calls.append(run_in_thread(limited.make_callable(op)))
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            limited.run(tf.FIFOQueue(1, tf.int32).dequeue())
+        assert all(call.alive() for call in calls)
+        released.set()
+        for call in calls:
+            with pytest.raises(tf.errors.DeadlineExceededError, match="Timed out waiting for notification"):
+                call.result()
+        assert sess.run(op) == 3
+
+
+@pytest.mark.parametrize("through", ["run", "callable"])
+def test_a_run_that_the_session_did_not_wait_for_is_cancelled(graph, through):
+    released, begun = threading.Event(), threading.Event()
+    sess = tf.Session()
+    op = tf.py_func(lambda: [begun.set(), released.wait(LIMIT), np.int32(3)][2], [], tf.int32, stateful=True)
+    call = run_in_thread(sess.run, op) if through == "run" else run_in_thread(sess.make_callable(op))
+    assert begun.wait(LIMIT)
+    sess.close()
+    released.set()
+    with pytest.raises(tf.errors.CancelledError, match="Run call was cancelled"):
+        call.result()

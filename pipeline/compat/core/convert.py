@@ -15,7 +15,7 @@ from pipeline.compat.core.packing import pack
 from pipeline.compat.core.shapes import Dimension, TensorShape, as_shape
 from pipeline.compat.core.tensor import Tensor
 
-Conversion = Callable[[Any, "DType | None", "str | None", bool], Any]
+Conversion = Callable[..., Any]
 _conversions: list[tuple[Any, Conversion]] = []
 _priorities: list[int] = []
 
@@ -282,9 +282,7 @@ def to_array(value: Any, dtype: DType | None) -> Any:
 def _from_numpy(array: Any, dtype: DType | None) -> Any:
     if array.dtype.kind in "SUO":
         if dtype is not None and dtype is not dtypes.string:
-            if array.dtype.kind == "O":
-                return array.astype(dtype.np)
-            raise TypeError(f"Expected {dtype.name}, got an array of {array.dtype} instead.")
+            return array.astype(dtype.np)  # texts are parsed; ValueError where they are no numbers
         return _strings(array)
     if dtype is None:
         as_dtype(array.dtype)  # TypeError where TensorFlow has no such type
@@ -309,7 +307,7 @@ def _plain(value: Any, kinds: set[type]) -> Any:
         kinds.add(str)  # NumPy's strings as well
         return value
     if value is None:
-        raise ValueError("None values not supported.")
+        raise TypeError("Failed to convert elements of a list to Tensor: None values not supported.")
     if isinstance(value, (int, float, complex, np.generic, np.ndarray)):
         return value
     if hasattr(value, "__array__"):
@@ -317,8 +315,8 @@ def _plain(value: Any, kinds: set[type]) -> Any:
     if isinstance(value, range):
         return np.array(value)
     raise TypeError(
-        f"Failed to convert object of type {type(value)} to Tensor. Contents: {value!r:.100}. Consider casting "
-        "elements to a supported type."
+        f"Failed to convert elements of {value!r:.100} to Tensor. Consider casting elements to a supported type. "
+        "See https://www.tensorflow.org/api_docs/python/tf/dtypes for supported TF dtypes."
     )
 
 
@@ -353,7 +351,7 @@ def _check(value: Any, dtype: DType) -> None:
     else:
         fits = True
     if not fits:
-        raise TypeError(f"Expected {dtype.name}, but got {value!r:.80} of type '{type(value).__name__}'.")
+        raise TypeError(f"Expected {dtype.name}, but got {value!s:.80} of type '{type(value).__name__}'.")
 
 
 def _strings(value: Any) -> Any:
@@ -379,7 +377,7 @@ def _bytes(value: Any) -> bytes:
         return value
     if isinstance(value, str):
         return value.encode("utf-8")
-    raise TypeError(f"Expected string, but got {value!r:.80} of type '{type(value).__name__}'.")
+    raise TypeError(f"Expected string, but got {value!s:.80} of type '{type(value).__name__}'.")
 
 
 def _list_shape(value: Any) -> tuple[int, ...]:

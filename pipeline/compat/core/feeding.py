@@ -72,7 +72,7 @@ def as_value(tensor: Tensor, value: Any) -> Any:
     return array
 
 
-def as_array(tensor: Tensor, value: Any) -> Any:
+def as_array(tensor: Any, value: Any) -> Any:
     """A fed value as a run hands it back: an array, even of a scalar."""
     return np.asarray(value, tensor.dtype.base_dtype.np)
 

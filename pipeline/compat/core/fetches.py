@@ -70,8 +70,7 @@ def _element(graph: Any, fetch: Any, leaves: list[Leaf]) -> Assemble:
             f"({error})"
         ) from None
     except (ValueError, KeyError) as error:
-        text = error.args[0] if error.args else error
-        raise ValueError(f"Argument `fetch` = {str(fetch):.200} cannot be interpreted as a Tensor. ({text})") from None
+        raise ValueError(f"Argument `fetch` = {fetch!s:.200} cannot be interpreted as a Tensor. ({error})") from None
     if not graph.is_fetchable(leaf):
         raise ValueError(f"Operation {leaf.name!r} has been marked as not fetchable.")
     at = len(leaves)

@@ -56,13 +56,23 @@ class name_scope(contextlib.AbstractContextManager[str]):
 def graph_of(values: Any) -> Graph:
     """The graph of the tensors among `values`, ValueError if they have not the same one; else the default graph."""
     first: Tensor | Operation | None = None
-    for each in values or ():
+    for each in _with_parts(values or ()):
+        if not isinstance(each, (Tensor, Operation)) and hasattr(each, "_as_graph_element"):
+            each = each._as_graph_element()
         if isinstance(each, (Tensor, Operation)):
             if first is None:
                 first = each
             elif each.graph is not first.graph:
                 raise ValueError(f"{each} must be from the same graph as {first}.")
     return get_default_graph() if first is None else first.graph
+
+
+def _with_parts(values: Any) -> Iterator[Any]:
+    for each in values:
+        if isinstance(each, (list, tuple)):
+            yield from each
+        else:
+            yield each
 
 
 def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:

@@ -70,6 +70,6 @@ def runtime_name(dtype: DType) -> str:
 
 
 def _shape_text(shape: TensorShape) -> str:
-    if shape.sizes is None:
-        return ""
+    if not shape.sizes:
+        return ""  # nothing is known, or a scalar
     return f" and shape [{','.join('?' if size is None else str(size) for size in shape.sizes)}]"

@@ -71,6 +71,7 @@ class Plan:
         self._depths: dict[Operation, int] = {}  # how many branches an operation's outputs are within
         self._quiet = False
         self._nothing: int | None = None  # the place of what operations give
+        self._showing: dict[Tensor, bool] = {}
         self._late: list[tuple[int, Operation]] = []  # variables that are read when all is done
         self.fed = fed = list(fed)
         fetches = list(fetches)
@@ -227,13 +228,13 @@ class Plan:
         self._quiet |= bare is not None
         outputs = places[0] if len(places) == 1 else places
         kernel = bare or op.kernel
-        if op.type == "Identity" and shows_variable(op.inputs[0]):
+        if op.type == "Identity" and _shows_variable(op.inputs[0], self._showing):
             kernel = _still
         self._steps.append(Step(kernel, op.stateful, inputs, outputs, op, guarded))
 
     def _input(self, op: Operation, index: int, tensor: Tensor, guarded: bool) -> int:
         place = self._place(tensor)
-        if index not in op.ref_inputs and op.type not in _PASSING and shows_variable(tensor):
+        if index not in op.ref_inputs and op.type not in _PASSING and _shows_variable(tensor, self._showing):
             return self._read(place, op, guarded)
         return place
 
@@ -251,7 +252,7 @@ class Plan:
                 self._template.append(None)
             return self._nothing
         place = self._place(element)
-        if shows_variable(element):
+        if _shows_variable(element, self._showing):
             self._late.append((place, element.op))
         return place
 
@@ -265,12 +266,18 @@ class Plan:
 _PASSING = frozenset(["Identity", "Switch", "Merge", "Enter"])
 
 
-def shows_variable(tensor: Tensor) -> bool:
-    """Whether the value of a tensor may be the Cell of a variable."""
-    if tensor.dtype._is_ref_dtype:
-        return True
-    op = tensor.op
-    return op.type in _PASSING and any(shows_variable(each) for each in op.inputs)
+def _shows_variable(tensor: Tensor, known: dict[Tensor, bool]) -> bool:
+    """Whether the value of a tensor may be the Cell of a variable; `known` keeps what was found out."""
+    if tensor not in known:
+        found, seen, waiting = False, {tensor}, [tensor]
+        while waiting and not found:
+            each = waiting.pop()
+            found = known.get(each, each.dtype._is_ref_dtype)
+            if not found and each not in known and each.op.type in _PASSING:
+                waiting += [one for one in each.op.inputs if one not in seen]
+                seen.update(each.op.inputs)
+        known[tensor] = found
+    return known[tensor]
 
 
 def _value_of(cell: Any) -> Any:

@@ -304,22 +304,20 @@ def get_default_session() -> BaseSession | None:
 
 def session_for(session: Any, graph: Graph, what: str, method: str) -> Any:
     """Return `session`, or the default one, for an element of `graph`; ValueError if it is not its session."""
+    other = f"the {what.split()[-1]}'s graph is different from the session's graph."
     if session is not None:
         if getattr(session, "graph", graph) is not graph:
-            raise ValueError(
-                f"Cannot use the given session to {what}: the {what.split()[-1]}'s graph is different from the session's "
-                "graph."
-            )
+            raise ValueError(f"Cannot use the given session to {what}: {other}")
         return session
     session = get_default_session()
     if session is None:
+        colon = ":" if method == "run" else ""
         raise ValueError(
-            f"Cannot {what} using `{method}()`: No default session is registered. "
-            f"Use `with sess.as_default(){':' if method == 'run' else ''}` or pass an explicit session to `{method}(session=sess)`"
+            f"Cannot {what} using `{method}()`: No default session is registered. Use `with sess.as_default(){colon}` "
+            f"or pass an explicit session to `{method}(session=sess)`"
         )
     if session.graph is not graph:
         raise ValueError(
-            f"Cannot use the default session to {what}: the {what.split()[-1]}'s graph is different from the session's "
-            f"graph. Pass an explicit session to `{method}(session=sess)`."
+            f"Cannot use the default session to {what}: {other} Pass an explicit session to `{method}(session=sess)`."
         )
     return session

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pipeline.compat.core.dtypes import DType
+from pipeline.compat.core.merging import merged
 from pipeline.compat.core.shapes import TensorShape, as_shape
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Tensor:
 
     def set_shape(self, shape: Any) -> None:
         """Add to what is known of the shape; ValueError if it contradicts what is."""
-        self._shape = self._shape.merge_with(shape)
+        self._shape = merged(self._shape, as_shape(shape))
 
     @property
     def ndim(self) -> int | None:
@@ -151,7 +152,6 @@ class Operation:
         type: What it does: TensorFlow's name for that.
         inputs: The tensors that it takes.
         control_inputs: The operations that run before it.
-        outputs: The tensors that it gives.
         kernel: The function that computes the outputs.
     """
 
@@ -159,6 +159,7 @@ class Operation:
         "__weakref__",
         "_device",
         "_id",
+        "_outputs",
         "attrs",
         "blocking",
         "cell_key",
@@ -169,7 +170,6 @@ class Operation:
         "kernel",
         "made_at",
         "name",
-        "outputs",
         "ref_inputs",
         "rows",
         "stateful",
@@ -181,7 +181,6 @@ class Operation:
     type: str
     inputs: list[Tensor]
     control_inputs: list[Operation]
-    outputs: list[Tensor]
     attrs: dict[str, Any]
     kernel: Callable[..., Any] | None
     stateful: bool
@@ -193,6 +192,16 @@ class Operation:
     cell_key: Any
     _id: int
     _device: str
+    _outputs: tuple[Tensor, ...]
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        """The tensors that it gives: a list of its own each time, as functions return it and programs change it."""
+        return list(self._outputs)
+
+    @outputs.setter
+    def outputs(self, tensors: list[Tensor]) -> None:
+        self._outputs = tuple(tensors)
 
     @property
     def op_def(self) -> Any:
@@ -221,7 +230,7 @@ class Operation:
 
     def values(self) -> tuple[Tensor, ...]:
         """The outputs."""
-        return tuple(self.outputs)
+        return self._outputs
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Run the operation in `session`, or in the default one."""

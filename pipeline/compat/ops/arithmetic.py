@@ -51,14 +51,14 @@ def _object(value: Any) -> Any:
     return array
 
 
-def _by_zero(y: Any) -> None:
-    if not np.all(y):
+def _by_zero(x: Any, y: Any) -> None:
+    if not np.all(y) and np.size(x):
         raise errors.InvalidArgumentError(None, None, "Integer division by zero")
 
 
 @quiet
 def _floor_div_integers(x: Any, y: Any) -> Any:
-    _by_zero(y)
+    _by_zero(x, y)
     return np.floor_divide(x, y)
 
 
@@ -68,20 +68,20 @@ def _floor_div(x: Any, y: Any) -> Any:
 
 @quiet
 def _floor_mod_integers(x: Any, y: Any) -> Any:
-    _by_zero(y)
+    _by_zero(x, y)
     return np.mod(x, y)
 
 
-def _truncated_by_zero(y: Any) -> None:
+def _truncated_by_zero(x: Any, y: Any) -> None:
     # TensorFlow's kernels for these two count a division by zero as their own fault.
-    if not np.all(y):
+    if not np.all(y) and np.size(x):
         text = "Unexpected error in binary operator (only integer div and mod should have errors)"
         raise errors.InternalError(None, None, text)
 
 
 @quiet
 def _truncate_div_integers(x: Any, y: Any) -> Any:
-    _truncated_by_zero(y)
+    _truncated_by_zero(x, y)
     # What fmod leaves divides exactly, so that the floor is the quotient itself.
     return np.floor_divide(np.subtract(x, np.fmod(x, y)), y)
 
@@ -92,7 +92,7 @@ def _truncate_div(x: Any, y: Any) -> Any:
 
 @quiet
 def _truncate_mod_integers(x: Any, y: Any) -> Any:
-    _truncated_by_zero(y)
+    _truncated_by_zero(x, y)
     return np.fmod(x, y)
 
 

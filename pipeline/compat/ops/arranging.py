@@ -9,11 +9,12 @@ import numpy as np
 from pipeline import errors
 from pipeline.compat.core.convert import convert_to_tensor
 from pipeline.compat.core.graph import name_scope
+from pipeline.compat.core.merging import merged
 from pipeline.compat.core.shapes import unknown_shape
 from pipeline.compat.core.static import constant_value, constant_value_as_shape
 from pipeline.compat.core.tensor import Tensor
 from pipeline.compat.ops.inputs import renamed
-from pipeline.compat.ops.opdef import INDEX_32, check_rank, check_rank_at_least, merged, tensor_op
+from pipeline.compat.ops.opdef import INDEX_32, check_rank, check_rank_at_least, tensor_op
 
 
 def _transposed(tensor: Tensor, perm: Tensor) -> Any:
@@ -247,9 +248,9 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     def rule(tensor: Tensor, multiples: Tensor) -> Any:
         check_rank(multiples, 1)
         times = constant_value_as_shape(multiples)
-        if times.sizes is None:
-            return unknown_shape(tensor.shape.ndims)
         sizes = tensor.shape.sizes
+        if times.sizes is None:
+            return None if sizes is None else [0 if size == 0 else None for size in sizes]
         if sizes is None:
             sizes = (None,) * len(times.sizes)
         if len(sizes) != len(times.sizes):

@@ -39,6 +39,7 @@ class _Held:
         self.condition = threading.Condition()
         self._incomplete: dict[bytes, tuple[int, dict[int, Any]]] = {}
         self._ready: list[tuple[int, bytes, dict[int, Any]]] = []
+        self._takers: list[object] = []  # of the calls that wait for elements, each in its turn
         self._next = _FIRST
         self._closed = self._cancelled = False
 
@@ -100,19 +101,27 @@ class _Held:
     def take(self, run: Any, number: int, small: bool) -> list[Any]:
         if number < 0:
             raise _invalid(f"num_elements must be >= 0, got {number}")
+        turn = object()
         with self.condition:
-            run.wait_for(self.condition, lambda: len(self._ready) >= number or self._hopeless(number, small))
-            if len(self._ready) < number or self._closed:
-                number = self._available(number, small)
-            taken, self._ready = self._ready[:number], self._ready[number:]
+            self._takers.append(turn)
+            try:
+                run.wait_for(self.condition, lambda: self._takers[0] is turn and self._can_take(number, small))
+                if len(self._ready) < number or self._closed:
+                    number = self._available(number, small)
+                taken, self._ready = self._ready[:number], self._ready[number:]
+            finally:
+                self._takers.remove(turn)
+                self.condition.notify_all()
         indices = np.array([each[0] for each in taken], np.int64)
         keys = np.empty(len(taken), object)
         keys[:] = [each[1] for each in taken]
         columns = [_stacked([each[2][i] for each in taken]) for i in range(self._count)]
         return [indices, keys, *columns]
 
-    def _hopeless(self, number: int, small: bool) -> bool:
-        """Whether waiting makes no sense: no more elements can become complete, or fewer will do."""
+    def _can_take(self, number: int, small: bool) -> bool:
+        """Whether there are enough, or waiting makes no sense: no more can become complete, or fewer will do."""
+        if len(self._ready) >= number:
+            return True
         return self._closed and (small or len(self._ready) + len(self._incomplete) < number)
 
     def _available(self, number: int, small: bool) -> int:

@@ -36,7 +36,7 @@ def _equality(op_type: str, function: Kernel, doc: str) -> Any:
     numbers, strings = quiet(function), _strings(function)
 
     def apply(x: Any, y: Any, name: str | None = None, *, incompatible_shape_error: bool = True) -> Tensor:
-        with name_scope(name, op_type) as scope:
+        with name_scope(name, op_type, [x, y]) as scope:
             first = first_input("x", x)
             second = next_input(op_type, "y", y, first.dtype, "x")
             kernel = strings if first.dtype.base_dtype is string else numbers

@@ -129,7 +129,9 @@ def switch(data: Tensor, pred: Tensor, name: str | None = None) -> tuple[Tensor,
     op_type = "RefSwitch" if ref else "Switch"
     # Stateful: what is known of a value before the run does not say which branch is taken.
     with data.op.graph.colocate_with(data.op, ignore_existing=True):
-        made = node(op_type, [data, pred], outputs, _switch, name or "Switch", attrs=attrs, stateful=True, ref_inputs=refs)
+        made = node(
+            op_type, [data, pred], outputs, _switch, name or "Switch", attrs=attrs, stateful=True, ref_inputs=refs
+        )
     return made.outputs[0], made.outputs[1]
 
 

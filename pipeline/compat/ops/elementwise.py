@@ -147,7 +147,7 @@ def binary(
     exact = integers or kernel
 
     def apply(x: Any, y: Any, name: str | None = None) -> Tensor:
-        with name_scope(name, op_type) as scope:
+        with name_scope(name, op_type, [x, y]) as scope:
             first = first_input(names[0], x, allowed)
             second = next_input(op_type, names[1], y, first.dtype, names[0])
             chosen = exact if first.dtype.base_dtype.np.kind in "iu" else floats

@@ -55,7 +55,7 @@ def _node(op_type: str, x: Any, axis: Any, output_type: Any, name: str | None, a
             value = np.where(np.isnan(value), -np.inf if greatest else np.inf, value)
         return (np.argmax if greatest else np.argmin)(value, axis=int(at)).astype(result.np)
 
-    with name_scope(name, op_type) as scope:
+    with name_scope(name, op_type, [x, axis]) as scope:
         x = first_input("input", x, _ALLOWED)
         axis = first_input("dimension", axis, ("int16", *INDEX), int32)
         check_allowed("output_type", result, allowed)

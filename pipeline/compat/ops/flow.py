@@ -64,13 +64,12 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
         for each in operations:
             devices.setdefault(each.device, []).append(each)
         if len(devices) > 1:
-            operations = [_done(devices[each], each) for each in sorted(devices)]
-            return _done(operations, None, scope)
-        return _done(operations, *devices, name=scope)
+            return _done([_done(devices[each], each) for each in sorted(devices)], "", scope)
+        return _done(operations, next(iter(devices), ""), scope)
 
 
-def _done(operations: list[Any], device_name: str | None = None, name: str | None = None) -> Operation:
-    with control_dependencies(operations), device(device_name or ""):
+def _done(operations: list[Any], device_name: str, name: str | None = None) -> Operation:
+    with control_dependencies(operations), device(device_name):
         return no_op(name=name)
 
 

@@ -35,12 +35,6 @@ def _one(contents: Any) -> bytes:
     return contents
 
 
-def _check(allowed: tuple[int, ...], channels: int, what: str) -> None:
-    if channels not in allowed:
-        listed = ", ".join(map(str, allowed[:-1])) + f" or {allowed[-1]}"
-        raise bad(f"`channels` must be {listed} for {what}, but got {channels}")
-
-
 def _decoder(
     op_type: str,
     contents: Any,
@@ -184,7 +178,6 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Ten
     count = _channels(channels)
 
     def kernel(contents: bytes) -> Any:
-        _check((0, 3, 4), count, "BMP")
         return images.decode_bmp(contents, count)
 
     return _decoder("DecodeBmp", contents, kernel, [None, None, count or None], {"channels": count}, name)

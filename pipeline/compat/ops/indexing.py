@@ -10,10 +10,11 @@ from pipeline import errors
 from pipeline.compat.core import dtypes
 from pipeline.compat.core.convert import constant, convert_to_tensor
 from pipeline.compat.core.graph import name_scope
+from pipeline.compat.core.merging import merged
 from pipeline.compat.core.shapes import Dimension, unknown_shape
 from pipeline.compat.core.static import constant_value, constant_value_as_shape
 from pipeline.compat.core.tensor import Tensor
-from pipeline.compat.ops.opdef import check_rank, merged, tensor_op
+from pipeline.compat.ops.opdef import check_rank, tensor_op
 from pipeline.compat.ops.strided import Masks, numpy_index, out_of_bounds, static_shape
 
 newaxis = None

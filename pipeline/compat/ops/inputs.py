@@ -103,7 +103,10 @@ def _of_dtype(op_type: str, name: str, value: Any, dtype: DType, wanted: str) ->
             f"'{type(value).__name__}' instead. Error: {error}"
         ) from None
     except ValueError:
-        found = _observed(value)
+        try:
+            found = convert_to_tensor(value).dtype.base_dtype.name
+        except ValueError as error:
+            raise ValueError(f"Tried to convert '{name}' to a tensor and failed. Error: {error}") from None
         raise TypeError(f"Input '{name}' of '{op_type}' Op has type {found} that does not match {wanted}.") from None
     if tensor.dtype.base_dtype is not dtype:
         found = tensor.dtype.base_dtype.name
@@ -112,7 +115,7 @@ def _of_dtype(op_type: str, name: str, value: Any, dtype: DType, wanted: str) ->
 
 
 def list_input(op_type: str, name: str, values: Any, allowed: tuple[str, ...] | None = None) -> list[Tensor]:
-    """Return the tensors of a list input: of one dtype, which the first tensor among the values decides if there is one.
+    """Return the tensors of a list input: of one dtype, that of the first tensor among the values if there is one.
 
     Raises:
         TypeError: `values` is no list, is empty, or the dtypes differ or are not allowed.

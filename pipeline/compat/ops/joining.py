@@ -298,7 +298,7 @@ def _split_by_sizes(value: Any, splits: Tensor, axis: Any, count: int, name: str
                 _check_parts(parts, total)
                 rest = None if total is None else total - sum(size for size in parts if size != -1)  # type: ignore[misc]
                 parts = [rest if size == -1 else size for size in parts]
-            if count == 1:
+            if count == 1 and total is not None:
                 parts = [total]
             shapes = [_with_size(tensor, place, size) for size in parts]
         return [(tensor.dtype.base_dtype, shape) for shape in shapes]

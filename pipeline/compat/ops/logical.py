@@ -16,7 +16,7 @@ from pipeline.compat.ops.inputs import fixed_input
 
 def _logical(op_type: str, kernel: Kernel, doc: str) -> Any:
     def apply(x: Any, y: Any, name: str | None = None) -> Tensor:
-        with name_scope(name, op_type) as scope:
+        with name_scope(name, op_type, [x, y]) as scope:
             first = fixed_input(op_type, "x", x, bool_)
             second = fixed_input(op_type, "y", y, bool_)
             return binary_node(op_type, first, second, kernel, scope)

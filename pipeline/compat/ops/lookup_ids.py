@@ -108,7 +108,7 @@ class IdTableWithHashBuckets:
     def size(self, name: str | None = None) -> Any:
         """Return the number of keys and buckets, int64."""
         with name_scope(name, f"{self._name}_Size"):
-            known = convert_to_tensor(0, dtype=int64) if self._table is None else self._table.size()
+            known: Any = convert_to_tensor(0, dtype=int64) if self._table is None else self._table.size()
             return known + self._buckets
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:

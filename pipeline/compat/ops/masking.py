@@ -10,11 +10,12 @@ from pipeline import errors
 from pipeline.compat.core import dtypes
 from pipeline.compat.core.convert import convert_to_tensor
 from pipeline.compat.core.graph import name_scope
+from pipeline.compat.core.merging import merged
 from pipeline.compat.core.shapes import as_shape, broadcast_static_shape, unknown_shape
 from pipeline.compat.core.static import constant_value
 from pipeline.compat.core.tensor import Tensor
 from pipeline.compat.ops.inputs import ANY_NUMBER, check_allowed
-from pipeline.compat.ops.opdef import merged, op, tensor_op
+from pipeline.compat.ops.opdef import op, tensor_op
 
 
 def _places(condition: Any, name: str | None) -> Tensor:
@@ -37,8 +38,8 @@ def _selected(condition: Tensor, x: Tensor, y: Tensor) -> Any:
     sizes, known = condition.shape.sizes, made.sizes
     if sizes is None or known is None or not sizes:
         return made
-    if len(sizes) == 1 and len(known) > 1:
-        # A vector chooses whole rows.
+    if len(sizes) == 1 and known:
+        # A vector chooses whole rows; the size is not known by it.
         merged(condition.shape, as_shape(known[:1]))
         return made
     return merged(made, condition.shape)

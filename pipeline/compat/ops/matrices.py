@@ -143,7 +143,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
         if sizes is None:
             return [(dtype, None)] * 2
         *batch, m, n = sizes
-        short = None if None in (m, n) else min(m, n)
+        short = None if m is None or n is None else min(m, n)
         k = m if full_matrices else short
         return [(dtype, (*batch, m, k)), (dtype, (*batch, k, n))]
 
@@ -168,7 +168,7 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
         if sizes is None:
             return [(real, None), (dtype, None), (dtype, None)]
         *batch, m, n = sizes
-        short = None if None in (m, n) else min(m, n)
+        short = None if m is None or n is None else min(m, n)
         if not compute_uv:
             return [(real, (*batch, short)), (dtype, (0,)), (dtype, (0,))]
         left, right = (m, n) if full_matrices else (short, short)

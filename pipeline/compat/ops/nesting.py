@@ -102,8 +102,11 @@ def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> 
         )
     if len(first) != len(second):
         raise ValueError(
-            "The two structures don't have the same number of elements.\n\n"
-            f"First structure: {first}\n\nSecond structure: {second}"
+            "The two structures don't have the same nested structure.\n\n"
+            f"First structure: type={type(first).__name__} str={first}\n\n"
+            f"Second structure: type={type(second).__name__} str={second}\n\n"
+            f"More specifically: The two structures don't have the same number of elements: {len(first)} and "
+            f"{len(second)}."
         )
     for one, other in zip(_children(first), _children(second), strict=True):
         assert_same_structure(one, other, check_types)

@@ -8,9 +8,8 @@ import numpy as np
 
 from pipeline import errors
 from pipeline.compat.core.convert import convert_to_tensor
-from pipeline.compat.core.dtypes import as_dtype
+from pipeline.compat.core.dtypes import as_dtype, float16, float32, int32
 from pipeline.compat.core.dtypes import bool as bool_
-from pipeline.compat.core.dtypes import float16, float32, int32
 from pipeline.compat.core.graph import name_scope
 from pipeline.compat.core.node import tensor_node
 from pipeline.compat.core.static import constant_value

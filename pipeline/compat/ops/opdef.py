@@ -157,7 +157,7 @@ def op(
         TypeError: An input has a dtype that the op does not take.
         ValueError: The shapes do not fit.
     """
-    with name_scope(name, op_type) as scope:
+    with name_scope(name, op_type, values) as scope:
         tensors, found = convert_inputs(op_type, definition, values)
         if attrs:
             found.update(attrs)
@@ -213,15 +213,3 @@ def check_rank_at_least(tensor: Tensor, rank: int) -> None:
     """ValueError if the tensor is known to have a lower rank."""
     if tensor.shape.ndims is not None and tensor.shape.ndims < rank:
         raise ValueError(f"Shape must be at least rank {rank} but is rank {tensor.shape.ndims}")
-
-
-def merged(a: Any, b: Any) -> Any:
-    """What is known of two shapes that must be equal; ValueError if they cannot be."""
-    x, y = a.sizes, b.sizes
-    if x is not None and y is not None:
-        if len(x) != len(y):
-            raise ValueError(f"Shapes must be equal rank, but are {len(x)} and {len(y)}")
-        for axis, (p, q) in enumerate(zip(x, y, strict=True)):
-            if p is not None and q is not None and p != q:
-                raise ValueError(f"Dimension {axis} in both shapes must be equal, but are {p} and {q}")
-    return a.merge_with(b)

@@ -1,11 +1,11 @@
-"""Python's operators on tensors: importing this module attaches them."""
+"""Python's operators on tensors, and its ranges as tensors: importing this module attaches them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.compat.core.convert import convert_to_tensor
+from pipeline.compat.core.convert import convert_to_tensor, register_conversion
 from pipeline.compat.core.dtypes import bool as bool_
 from pipeline.compat.core.dtypes import int32
 from pipeline.compat.core.graph import name_scope
@@ -136,4 +136,11 @@ def attach(overload: Callable[[str, Function], None]) -> None:
     overload("__getitem__", _getitem)
 
 
+def _from_range(value: range, dtype: Any, name: str | None, as_ref: bool) -> Tensor:
+    from pipeline.compat.ops.sequences import range as numbers
+
+    return numbers(value.start, value.stop, value.step, dtype=dtype, name=name)
+
+
 attach(Tensor.overload)
+register_conversion(range, _from_range)

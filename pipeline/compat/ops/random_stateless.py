@@ -1,11 +1,10 @@
 """Random numbers that are a function of their seed: tf.random.stateless_uniform and its siblings.
 
-Uniform and normal numbers are TensorFlow's own; those of the truncated normal distribution have the distribution.
+The numbers are TensorFlow's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from pipeline.compat.core.node import node, tensor_node
 from pipeline.compat.core.static import constant_value_as_shape
 from pipeline.compat.core.tensor import Tensor
 from pipeline.compat.ops.inputs import first_input
-from pipeline.compat.ops.random_ops import FLOATS, binary, shape_tensor, sizes_of, truncated_numbers
+from pipeline.compat.ops.random_ops import FLOATS, binary, shape_tensor, sizes_of
 
 _LOW = np.uint64(0xFFFFFFFF)
 _SHIFT = np.uint64(32)
@@ -51,13 +50,22 @@ def _key_counter(seed: Any) -> tuple[Any, Any]:
     return pairs[:1], np.array([0, pairs[1]], np.uint64)
 
 
-def _words(key: Any, counter: Any, count: int) -> Any:
-    """The first `count` random words, at least."""
-    blocks = -(-count // 4)
-    numbers = np.arange(blocks, dtype=np.uint64) + counter[0]
-    high = np.broadcast_to(counter[1], numbers.shape)
-    counters = np.stack([numbers & _LOW, numbers >> _SHIFT, high & _LOW, high >> _SHIFT], axis=1)
-    return philox((int(key[0]) & 0xFFFFFFFF, int(key[0]) >> 32), counters).reshape(-1)
+class _Source:
+    """The random words of a key and a counter."""
+
+    def __init__(self, key: Any, counter: Any) -> None:
+        self._key, self._counter = key, counter
+
+    def blocks(self, places: Any) -> Any:
+        """Four words for each place."""
+        numbers = np.asarray(places, np.uint64) + self._counter[0]
+        high = np.broadcast_to(self._counter[1], numbers.shape)
+        counters = np.stack([numbers & _LOW, numbers >> _SHIFT, high & _LOW, high >> _SHIFT], axis=1)
+        return philox((int(self._key[0]) & 0xFFFFFFFF, int(self._key[0]) >> 32), counters)
+
+    def __call__(self, count: int) -> Any:
+        """The first `count` words, at least."""
+        return self.blocks(np.arange(-(-count // 4))).reshape(-1)
 
 
 def _pairs(words: Any) -> Any:
@@ -79,22 +87,35 @@ def _fractions(words: Any, dtype: DType) -> Any:
     return scaled.astype(dtype.np)
 
 
-def _uniform(words: Callable[[int], Any], count: int, dtype: DType) -> Any:
+def _uniform(words: _Source, count: int, dtype: DType) -> Any:
     return _fractions(words(2 * count if dtype is dtypes.float64 else count), dtype)[:count]
 
 
-def _normal(words: Callable[[int], Any], count: int, dtype: DType) -> Any:
-    exact = dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
-    flat = _fractions(words(2 * count + 4 if exact is dtypes.float64 else count + 1), exact)
-    radius = np.sqrt(-2 * np.log(np.maximum(flat[0::2], exact.np.type(1e-7))))
+def _box_muller(words: Any, exact: DType) -> Any:
+    flat = _fractions(words, exact)
+    radius = np.sqrt(exact.np.type(-2) * np.log(np.maximum(flat[0::2], exact.np.type(1e-7))))
     angle = exact.np.type(2 * np.pi) * flat[1::2]
-    found = np.stack([np.sin(angle) * radius, np.cos(angle) * radius], axis=1).reshape(-1)
+    return np.stack([np.sin(angle) * radius, np.cos(angle) * radius], axis=1).reshape(-1)
+
+
+def _normal(words: _Source, count: int, dtype: DType) -> Any:
+    exact = dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
+    found = _box_muller(words(2 * count + 4 if exact is dtypes.float64 else count + 1), exact)
     return found[:count].astype(dtype.np, copy=False)
 
 
-def _truncated(words: Callable[[int], Any], count: int, dtype: DType) -> Any:
-    generator = np.random.Generator(np.random.Philox(key=_pairs(words(4))[:2]))
-    return truncated_numbers(generator, (count,), dtype)
+def _truncated(words: _Source, count: int, dtype: DType) -> Any:
+    # Each group of results has a stretch of 256 words for each of them, and takes the first numbers within bounds.
+    exact = dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
+    group = 2 if exact is dtypes.float64 else 4
+    groups, length = -(-count // group), 64 * group
+    tried = 16
+    places = (np.arange(groups)[:, None] * length + np.arange(tried)).reshape(-1)
+    numbers = _box_muller(words.blocks(places).reshape(-1), exact).reshape(groups, -1)
+    within = np.abs(numbers) < 2
+    rank = np.cumsum(within, axis=1)
+    chosen = within & (rank <= group)
+    return numbers[chosen][:count].astype(dtype.np, copy=False)
 
 
 def _seeded(seed: Any) -> tuple[Tensor, Tensor]:
@@ -121,7 +142,7 @@ def _draw(op_type: str, shape: Tensor, seed: Any, dtype: DType, numbers: Any, na
         def kernel(shape: Any, key: Any, counter: Any, _: Any, *values: Any) -> Any:
             sizes = sizes_of(shape)
             count = int(np.prod(sizes, dtype=np.int64))
-            drawn = numbers(lambda total: _words(key, counter, total), count, *values)
+            drawn = numbers(_Source(key, counter), count, *values)
             return np.asarray(drawn, dtype.np).reshape(sizes)
 
         static = constant_value_as_shape(shape)
@@ -189,7 +210,8 @@ def stateless_uniform(
         return binary("AddV2", np.add, binary("Mul", np.multiply, numbers, width, "mul"), low, scope)
 
 
-def _about(kind: str, label: str, numbers: Any, shape: Any, seed: Any, mean: Any, stddev: Any, dtype: Any, name: Any) -> Tensor:
+def _about(kind: str, label: str, numbers: Any, args: tuple[Any, ...], dtype: Any, name: Any) -> Tensor:
+    shape, seed, mean, stddev = args
     dtype = dtypes.as_dtype(dtype)
     with name_scope(name, label, [shape, seed, mean, stddev]) as scope:
         shape = shape_tensor(shape)
@@ -210,7 +232,7 @@ def stateless_normal(
 ) -> Tensor:
     """Return numbers of a floating dtype from a normal distribution; arguments as `stateless_uniform`."""
     kind = "StatelessRandomNormalV2"
-    return _about(kind, "stateless_random_normal", _normal, shape, seed, mean, stddev, dtype, name)
+    return _about(kind, "stateless_random_normal", _normal, (shape, seed, mean, stddev), dtype, name)
 
 
 def stateless_truncated_normal(
@@ -224,4 +246,4 @@ def stateless_truncated_normal(
 ) -> Tensor:
     """As `stateless_normal`, without what is more than two deviations away."""
     kind = "StatelessTruncatedNormalV2"
-    return _about(kind, "stateless_truncated_normal", _truncated, shape, seed, mean, stddev, dtype, name)
+    return _about(kind, "stateless_truncated_normal", _truncated, (shape, seed, mean, stddev), dtype, name)

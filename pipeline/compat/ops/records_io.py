@@ -12,7 +12,17 @@ from pipeline.example_proto import (
 )
 from pipeline.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from pipeline.sequence_proto import FeatureList, FeatureLists, SequenceExample
-from pipeline.tfrecord import TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator
+from pipeline.tfrecord import TFRecordCompressionType, TFRecordOptions, tf_record_iterator
+from pipeline.tfrecord import TFRecordWriter as NativeTFRecordWriter
+
+
+class TFRecordWriter(NativeTFRecordWriter):
+    """Writes a TFRecord file; see `pipeline.TFRecordWriter`. Takes str as well, which goes out as UTF-8."""
+
+    def write(self, record: bytes | str) -> None:
+        """Append a record."""
+        super().write(record.encode() if isinstance(record, str) else record)
+
 
 __all__ = [
     "BytesList",

@@ -48,7 +48,7 @@ def _rows(function: Any) -> Any:
 def _scatter(op_type: str, function: Any, ref: Any, indices: Any, updates: Any, use_locking: Any, name: Any) -> Tensor:
     if not is_ref(ref):
         raise AttributeError(f"'{type(ref).__name__}' object has no attribute '_lazy_read'")
-    with name_scope(name, op_type) as scope:
+    with name_scope(name, op_type, [ref, indices, updates]) as scope:
         ref = _ref_tensor(ref)
         indices = _indices(indices)
         updates = argument(updates, op_type, "updates", ref.dtype.base_dtype)
@@ -83,7 +83,7 @@ def _nd(function: Any) -> Any:
 def _scatter_nd(
     op_type: str, function: Any, ref: Any, indices: Any, updates: Any, use_locking: Any, name: Any
 ) -> Tensor:
-    with name_scope(name, op_type) as scope:
+    with name_scope(name, op_type, [ref, indices, updates]) as scope:
         ref = _ref_tensor(ref)
         indices = _indices(indices)
         updates = argument(updates, op_type, "updates", ref.dtype.base_dtype)

@@ -149,16 +149,18 @@ def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str
         axes = partitions.shape.ndims
         if data.shape.sizes is not None and axes is not None:
             check_rank_at_least(data, axes)
-            if not as_shape(data.shape.sizes[:axes]).is_compatible_with(partitions.shape):
-                raise ValueError(f"Shapes {data.shape} and {partitions.shape} do not agree in the first {axes} axes")
+            for a, b in zip(data.shape.sizes[:axes], partitions.shape.sizes or (), strict=True):
+                if None not in (a, b) and a != b:
+                    raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
             shape = (None, *data.shape.sizes[axes:])
         return [(data.dtype.base_dtype, shape)] * count
 
     def kernel(data: Any, partitions: Any) -> Any:
         partitions = np.asarray(partitions)
         if data.shape[: partitions.ndim] != partitions.shape:
-            text = f"data.shape must start with partitions.shape, got {list(data.shape)} vs. {list(partitions.shape)}"
-            raise errors.InvalidArgumentError(None, None, text)
+            left, right = (str(list(each)).replace(" ", "") for each in (data.shape, partitions.shape))
+            text = f"got data.shape = {left}, partitions.shape = {right}"
+            raise errors.InvalidArgumentError(None, None, f"data.shape must start with partitions.shape, {text}")
         wrong = (partitions < 0) | (partitions >= count)
         if wrong.any():
             at = tuple(np.argwhere(wrong)[0])

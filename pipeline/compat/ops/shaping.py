@@ -11,6 +11,7 @@ from pipeline.compat.core import dtypes
 from pipeline.compat.core.convert import constant, convert_to_tensor
 from pipeline.compat.core.dtypes import DType, as_dtype
 from pipeline.compat.core.graph import name_scope
+from pipeline.compat.core.merging import merged
 from pipeline.compat.core.shapes import as_shape
 from pipeline.compat.core.sparse_tensor import SparseTensor, SparseTensorValue
 from pipeline.compat.core.static import constant_value, constant_value_as_shape
@@ -285,7 +286,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     wanted = as_shape(shape)
 
     def rule(tensor: Tensor) -> Any:
-        return tensor.shape.merge_with(wanted)
+        return merged(wanted, tensor.shape)
 
     def kernel(value: Any) -> Any:
         if not wanted.is_compatible_with(np.shape(value)):

@@ -122,7 +122,7 @@ def assign(
         return ref.assign(value, name=name)  # type: ignore[no-any-return]
     validate = True if validate_shape is None else bool(validate_shape)
     ref = _ref_tensor(ref)
-    with name_scope(name, "Assign") as scope:
+    with name_scope(name, "Assign", [ref, value]) as scope:
         value = argument(value, "Assign", "value", ref.dtype.base_dtype)
         shape = _same_shape(ref, value) if validate else value.get_shape()
         declared = ref.op.attrs.get("shape") if validate else None
@@ -164,7 +164,7 @@ def _check_fits(cell: Cell, declared: Any, value: Any) -> None:
 
 
 def _assign_by(op_type: str, function: Any, ref: Any, value: Any, use_locking: Any, name: str | None) -> Tensor:
-    with name_scope(name, op_type) as scope:
+    with name_scope(name, op_type, [ref, value]) as scope:
         tensor = _ref_tensor(ref)
         _must_be_number(tensor)
         value = argument(value, op_type, "value", tensor.dtype.base_dtype)

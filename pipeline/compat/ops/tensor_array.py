@@ -26,10 +26,14 @@ _CLEARED = object()
 
 
 class _Elements:
-    """The elements of one TensorArray in one run; `lock` guards them."""
+    """The elements of one TensorArray in one run; `lock` guards them.
 
-    def __init__(self, name: str, size: int, dynamic: bool, clear: bool) -> None:
-        self.name, self.dynamic, self.clear = name, dynamic, clear
+    `shape` is what all of them have to fit; if they are `alike`, that of the first one from then on.
+    """
+
+    def __init__(self, name: str, size: int, dynamic: bool, clear: bool, alike: bool, shape: TensorShape) -> None:
+        self.name, self.dynamic, self.clear, self.alike = name, dynamic, clear, alike
+        self.shape = shape
         self.values: list[Any] = [None] * size
         self.lock = threading.Lock()
 
@@ -47,7 +51,23 @@ class _Elements:
                     f"TensorArray {self.name}: Could not write to TensorArray index {index} because it has already "
                     "been written to."
                 )
+            shape = np.shape(value)
+            if not self._fits(shape):
+                known = ",".join("?" if each is None else str(each) for each in self.shape.sizes or ())
+                _wrong(
+                    f"TensorArray {self.name}: Could not write to TensorArray index {index} because the value shape is "
+                    f"{_shown(shape)} which is incompatible with the TensorArray's inferred element shape: [{known}] "
+                    "(consider setting infer_shape=False)."
+                )
+            if self.alike and not self.shape.is_fully_defined():
+                self.shape = as_shape(shape)
             self.values[index] = value
+
+    def _fits(self, shape: tuple[int, ...]) -> bool:
+        known = self.shape.sizes
+        return known is None or (
+            len(known) == len(shape) and all(a is None or a == b for a, b in zip(known, shape, strict=True))
+        )
 
     def read(self, index: int, zeros: Any) -> Any:
         with self.lock:
@@ -68,6 +88,10 @@ class _Elements:
             if self.clear:
                 self.values[index] = _CLEARED
             return value
+
+
+def _shown(shape: tuple[int, ...]) -> str:
+    return f"[{','.join(str(each) for each in shape)}]"
 
 
 def _wrong(text: str) -> None:
@@ -119,10 +143,11 @@ class TensorArray:
                 self.handle, self.flow = handle, flow
                 return
             count = convert_to_tensor(size, dtypes.int32, name="size")
+            shape = self.element_shape
             dynamic, label = self._dynamic, tensor_array_name or scope[:-1]
 
             def kernel(_: Any, size: Any) -> Any:
-                return _Elements(label, int(size), dynamic, clear), _FLOW
+                return _Elements(label, int(size), dynamic, clear, infer_shape, shape), _FLOW
 
             attrs = {"dtype": self.dtype, "dynamic_size": dynamic, "clear_after_read": clear}
             outputs = [(dtypes.resource, [2]), (dtypes.float32, [])]
@@ -223,8 +248,13 @@ class TensorArray:
                 return np.zeros((0, *(size or 0 for size in known.sizes or ())), dtype.np)
             if dtype == dtypes.string:
                 values = [np.asarray(value, object) for value in values]
-            if any(np.shape(value) != np.shape(values[0]) for value in values):
-                _wrong(f"TensorArray {elements.name} has inconsistent shapes.")
+            first = np.shape(values[0])
+            for place, value in enumerate(values):
+                if np.shape(value) != first:
+                    _wrong(
+                        f"TensorArray has inconsistent shapes.  Index 0 has shape: {_shown(first)} but index {place} "
+                        f"has shape: {_shown(np.shape(value))}"
+                    )
             return np.stack(values)
 
         shape = as_shape([None]).concatenate(self.element_shape)

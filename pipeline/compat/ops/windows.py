@@ -44,7 +44,9 @@ def _length(size: int | None, window: int | None, stride: int, padding: Any) -> 
     return -(-(size - window + 1) // stride)
 
 
-def _windows(images: Any, window: tuple[int, int], strides: list[int], dilations: list[int], padding: Any, fill: Any) -> Any:
+def _windows(
+    images: Any, window: tuple[int, int], strides: list[int], dilations: list[int], padding: Any, fill: Any
+) -> Any:
     """The windows of a batch: [n, rows, columns, channels, height, width]."""
     pads = []
     reach = [(size - 1) * dilation + 1 for size, dilation in zip(window, dilations[1:3], strict=True)]
@@ -63,7 +65,9 @@ def _only_nhwc(op_type: str, data_format: Any) -> None:
         raise errors.UnimplementedError(None, None, f"{op_type} takes images as NHWC only, not {data_format}")
 
 
-def _convolve(op_type: str, depthwise: bool, inputs: Any, strides: Any, padding: Any, dilations: Any, name: Any) -> Tensor:
+def _convolve(
+    op_type: str, depthwise: bool, inputs: Any, strides: Any, padding: Any, dilations: Any, name: Any
+) -> Tensor:
     strides, dilations = _quad(strides, "strides"), _quad(1 if dilations is None else dilations, "dilations")
     padding = _check_padding(op_type, padding)
 
@@ -73,13 +77,16 @@ def _convolve(op_type: str, depthwise: bool, inputs: Any, strides: Any, padding:
         check_rank(kernel, 4)
         sizes = images.shape.sizes or (None,) * 4
         window = kernel.shape.sizes or (None,) * 4
-        if sizes[3] is not None and window[2] is not None and sizes[3] != window[2]:
-            if depthwise or not window[2] or sizes[3] % window[2]:
-                text = f"Depth of input ({sizes[3]}) is not a multiple of input depth of filter ({window[2]})"
-                raise ValueError(f"Dimensions must be equal, but are {sizes[3]} and {window[2]}" if depthwise else text)
+        have, want = sizes[3], window[2]
+        if have is not None and want is not None and have != want:
+            if depthwise:
+                raise ValueError(f"Dimensions must be equal, but are {have} and {want}")
+            if not want or have % want:
+                raise ValueError(f"Depth of input ({have}) is not a multiple of input depth of filter ({want})")
         spatial = []
         for axis in (0, 1):
-            covered = None if window[axis] is None else (window[axis] - 1) * dilations[axis + 1] + 1
+            tall = window[axis]
+            covered = None if tall is None else (tall - 1) * dilations[axis + 1] + 1
             spatial.append(_length(sizes[axis + 1], covered, strides[axis + 1], padding))
         channels = window[3]
         if depthwise and channels is not None:

@@ -20,7 +20,7 @@ from pipeline.compat.core.run import Run, current
 from pipeline.compat.core.session import BaseSession
 from pipeline.compat.core.tensor import Operation, Tensor
 from pipeline.crew import note_read
-from pipeline.errors import DeadlineExceededError, OpError
+from pipeline.errors import DeadlineExceededError, InvalidArgumentError, OpError
 
 # Rows of a block: enough that what a block costs by itself does not matter, few enough to stay in the cache.
 _LARGEST = 256
@@ -109,7 +109,10 @@ class _Blocks:
             if values is None:
                 self._one_by_one(block)
             else:
-                downstream._enqueue_each(values, current.run.remaining())
+                try:
+                    downstream._enqueue_each(values, current.run.remaining())
+                except InvalidArgumentError:  # nothing went in; let the error be about one element
+                    self._one_by_one(block)
             return None
         except DeadlineExceededError as error:  # another thread took some of them
             if current.run.remaining() is not None:

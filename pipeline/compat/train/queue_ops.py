@@ -98,7 +98,7 @@ def dequeue_many(
 ) -> list[Tensor]:
     """Take several elements, stacked: `which` is "Many" or "UpTo"."""
     op_type = f"QueueDequeue{which}V2"
-    with name_scope(name or op_type) as scope:
+    with name_scope(name, op_type, [ref]) as scope:
         count = _count(n, op_type)
         known = constant_value(count)  # the check knows more constants than the static shape
         if which == "Many" and known is not None and np.size(known) == 1 and np.reshape(known, -1)[0] < 0:

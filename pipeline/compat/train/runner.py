@@ -59,8 +59,7 @@ class QueueRunner(native.QueueRunner):
         types = (OutOfRangeError,) if queue_closed_exception_types is None else queue_closed_exception_types
         if not isinstance(types, tuple) or not types or not all(_is_error(each) for each in types):
             raise TypeError(
-                "queue_closed_exception_types, when provided, must be a tuple of tf.error types, "
-                f"but saw: {types}"
+                f"queue_closed_exception_types, when provided, must be a tuple of tf.error types, but saw: {types}"
             )
         close = queue.close() if close_op is None else close_op
         cancel = queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op

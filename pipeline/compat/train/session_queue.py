@@ -86,7 +86,10 @@ class Spec:
         elif self.seeds not in ((0, 0), shared.seeds):
             problem = f"{who} random seeds {shared.seeds} but requested seeds are {self.seeds}."
         elif self.dtypes != shared.dtypes:
-            problem = f"{who} component types {_types(shared.dtypes)} but requested component types were {_types(self.dtypes)}"
+            problem = (
+                f"{who} component types {_types(shared.dtypes)} but requested component types were "
+                f"{_types(self.dtypes)}"
+            )
         elif not self._same_shapes(shared):
             problem = (
                 f"{who} component shapes {_shapes(shared.shapes)} but requested component shapes were "

@@ -179,3 +179,9 @@ for name, function in TABLE.items():
 @case(graph=False)
 def index_dimension(tf):
     return known(tf, 4, 2)[: tf.Dimension(2)]
+
+
+@case()
+def slice_to_the_end_from_a_place_known_in_part(tf):
+    place = tf.placeholder_with_default(1, [])
+    return tf.slice(tf.reshape(tf.range(20), [4, 5]), [1, place], [-1, 2])

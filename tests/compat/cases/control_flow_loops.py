@@ -278,3 +278,17 @@ def tensor_array_of_another_dtype(tf):
 @case()
 def tensor_array_without_size(tf):
     return tf.TensorArray(tf.int32).flow
+
+
+@case(message="inferred element shape")
+def array_of_different_shapes(tf, sess):
+    more = tf.placeholder(tf.int32)
+    array = tf.TensorArray(tf.int32, 2).write(0, [1, 2]).write(1, more)
+    sess.run(array.read(0), {more: [1, 2, 3]})
+
+
+@case(message="Index 0 has shape: .2. but index 1 has shape: .3.")
+def stack_of_different_shapes(tf, sess):
+    more = tf.placeholder(tf.int32)
+    array = tf.TensorArray(tf.int32, 2, infer_shape=False).write(0, [1, 2]).write(1, more)
+    sess.run(array.stack(), {more: [1, 2, 3]})

@@ -61,6 +61,11 @@ def placeholder_of_unknown_shape_that_is_not_fed(tf, sess):
     sess.run(y)
 
 
+@case(message="You must feed a value for placeholder tensor 'n' with dtype int32\\s*\\n")
+def scalar_placeholder_that_is_not_fed(tf, sess):
+    sess.run(tf.placeholder(tf.int32, [], name="n"))
+
+
 @case(message="The value of a feed cannot be a tf.Tensor object")
 def feed_of_a_tensor(tf, sess):
     x = tf.placeholder(tf.float32, [])

@@ -323,3 +323,15 @@ def assert_shows_elements(tf):
     return tf.Assert(
         _unknown(tf, False, []), [*data, tf.constant(['a"b', "c\n"]), tf.constant([True, False])], summarize=9
     )
+
+
+@case()
+def what_is_computed_is_checked_when_it_runs(tf, sess):
+    count = tf.size([1, 2, 3]) // 5
+    with tf.control_dependencies([tf.assert_positive(count)]):
+        sess.run(tf.identity(count))
+
+
+@case()
+def what_is_packed_is_checked_at_once(tf):
+    return tf.assert_positive(tf.stack([tf.size([1, 2]), 0]))

@@ -33,7 +33,8 @@ def strings(tf):
 @case()
 def arguments(tf):
     def show(x):
-        return f"{type(x).__name__} {getattr(x, 'dtype', '')} {getattr(x, 'shape', '')}"
+        kind = type(x).__name__.replace("bool_", "bool")  # NumPy 1 and 2 call it differently.
+        return f"{kind} {getattr(x, 'dtype', '')} {getattr(x, 'shape', '')}"
 
     args = [1.0, 3, "x", ["x", "y"], [1, 2], True, tf.constant(1, tf.uint8)]
     return [tf.py_func(show, [arg], tf.string) for arg in args]

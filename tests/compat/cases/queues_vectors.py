@@ -242,3 +242,40 @@ def texts_of_states_that_cannot_be(tf, sess):
     restore = reader.restore_state(state)
     states = (b"\xff", b"xyz\n\"'\\", b"\x00\x7f\x80")
     return [[attempt(sess.run, restore, {state: each}), sess.run(reader.serialize_state())] for each in states]
+
+
+@case(graph=False)
+def values_by_dtype(tf, sess):
+    import numpy as np
+
+    values = (
+        *([1, None], [None], [[1, None]], ["a", None], None, {}, object(), 1j, 2.0, True, "a", b"1", [1, [2]]),
+        *map(np.array, (["a"], ["1"], [b"1"], "a", [1.5], [-1], [True], [None])),
+        np.str_("7"),
+        np.array(["1", 1], object),
+    )
+    found = []
+    for value in values:
+        for dtype in (tf.int32, tf.float32, tf.string):
+            q = tf.FIFOQueue(1, dtype)
+            try:
+                op = q.enqueue((value,))
+            except (TypeError, ValueError) as error:
+                found.append(type(error).__name__)
+                continue
+            sess.run(op)
+            found.append(sess.run(q.dequeue()))
+    return found
+
+
+@case(graph=False)
+def texts_of_partitions_that_do_not_fit(tf, sess):
+    rows, which = tf.placeholder(tf.int32), tf.placeholder(tf.int32)
+    made = tf.dynamic_partition(rows, which, 2)
+    fed = (([[1, 2]], [1, 0]), (3, [1]), ([1], [5]))
+    found = [attempt(sess.run, made, {rows: left, which: right}) for left, right in fed]
+    for left, right in (([2], [3]), ([None, 3], [2, 4]), ([2], [2, 1])):
+        shaped = tf.placeholder(tf.int32, left), tf.placeholder(tf.int32, right)
+        kind, text = attempt(tf.dynamic_partition, *shaped, 2)
+        found.append([kind, text.split(" for ")[0]])
+    return found

@@ -231,3 +231,13 @@ def dimensions_in_arguments(tf):
         tf.ones(x.get_shape()[1:]),
         tf.constant(x.shape[0].value * 2),
     ]
+
+
+@case(message="Dimension 1 in both shapes must be equal, but are 3 and 5. Shapes are ...3. and .4,5.")
+def another_size_of_a_tensor(tf):
+    tf.placeholder(tf.int32, [None, 3]).set_shape([4, 5])
+
+
+@case(message="Shapes must be equal rank, but are 1 and 2")
+def another_rank_of_a_tensor(tf):
+    tf.placeholder(tf.int32, [3]).set_shape([4, 5])

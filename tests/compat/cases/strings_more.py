@@ -301,3 +301,10 @@ add(
     format_9=lambda tf: tf.strings.format("{}", tf.reshape(tf.range(8), [2, 2, 2])),
     format_10=lambda tf: tf.strings.format("{} {}", [1, tf.constant("b")], name="n"),
 )
+
+
+@case()
+def shape_of_split_strings(tf, sess):
+    words = tf.string_split(["a b", "c"])
+    made = tf.SparseTensor(words.indices, words.values, tf.stack([tf.size([1, 2], out_type=tf.int64), 5]))
+    return [str(each.get_shape()) for each in (words, made)]

@@ -1,0 +1,174 @@
+"""Devices: names, nesting, functions, colocation, and what they show in."""
+
+import contextlib
+
+from compat_cases import case
+
+NAMES = [
+    "/cpu:0",
+    "/gpu:0",
+    "cpu:0",
+    "/CPU",
+    "/device:cpu:0",
+    "/device:GPU:*",
+    "/device:XPU:2",
+    "/job:ps/task:0/cpu:0",
+    "/job:worker/replica:1/task:2/device:GPU:3",
+    "",
+    None,
+    "/job:a/job:b",
+]
+
+
+def under(tf, *devices):
+    """The device of an operation within these contexts."""
+    with contextlib.ExitStack() as stack:
+        for each in devices:
+            stack.enter_context(tf.device(each))
+        return tf.constant(1).device
+
+
+@case()
+def names_in_full(tf):
+    return [under(tf, each) for each in NAMES]
+
+
+@case()
+def inner_contexts_leave_the_rest_to_outer_ones(tf):
+    return [
+        under(tf, "/job:a", "/cpu:0"),
+        under(tf, "/cpu:0", "/job:a"),
+        under(tf, "/gpu:0", "/cpu:0"),
+        under(tf, "/gpu:1", "CPU"),
+        under(tf, "/gpu:1", ""),
+        under(tf, "/gpu:1", None),
+        under(tf, "/job:a/task:1", None, "/cpu:0"),
+        under(tf, tf.DeviceSpec(job="a"), tf.DeviceSpec(device_type="CPU", device_index=1)),
+    ]
+
+
+@case()
+def functions_of_the_operation(tf):
+    return [
+        under(tf, lambda op: "/cpu:0"),
+        under(tf, "/job:x", lambda op: "/cpu:0"),
+        under(tf, lambda op: "/cpu:0", "/job:x"),
+        under(tf, "/gpu:0", lambda op: op.device + "/job:q"),
+        under(tf, lambda op: "/cpu:1" if op.type == "Const" else ""),
+        under(tf, lambda op: tf.DeviceSpec(job=op.type)),
+    ]
+
+
+@case()
+def a_function_that_gives_no_name(tf):
+    return under(tf, lambda op: None)
+
+
+@case(message="Unknown attribute 'foo'")
+def an_unknown_name(tf):
+    return under(tf, "/foo:0")
+
+
+@case(message="Multiple device types are not allowed")
+def two_types(tf):
+    return under(tf, "/cpu:0/gpu:1")
+
+
+@case()
+def a_task_that_is_no_number(tf):
+    return under(tf, "/task:x")
+
+
+@case()
+def no_name_at_all(tf):
+    return under(tf, 3)
+
+
+@case()
+def colocation(tf):
+    with tf.device("/cpu:0"):
+        a = tf.constant(1, name="a")
+    b = tf.constant(2, name="b")
+    with tf.device("/gpu:1"):
+        with tf.colocate_with(a):
+            c = tf.constant(3)
+        with tf.colocate_with(b):
+            d = tf.constant(3)
+        with tf.colocate_with(a), tf.colocate_with(b):
+            e = tf.constant(3)
+        with tf.colocate_with(a), tf.device("/job:j"):
+            f = tf.constant(4)
+        with tf.colocate_with(a), tf.colocate_with(b, ignore_existing=True):
+            g = tf.constant(4)
+    tensors = [a, b, c, d, e, f, g]
+    return [[each.device for each in tensors], [each.op.colocation_groups() for each in tensors]]
+
+
+@case()
+def colocation_with_nothing(tf):
+    with tf.colocate_with(None):
+        pass
+
+
+@case()
+def what_works_on_a_variable_is_where_it_is(tf):
+    with tf.device("/cpu:0"):
+        v = tf.Variable([1.0, 2.0], name="v")
+        w = tf.get_variable("w", [2])
+    with tf.device("/gpu:0"):
+        assigned, added, read = v.assign([1.0, 2.0]), v + 1, v.read_value()
+    parts = [v, v.op, v.initializer, v.initial_value, v.value(), w, w.initial_value, assigned, added, read]
+    return [each.device for each in parts]
+
+
+@case()
+def queues(tf):
+    first, other = tf.FIFOQueue(3, tf.int32), tf.RandomShuffleQueue(3, 1, tf.int32)
+    with tf.device("/cpu:0"):
+        placed = tf.FIFOQueue(3, tf.int32)
+        size = first.size()
+    return [first.queue_ref.device, other.queue_ref.device, placed.queue_ref.device, size.device]
+
+
+@case()
+def groups_wait_device_by_device(tf):
+    with tf.device("/cpu:0"):
+        a, b = tf.constant(1, name="a"), tf.constant(2, name="b")
+    c = tf.constant(3, name="c")
+    with tf.device("/gpu:0"):
+        d = tf.constant(4, name="d")
+        mixed = tf.group(a, c, d, b, name="mixed")
+    same = tf.group(a, b, name="same")
+    around = [[op.name for op in each.control_inputs] for each in (mixed, same)]
+    return [mixed.device, same.device, around]
+
+
+@case()
+def devices_show_in_texts(tf):
+    with tf.device("/cpu:0"):
+        a = tf.constant([1, 2], name="a")
+        v = tf.Variable(1, name="v")
+        p = tf.placeholder(tf.int32, name="p")
+    return [str(a), repr(a), str(v), str(p), 'device: "/device:CPU:0"' in str(a.op)]
+
+
+@case()
+def reports_are_on_the_cpu(tf):
+    tf.Variable(1, name="v")
+    tf.report_uninitialized_variables()
+    return [(op.name, op.device) for op in tf.get_default_graph().get_operations() if op.device]
+
+
+@case()
+def parts_of_a_name(tf):
+    spec = tf.DeviceSpec.from_string("/job:ps/replica:1/task:2/cpu:3")
+    other = tf.DeviceSpec(job="w", device_type="gpu")
+    merged = spec.make_merged_spec(other)
+    changed = tf.DeviceSpec(task=1)
+    changed.parse_from_string("/gpu:1")
+    changed.job = "j"
+    return [
+        [spec.job, spec.replica, spec.task, spec.device_type, spec.device_index],
+        [spec.to_string(), other.to_string(), merged.to_string(), changed.to_string(), repr(other)],
+        [spec.replace(task=4).to_string(), spec == tf.DeviceSpec("ps", 1, 2, "CPU", 3), spec == other],
+    ]

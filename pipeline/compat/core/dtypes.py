@@ -173,7 +173,8 @@ def _finfo(dtype: np.dtype[Any]) -> Any:
         return np.finfo(dtype)
     import ml_dtypes
 
-    return ml_dtypes.finfo(dtype)
+    limits: Any = ml_dtypes.finfo
+    return limits(dtype)
 
 
 _make = DType._make
@@ -238,7 +239,7 @@ def as_dtype(type_value: Any) -> DType:
         TypeError: It stands for none.
     """
     if type_value.__class__ is DType:
-        return type_value  # type: ignore[no-any-return]
+        return type_value
     found: DType | None = None
     if isinstance(type_value, str):
         found = _BY_NAME.get(type_value)

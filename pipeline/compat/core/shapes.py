@@ -244,7 +244,7 @@ class TensorShape:
         """What is known of either; ValueError if they cannot be the same shape."""
         other = as_shape(other)
         if self.sizes is None:
-            return other
+            return TensorShape(other)
         if other.sizes is None:
             return self
         if not self.is_compatible_with(other):

@@ -75,8 +75,8 @@ def angle(input: Any, name: str | None = None) -> Tensor:
         from pipeline.compat.ops.filling import ones_like, zeros_like
         from pipeline.compat.ops.masking import where
 
-        negative: Any = x < 0
-        return where(negative, np.pi * ones_like(x), zeros_like(x))
+        number: Any = x
+        return where(number < 0, np.pi * ones_like(number), zeros_like(number))
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.compat.core import dtypes
-from pipeline.compat.core.convert import constant, pack
+from pipeline.compat.core.convert import constant
 from pipeline.compat.core.graph import GraphKeys, device, get_collection, get_default_graph, name_scope
 from pipeline.compat.core.node import tensor_node
+from pipeline.compat.core.packing import pack
 from pipeline.compat.core.tensor import Operation, Tensor
 from pipeline.compat.ops import state
 from pipeline.compat.ops.flow import group, no_op

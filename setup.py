@@ -9,7 +9,10 @@ from setuptools import Extension, setup
 MODULES = ["_batch", "_queue"]
 JOBS = os.cpu_count() or 1
 TRACE = "PIPELINE_TRACE" in os.environ  # line coverage: its plugin wants the C++ beside the .pyx
-MACROS = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
+MACROS = [
+    ("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION"),
+    ("NPY_TARGET_VERSION", "NPY_1_22_API_VERSION"),  # for its allocators, which NumPy 2.0 hides otherwise
+]
 if TRACE:
     MACROS += [("CYTHON_TRACE", "1"), ("CYTHON_TRACE_NOGIL", "1")]
 

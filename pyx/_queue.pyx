@@ -9,7 +9,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
-from cpython.ref cimport Py_INCREF, PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -21,8 +21,8 @@ import os
 import threading
 
 from column cimport (
-    ARRAY, BYTES, LARGE, OBJECT, ROWS, Column, Form, Layout, Part, PyArray_Scalar, drop_references, empty, read_rows,
-    reference, write,
+    ARRAY, BYTES, LARGE, OBJECT, ROWS, Column, Form, Layout, Part, PyArray_Scalar, close_pools, drop_references, empty,
+    read_rows, reference, write,
 )
 from engine cimport (
     locked, step_close_now, step_dequeue, step_enqueue, step_flow, step_poke, step_put_back, step_release,
@@ -33,6 +33,7 @@ from fit cimport fits, many_fit, out_fits
 from growth cimport kept_chunks, reserve, shrink
 from orders cimport slot_t
 from philox cimport Philox, philox_next, philox_seed, philox_skip
+from recycling cimport new_pool
 from slab cimport bit_length, chunk_first, slab_row
 from state cimport (
     ALREADY_CLOSED, CANCELLED, CLOSE, CLOSED, DEQUEUE, DEQUEUE_MANY, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE, EXHAUSTED,
@@ -189,11 +190,13 @@ cdef class Engine:
 
     def __dealloc__(self):
         cdef int i, k
+        close_pools(&self.layout)
         for i in range(self.layout.width):
             for k in range(self.queue.chunks):
                 if self.layout.columns[i].form == ROWS:
                     free(<void*>(self.layout.columns[i].slab.origin[k]
                                  + chunk_first(self.queue.bits, k) * self.layout.columns[i].slab.row))
+            Py_XDECREF(self.layout.columns[i].pool)
             free(self.layout.columns[i].dims)
         free(self.layout.columns)
         free(self.queue.free.slots)
@@ -254,6 +257,9 @@ cdef class Engine:
                 for k in range(c.ndim):
                     c.slab.row *= c.dims[k]
                 total += c.slab.row
+                pool = new_pool()
+                Py_INCREF(pool)
+                c.pool = <PyObject*>pool
                 c.mixed = c.slab.row >= LARGE
             else:
                 self.small = False
@@ -521,6 +527,8 @@ cdef class Engine:
                     self._park(&a, deadline)
                 else:
                     self._make_room(&a)
+            if a.seen == EXHAUSTED:
+                close_pools(&self.layout)
             if a.seen != DONE:
                 raise self._failure(<int>a.seen, <int>call, a.requested, a.current)
             try:

@@ -13,6 +13,7 @@ from libc.string cimport memcpy
 cimport numpy as cnp
 
 from orders cimport slot_t
+from recycling cimport RECYCLED_BYTES, PyArray_Empty, pool_array, pool_close, pool_of
 from slab cimport CHUNKS, Slab, bit_length, chunk_first, slab_read, slab_row, slab_write
 
 cdef enum:
@@ -30,7 +31,6 @@ cdef extern from *:
     bint is_sole "pipeline_sole"(PyObject* value)
 
 cdef extern from "numpy/arrayobject.h":
-    object PyArray_Empty(int ndim, cnp.npy_intp* dims, cnp.PyArray_Descr* dtype, int fortran)  # steals dtype
     object PyArray_Scalar(void* data, cnp.PyArray_Descr* dtype, PyObject* base)
 
 cdef enum Form:
@@ -45,6 +45,7 @@ cdef struct Column:
     bint mixed                  # rows, large enough to be held by reference
     void* lists[CHUNKS]          # chunks of references; `Engine._lists` owns them
     void* descr                 # `Engine._keep` owns it
+    PyObject* pool              # of rows: what large batches are made of; `Engine` owns it
     void* scalar_type           # of a native NumPy number, else NULL
     int type_num                # the same; -1
     int ndim                    # -1: any shape
@@ -74,6 +75,8 @@ cdef inline object empty(const Column* c, size_t n, bint many):
     dims[0] = n
     for i in range(c.ndim):
         dims[i + lead] = c.dims[i]
+    if n * c.slab.row >= RECYCLED_BYTES:
+        return pool_array(<object>c.pool, c.ndim + lead, dims, <object>c.descr)
     Py_INCREF(<object>c.descr)
     return PyArray_Empty(c.ndim + lead, dims, <cnp.PyArray_Descr*>c.descr, 0)
 
@@ -158,3 +161,11 @@ cdef inline void drop_references(const Layout* l, int bits, const slot_t* slots,
         if refers(&l.columns[i]):
             for k in range(n):
                 swap_reference(&l.columns[i], bits, slots[k], <PyObject*>None)
+
+
+cdef inline void close_pools(const Layout* l) noexcept:
+    """Free the memory that is kept for batches to come, and keep none from now on."""
+    cdef int i
+    for i in range(l.width):
+        if l.columns[i].pool != NULL:
+            pool_close(pool_of(<object>l.columns[i].pool))

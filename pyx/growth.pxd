@@ -5,6 +5,7 @@ from cpython.ref cimport PyObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from chunk cimport chunk_memory
 from column cimport ROWS, Layout, refers
 from engine cimport locked, step_reserve
 from orders cimport Ranked, ring_move, slot_t
@@ -12,26 +13,6 @@ from slab cimport CHUNKS, chunk_first
 from state cimport ENQUEUE, FIFO, PRIORITY, SHUFFLE, Attempt, Queue, start
 
 cdef extern from *:
-    """
-    #include <stdlib.h>
-    #ifdef __linux__
-    #include <sys/mman.h>
-    #endif
-
-    /* Large chunks ask for huge pages, as NumPy's own arrays do: rows drawn at random miss the TLB less. */
-    static void* pipeline_chunk(size_t bytes) {
-        const size_t huge = (size_t)1 << 21;
-        void* memory = NULL;
-        if (bytes < 2 * huge) return malloc(bytes ? bytes : 1);
-        if (posix_memalign(&memory, huge, bytes)) return NULL;
-    #ifdef MADV_HUGEPAGE
-        madvise(memory, bytes, MADV_HUGEPAGE);
-    #endif
-        return memory;
-    }
-    """
-    void* chunk_memory "pipeline_chunk"(size_t size) noexcept nogil
-
     int PyList_SetSlice(object list, Py_ssize_t low, Py_ssize_t high, PyObject* items)
 
 cdef enum:

@@ -251,3 +251,15 @@ def test_a_wait_for_runners_that_nobody_started_is_warned_of(sess, caplog, monke
     coord.request_stop()
     coord.join(threads)
     assert caplog.text.count("never started") == 1
+
+
+def test_a_late_run_hands_over_what_it_took(sess):
+    queue = tf.FIFOQueue(10, tf.int32)
+    sess.run(queue.enqueue_many([[1, 2]]))
+    slow = tf.py_func(lambda x: (threading.Event().wait(0.05), x)[1], [queue.dequeue()], tf.int32)
+    in_time = tf.RunOptions(timeout_in_ms=10)
+    assert sess.run(slow, options=in_time) == 1
+    nothing_taken = tf.py_func(lambda: (threading.Event().wait(0.05), np.int32(1))[1], [], tf.int32)
+    with pytest.raises(tf.errors.DeadlineExceededError, match="Timed out"):
+        sess.run(nothing_taken, options=in_time)
+    assert sess.run(queue.dequeue()) == 2

@@ -90,6 +90,7 @@ class Plan:
         self._steps = [step for step in self._steps if not (step.op.handle and not step.inputs)]
         blocking = [step.op for step in self._steps if step.op.blocking]
         self._waits = bool(blocking)
+        self._takes = any(op.outputs and not op.type.endswith("SizeV2") for op in blocking)
         self._side_by_side = len(blocking) > 1 and not _one_after_the_other(self._steps)
 
     def run(self, run: Run, given: Sequence[Any] = ()) -> list[Any]:
@@ -117,6 +118,16 @@ class Plan:
             except Exception as error:
                 raise failure(error, op) from error.__cause__
         return [values[place] for place in self._fetched]
+
+    def done(self, run: Run) -> None:
+        """Say after a run that it was too late: over its time, or of a closed session. Not where it took elements from a
+        queue or a reader: those the caller gets.
+
+        Raises:
+            CancelledError, DeadlineExceededError: see Run.ended.
+        """
+        if not self._takes:
+            run.ended()
 
     def _follow_as_current(self, run: Run, values: list[Any]) -> None:
         if not self._waits:

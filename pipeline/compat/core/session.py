@@ -94,7 +94,7 @@ class BaseSession:
             plan, assemble = entry
             run = self._begin(options)
             values = plan.run(run)
-            run.ended()
+            plan.done(run)
             if assemble is None:  # a single element
                 return _handed_over(values[0])
             return assemble([_handed_over(each) for each in values])
@@ -109,7 +109,7 @@ class BaseSession:
         plan, assemble = entry
         run = self._begin(options)
         values = plan.run(run, [given[each] for each in plan.fed])
-        run.ended()
+        plan.done(run)
         values = [_handed_over(each) for each in values]
         for place, tensor in plan.fed_fetches:
             values[place] = as_array(tensor, values[place])
@@ -139,7 +139,7 @@ class BaseSession:
             self._check_open()
             run = begin(options)
             values = [_handed_over(each) for each in follow(run)]
-            run.ended()
+            plan.done(run)
             return values[0] if assemble is None else assemble(values)
 
         if accept_options:
@@ -151,7 +151,7 @@ class BaseSession:
             self._check_open()
             run = begin(None)
             values = follow(run)
-            run.ended()
+            plan.done(run)
             return _handed_over(values[0])
 
         return call_simply

@@ -1,0 +1,118 @@
+"""What the scripts of the peers share: the command line, the check of a batch, and the clock.
+
+    python peer_NAME.py DIRECTORY SECONDS WORK...
+
+prints one JSON line for each way that the peer can do each work: rows per second, or why there is none.
+"""
+
+import json
+import platform
+import sys
+import time
+from itertools import cycle
+from pathlib import Path
+
+import numpy as np
+from workloads import BATCH, WORKS
+
+WARM_UP = 3  # batches; a pool is full after the first
+
+
+def main(peer, version, ways):
+    """Measure every work that the command line names.
+
+    Args:
+        peer: Name of the peer.
+        version: Its version.
+        ways: Takes a directory and the name of a work, and returns a dict: a name for each way to do it, and a
+            function that returns an endless iterator over batches. An empty one says that the peer has no way.
+    """
+    directory, seconds, *works = sys.argv[1:]
+    for work in works:
+        for way, make in ways(directory, work).items():
+            result = {"peer": peer, "version": version, "python": platform.python_version(), "work": work, "way": way}
+            try:
+                result["rate"] = rate(WORKS[work], make(), float(seconds))
+            except Exception as error:
+                result["error"] = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+            print(json.dumps(result), flush=True)
+
+
+def rate(work, batches, seconds):
+    """Rows per second of an iterator over batches."""
+    check(work, next(batches))
+    for _ in range(WARM_UP - 1):
+        next(batches)
+    count, start = 0, time.perf_counter()
+    while (now := time.perf_counter()) < start + seconds:
+        next(batches)
+        count += BATCH
+    if callable(close := getattr(batches, "close", None)):
+        close()
+    return count / (now - start)
+
+
+def check(work, batch):
+    """Raise ValueError for a batch that is not what the work asks for."""
+    if work.shape is not None or work.dtype is not None:
+        batch = np.asarray(batch)
+        if batch.dtype != work.dtype or (work.shape is not None and batch.shape[1:] != work.shape):
+            raise ValueError(f"a batch of {batch.dtype}{list(batch.shape)} instead of {work.dtype}{work.shape}")
+    elif not isinstance(batch[0], bytes):
+        raise ValueError(f"a batch of {type(batch[0]).__name__} instead of bytes")
+    if len(batch) != BATCH:
+        raise ValueError(f"a batch of {len(batch)} instead of {BATCH}")
+
+
+def endless(loop):
+    """An iterator that goes over a loader, or through what a function returns, again and again."""
+    while True:
+        yield from loop() if callable(loop) else loop
+
+
+def workers(work):
+    """The number of threads or workers of a decode work."""
+    return int(work.removeprefix("decode_"))
+
+
+def lines(name):
+    """The lines of a file, without their ends, in Python."""
+    with Path(name).open("rb") as file:
+        for line in file:
+            yield line.rstrip(b"\n")
+
+
+def records(name):
+    """The records of a TFRecord file in Python, without a look at their checksums."""
+    with Path(name).open("rb") as file:
+        while header := file.read(12):
+            yield file.read(int.from_bytes(header[:8], "little"))
+            file.read(4)
+
+
+def numbers(line):
+    """The columns of a line of CSV without quotes."""
+    return np.array(line.split(b","), np.float32)
+
+
+def pad(rows):
+    """The batch of some rows, padded by NumPy."""
+    batch = np.zeros((len(rows), max(map(len, rows))), np.float32)
+    for to, row in zip(batch, rows, strict=True):
+        to[: len(row)] = row
+    return batch
+
+
+def split(values, splits):
+    """The list of the rows of various lengths."""
+    return [values[begin:end] for begin, end in zip(splits[:-1], splits[1:], strict=True)]
+
+
+def batched(examples, collate):
+    """Batches of what an endless iterator gives, by hand."""
+    taken = iter(examples)
+    while True:
+        yield collate([next(taken) for _ in range(BATCH)])
+
+
+__all__ = ["batched", "cycle", "endless", "lines", "main", "numbers", "pad", "records", "split", "workers"]

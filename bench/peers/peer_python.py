@@ -1,0 +1,61 @@
+"""Plain Python and NumPy: what a loop without a library does."""
+
+import csv
+import random
+from itertools import cycle
+from pathlib import Path
+
+import numpy as np
+from measuring import batched, endless, lines, main, pad, records, split
+from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
+
+
+def ways(directory, work):
+    if WORKS[work].pool:
+        data = rows(directory, work)
+        return {
+            "gather of a permutation": lambda: gather(data),
+            "pool of rows, np.stack": lambda: batched(pooled(data, WORKS[work].pool), np.stack),
+        }
+    if work == "padded":
+        parts = split(*padded_rows(directory))
+        return {"loop": lambda: batched(cycle(parts), pad)}
+    if work == "decode_0":
+        return {"loop, np.stack": lambda: batched(map(decode, cycle(range(DECODED))), np.stack)}
+    if work == "csv":
+        return {"csv, np.array": lambda: batched(endless(lambda: table(path(directory, work))), to_array)}
+    if work in ("lines", "tfrecord"):
+        read = {"lines": lines, "tfrecord": records}[work]
+        return {"loop": lambda: batched(endless(lambda: read(path(directory, work))), list)}
+    return {}
+
+
+def gather(data):
+    """Each epoch a permutation of all rows; a batch is one call of NumPy."""
+    generator = np.random.default_rng(1)
+    while True:
+        order = generator.permutation(len(data))
+        for begin in range(0, len(order) - BATCH + 1, BATCH):
+            yield data.take(order[begin : begin + BATCH], axis=0)
+
+
+def pooled(data, size):
+    """Rows by way of a pool, one by one."""
+    pool = [row.copy() for row in data[:size]]
+    for row in endless(data):
+        k = int(random.random() * size)
+        out, pool[k] = pool[k], row.copy()
+        yield out
+
+
+def table(name):
+    with Path(name).open(newline="") as file:
+        yield from csv.reader(file)
+
+
+def to_array(block):
+    return np.array(block, np.float32)
+
+
+if __name__ == "__main__":
+    main("python", np.__version__, ways)

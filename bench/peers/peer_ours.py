@@ -31,8 +31,7 @@ def ways(directory, work):
 
 def shuffled(data, pool):
     source = pipeline.slice_input_producer([data], shuffle=False, capacity=4096)
-    for (batch,) in pipeline.shuffle_batch(source, BATCH, pool + 3 * BATCH, pool):
-        yield batch
+    return pipeline.shuffle_batch(source, BATCH, pool + 3 * BATCH, pool)
 
 
 def decoded(threads):

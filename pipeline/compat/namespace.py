@@ -59,9 +59,9 @@ def _missing(path: str, special: bool) -> AttributeError:
     near = difflib.get_close_matches(name, _names_within(space), 3, 0.75)
     hint = f" Similar names: {', '.join(near)}." if near else ""
     return AttributeError(
-        f"pipeline.compat.v1 has no `tf.{path}`: it covers what input pipelines use (queues, readers, tf.train, parsing, "
-        f"images, arrays, math), not models.{hint} `python -m pipeline check PROGRAM.py` lists what a program needs; see "
-        "docs/migrate.md."
+        f"pipeline.compat.v1 has no `tf.{path}`: it covers what input pipelines use (queues, readers, tf.train, "
+        f"parsing, images, arrays, math), not models.{hint} `python -m pipeline check PROGRAM.py` lists what a program "
+        "needs; see docs/migrate.md."
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from pipeline.compat.core import dtypes
 from pipeline.compat.core.dtypes import DType, as_dtype
 from pipeline.compat.core.graph import name_scope
+from pipeline.compat.core.integers import array_of
 from pipeline.compat.core.node import tensor_node
 from pipeline.compat.core.packing import pack
 from pipeline.compat.core.shapes import Dimension, TensorShape, as_shape
@@ -323,7 +324,7 @@ def _plain(value: Any, kinds: set[type]) -> Any:
 def _array(value: Any, dtype: np.dtype[Any] | None) -> Any:
     try:
         with np.errstate(over="ignore"):  # a float that is too large for a dtype is infinite
-            return np.array(value, dtype=dtype)
+            return array_of(value, dtype)
     except OverflowError as error:
         raise OverflowError(f"{error}: the value does not go into {dtype}") from None
     except ValueError as error:

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from pipeline.compat.core.default_graph import get_default_graph as get_default_graph
+from pipeline.compat.core.default_graph import reset_default_graph as reset_default_graph
 from pipeline.compat.core.graph_keys import GraphKeys as GraphKeys
 from pipeline.compat.core.graph_type import Graph as Graph
-from pipeline.compat.core.graph_type import get_default_graph as get_default_graph
-from pipeline.compat.core.graph_type import reset_default_graph as reset_default_graph
 from pipeline.compat.core.tensor import Operation, Tensor
 
 

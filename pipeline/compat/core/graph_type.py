@@ -1,4 +1,4 @@
-"""The class Graph: operations with their names, scopes and collections; and which graph a thread adds to."""
+"""The class Graph: operations with their names, scopes and collections."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from pipeline.compat.core.default_graph import entered
 from pipeline.compat.core.devices import Placement
 from pipeline.compat.core.tensor import Operation, Tensor
 
@@ -277,7 +278,7 @@ class Graph(Placement):
 
     def as_default(self) -> contextlib.AbstractContextManager[Graph]:
         """Let this thread add to this graph within."""
-        return _pushed(self)
+        return entered(self)
 
     # Collections
 
@@ -357,45 +358,3 @@ class _Controller:
     def __init__(self, control_inputs: list[Operation]) -> None:
         self.control_inputs = control_inputs
         self.seen: set[Operation] = set()
-
-
-class _Default(threading.local):
-    """The graphs that a thread has entered, and the one that it adds to when there is none."""
-
-    def __init__(self) -> None:
-        self.stack: list[Graph] = []
-        self.outermost: Graph | None = None
-
-
-_default = _Default()
-
-
-@contextlib.contextmanager
-def _pushed(graph: Graph) -> Iterator[Graph]:
-    stack = _default.stack
-    stack.append(graph)
-    try:
-        yield graph
-    finally:
-        if stack[-1] is not graph:
-            raise AssertionError(f"Nesting violated for default stack of {type(graph)} objects")
-        stack.pop()
-
-
-def get_default_graph() -> Graph:
-    """The graph that this thread adds to."""
-    if _default.stack:
-        return _default.stack[-1]
-    if _default.outermost is None:
-        _default.outermost = Graph()
-    return _default.outermost
-
-
-def reset_default_graph() -> None:
-    """Let this thread begin with an empty graph; AssertionError within a graph that was entered."""
-    if _default.stack:
-        raise AssertionError(
-            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the nesting "
-            "and create a new graph."
-        )
-    _default.outermost = Graph()

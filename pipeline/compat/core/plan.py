@@ -9,6 +9,7 @@ import numpy as np
 
 from pipeline.compat.core.cells import Cell
 from pipeline.compat.core.failures import failure
+from pipeline.compat.core.ordering import needed
 from pipeline.compat.core.run import Run, current
 from pipeline.compat.core.tensor import Operation, Tensor
 
@@ -76,7 +77,7 @@ class Plan:
         self.fed = fed = list(fed)
         fetches = list(fetches)
         self._fed = [self._place(each) for each in fed]
-        ops = _needed(fetches, set(fed))
+        ops = needed(fetches, set(fed))
         known = self._fold(ops, set(fed), {} if folded is None else folded)
         for op in ops:
             if op not in known:
@@ -120,8 +121,8 @@ class Plan:
         return [values[place] for place in self._fetched]
 
     def done(self, run: Run) -> None:
-        """Say after a run that it was too late: over its time, or of a closed session. Not where it took elements from a
-        queue or a reader: those the caller gets.
+        """Say after a run that it was too late: over its time, or of a closed session. Not where it took elements from
+        a queue or a reader: those the caller gets.
 
         Raises:
             CancelledError, DeadlineExceededError: see Run.ended.
@@ -330,44 +331,6 @@ def take(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> None:
     elif outputs:
         for place, value in zip(outputs, result, strict=True):
             values[place] = value
-
-
-def _needed(fetches: list[Tensor | Operation], fed: set[Tensor]) -> list[Operation]:
-    """The operations that the fetches need, each after those that it needs; else in the order of their making."""
-    seen: set[Operation] = set()
-    waiting = [each if isinstance(each, Operation) else each.op for each in fetches if each not in fed]
-    while waiting:
-        op = waiting.pop()
-        if op in seen:
-            continue
-        seen.add(op)
-        waiting += [each.op for each in op.inputs if each not in fed]
-        waiting += op.control_inputs
-    ops = sorted(seen, key=lambda op: op._id)
-    done: set[Operation] = set()
-    for op in ops:
-        if any(each.op in seen and each.op not in done for each in op.inputs if each not in fed) or any(
-            each not in done for each in op.control_inputs
-        ):
-            return _sorted(ops, fed)
-        done.add(op)
-    return ops
-
-
-def _sorted(ops: list[Operation], fed: set[Tensor]) -> list[Operation]:
-    """Depth first, for graphs in which an operation was given a later one to wait for."""
-    order: dict[Operation, None] = {}
-    for root in ops:
-        path = [(root, False)]
-        while path:
-            op, ready = path.pop()
-            if ready:
-                order[op] = None
-            elif op not in order:
-                path.append((op, True))
-                before = [each.op for each in op.inputs if each not in fed] + op.control_inputs
-                path += [(each, False) for each in before if each not in order]
-    return list(order)
 
 
 def _one_after_the_other(steps: list[Step]) -> bool:

@@ -10,9 +10,10 @@ from typing import Any
 
 from numpy import ndarray
 
+from pipeline.compat.core.default_graph import get_default_graph
 from pipeline.compat.core.feeding import as_array, fed
 from pipeline.compat.core.fetches import Assemble, fetching, structure_key
-from pipeline.compat.core.graph_type import Graph, get_default_graph
+from pipeline.compat.core.graph_type import Graph
 from pipeline.compat.core.plan import Plan
 from pipeline.compat.core.run import Resources, Run
 from pipeline.compat.core.settings import ConfigProto

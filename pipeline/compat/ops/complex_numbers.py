@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -75,8 +75,8 @@ def angle(input: Any, name: str | None = None) -> Tensor:
         from pipeline.compat.ops.filling import ones_like, zeros_like
         from pipeline.compat.ops.masking import where
 
-        number: Any = x
-        return where(number < 0, np.pi * ones_like(number), zeros_like(number))
+        number, ones = cast("Any", x), cast("Any", ones_like(x))
+        return where(number < 0, np.pi * ones, zeros_like(x))
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:

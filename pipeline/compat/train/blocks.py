@@ -2,7 +2,8 @@
 
 An operation that takes one element from a queue, or one record from a reader, computes on that row alone and puts one
 element into another queue may run on a block of what is there upstream and fits downstream: the same elements in the
-same order, and none is waited for. A row of 784 floats through slice_input_producer and batch takes TensorFlow 20 us; in blocks it takes 1 us.
+same order, and none is waited for. A row of 784 floats through slice_input_producer and batch takes TensorFlow 28 us,
+and 1.3 us in blocks.
 """
 
 from __future__ import annotations

@@ -201,6 +201,7 @@ def questions(tf, sess):
     sparse = tf.SparseTensor([[0]], [1], [2])
     known = [tf.is_tensor(each) for each in (tf.constant(1), sparse, tf.Variable(1), np.ones(1), 1)]
     sizes = tf.dimension_at_index(tf.TensorShape([1, 2]), 1), tf.compat.dimension_value(tf.Dimension(3))
+    sizes += tf.GraphKeys.RESOURCES, tf.GraphKeys.LOCAL_RESOURCES
     machine = tf.test.is_gpu_available(), tf.test.is_built_with_cuda(), tf.test.gpu_device_name()
     return known, sizes, machine, tf.int32 in tf.QUANTIZED_DTYPES, tf.qint8 in tf.QUANTIZED_DTYPES
 

@@ -1,0 +1,52 @@
+"""grain: MapDataset, with the threads that it reads with by default, and with as many as a work says."""
+
+import warnings
+from functools import partial
+from importlib.metadata import version
+
+import grain
+from measuring import main, pad, split, workers
+from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
+
+
+def ways(directory, work):
+    if WORKS[work].pool:
+        data = grain.MapDataset.source(rows(directory, work)).seed(1).shuffle().repeat().batch(BATCH, drop_remainder=True)
+        return {"default threads": lambda: iter(data.to_iter_dataset()), "no threads": lambda: serial(data)}
+    if work == "padded":
+        parts = split(*padded_rows(directory))
+        data = grain.MapDataset.source(parts).repeat().batch(BATCH, drop_remainder=True, batch_fn=pad)
+        return {"default threads": lambda: iter(data.to_iter_dataset()), "no threads": lambda: serial(data)}
+    if work.startswith("decode"):
+        data = grain.MapDataset.range(DECODED).map(decode).repeat().batch(BATCH, drop_remainder=True)
+        if not (count := workers(work)):
+            return {"no threads": lambda: serial(data)}
+        return {
+            f"{count} threads": lambda: iter(data.to_iter_dataset(grain.ReadOptions(num_threads=count))),
+            f"{count} processes": lambda: processes(data, count),
+        }
+    if work == "tfrecord" and hasattr(grain.experimental, "TFRecordIterDataset"):
+        return {"TFRecordIterDataset": lambda: forever(partial(records, path(directory, work)))}
+    return {}
+
+
+def serial(data):
+    return iter(data.to_iter_dataset(grain.ReadOptions(num_threads=0, prefetch_buffer_size=0)))
+
+
+def processes(data, count):
+    return iter(data.to_iter_dataset().mp_prefetch(grain.MultiprocessingOptions(num_workers=count)))
+
+
+def records(name):
+    return grain.experimental.TFRecordIterDataset(name).batch(BATCH, drop_remainder=True, batch_fn=list)
+
+
+def forever(make):
+    while True:
+        yield from make()
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main("grain", version("grain"), ways)

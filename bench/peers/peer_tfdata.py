@@ -1,0 +1,54 @@
+"""tensorflow: tf.data."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import tensorflow as tf
+from measuring import main, workers
+from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
+
+TUNED = tf.data.AUTOTUNE
+
+
+def ways(directory, work):
+    if work == "decode_0":
+        return {}
+    return {"tf.data": lambda: numpy(dataset(directory, work))}
+
+
+def numpy(data):
+    """An endless iterator over batches as arrays, which share the memory of the tensors."""
+    return iter(data.prefetch(TUNED).as_numpy_iterator())
+
+
+def dataset(directory, work):
+    data = tf.data.Dataset
+    if pool := WORKS[work].pool:
+        return data.from_tensor_slices(rows(directory, work)).repeat().shuffle(pool).batch(BATCH)
+    if work == "padded":
+        values, splits = padded_rows(directory)
+        ragged = tf.RaggedTensor.from_row_splits(values, splits)
+        return data.from_tensor_slices(ragged).map(whole).repeat().padded_batch(BATCH, [None])
+    if work.startswith("decode"):
+        return data.range(DECODED).repeat().map(python, num_parallel_calls=workers(work)).batch(BATCH)
+    if work == "tfrecord":
+        return data.TFRecordDataset(path(directory, work)).repeat().batch(BATCH)
+    text = data.TextLineDataset(path(directory, work)).repeat().batch(BATCH)
+    return text if work == "lines" else text.map(table, num_parallel_calls=TUNED)
+
+
+def whole(row):
+    return row.to_tensor() if isinstance(row, tf.RaggedTensor) else row
+
+
+def python(number):
+    return tf.ensure_shape(tf.numpy_function(decode, [number], tf.float32), [32])
+
+
+def table(text):
+    return tf.stack(tf.io.decode_csv(text, [0.0] * WORKS["csv"].shape[0]), axis=1)
+
+
+if __name__ == "__main__":
+    main("tf.data", tf.__version__, ways)

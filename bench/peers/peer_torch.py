@@ -1,0 +1,95 @@
+"""torch: DataLoader with 0, 1 and 2 workers, and with whole batches of indices."""
+
+import os
+
+import torch
+from measuring import endless, lines, main, numbers, records, split, workers
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler, TensorDataset
+from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
+
+# Tensors of workers by way of files, as the limit of open files is soon met where they are passed by descriptor.
+torch.multiprocessing.set_sharing_strategy("file_system")
+
+
+def ways(directory, work):
+    if work.startswith("decode"):
+        return {name(workers(work)): lambda: loader(Decoded(), workers(work))}
+    if WORKS[work].pool:
+        data = Rows(torch.from_numpy(rows(directory, work)))
+        made = {name(n): lambda n=n: loader(data, n, shuffle=True, collate_fn=first) for n in (0, 1, 2)}
+        made["BatchSampler, 0 workers"] = lambda: by_batch(data)
+        return made
+    if work == "padded":
+        data = [torch.from_numpy(row) for row in split(*padded_rows(directory))]
+        return {name(n): lambda n=n: loader(data, n, shuffle=True, collate_fn=pad) for n in (0, 1, 2)}
+    read, collate = {"lines": (lines, list), "tfrecord": (records, list), "csv": (table, None)}[work]
+    # Two workers would both read the one file.
+    return {name(n): lambda n=n: loader(Read(read, path(directory, work)), n, collate_fn=collate) for n in (0, 1)}
+
+
+def name(count):
+    return f"DataLoader, {count} worker{'' if count == 1 else 's'}"
+
+
+def loader(data, count, **options):
+    return endless(
+        DataLoader(
+            data,
+            BATCH,
+            num_workers=count,
+            drop_last=True,
+            persistent_workers=count > 0,
+            multiprocessing_context="fork" if count else None,
+            **options,
+        )
+    )
+
+
+class Rows(TensorDataset):
+    """One tensor's rows, bare."""
+
+    def __getitem__(self, index):
+        return self.tensors[0][index]
+
+
+def first(items):
+    return torch.stack(items)
+
+
+def by_batch(data):
+    """Whole batches of indices, so that one call gathers the rows."""
+    return endless(DataLoader(data, None, sampler=BatchSampler(RandomSampler(data), BATCH, True)))
+
+
+def pad(items):
+    return pad_sequence(items, batch_first=True)
+
+
+def table(name):
+    return map(numbers, lines(name))
+
+
+class Read(IterableDataset):
+    """What a function reads from a file."""
+
+    def __init__(self, read, name):
+        self.read, self.name = read, name
+
+    def __iter__(self):
+        return iter(self.read(self.name))
+
+
+class Decoded(Dataset):
+    """The decoded numbers, in order."""
+
+    def __len__(self):
+        return DECODED
+
+    def __getitem__(self, index):
+        return decode(index)
+
+
+if __name__ == "__main__":
+    main("torch", torch.__version__, ways)
+    os._exit(0)  # without the seconds that workers are given to end

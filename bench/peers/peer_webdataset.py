@@ -1,0 +1,37 @@
+"""webdataset: a DataPipeline over rows, lines and records that a generator gives; its own files are tar archives."""
+
+from importlib.metadata import version
+from itertools import cycle
+
+import numpy as np
+import webdataset
+from measuring import endless, lines, main, numbers, pad, records, split
+from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
+
+
+def ways(directory, work):
+    if pool := WORKS[work].pool:
+        data = rows(directory, work)
+        mix = webdataset.shuffle(pool, initial=pool)
+        return {"shuffle, batched": lambda: stages(lambda: endless(data), np.stack, mix)}
+    if work == "padded":
+        parts = split(*padded_rows(directory))
+        return {"batched": lambda: stages(lambda: cycle(parts), pad)}
+    if work == "decode_0":
+        return {"map, batched": lambda: stages(lambda: cycle(range(DECODED)), np.stack, webdataset.map(decode))}
+    read = {"lines": (lines, list), "tfrecord": (records, list), "csv": (table, np.stack)}.get(work)
+    if not read:
+        return {}
+    return {"batched": lambda: stages(lambda: endless(lambda: read[0](path(directory, work))), read[1])}
+
+
+def stages(source, collate, *between):
+    return iter(webdataset.DataPipeline(source, *between, webdataset.batched(BATCH, collation_fn=collate)))
+
+
+def table(name):
+    return map(numbers, lines(name))
+
+
+if __name__ == "__main__":
+    main("webdataset", version("webdataset"), ways)

@@ -317,8 +317,8 @@ MODULES: dict[str, str] = {
     "LMDBReader",
     "train.slices": "train.slice_input_producer",
     "train.queues": "QueueBase queue.QueueBase io.QueueBase FIFOQueue queue.FIFOQueue RandomShuffleQueue "
-    "queue.RandomShuffleQueue io.RandomShuffleQueue PaddingFIFOQueue queue.PaddingFIFOQueue io.PaddingFIFOQueue PriorityQueue "
-    "queue.PriorityQueue io.PriorityQueue",
+    "queue.RandomShuffleQueue io.RandomShuffleQueue PaddingFIFOQueue queue.PaddingFIFOQueue io.PaddingFIFOQueue "
+    "PriorityQueue queue.PriorityQueue io.PriorityQueue",
     "train.runner": "train.QueueRunner train.queue_runner.QueueRunner train.add_queue_runner "
     "train.queue_runner.add_queue_runner train.start_queue_runners train.queue_runner.start_queue_runners",
     "train.runner_def": "train.QueueRunnerDef",
@@ -342,7 +342,8 @@ MODULES: dict[str, str] = {
     "ops.padding": "pad",
     "ops.repeating": "repeat",
     "ops.scattering": "scatter_nd manip.scatter_nd tensor_scatter_update "
-    "tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_nd_add tensor_scatter_add=tensor_scatter_nd_add tensor_scatter_nd_sub "
+    "tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_nd_add "
+    "tensor_scatter_add=tensor_scatter_nd_add tensor_scatter_nd_sub "
     "tensor_scatter_sub=tensor_scatter_nd_sub tensor_scatter_nd_max tensor_scatter_nd_min dynamic_partition "
     "dynamic_stitch",
     "ops.sequences": "range linspace lin_space=linspace meshgrid sequence_mask one_hot",

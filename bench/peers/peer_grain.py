@@ -19,12 +19,12 @@ def ways(directory, work):
         return {"default threads": lambda: iter(data.to_iter_dataset()), "no threads": lambda: serial(data)}
     if work.startswith("decode"):
         data = grain.MapDataset.range(DECODED).map(decode).repeat().batch(BATCH, drop_remainder=True)
-        if not (count := workers(work)):
-            return {"no threads": lambda: serial(data)}
-        return {
-            f"{count} threads": lambda: iter(data.to_iter_dataset(grain.ReadOptions(num_threads=count))),
-            f"{count} processes": lambda: processes(data, count),
+        count = workers(work)
+        made = {
+            f"threads: {count}": lambda: iter(data.to_iter_dataset(grain.ReadOptions(num_threads=count))),
+            f"processes: {count}": lambda: processes(data, count),
         }
+        return made if count > 1 else {"no threads": lambda: serial(data), **made}
     if work == "tfrecord" and hasattr(grain.experimental, "TFRecordIterDataset"):
         return {"TFRecordIterDataset": lambda: forever(partial(records, path(directory, work)))}
     return {}

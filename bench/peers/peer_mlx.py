@@ -23,13 +23,11 @@ def ways(directory, work):
         return {"batch, prefetch": lambda: again(lambda: data.batch(BATCH).to_stream().prefetch(AHEAD, THREADS))}
     if work.startswith("decode"):
         data = buffer(range(DECODED)).key_transform("x", decode)
-        if not (count := workers(work)):
-            return {"no threads": lambda: arrays(data.to_stream().repeat(-1).batch(BATCH))}
-        return {
-            f"prefetch, {count} threads": lambda: arrays(
-                data.to_stream().repeat(-1).prefetch(8 * BATCH, count).batch(BATCH)
-            )
-        }
+        data, count = data.to_stream().repeat(-1), workers(work)
+        made = {f"prefetch, threads: {count}": lambda: arrays(data.prefetch(8 * BATCH, count).batch(BATCH))}
+        return made if count > 1 else {"no threads": lambda: arrays(data.batch(BATCH)), **made}
+    if work == "lines":
+        return {"stream_line_reader": lambda: again(lambda: dx.stream_line_reader(path(directory, work), "x").batch(BATCH))}
     return {}
 
 

@@ -19,8 +19,6 @@ def ways(directory, work):
                 cycle(parts), BATCH, capacity=8 * BATCH, dynamic_pad=True
             )
         }
-    if work == "decode_0":
-        return {}
     if work.startswith("decode"):
         return {"batch of a callable": lambda: decoded(workers(work))}
     make = {"lines": values, "csv": table, "tfrecord": values}[work]

@@ -20,7 +20,7 @@ def ways(directory, work):
     if work == "padded":
         parts = split(*padded_rows(directory))
         return {"loop": lambda: batched(cycle(parts), pad)}
-    if work == "decode_0":
+    if work == "decode_1":
         return {"loop, np.stack": lambda: batched(map(decode, cycle(range(DECODED))), np.stack)}
     if work == "csv":
         return {"csv, np.array": lambda: batched(endless(lambda: table(path(directory, work))), to_array)}

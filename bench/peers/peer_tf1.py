@@ -16,8 +16,6 @@ READ = 1024  # records at a time
 
 
 def ways(directory, work):
-    if work == "decode_0":
-        return {}
     return {"TF1 queues": lambda: run(lambda: graph(directory, work))}
 
 

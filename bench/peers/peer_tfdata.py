@@ -12,8 +12,6 @@ TUNED = tf.data.AUTOTUNE
 
 
 def ways(directory, work):
-    if work == "decode_0":
-        return {}
     return {"tf.data": lambda: numpy(dataset(directory, work))}
 
 
@@ -33,8 +31,8 @@ def dataset(directory, work):
     if work.startswith("decode"):
         return data.range(DECODED).repeat().map(python, num_parallel_calls=workers(work)).batch(BATCH)
     if work == "tfrecord":
-        return data.TFRecordDataset(path(directory, work)).repeat().batch(BATCH)
-    text = data.TextLineDataset(path(directory, work)).repeat().batch(BATCH)
+        return tf.data.TFRecordDataset(path(directory, work)).repeat().batch(BATCH)
+    text = tf.data.TextLineDataset(path(directory, work)).repeat().batch(BATCH)
     return text if work == "lines" else text.map(table, num_parallel_calls=TUNED)
 
 

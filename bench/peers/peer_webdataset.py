@@ -17,7 +17,7 @@ def ways(directory, work):
     if work == "padded":
         parts = split(*padded_rows(directory))
         return {"batched": lambda: stages(lambda: cycle(parts), pad)}
-    if work == "decode_0":
+    if work == "decode_1":
         return {"map, batched": lambda: stages(lambda: cycle(range(DECODED)), np.stack, webdataset.map(decode))}
     read = {"lines": (lines, list), "tfrecord": (records, list), "csv": (table, np.stack)}.get(work)
     if not read:

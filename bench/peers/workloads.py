@@ -19,7 +19,7 @@ LONGEST = 100  # of the rows of various lengths
 
 
 class Work(NamedTuple):
-    """What a batch must be: its shape after the first dimension (None: lists of bytes, or padded) and its dtype."""
+    """A title; what a batch must be, its shape after the first dimension (None: bytes, or padded) and its dtype."""
 
     title: str
     shape: tuple[int, ...] | None
@@ -36,8 +36,7 @@ WORKS = {
     "csv": Work("CSV of 17 columns from a file", (COLUMNS,), "float32"),
     "tfrecord": Work("TFRecords of 256 bytes from a file", None, None),
     "padded": Work("f32 rows of 1 to 100, padded", None, "float32"),
-    "decode_0": Work("Python decode function in the loop's own thread", (32,), "float32"),
-    "decode_1": Work("Python decode function, 1 thread or worker", (32,), "float32"),
+    "decode_1": Work("Python decode function, 1 thread or worker or none", (32,), "float32"),
     "decode_2": Work("Python decode function, 2 threads or workers", (32,), "float32"),
     "decode_4": Work("Python decode function, 4 threads or workers", (32,), "float32"),
 }

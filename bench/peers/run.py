@@ -1,0 +1,116 @@
+"""Run the peers, each in its own environment, in alternating rounds, and write what they did.
+
+    python bench/peers/run.py [--peers NAME...] [--work NAME...]
+
+A run of all of them writes bench/results/peers.json and peers.md, the plots, and the table of docs/performance.md; a
+run of some prints its tables, and leaves those files alone. One peer runs at a time.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import show  # noqa: E402
+from report import ROOT, machine  # noqa: E402
+from workloads import WORKS, generate  # noqa: E402
+
+# The scripts of each environment. The first two run in the environment of this script.
+PEERS = {
+    "ours": ["peer_ours.py"],
+    "python": ["peer_python.py"],
+    "tensorflow": ["peer_tf1.py", "peer_tfdata.py"],
+    "torch": ["peer_torch.py"],
+    "grain": ["peer_grain.py"],
+    "webdataset": ["peer_webdataset.py"],
+    "mlx": ["peer_mlx.py"],
+}
+ALIKE = ("ours", "python")
+TIMEOUT = 600  # seconds for one round of one script
+
+
+def main():
+    options = parse()
+    directory = ROOT / "build/bench-peers"
+    known = machine()
+    generate(directory)
+    lines, left_out = [], {}
+    for number in range(options.rounds):
+        for peer in options.peers:
+            python = sys.executable if peer in ALIKE else options.environments / peer / "bin/python"
+            if not Path(python).exists():
+                left_out[peer] = "not installed"
+                continue
+            for script in PEERS[peer]:
+                print(f"round {number + 1} of {options.rounds}: {script}", file=sys.stderr, flush=True)
+                try:
+                    lines += measure(python, script, directory, options)
+                except (subprocess.SubprocessError, OSError) as error:
+                    left_out[script] = f"{type(error).__name__} in round {number + 1}"
+    result = {
+        "machine": known,
+        "rounds": options.rounds,
+        "seconds": options.seconds,
+        "versions": {line["peer"]: line["version"] for line in lines},
+        "left_out": left_out,
+        "results": medians(lines),
+    }
+    if options.peers == list(PEERS) and options.work == list(WORKS):
+        show.write(result)
+    print(show.tables(result))
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--peers", nargs="*", help="which, of: " + " ".join(PEERS))
+    parser.add_argument("--work", nargs="*", help="which, of: " + " ".join(WORKS))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.75, help="of a measurement")
+    parser.add_argument("--environments", type=Path, default=ROOT / ".venv-peers")
+    options = parser.parse_args()
+    options.peers, options.work = options.peers or list(PEERS), options.work or list(WORKS)
+    for given, all_of_them in ((options.peers, PEERS), (options.work, WORKS)):
+        if unknown := set(given) - set(all_of_them):
+            parser.error(f"no such peer or work: {', '.join(sorted(unknown))}; there are {', '.join(all_of_them)}")
+    return options
+
+
+def measure(python, script, directory, options):
+    """The JSON lines of one script; what it writes to stderr is kept for the case that it fails."""
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
+    if script == "peer_ours.py":
+        environment["PYTHONPATH"] = str(ROOT)
+    command = [str(python), str(HERE / script), str(directory), str(options.seconds), *options.work]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=TIMEOUT)
+    if done.returncode:
+        print(done.stderr[-2000:], file=sys.stderr)
+        done.check_returncode()
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def medians(lines):
+    """One line for each way of each peer to do each work, in the order of the works."""
+    cells = {}
+    for line in lines:
+        cells.setdefault((line["work"], line["peer"], line["way"]), []).append(line)
+    results = []
+    for (work, peer, way), found in cells.items():
+        cell = {"work": work, "peer": peer, "way": way}
+        if errors := [line["error"] for line in found if "error" in line]:
+            cell["error"] = errors[0]
+        else:
+            rates = [line["rate"] for line in found]
+            cell |= {"rate": round(statistics.median(rates)), "rates": sorted(map(round, rates))}
+        results.append(cell)
+    order = list(WORKS)
+    return sorted(results, key=lambda cell: order.index(cell["work"]))
+
+
+if __name__ == "__main__":
+    main()

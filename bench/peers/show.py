@@ -1,0 +1,116 @@
+"""The results of the peers as tables in Markdown and as plots."""
+
+import json
+
+from report import IMAGES, RESULTS, machine_line, number, put_in_page, table
+from workloads import WORKS
+
+# What each picture shows.
+PICTURES = {
+    "peers_memory": ["f32_4", "f32_32", "f32_784", "image"],
+    "peers_files": ["lines", "csv", "tfrecord", "padded"],
+    "peers_decode": ["decode_1", "decode_2", "decode_4"],
+}
+OURS, OTHERS, BASELINE = "#c0392b", "#7f9fbf", "#b5b5b5"
+
+
+def write(result):
+    """Write JSON, Markdown, plots and the summary of the page about performance."""
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "peers.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    (RESULTS / "peers.md").write_text("# The peers, measured\n\n" + tables(result) + "\n", encoding="utf-8")
+    put_in_page("peers", intro(result) + "\n\n" + summary(result))
+    draw(result["results"])
+
+
+def intro(result):
+    versions = ", ".join(f"{peer} {version}" for peer, version in result["versions"].items())
+    return (
+        f"{machine_line(result['machine'])}. {versions} (of python: NumPy's). Medians of {result['rounds']} rounds, "
+        f"{result['seconds']} s each."
+    )
+
+
+def tables(result):
+    """Every way of every peer to do every work, the fastest first."""
+    parts = [intro(result)]
+    for work in WORKS:
+        cells = [cell for cell in result["results"] if cell["work"] == work]
+        if cells:
+            parts += [f"## {WORKS[work].title}", table(["", "rows/s", "lowest", "highest", "ours / it"], rows(cells))]
+    if result["left_out"]:
+        parts.append("Left out: " + "; ".join(f"{peer}: {why}" for peer, why in result["left_out"].items()) + ".")
+    return "\n\n".join(parts)
+
+
+def rows(cells):
+    mine = best(cells, "ours")
+    for cell in sorted(cells, key=lambda cell: -cell.get("rate", 0)):
+        name = f"{cell['peer']}: {cell['way']}" if cell["peer"] != cell["way"] else cell["peer"]
+        if "rate" not in cell:
+            yield name, cell["error"].replace("|", "/"), "", "", ""
+            continue
+        low, high = cell["rates"][0], cell["rates"][-1]
+        ratio = "" if mine is None or cell["peer"] == "ours" else f"{mine / cell['rate']:.2f}"
+        name = f"**{name}**" if cell["peer"] == "ours" else name
+        yield name, number(cell["rate"]), number(low), number(high), ratio
+
+
+def best(cells, peer):
+    """The rate of the fastest way of a peer, or None."""
+    return max((cell["rate"] for cell in cells if cell["peer"] == peer and "rate" in cell), default=None)
+
+
+def summary(result):
+    """Each work in a row: our rows per second, and how many times as fast we are as the best way of each peer."""
+    peers = [peer for peer in result["versions"] if peer != "ours"]
+    lines = []
+    for work, described in WORKS.items():
+        cells = [cell for cell in result["results"] if cell["work"] == work]
+        mine, others = best(cells, "ours"), [best(cells, peer) for peer in peers]
+        if mine is not None:
+            ratios = ["-" if other is None else times(mine / other) for other in others]
+            lines.append([described.title, number(mine), *ratios])
+    return table(["", "ours, rows/s", *[f"/ {peer}" for peer in peers]], lines)
+
+
+def times(ratio):
+    """A ratio; in bold where we lose."""
+    text = f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2f}" if ratio < 2 else f"{ratio:.1f}"
+    return f"**{text}**" if ratio < 1 else text
+
+
+def draw(results):
+    """A picture for each group of works: bars of rows per second, on a scale of their own."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    IMAGES.mkdir(exist_ok=True)
+    for name, works in PICTURES.items():
+        figure, axes = pyplot.subplots(-(-len(works) // 2), 2, figsize=(12, 3.6 * -(-len(works) // 2)), squeeze=False)
+        for axis, work in zip(axes.flat, works, strict=False):
+            bars(axis, work, [cell for cell in results if cell["work"] == work and "rate" in cell])
+        for axis in axes.flat[len(works) :]:
+            axis.axis("off")
+        figure.tight_layout()
+        figure.savefig(IMAGES / f"{name}.png", dpi=80)
+        pyplot.close(figure)
+
+
+def bars(axis, work, cells):
+    cells = sorted(cells, key=lambda cell: cell["rate"])
+    names = [cell["peer"] if cell["peer"] == cell["way"] else f"{cell['peer']}: {cell['way']}" for cell in cells]
+    colors = [{"ours": OURS, "python": BASELINE}.get(cell["peer"], OTHERS) for cell in cells]
+    drawn = axis.barh(names, [cell["rate"] for cell in cells], color=colors)
+    axis.bar_label(drawn, [number(cell["rate"]) for cell in cells], padding=3, fontsize=8)
+    axis.set_title(f"{WORKS[work].title}: rows/s", fontsize=10)
+    axis.margins(x=0.15)
+    axis.tick_params(labelsize=8)
+    axis.set_xticks([])
+    axis.spines[["top", "right", "bottom"]].set_visible(False)
+
+
+if __name__ == "__main__":
+    write(json.loads((RESULTS / "peers.json").read_text(encoding="utf-8")))

@@ -8,7 +8,13 @@ DATA    = examples/data/digits.csv
 # TensorFlow, to compare with; in an environment of its own.
 TF      = $(VENV)-tf/bin/python
 
-.PHONY: run build test bench bench-tf oracle lint clean
+# Which peers to compare with, of: ours python tensorflow torch grain webdataset mlx; and in which work (see
+# bench/peers/workloads.py). Nothing is all.
+PEERS   =
+WORK    =
+APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
+
+.PHONY: run build test test-all tsan asan leaks exits bench bench-tf bench-peers bench-scaling bench-instructions oracle lint clean
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -22,11 +28,54 @@ $(STAMP): pyproject.toml setup.py $(wildcard pyx/*)
 test: build
 	$(BIN)/python -m pytest
 
+# The tests with every Python that is there, each in an environment of its own.
+PYTHONS ?= $(foreach version,3.10 3.11 3.12 3.13 3.13t 3.14 3.14t,python$(version))
+VERSION  = import sys; print("%d.%d" % sys.version_info[:2] + sys.abiflags)
+
+test-all:
+	@done=; for python in $(PYTHONS); do \
+	    version=$$($$python -c '$(VERSION)' 2>/dev/null) || continue; \
+	    $(MAKE) test PYTHON=$$python VENV=$(VENV)-$$version || exit 1; \
+	    done="$$done $$version"; \
+	done; echo "passed:$${done:- no Python was found}"; test -n "$$done"
+
+# The tests of queues and threads, compiled with ThreadSanitizer; with AddressSanitizer and UndefinedBehaviorSanitizer.
+tsan: build
+	$(BIN)/python tests/sanitized.py thread
+
+asan: build
+	$(BIN)/python tests/sanitized.py address
+
+# Nothing is left after 100,000 cycles; a thousand programs end with threads blocked in every call.
+leaks: build
+	$(BIN)/python tests/leaks.py 100000
+
+exits: build
+	$(BIN)/python tests/exits.py 1000
+
 bench: build
 	$(BIN)/python -m pytest bench --benchmark-columns=min,median,ops --benchmark-sort=name
 
 bench-tf: build $(VENV)-tf/.installed
 	$(BIN)/python bench/compat.py $(TF)
+
+bench-peers: build $(APART:%=$(VENV)-peers/%/.installed)
+	$(BIN)/python bench/peers/run.py --environments $(VENV)-peers --peers $(PEERS) --work $(WORK)
+
+# A peer that cannot be installed is left out of the comparison, which says so.
+$(VENV)-peers/%/.installed: bench/peers/%.txt
+	mkdir -p $(VENV)-peers
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade pip
+	rm -f $@
+	$(@D)/bin/python -m pip install --quiet --requirement $< && touch $@ || echo "$*: left out, as pip failed" >&2
+
+bench-scaling: build
+	$(BIN)/python bench/bench_scaling.py
+
+# Instructions of five hot paths, beside those in bench/instructions.json; RECORD=--record writes them anew.
+bench-instructions: build
+	$(BIN)/python bench/instructions.py $(RECORD)
 
 # Records anew what TensorFlow gives for the cases in tests/compat.
 oracle: $(VENV)-tf/.installed
@@ -48,5 +97,5 @@ lint: build
 	    $(BIN)/python setup.py --quiet build_ext --force --build-lib build/lint --build-temp build/lint-temp
 
 clean:
-	rm -rf build dist *.egg-info $(VENV) $(VENV)-tf pipeline/*.so .pytest_cache .hypothesis .mypy_cache .ruff_cache .benchmarks
+	rm -rf build dist *.egg-info $(VENV) $(VENV)-* pipeline/*.so .pytest_cache .hypothesis .mypy_cache .ruff_cache .benchmarks
 	find . -name __pycache__ -prune -exec rm -rf {} +

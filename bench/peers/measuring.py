@@ -9,6 +9,7 @@ import json
 import platform
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +61,7 @@ def check(work, batch):
         batch = np.asarray(batch)
         if batch.dtype != work.dtype or (work.shape is not None and batch.shape[1:] != work.shape):
             raise ValueError(f"a batch of {batch.dtype}{list(batch.shape)} instead of {work.dtype}{work.shape}")
-    elif not isinstance(batch[0], bytes) and getattr(batch, "dtype", None) != np.uint8:
+    elif not isinstance(batch[0], bytes) and np.asarray(batch).dtype.itemsize != 1:
         raise ValueError(f"a batch of {type(batch[0]).__name__} instead of bytes")
     if len(batch) != BATCH:
         raise ValueError(f"a batch of {len(batch)} instead of {BATCH}")
@@ -107,7 +108,7 @@ def pad(rows):
 
 def split(values, splits):
     """The list of the rows of various lengths."""
-    return [values[begin:end] for begin, end in zip(splits[:-1], splits[1:], strict=True)]
+    return [values[begin:end] for begin, end in pairwise(splits)]
 
 
 def batched(examples, collate):

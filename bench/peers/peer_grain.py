@@ -11,7 +11,9 @@ from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
 
 def ways(directory, work):
     if WORKS[work].pool:
-        data = grain.MapDataset.source(rows(directory, work)).seed(1).shuffle().repeat().batch(BATCH, drop_remainder=True)
+        data = (
+            grain.MapDataset.source(rows(directory, work)).seed(1).shuffle().repeat().batch(BATCH, drop_remainder=True)
+        )
         return {"default threads": lambda: iter(data.to_iter_dataset()), "no threads": lambda: serial(data)}
     if work == "padded":
         parts = split(*padded_rows(directory))
@@ -35,7 +37,8 @@ def serial(data):
 
 
 def processes(data, count):
-    return iter(data.to_iter_dataset().mp_prefetch(grain.MultiprocessingOptions(num_workers=count)))
+    read = data.to_iter_dataset(grain.ReadOptions(num_threads=0, prefetch_buffer_size=0))  # with threads it is slower
+    return iter(read.mp_prefetch(grain.MultiprocessingOptions(num_workers=count)))
 
 
 def records(name):

@@ -27,7 +27,9 @@ def ways(directory, work):
         made = {f"prefetch, threads: {count}": lambda: arrays(data.prefetch(8 * BATCH, count).batch(BATCH))}
         return made if count > 1 else {"no threads": lambda: arrays(data.batch(BATCH)), **made}
     if work == "lines":
-        return {"stream_line_reader": lambda: again(lambda: dx.stream_line_reader(path(directory, work), "x").batch(BATCH))}
+        return {
+            "stream_line_reader": lambda: again(lambda: dx.stream_line_reader(path(directory, work), "x").batch(BATCH))
+        }
     return {}
 
 

@@ -3,7 +3,7 @@
 from itertools import cycle
 
 import numpy as np
-from measuring import main, split, workers
+from measuring import batched, main, split, workers
 from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
 
 import pipeline
@@ -11,13 +11,13 @@ import pipeline
 
 def ways(directory, work):
     if pool := WORKS[work].pool:
-        return {"shuffle_batch": lambda: shuffled(rows(directory, work), pool)}
+        data = rows(directory, work)
+        return {"shuffle_batch": lambda: shuffled(data, pool), "queue, in one thread": lambda: by_hand(data, pool)}
     if work == "padded":
         parts = split(*padded_rows(directory))
         return {
-            "batch(dynamic_pad) of a generator": lambda: pipeline.batch(
-                cycle(parts), BATCH, capacity=8 * BATCH, dynamic_pad=True
-            )
+            "batch(dynamic_pad)": lambda: pipeline.batch(cycle(parts), BATCH, capacity=8 * BATCH, dynamic_pad=True),
+            "pad, in one thread": lambda: batched(cycle(parts), pipeline.pad),
         }
     if work.startswith("decode"):
         return {"batch of a callable": lambda: decoded(workers(work))}
@@ -30,6 +30,15 @@ def ways(directory, work):
 def shuffled(data, pool):
     source = pipeline.slice_input_producer([data], shuffle=False, capacity=4096)
     return pipeline.shuffle_batch(source, BATCH, pool + 3 * BATCH, pool)
+
+
+def by_hand(data, pool):
+    """A block of rows in, a batch out, by the thread that wants the batches."""
+    queue = pipeline.RandomShuffleQueue(pool + BATCH, 0, data.dtype, shapes=[data.shape[1:]], seed=1)
+    queue.enqueue_many(data[:pool])
+    for begin in cycle(range(0, len(data) - BATCH + 1, BATCH)):
+        queue.enqueue_many(data[begin : begin + BATCH])
+        yield queue.dequeue_many(BATCH)
 
 
 def decoded(threads):

@@ -24,7 +24,7 @@ def ways(directory, work):
         return made
     if work == "padded":
         data = [torch.from_numpy(row) for row in split(*padded_rows(directory))]
-        return {name(n): lambda n=n: loader(data, n, shuffle=True, collate_fn=pad) for n in (0, 1, 2)}
+        return {name(n): lambda n=n: loader(data, n, collate_fn=pad) for n in (0, 1, 2)}
     read, collate = {"lines": (lines, list), "tfrecord": (records, list), "csv": (table, None)}[work]
     # Two workers would both read the one file.
     return {name(n): lambda n=n: loader(Read(read, path(directory, work)), n, collate_fn=collate) for n in (0, 1)}

@@ -3,7 +3,8 @@
     python bench/peers/run.py [--peers NAME...] [--work NAME...]
 
 A run of all of them writes bench/results/peers.json and peers.md, the plots, and the table of docs/performance.md; a
-run of some prints its tables, and leaves those files alone. One peer runs at a time.
+run of some prints its tables, and leaves those files alone. With --update, all peers in some works replace these works
+in the results. One peer runs at a time.
 """
 
 import argparse
@@ -44,8 +45,8 @@ def main():
     for number in range(options.rounds):
         for peer in options.peers:
             python = sys.executable if peer in ALIKE else options.environments / peer / "bin/python"
-            if not Path(python).exists():
-                left_out[peer] = "not installed"
+            if peer not in ALIKE and not (options.environments / peer / ".installed").exists():
+                left_out[peer] = "could not be installed"
                 continue
             for script in PEERS[peer]:
                 print(f"round {number + 1} of {options.rounds}: {script}", file=sys.stderr, flush=True)
@@ -61,8 +62,8 @@ def main():
         "left_out": left_out,
         "results": medians(lines),
     }
-    if options.peers == list(PEERS) and options.work == list(WORKS):
-        show.write(result)
+    if options.peers == list(PEERS) and (options.update or options.work == list(WORKS)):
+        show.write(show.updated(result, options.work) if options.update else result)
     print(show.tables(result))
 
 
@@ -70,6 +71,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--peers", nargs="*", help="which, of: " + " ".join(PEERS))
     parser.add_argument("--work", nargs="*", help="which, of: " + " ".join(WORKS))
+    parser.add_argument("--update", action="store_true", help="put these works into the results of the last full run")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.75, help="of a measurement")
     parser.add_argument("--environments", type=Path, default=ROOT / ".venv-peers")

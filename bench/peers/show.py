@@ -1,6 +1,7 @@
 """The results of the peers as tables in Markdown and as plots."""
 
 import json
+import textwrap
 
 from report import IMAGES, RESULTS, machine_line, number, put_in_page, table
 from workloads import WORKS
@@ -23,12 +24,29 @@ def write(result):
     draw(result["results"])
 
 
+def updated(result, works):
+    """The results of the last full run, with those works from another run."""
+    last = json.loads((RESULTS / "peers.json").read_text(encoding="utf-8"))
+    kept = [cell for cell in last["results"] if cell["work"] not in works]
+    order = list(WORKS)
+    merged = sorted(kept + result["results"], key=lambda cell: order.index(cell["work"]))
+    anew = {"work": works} | {key: result[key] for key in ("machine", "rounds", "seconds")}
+    return last | {"results": merged, "anew": [*last.get("anew", []), anew]}
+
+
 def intro(result):
     versions = ", ".join(f"{peer} {version}" for peer, version in result["versions"].items())
-    return (
-        f"{machine_line(result['machine'])}. {versions} (of python: NumPy's). Medians of {result['rounds']} rounds, "
-        f"{result['seconds']} s each."
+    anew = "".join(
+        f" Measured anew, load average {one['machine']['load_before']}, {one['rounds']} rounds of {one['seconds']} s: "
+        + "; ".join(WORKS[work].title for work in one["work"])
+        + "."
+        for one in result.get("anew", [])
     )
+    text = (
+        f"{machine_line(result['machine'])}. {versions} (of python: NumPy's). Medians of {result['rounds']} rounds, "
+        f"{result['seconds']} s each.{anew}"
+    )
+    return textwrap.fill(text, 120)
 
 
 def tables(result):
@@ -62,15 +80,18 @@ def best(cells, peer):
 
 
 def summary(result):
-    """Each work in a row: our rows per second, and how many times as fast we are as the best way of each peer."""
+    """A row for each way of ours: rows per second, and that over the best round of the fastest way of each peer.
+
+    Medians would flatter us where a peer uses all cores and something else ran on the machine.
+    """
     peers = [peer for peer in result["versions"] if peer != "ours"]
     lines = []
     for work, described in WORKS.items():
-        cells = [cell for cell in result["results"] if cell["work"] == work]
-        mine, others = best(cells, "ours"), [best(cells, peer) for peer in peers]
-        if mine is not None:
-            ratios = ["-" if other is None else times(mine / other) for other in others]
-            lines.append([described.title, number(mine), *ratios])
+        cells = [cell for cell in result["results"] if cell["work"] == work and "rate" in cell]
+        others = [max((c["rates"][-1] for c in cells if c["peer"] == peer), default=None) for peer in peers]
+        for mine in (cell for cell in cells if cell["peer"] == "ours"):
+            ratios = ["-" if other is None else times(mine["rate"] / other) for other in others]
+            lines.append([f"{described.title}: {mine['way']}", number(mine["rate"]), *ratios])
     return table(["", "ours, rows/s", *[f"/ {peer}" for peer in peers]], lines)
 
 
@@ -81,7 +102,7 @@ def times(ratio):
 
 
 def draw(results):
-    """A picture for each group of works: bars of rows per second, on a scale of their own."""
+    """A picture for each group of works: bars of rows per second, on a scale of their own, and the spread of rounds."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -103,7 +124,8 @@ def bars(axis, work, cells):
     cells = sorted(cells, key=lambda cell: cell["rate"])
     names = [cell["peer"] if cell["peer"] == cell["way"] else f"{cell['peer']}: {cell['way']}" for cell in cells]
     colors = [{"ours": OURS, "python": BASELINE}.get(cell["peer"], OTHERS) for cell in cells]
-    drawn = axis.barh(names, [cell["rate"] for cell in cells], color=colors)
+    spread = [[abs(cell["rates"][end] - cell["rate"]) for cell in cells] for end in (0, -1)]
+    drawn = axis.barh(names, [cell["rate"] for cell in cells], xerr=spread, color=colors, ecolor="#404040")
     axis.bar_label(drawn, [number(cell["rate"]) for cell in cells], padding=3, fontsize=8)
     axis.set_title(f"{WORKS[work].title}: rows/s", fontsize=10)
     axis.margins(x=0.15)

@@ -57,7 +57,6 @@ class Plan:
         fed: As given.
         constants: The values that are known before a run.
         fed_fetches: The fetches that are fed, and their places among all.
-        fed_fetches: The fetches that are fed, and their places among all.
     """
 
     def __init__(
@@ -83,7 +82,6 @@ class Plan:
             if op not in known:
                 self._add(op)
         self._fetched = [self._fetch(each) for each in fetches]
-        self.fed_fetches = [(place, each) for place, each in enumerate(fetches) if each in fed]
         self.fed_fetches = [(place, each) for place, each in enumerate(fetches) if each in fed]
         self._forget_unused()
         self.constants = {tensor: self._template[place] for tensor, place in self._places.items() if tensor.op in known}

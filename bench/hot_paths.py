@@ -1,0 +1,86 @@
+"""The five hot paths whose instructions are counted: `python hot_paths.py NAME CALLS` makes so many calls of one."""
+
+import sys
+import tempfile
+from itertools import repeat
+from pathlib import Path
+
+import numpy as np
+
+import pipeline
+
+N = 128
+LINES = 1000
+
+
+def scalar():
+    """One scalar in and out."""
+    queue = pipeline.FIFOQueue(100, "float32", shapes=[()])
+    put, get = queue.enqueue, queue.dequeue
+
+    def work():
+        put(1.0)
+        get()
+
+    return work
+
+
+def block():
+    """A block of f32[784] in and out."""
+    queue, rows = pipeline.FIFOQueue(1000, "float32", shapes=[(784,)]), np.ones((N, 784), np.float32)
+    out = np.empty_like(rows)
+
+    def work():
+        queue.enqueue_many(rows)
+        queue.dequeue_many(N, out=out)
+
+    return work
+
+
+def shuffle():
+    """A block of f32[4] into a pool, and a shuffled one out of it."""
+    queue = pipeline.RandomShuffleQueue(20_000, 0, "float32", shapes=[(4,)], seed=1)
+    rows = np.ones((15_000, 4), np.float32)
+    queue.enqueue_many(rows)
+    rows, out = rows[:N], np.empty((N, 4), np.float32)
+
+    def work():
+        queue.enqueue_many(rows)
+        queue.dequeue_many(N, out=out)
+
+    return work
+
+
+def stack():
+    """Separate f32[4] arrays into one."""
+    rows = [np.full(4, k, np.float32) for k in range(N)]
+    return lambda: pipeline.stack(rows)
+
+
+def lines():
+    """A block of lines from a file, which begins anew when it ends."""
+    name = Path(tempfile.mkdtemp()) / "lines"
+    name.write_bytes(b"".join(b"%063d\n" % i for i in range(100 * LINES)))
+    files = pipeline.FIFOQueue(10, "string", shapes=[()])
+    files.enqueue_many([[str(name)] * 10])
+    reader = pipeline.TextLineReader()
+    return lambda: reader.read_up_to(files, LINES)
+
+
+# What makes the function that is called, how often, and how many elements it handles.
+_ALL = {
+    "scalar enqueue + dequeue": (scalar, 20_000, 1),
+    "enqueue_many + dequeue_many, 128 x f32[784]": (block, 1_000, N),
+    "shuffle: the same, 128 x f32[4] of 15,000": (shuffle, 2_000, N),
+    "stack of 128 f32[4]": (stack, 5_000, N),
+    "TextLineReader.read_up_to(1000)": (lines, 500, LINES),
+}
+PATHS = {name: make for name, (make, _, _) in _ALL.items()}
+CALLS = {name: calls for name, (_, calls, _) in _ALL.items()}
+ELEMENTS = {name: elements for name, (_, _, elements) in _ALL.items()}
+
+
+if __name__ == "__main__":
+    call = PATHS[sys.argv[1]]()
+    for _ in repeat(None, int(sys.argv[2])):
+        call()

@@ -394,12 +394,13 @@ cdef class Engine:
             return tuple(vals)
         return (vals,)
 
-    cdef bint _fit(self, tuple values, Part* parts, bint converted, bint given=False) except -1:
+    cdef bint _fit(self, tuple values, Part* parts, bint converted, list copies, bint given=False) except -1:
         cdef int i
         if PyTuple_GET_SIZE(values) < self.layout.width:
             return False
         for i in range(self.layout.width):
-            if not fits(&self.layout.columns[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted, given):
+            if not fits(&self.layout.columns[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted, given,
+                        copies):
                 return False
         return True
 
@@ -435,22 +436,23 @@ cdef class Engine:
         cdef Part* parts
         cdef list keep
         cdef tuple values
+        cdef list copies = None if self.small else []
         self._check()
         if self.direct and self.layout.width == 1 and not isinstance(vals, (list, tuple, dict)):
-            if fits(self.layout.columns, vals, near, False, False):
+            if fits(self.layout.columns, vals, near, False, False, copies):
                 if not self.small or not express(&self.queue, &self.layout, near):
                     self._store(near, 1, deadline)
                 return
         elif self.direct and 0 < self.layout.width <= COLUMNS and isinstance(vals, (list, tuple)):
             vals = values = self._components(vals)
-            if self._fit(values, near, False):
+            if self._fit(values, near, False, copies):
                 if not self.small or not express(&self.queue, &self.layout, near):
                     self._store(near, 1, deadline)
                 return
         values = self._convert(vals, False)
         keep = []
         parts = self._parts(near, keep)
-        if not self._fit(values, parts, True):
+        if not self._fit(values, parts, True, None):
             raise SystemError(f"{type(self).__name__}: converted values do not fit: {values!r}")
         self._store(parts, 1, deadline)
 
@@ -458,8 +460,9 @@ cdef class Engine:
         """As `enqueue`, for values that the caller gives away: large arrays to which `values` has the only reference
         are not copied. Nobody but the caller may know the tuple."""
         cdef Part[COLUMNS] near
+        cdef list copies = []
         self._check()
-        if self.direct and 0 < self.layout.width <= COLUMNS and self._fit(values, near, False, True):
+        if self.direct and 0 < self.layout.width <= COLUMNS and self._fit(values, near, False, copies, True):
             self._store(near, 1, deadline_of(timeout))
         else:
             self.enqueue(values, timeout=timeout)

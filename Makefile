@@ -14,7 +14,7 @@ PEERS   =
 WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
-.PHONY: run build test test-all tsan asan leaks exits bench bench-tf bench-peers bench-scaling bench-instructions oracle lint clean
+.PHONY: run build test test-all stress tsan asan leaks exits bench bench-tf bench-peers bench-scaling bench-instructions oracle lint clean fuzz soak
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -46,12 +46,27 @@ tsan: build
 asan: build
 	$(BIN)/python tests/sanitized.py address
 
+# 10,000 histories of queues, each with an explanation; a million elements, each accounted for. Minutes.
+stress: build
+	$(BIN)/python tests/stress_histories.py
+	$(BIN)/python tests/stress_exactly_once.py
+
 # Nothing is left after 100,000 cycles; a thousand programs end with threads blocked in every call.
 leaks: build
 	$(BIN)/python tests/leaks.py 100000
 
 exits: build
 	$(BIN)/python tests/exits.py 1000
+
+# Readers and decoders, SECONDS for each; led by coverage where atheris can be installed.
+SECONDS ?= 30
+fuzz: build
+	-$(BIN)/python -m pip install --quiet atheris
+	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
+MINUTES ?= 20
+soak: build
+	$(BIN)/python tests/soak.py --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 bench: build
 	$(BIN)/python -m pytest bench --benchmark-columns=min,median,ops --benchmark-sort=name

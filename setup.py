@@ -8,6 +8,7 @@ from setuptools import Extension, setup
 
 MODULES = ["_batch", "_queue"]
 JOBS = os.cpu_count() or 1
+LINES = "PIPELINE_LINES" in os.environ  # debuggers and sanitizers then tell lines of pyx
 TRACE = "PIPELINE_TRACE" in os.environ  # line coverage: its plugin wants the C++ beside the .pyx
 MACROS = [
     ("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION"),
@@ -25,13 +26,13 @@ setup(
                 language="c++",
                 include_dirs=[numpy.get_include()],
                 define_macros=MACROS,
-                extra_compile_args=["-std=c++17", "-g0"],
+                extra_compile_args=["-std=c++17", "-g" if LINES else "-g0"],
             )
             for name in MODULES
         ],
         build_dir=None if TRACE else "build",
         nthreads=JOBS,
-        emit_linenums="PIPELINE_LINES" in os.environ,
+        emit_linenums=LINES,
         compiler_directives={
             "language_level": 3,
             "boundscheck": TRACE,

@@ -53,6 +53,7 @@ class Batches(Iterator[Any]):
         self._planned: Feed | None = feed  # until it is started
         self._feed: Feed | None = None  # while it runs
         self._ended = False
+        self._guard: weakref.finalize[[Feed, Coordinator | None], Batches] | None = None
 
     @property
     def num_errors(self) -> int:
@@ -133,7 +134,8 @@ class Batches(Iterator[Any]):
             self._feed, self._planned = feed, None
             runner = QueueRunner(feed.queue, feed.ops, close_op=feed.close_op)
             runner.create_threads(coord=self.coord, daemon=True, start=True)
-            weakref.finalize(self, _abandon, feed, self.coord if self._owner else None).atexit = False
+            self._guard = weakref.finalize(self, _abandon, feed, self.coord if self._owner else None)
+            self._guard.atexit = False
             return feed
 
     def _finish(self) -> None:
@@ -141,6 +143,9 @@ class Batches(Iterator[Any]):
         with self._lock:
             self._ended = True
             feed, self._feed = self._feed, None
+            if self._guard is not None:
+                # It would hold on to the feed, and so to this loop if an error that the feed knows came through here.
+                self._guard.detach()
             if feed is not None:
                 feed.leave()
             if not self._owner:

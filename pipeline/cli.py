@@ -31,9 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     `check` gives 0 if the drop-in has all names of the programs, 1 if it lacks some, 2 for what is no program.
     """
-    parser = _parser()
-    arguments = parser.parse_args(argv)
     try:
+        parser = _parser()
+        arguments = parser.parse_args(argv)
         if arguments.command == "check":
             return _check(arguments.programs)
         report = run(_settings(parser, arguments))

@@ -125,6 +125,8 @@ def _one(fields: list[bytes], column: Any, na: bytes) -> NDArray[Any] | None:
         for i in missing:
             fields[i] = b"0"
         text = b",".join(fields)  # 15 ns a field from here, where `float` and `int` take 90 to 180 ns
+        if text.count(b",") >= len(fields):  # within quotes
+            return None
         ends = np.cumsum(np.fromiter(map(len, fields), np.intp, len(fields)) + 1) - 1
         found = _numbers(text, ends, column.dtype, b",")
         if found is None:

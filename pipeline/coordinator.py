@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from pipeline.causes import Stopped
 from pipeline.errors import OutOfRangeError
 from pipeline.places import whereabouts
+from pipeline.stop_flag import StopFlag
 
 ExcInfo: TypeAlias = "tuple[type[BaseException], BaseException, TracebackType | None]"
 
@@ -52,7 +53,7 @@ class Coordinator:
         self._clean_types = tuple(clean_stop_exception_types)
         # Reentrant: an abandoned loop over batches stops its coordinator from wherever the garbage collector runs.
         self._lock = threading.RLock()
-        self._stop = threading.Event()
+        self._stop = StopFlag()
         self._recorded: tuple[BaseException, TracebackType | None] | None = None
         self._stopped: Stopped | None = None
         self._joined = False

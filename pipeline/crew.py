@@ -77,9 +77,9 @@ class Crew:
         self.listed: bool | None = None
         self.begun = False
         self.gate: threading.Event | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # reentrant: a signal handler may ask a queue that is filled by it
         self._threads: list[threading.Thread] = []
-        self._running = 0
+        self._running: set[threading.Thread] = set()
         self._ends: list[tuple[End, BaseException | None]] = []
         self._failures: list[Failure] = []
 
@@ -88,20 +88,20 @@ class Crew:
         with self._lock:
             self.name = name
             self.begun = True
-            if self._running == 0:
+            if not self._running:
                 self._threads, self._ends, self._failures = [], [], []
             self._threads += threads
-            self._running += len(threads)
+            self._running |= set(threads)
 
     def idle(self) -> bool:
         """Return whether no thread was ever started."""
         with self._lock:
             return not any(thread.ident is not None for thread in self._threads)
 
-    def leave(self) -> None:
-        """Note that a thread ended."""
+    def leave(self, thread: threading.Thread | None = None) -> None:
+        """Note that a thread, by default this one, runs no more; a second time changes nothing."""
         with self._lock:
-            self._running -= 1
+            self._running.discard(thread or threading.current_thread())
 
     def reached_end(self, error: BaseException) -> None:
         """Note that a thread reached the end of its input, as `error` reports."""
@@ -122,7 +122,7 @@ class Crew:
     def lost(self) -> Failure | None:
         """Return the failure after which no thread is left to fill the queue or to close it."""
         with self._lock:
-            return self._failures[0] if self._failures and self._running == 0 else None
+            return self._failures[0] if self._failures and not self._running else None
 
 
 class Worker:

@@ -1,71 +1,176 @@
-"""Whether an LMDB file holds all the pages that belong to its entries: a look at the file, not through LMDB.
+"""The entries of an LMDB file, read page by page and not through LMDB.
 
-LMDB maps its file into memory, and to read a page behind the end of the file kills the process. The size alone tells
-nothing, since LMDB may leave pages unwritten that it gave up again.
+LMDB maps the file into memory and trusts what it finds there: a page that is missing or damaged, or a file that
+shrinks, ends the process. Here every place is looked at before it is used, and the worst that can come is an error.
 """
 
 from __future__ import annotations
 
+import os
 import struct
-from typing import IO
+from collections.abc import Iterator
 
-_PAGE = struct.Struct("=QHHHH")  # number, pad, flags, lower, upper
+_PAGE = struct.Struct("=QHHHH")  # number, size of a key where there are only keys, flags, lower, upper
 _META = struct.Struct("=16xIIQQ")  # magic, version, address, map size; a database each for free pages and entries
 _DATABASE = struct.Struct("=IHHQQQQQ")  # pad (of the first one: page size), flags, depth, four counts, root
 _END = struct.Struct("=QQ")  # last page, transaction
 _NODE = struct.Struct("=HHHH")  # low and high half of a size (or page number), flags, size of the key
-_MAGIC = 0xBEEFC0DE
+_MAGIC, _VERSION = 0xBEEFC0DE, 1
 _NONE = 2**64 - 1
-_BRANCH, _LEAF, _KEYS_ONLY = 1, 2, 0x20  # flags of pages
-_BIG, _TREE = 1, 2  # flags of nodes: the data is on pages of its own; it is a tree of its own
+_BRANCH, _LEAF, _OVERFLOW, _KEYS_ONLY = 1, 2, 4, 0x20  # flags of pages
+_BIG, _TREE, _SEVERAL = 1, 2, 4  # flags of nodes: the data is on pages of its own; it is a tree; it is several values
+_DEEPEST = 32  # trees of LMDB have no more levels
+
+Entry = tuple[bytes, bytes]
 
 
-def missing_page(file: IO[bytes], size: int) -> int | None:
-    """Return the number of a page that the entries need and the file of `size` bytes has not; None if it has all.
+class Damage(ValueError):
+    """What is wrong with the file."""
+
+
+class LongValue(Damage):
+    """A value that is above the limit; the text ends in a verb."""
+
+
+class Pages:
+    """The newest state of a database. For one thread at a time.
+
+    Args:
+        file: The descriptor of the file, which stays the caller's.
+        most: Bytes of the longest value that is given out.
 
     Raises:
-        ValueError: The file is no LMDB database of this kind of machine.
-        struct.error: Nor is a page of it one.
+        Damage: The file is no LMDB database of this kind of machine.
+        OSError: It cannot be read.
     """
-    page_size, root = _newest(file)
-    left, seen = [root], set[int]()
-    while left:
-        number = left.pop()
-        if number == _NONE or number in seen:
-            continue
-        seen.add(number)
-        if (number + 1) * page_size > size:
-            return number
-        file.seek(number * page_size)
-        page = file.read(page_size)
-        flags, lower = _PAGE.unpack_from(page)[2:4]
-        if flags & _KEYS_ONLY or not flags & (_BRANCH | _LEAF):
-            continue
-        for (at,) in struct.iter_unpack("=H", page[_PAGE.size : lower]):
-            low, high, kind, key_size = _NODE.unpack_from(page, at)
-            data = at + _NODE.size + key_size
-            if flags & _BRANCH:
-                left.append(low | high << 16 | kind << 32)
-            elif kind & _BIG:
-                (first,) = struct.unpack_from("=Q", page, data)
-                last = first + (_PAGE.size + (low | high << 16) - 1) // page_size
-                if (last + 1) * page_size > size:
-                    return int(last)
-            elif kind & _TREE:
-                left.append(_DATABASE.unpack_from(page, data)[-1])
-    return None
+
+    def __init__(self, file: int, most: int) -> None:
+        self._file = file
+        self._most = most
+        self._size = 0
+        states = []
+        for number in (0, 1):
+            meta = os.pread(file, _META.size + 2 * _DATABASE.size + _END.size, number * self._size)
+            if len(meta) < _META.size + 2 * _DATABASE.size + _END.size:
+                raise Damage("it is too short")
+            magic, version, *_ = _META.unpack_from(meta)
+            if magic != _MAGIC:
+                raise Damage("it is not an LMDB database of this kind of machine")
+            if version != _VERSION:
+                raise Damage(f"its format has the version {version}")
+            self._size = _DATABASE.unpack_from(meta, _META.size)[0]
+            if not 256 <= self._size <= 1 << 16:
+                raise Damage(f"its pages have {self._size} bytes")
+            root = _DATABASE.unpack_from(meta, _META.size + _DATABASE.size)[-1]
+            last, transaction = _END.unpack_from(meta, _META.size + 2 * _DATABASE.size)
+            states.append((transaction, root, last))
+        _, self._root, last = max(states)
+        self._count = min(last + 1, os.fstat(file).st_size // self._size + 1)  # of pages, as a bound
+
+    def entries(self) -> Iterator[Entry]:
+        """The entries in the order of their keys.
+
+        Raises:
+            Damage: A page is missing or makes no sense; the entries before it were given out.
+        LongValue: A value is above the limit.
+            OSError: The file cannot be read.
+        """
+        for number, page in self._leaves(self._root):
+            try:
+                yield from self._of_leaf(page)
+            except struct.error as error:
+                raise Damage(self._at(number, str(error))) from error
+
+    def _leaves(self, root: int) -> Iterator[tuple[int, bytes]]:
+        """The leaves of a tree from left to right, with their numbers."""
+        left = [] if root == _NONE else [(root, 1)]
+        seen = 0
+        while left:
+            number, depth = left.pop()
+            page = self._page(number)
+            seen += 1
+            flags = _PAGE.unpack_from(page)[2]
+            if seen > self._count or depth > _DEEPEST:
+                raise Damage(self._at(number, "its pages go round in a circle"))
+            if flags & _LEAF:
+                yield number, page
+            elif flags & _BRANCH:
+                try:
+                    nodes = [_NODE.unpack_from(page, at) for at in _places(page)]
+                except struct.error as error:
+                    raise Damage(self._at(number, str(error))) from error
+                left += [(low | high << 16 | top << 32, depth + 1) for low, high, top, _ in reversed(nodes)]
+            else:
+                raise Damage(self._at(number, "it is no page of a tree"))
+
+    def _of_leaf(self, page: bytes) -> Iterator[Entry]:
+        unpack, size = _NODE.unpack_from, len(page)
+        for at in _places(page):
+            low, high, kind, key_size = unpack(page, at)
+            data = at + 8 + key_size
+            end = data + (low | high << 16)
+            if not kind and end <= size:
+                yield page[at + 8 : data], page[data:end]
+            else:
+                key = _cut(page, at + 8, data)
+                yield from ((key, value) for value in self._values(page, data, end, kind))
+
+    def _values(self, page: bytes, data: int, end: int, kind: int) -> Iterator[bytes]:
+        """The value or values of a node, from `data` to `end` or elsewhere."""
+        if kind & _BIG:
+            yield self._big(struct.unpack_from("=Q", page, data)[0], end - data)
+        elif kind & _SEVERAL and kind & _TREE:
+            for _, leaf in self._leaves(_DATABASE.unpack_from(page, data)[-1]):
+                yield from _keys(leaf)
+        elif kind & _SEVERAL:
+            yield from _keys(_cut(page, data, end))
+        else:
+            yield _cut(page, data, end)
+
+    def _big(self, first: int, size: int) -> bytes:
+        """A value on pages of its own."""
+        if size > self._most:
+            raise LongValue(f"a value at byte {first * self._size} has {size:,} bytes,")
+        data = self._read(first, _PAGE.size + size)
+        if not _PAGE.unpack_from(data)[2] & _OVERFLOW:
+            raise Damage(self._at(first, "it is no page of a long value"))
+        return data[_PAGE.size :]
+
+    def _page(self, number: int) -> bytes:
+        return self._read(number, self._size)
+
+    def _read(self, number: int, size: int) -> bytes:
+        last = number + (size - 1) // self._size
+        if last >= self._count:
+            raise Damage(f"its page {last} is missing")
+        data = os.pread(self._file, size, number * self._size)
+        if len(data) < size:
+            raise Damage(f"its page {last} is missing")
+        return data
+
+    def _at(self, number: int, text: str) -> str:
+        return f"page {number}, at byte {number * self._size}: {text}"
 
 
-def _newest(file: IO[bytes]) -> tuple[int, int]:
-    """Page size and root page of the newest of the two states that a file holds."""
-    states = []
-    page_size = 0
-    for number in (0, 1):
-        file.seek(number * page_size)
-        meta = file.read(_META.size + 2 * _DATABASE.size + _END.size)
-        if _META.unpack_from(meta)[0] != _MAGIC:
-            raise ValueError("not an LMDB database of this kind of machine")
-        page_size = _DATABASE.unpack_from(meta, _META.size)[0]
-        root = _DATABASE.unpack_from(meta, _META.size + _DATABASE.size)[-1]
-        states.append((_END.unpack_from(meta, _META.size + 2 * _DATABASE.size)[1], root))
-    return page_size, max(states)[1]
+def _places(page: bytes) -> tuple[int, ...]:
+    """Where the nodes of a page are."""
+    lower = _PAGE.unpack_from(page)[3]
+    return struct.unpack_from(f"={(lower - _PAGE.size) // 2}H", page, _PAGE.size) if lower > _PAGE.size else ()
+
+
+def _keys(page: bytes) -> Iterator[bytes]:
+    """The keys of a leaf, which are the values where a key of the database has several."""
+    _, size, flags, lower, _ = _PAGE.unpack_from(page)
+    if flags & _KEYS_ONLY:
+        begin = _PAGE.size
+        for number in range((lower - _PAGE.size) // 2):
+            yield _cut(page, begin + number * size, begin + (number + 1) * size)
+    else:
+        for at in _places(page):
+            yield _cut(page, at + _NODE.size, at + _NODE.size + _NODE.unpack_from(page, at)[3])
+
+
+def _cut(page: bytes, begin: int, end: int) -> bytes:
+    if end > len(page):
+        raise struct.error(f"an entry ends at byte {end} of {len(page)}")
+    return page[begin:end]

@@ -2,158 +2,83 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
 import os
-import struct
-import threading
-from collections import deque
-from typing import Any
 
 from pipeline.errors import DataLossError, OpError
-from pipeline.lmdb_pages import missing_page
-from pipeline.opening import os_error
+from pipeline.lmdb_pages import Damage, Entry, LongValue, Pages
+from pipeline.opening import MAX_RECORD_BYTES, byte_limit, too_long, translated
 from pipeline.reader_base import Block, ReaderBase
 
 
 class LMDBReader(ReaderBase):
     """Reads LMDB databases: the work is the path of a database, key and value are those of the entries, in order.
 
-    A database is a directory with a `data.mdb` in it, or such a file. It is opened without locks, for reading, so
-    nobody may write to it meanwhile. Readers in one process share a database.
+    A database is a directory with a `data.mdb` in it, or such a file. It is read without locks and not through LMDB:
+    what somebody writes to it meanwhile may be missed or come as a DataLossError, and harms nothing else. LMDB keeps no
+    check sums, so that damage within a value is not noticed.
 
     Args:
         name, on_error, max_errors: As ReaderBase.
+        max_record_bytes: A longer value is a ResourceExhaustedError; None is without limit.
 
     Raises:
-        ImportError: lmdb is not installed (extra `lmdb`).
+        InvalidArgumentError: `max_record_bytes` is negative.
+        TypeError: It is not an integer.
     """
 
-    def __init__(self, name: str | None = None, *, on_error: str = "raise", max_errors: int | None = None) -> None:
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        on_error: str = "raise",
+        max_errors: int | None = None,
+        max_record_bytes: int | None = MAX_RECORD_BYTES,
+    ) -> None:
         super().__init__(name or "lmdb_reader", on_error=on_error, max_errors=max_errors)
-        self._lmdb = _lmdb()
+        self._most = byte_limit(max_record_bytes)
+        self._file = -1
+        self._failure: Exception | None = None
 
     def _start(self, work: bytes) -> None:
-        path = _checked(work)
+        name = os.path.join(work, b"data.mdb") if os.path.isdir(work) else work
         try:
-            self._database = _Database.open(path)
-        except self._lmdb.Error as error:
-            raise _lmdb_error(work, error) from error
-        try:
-            self._transaction = self._database.environment.begin()
-            self._entries = iter(self._transaction.cursor())
-        except self._lmdb.Error as error:
-            self._database.close()
-            raise _lmdb_error(work, error) from error
+            self._file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+            self._entries = Pages(self._file, self._most).entries()
+        except (OSError, ValueError) as error:
+            self._finish()
+            raise self._error(name, error) from error
+        self._failure = None
 
     def _finish(self) -> None:
-        self._transaction.abort()
-        self._database.close()
+        if self._file >= 0:
+            file, self._file = self._file, -1
+            os.close(file)
 
     def __del__(self) -> None:
-        if hasattr(self, "_work") and self._in_progress:
-            self._transaction.abort()
-            self._database.drop()
+        if hasattr(self, "_file"):
+            self._finish()
 
     def _read(self, limit: int) -> Block:
-        entries: list[tuple[bytes, bytes]] = []
-        try:
-            entries.extend(itertools.islice(self._entries, limit))
-        except self._lmdb.Error as failure:
-            error: OpError = _lmdb_error(self._work, failure)
-            error.__cause__ = failure
-            return Block([key for key, _ in entries], [value for _, value in entries], error=error)
-        return Block([key for key, _ in entries], [value for _, value in entries], ended=len(entries) < limit)
-
-
-class _Database:
-    """An open environment. LMDB allows one in a process for each file, so it is shared and closed by the last user."""
-
-    _all: dict[str, _Database] = {}  # noqa: RUF012
-    _lock = threading.Lock()
-    _dropped: deque[_Database] = deque()  # noqa: RUF012
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.users = 0
-        subdir = os.path.isdir(path)
-        self.environment: Any = _lmdb().open(path, subdir=subdir, readonly=True, create=False, lock=False)
-        try:
-            self._check(os.path.join(path, "data.mdb") if subdir else path)
-        except BaseException:
-            self.environment.close()
-            raise
-
-    def _check(self, file: str) -> None:
-        size = os.path.getsize(file)
-        if size >= (self.environment.info()["last_pgno"] + 1) * self.environment.stat()["psize"]:
-            return
-        try:
-            with open(file, "rb") as pages:
-                missing = missing_page(pages, size)
-        except (ValueError, struct.error) as error:
-            raise DataLossError(None, None, f"corrupt database {file}: {error}") from error
-        if missing is not None:
-            raise DataLossError(None, None, f"truncated database {file}: its page {missing} is missing")
-
-    @classmethod
-    def open(cls, path: str) -> _Database:
-        with cls._lock:
-            cls._settle()
-            database = cls._all.get(path) or cls(path)
-            cls._all[path] = database
-            database.users += 1
-            return database
-
-    def close(self) -> None:
-        with self._lock:
-            self._leave()
-            self._settle()
-
-    def drop(self) -> None:
-        """As `close`, from a destructor: that may run at any point of any thread, also of one that holds the lock. The
-        database is then closed by the next call that takes it."""
-        self._dropped.append(self)
-        if self._lock.acquire(blocking=False):
+        entries: list[Entry] = []
+        error = None
+        if self._failure is None:
             try:
-                self._settle()
-            finally:
-                self._lock.release()
+                entries.extend(itertools.islice(self._entries, limit))
+            except (OSError, ValueError) as failure:
+                self._failure = failure
+        if self._failure is not None:
+            error = self._error(self._work, self._failure)
+            error.__cause__ = self._failure
+        ended = error is None and len(entries) < limit
+        return Block([key for key, _ in entries], [value for _, value in entries], ended, error)
 
-    @classmethod
-    def _settle(cls) -> None:
-        while cls._dropped:
-            cls._dropped.popleft()._leave()
-
-    def _leave(self) -> None:
-        self.users -= 1
-        if self.users == 0:
-            del self._all[self.path]
-            self.environment.close()
-
-
-def _lmdb() -> Any:
-    try:
-        import lmdb  # type: ignore[import-untyped, import-not-found, unused-ignore]
-    except ImportError as error:
-        raise ImportError("LMDBReader needs lmdb: pip install 'queue-runner[lmdb]'") from error
-    return lmdb
-
-
-def _checked(work: bytes) -> str:
-    """The real path of a database; its error if there is no file to open."""
-    path = os.path.realpath(os.fsdecode(work))
-    file = os.path.join(path, "data.mdb") if os.path.isdir(path) else path
-    try:
-        os.stat(file)
-    except OSError as error:
-        name = os.path.join(work, b"data.mdb") if file != path else work
-        raise os_error(name, error) from error
-    return path
-
-
-def _lmdb_error(work: bytes, error: Exception) -> OpError:
-    number = next((n for n in (errno.EACCES, errno.ENOENT) if os.strerror(n) in str(error)), None)
-    if number is not None:
-        return os_error(work, OSError(number, os.strerror(number)))
-    return DataLossError(None, None, f"{os.fsdecode(work)} cannot be read as an LMDB database: {error}")
+    def _error(self, name: bytes, error: Exception) -> OpError:
+        if isinstance(error, LongValue):
+            return too_long(f"database {os.fsdecode(name)}: {error}", self._most)
+        if isinstance(error, Damage):
+            what = "truncated" if str(error).endswith("is missing") else "corrupt"
+            return DataLossError(None, None, f"{what} database {os.fsdecode(name)}: {error}")
+        found = translated(name, error)
+        assert isinstance(found, OpError)
+        return found

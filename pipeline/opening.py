@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
-import io
+import operator
 import os
 import stat
+import sys
 import zlib
 from typing import IO, Any, Protocol
 
@@ -16,6 +17,7 @@ from pipeline.errors import (
     NotFoundError,
     OpError,
     PermissionDeniedError,
+    ResourceExhaustedError,
     UnknownError,
 )
 
@@ -25,15 +27,18 @@ WINDOW_BITS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}
 # No byte of a deflate stream stands for more: two bits can repeat 258 bytes.
 _MOST_INFLATED = 1032
 
+_PIECE = 1 << 16  # bytes that are read at once where nothing says how many there are
+
+# Bytes of one line, record or whole file, unless told otherwise: a file that is not what it should be, or that packs
+# too well, takes no more memory than a small multiple of this.
+MAX_RECORD_BYTES = 1 << 30
+
 
 class Source(Protocol):
     """The bytes of one file, from start to end. Not for several threads at a time."""
 
     def read(self, size: int) -> bytes:
         """Return up to `size` bytes, at least one unless the end was reached; OpError if that fails."""
-
-    def read_all(self) -> bytes:
-        """Return all the bytes that are left."""
 
     def most(self) -> int | None:
         """Return a number of bytes that the whole file cannot exceed; None if that is not known."""
@@ -55,6 +60,46 @@ def open_source(name: bytes, compression: str = "") -> Source:
     """
     source: Source = _Remote(name) if b"://" in name else _Local(name)
     return _Inflated(name, source, WINDOW_BITS[compression]) if compression in WINDOW_BITS else source
+
+
+def read_whole(name: bytes, limit: int) -> bytes:
+    """Return all that is in a file that is not compressed; path, URL and errors as in `open_source`.
+
+    Raises:
+        ResourceExhaustedError: It has more than `limit` bytes.
+    """
+    source = open_source(name)
+    try:
+        most = source.most()
+        pieces: list[bytes] = []
+        have, wanted = 0, _PIECE if most is None else most + 1
+        if most is not None and most > limit:
+            have = most
+        # Files may grow and shrink meanwhile: what counts is what the reads give.
+        while have <= limit:
+            piece = source.read(wanted)
+            if not piece:
+                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            pieces.append(piece)
+            have, wanted = have + len(piece), _PIECE
+    finally:
+        source.close()
+    raise too_long(f"{os.fsdecode(name)} has", limit)
+
+
+def byte_limit(value: int | None) -> int:
+    """A `max_record_bytes` as a number; InvalidArgumentError if it is negative, TypeError if it is no integer."""
+    limit = sys.maxsize if value is None else operator.index(value)
+    if limit < 0:
+        raise InvalidArgumentError(None, None, f"max_record_bytes must be >= 0 not {limit}")
+    return limit
+
+
+def too_long(what: str, limit: int) -> ResourceExhaustedError:
+    """The error for something that is longer than the limit; `what` ends in a verb."""
+    return ResourceExhaustedError(
+        None, None, f"{what} more than the limit of {limit:,} bytes; max_record_bytes= sets another limit"
+    )
 
 
 def open_sink(name: bytes) -> IO[bytes]:
@@ -83,12 +128,6 @@ class _Local:
     def read(self, size: int) -> bytes:
         try:
             return os.read(self._file, size)
-        except OSError as error:
-            raise translated(self._name, error) from error
-
-    def read_all(self) -> bytes:
-        try:
-            return io.FileIO(self._file, closefd=False).readall()
         except OSError as error:
             raise translated(self._name, error) from error
 
@@ -122,9 +161,6 @@ class _Remote:
         except Exception as error:
             raise translated(self._name, error) from error
 
-    def read_all(self) -> bytes:
-        return self.read(-1)
-
     def most(self) -> int | None:
         size = getattr(self._file, "size", None)
         return size if isinstance(size, int) else None
@@ -135,8 +171,6 @@ class _Remote:
 
 class _Inflated:
     """The decompressed bytes of another source. Only one piece of each is held at a time, however well it packs."""
-
-    _PIECE = 1 << 16  # bytes of compressed data
 
     def __init__(self, name: bytes, source: Source, window_bits: int) -> None:
         self._name = name
@@ -153,7 +187,7 @@ class _Inflated:
                 return b""
             if not self._input:
                 # Even without input the engine may have some output left, so it is asked before the end is believed.
-                self._input = self._source.read(self._PIECE)
+                self._input = self._source.read(_PIECE)
             data = self._inflate(size)
             if data:
                 return data
@@ -165,7 +199,7 @@ class _Inflated:
         raise DataLossError(None, None, text)
 
     def _more(self) -> bool:
-        self._input = self._source.read(self._PIECE)
+        self._input = self._source.read(_PIECE)
         return bool(self._input)
 
     def _inflate(self, size: int) -> bytes:
@@ -193,9 +227,6 @@ class _Inflated:
             return False
         self._engine = zlib.decompressobj(self._window_bits)
         return True
-
-    def read_all(self) -> bytes:
-        return b"".join(iter(lambda: self.read(1 << 20), b""))
 
     def most(self) -> int | None:
         most = self._source.most()

@@ -62,9 +62,10 @@ class QueueRunner:
         self._cancel_op = (
             functools.partial(queue.close, cancel_pending_enqueues=True) if cancel_op is None else cancel_op
         )
-        self._lock = threading.Lock()
-        # Running threads per session; without one the runner stands for it. Weak, as sessions come and go.
-        self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._lock = threading.RLock()  # reentrant, for what signal handlers do
+        # The numbers of the running threads, per session; without one the runner stands for it. Weak, as sessions come
+        # and go.
+        self._running: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
         self._exceptions_raised: list[Exception] = []
         self._crew = Crew(queue, len(enqueue_ops))
         watch = getattr(queue, "watch", None)
@@ -132,24 +133,31 @@ class QueueRunner:
         """
         key = self if sess is None else sess
         with self._lock:
-            if self._running.get(key, 0) > 0:
+            if self._running.get(key):
                 return []
-            self._running[key] = len(self._enqueue_ops)
+            self._running[key] = running = set(range(1, len(self._enqueue_ops) + 1))
             self._exceptions_raised = []
         crew = self._crew_for(sess)
         threads = [
-            self._thread(self._run, op_name(op), key, sess, coord, op, Worker(crew, number))
+            self._thread(self._run, op_name(op), running, sess, coord, op, Worker(crew, number))
             for number, op in enumerate(self._enqueue_ops, 1)
         ]
         crew.begin(self.name, threads)
         if coord is not None:
             threads.append(self._thread(self._close_on_stop, "close_on_stop", sess, coord))
-        for thread in threads:
-            if coord is not None:
-                coord.register_thread(thread)
-            thread.daemon = daemon or thread.daemon
-            if start:
-                thread.start()
+        try:
+            for thread in threads:
+                if coord is not None:
+                    coord.register_thread(thread)
+                thread.daemon = daemon or thread.daemon
+                if start:
+                    thread.start()
+        except BaseException:
+            for number, thread in enumerate(threads, 1):
+                if thread.ident is None:  # the system has no thread to spare: this one will never leave by itself
+                    running.discard(number)
+                    crew.leave(thread)
+            raise
         return threads
 
     def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
@@ -163,12 +171,22 @@ class QueueRunner:
     def _thread(self, target: Callable[..., None], what: str, *args: Any) -> threading.Thread:
         return threading.Thread(target=target, args=args, name=f"QueueRunnerThread-{self.name}-{what}")
 
-    def _run(self, key: Any, sess: Any, coord: Coordinator | None, op: Any, worker: Worker) -> None:
-        with worker.at_work():
-            self._fill(key, sess, coord, op, worker)
+    # What strikes a thread may strike anywhere, also while it reports something else or leaves. So it does both twice;
+    # the second time changes nothing.
 
-    def _fill(self, key: Any, sess: Any, coord: Coordinator | None, op: Any, worker: Worker) -> None:
-        counted = True
+    def _run(self, running: set[int], sess: Any, coord: Coordinator | None, op: Any, worker: Worker) -> None:
+        try:
+            with worker.at_work():
+                self._fill(running, sess, coord, op, worker)
+        except BaseException as error:
+            if coord is None:
+                self._note(error, worker)
+                raise
+            coord.request_stop(error)
+        finally:
+            self._leave(running, worker)
+
+    def _fill(self, running: set[int], sess: Any, coord: Coordinator | None, op: Any, worker: Worker) -> None:
         try:
             run = self._callable(sess, op)
             while coord is None or not coord.should_stop():
@@ -176,34 +194,45 @@ class QueueRunner:
                 try:
                     run()
                 except self._closed_types as error:
-                    counted = False
                     worker.crew.reached_end(error)
-                    if self._count_down(key) == 0:
+                    if self._leave(running, worker, at_end=True) == 0:
                         with because(Ended(worker.crew)):
                             self._quietly(sess, self._close_op)
                     return
-        except Exception as error:
-            failure = worker.fail(error)
-            if coord is not None:
-                coord.request_stop(error)
-                return
-            worker.crew.failed(failure)
-            _log.error("Exception in QueueRunner: %s", error)
-            with self._lock:
-                self._exceptions_raised.append(error)
-            raise
+        except BaseException as error:
+            self._note(error, worker, alone=coord is None)
+            if coord is None:
+                raise
+            coord.request_stop(error)
         finally:
-            if counted:
-                self._count_down(key)
-            worker.crew.leave()
+            self._leave(running, worker)
 
-    def _count_down(self, key: Any) -> int:
+    def _note(self, error: BaseException, worker: Worker, alone: bool = True) -> None:
+        """Note what ends a thread; also in `exceptions_raised` where no coordinator hears of it."""
+        if worker.failure is not None and worker.failure.error is error:
+            return
+        failure = worker.fail(error)
+        if alone:
+            worker.crew.failed(failure)
+            if isinstance(error, Exception):
+                with self._lock:
+                    self._exceptions_raised.append(error)
+                _log.error("Exception in QueueRunner: %s", error)
+
+    def _leave(self, running: set[int], worker: Worker, at_end: bool = False) -> int:
+        """Count a thread as running no more; return how many others are. At its end it has yet to close the queue."""
         with self._lock:
-            left = self._running[key] = self._running[key] - 1
+            running.discard(worker.number)
+            left = len(running)
+        if not at_end:
+            worker.crew.leave()
         return left
 
     def _close_on_stop(self, sess: Any, coord: Coordinator) -> None:
-        coord.wait_for_stop()
+        try:
+            coord.wait_for_stop()
+        except BaseException as error:
+            coord.request_stop(error)  # nobody else would close the queue when the others stop
         with because(coord.stopped):
             self._quietly(sess, self._cancel_op)
 

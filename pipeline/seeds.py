@@ -9,7 +9,11 @@ import threading
 _LARGEST = 2**31 - 1
 _DEFAULT_GRAPH_SEED = 87654321
 
-_lock = threading.Lock()
+# Reentrant: a signal handler may make a queue. Held during a fork, so that no child finds it locked by a thread that it
+# does not have.
+_lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _global_seed: int | None = None
 _unnamed = random.Random()
 

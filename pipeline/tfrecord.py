@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError
-from pipeline.opening import WINDOW_BITS, open_sink, translated
+from pipeline.opening import MAX_RECORD_BYTES, WINDOW_BITS, byte_limit, open_sink, translated
 
 # A record: the length of the data, the masked CRC32C of these 8 bytes, the data, and the masked CRC32C of the data.
 HEADER = struct.Struct("<QI")
@@ -208,12 +208,15 @@ class TFRecordWriter:
             raise translated(self._name, error) from error
 
 
-def tf_record_iterator(path: str | bytes | os.PathLike[Any], options: Any = None) -> Iterator[bytes]:
+def tf_record_iterator(
+    path: str | bytes | os.PathLike[Any], options: Any = None, *, max_record_bytes: int | None = MAX_RECORD_BYTES
+) -> Iterator[bytes]:
     """Iterate over the records of a TFRecord file.
 
     Args:
         path: Path, or a URL that fsspec knows.
         options: TFRecordOptions, or a compression type: "GZIP", "ZLIB", or "" or None for none.
+        max_record_bytes: A longer record is a ResourceExhaustedError; None is without limit.
 
     Returns:
         An iterator over the data of the records, as bytes. For one thread at a time.
@@ -226,7 +229,8 @@ def tf_record_iterator(path: str | bytes | os.PathLike[Any], options: Any = None
     """
     from pipeline.tfrecord_reader import records
 
-    return records(os.fsencode(path), TFRecordOptions.get_compression_type_string(options), crc_function())
+    compression = TFRecordOptions.get_compression_type_string(options)
+    return records(os.fsencode(path), compression, crc_function(), byte_limit(max_record_bytes))
 
 
 def mask(crc: int) -> int:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.buffered import Buffered
-from pipeline.errors import DataLossError, InvalidArgumentError
-from pipeline.opening import open_source
+from pipeline.errors import DataLossError, InvalidArgumentError, OpError
+from pipeline.opening import MAX_RECORD_BYTES, byte_limit, open_source, too_long
 from pipeline.stream_reader import StreamReader
 from pipeline.tfrecord import FOOTER, HEADER, TFRecordOptions, crc_function, mask
 
@@ -30,9 +30,13 @@ class TFRecordReader(StreamReader):
         options: TFRecordOptions, or a compression type: "GZIP", "ZLIB", or "" or None for none. One that does not
             exist is logged as an error, and the file is read as it is.
         name, on_error, max_errors: As ReaderBase. With `on_error="skip"` the rest of a corrupt file is left out.
+        max_record_bytes: A longer record is a ResourceExhaustedError before it is read, and the file cannot be read
+            further; None is without limit.
 
     Raises:
         ImportError: google-crc32c is not installed (extra `tfrecord`).
+        InvalidArgumentError: `max_record_bytes` is negative.
+        TypeError: It is not an integer.
     """
 
     def __init__(
@@ -42,9 +46,10 @@ class TFRecordReader(StreamReader):
         *,
         on_error: str = "raise",
         max_errors: int | None = None,
+        max_record_bytes: int | None = MAX_RECORD_BYTES,
     ) -> None:
         super().__init__(name or "tf_record_reader", on_error=on_error, max_errors=max_errors)
-        self._cutter = _Cutter(crc_function())
+        self._cutter = _Cutter(crc_function(), byte_limit(max_record_bytes))
         try:
             self._compression = TFRecordOptions.get_compression_type_string(options)
         except InvalidArgumentError as error:
@@ -54,9 +59,9 @@ class TFRecordReader(StreamReader):
         return self._cutter.cut(self._file, self._work)
 
 
-def records(name: bytes, compression: str, crc: Callable[[bytes], int]) -> Iterator[bytes]:
-    """The records of one file."""
-    file, cutter = Buffered(open_source(name, compression)), _Cutter(crc)
+def records(name: bytes, compression: str, crc: Callable[[bytes], int], most: int) -> Iterator[bytes]:
+    """The records of one file, none of them of more than `most` bytes."""
+    file, cutter = Buffered(open_source(name, compression)), _Cutter(crc, most)
     try:
         values: list[bytes] = [b""]
         while values:
@@ -73,8 +78,9 @@ class _Cutter:
     the next time. Those of the data are computed one by one and compared all at once.
     """
 
-    def __init__(self, crc: Callable[[bytes], int]) -> None:
+    def __init__(self, crc: Callable[[bytes], int], most: int) -> None:
         self._crc = crc
+        self._most = most  # bytes of data in a record
         self._lengths: dict[bytes, int] = {}  # of the data, by the header
 
     def cut(self, file: Buffered, name: bytes) -> tuple[list[bytes], list[int]]:
@@ -82,14 +88,14 @@ class _Cutter:
 
         Raises:
             DataLossError: The next record is corrupt or truncated.
+            ResourceExhaustedError: It is longer than the limit.
             OpError: The file cannot be read.
         """
         if not file.has(HEADER.size):
             return [], []
         length = self._length(file, name)
         if not file.has(HEADER.size + length + FOOTER.size):
-            text = f"truncated record at {file.offset} of {os.fsdecode(name)}: it should have {length} bytes of data"
-            raise _loss(text, name, file.offset)
+            raise _truncated(file, name, length)
         values = self._scan(file.data, file.position)
         stops, right = self._check(file.data, file.position, values)
         if right == 0:
@@ -104,6 +110,8 @@ class _Cutter:
         """The length of the record at the file's position, whose header is there."""
         header = file.data[file.position : file.position + HEADER.size]
         if header not in self._lengths and not self._learn(header):
+            if self._right(header):
+                raise self._too_long(file, name, HEADER.unpack(header)[0])
             hint = "" if file.offset else ". Is this a TFRecord file, and its compression the one that was given?"
             text = f"corrupted record at {file.offset} of {os.fsdecode(name)}: the CRC of its length is wrong{hint}"
             raise _loss(text, name, file.offset)
@@ -128,16 +136,30 @@ class _Cutter:
                     return values
 
     def _learn(self, header: bytes) -> bool:
-        """Remember the length in a header; False if it is not complete or not right."""
-        if len(header) < HEADER.size:
+        """Remember the length in a header; False if it is not complete, not right or above the limit."""
+        if len(header) < HEADER.size or not self._right(header):
             return False
-        length, crc = HEADER.unpack(header)
-        if mask(self._crc(header[:8])) != crc:
+        length, _ = HEADER.unpack(header)
+        if length > self._most:
             return False
         if len(self._lengths) >= _HEADERS_KEPT:
             self._lengths.clear()
         self._lengths[header] = length
         return True
+
+    def _right(self, header: bytes) -> bool:
+        """Whether the CRC of a length is that in its header."""
+        stored: int = FOOTER.unpack(header[8:])[0]
+        return mask(self._crc(header[:8])) == stored
+
+    def _too_long(self, file: Buffered, name: bytes, length: int) -> OpError:
+        """The error for a record above the limit, which may be longer than the file as well."""
+        most = file.source.most()
+        if most is not None and file.offset + HEADER.size + length + FOOTER.size > most:
+            return _truncated(file, name, length)
+        error = too_long(f"the record at {file.offset} of {os.fsdecode(name)} has {length:,} bytes,", self._most)
+        vars(error)["record_key"] = b"%b:%d" % (name, file.offset)
+        return error
 
     def _check(self, data: bytes, position: int, values: list[bytes]) -> tuple[NDArray[np.int64], int]:
         """How far behind `position` the records end, and how many have the right CRC, up to the first that has not."""
@@ -164,6 +186,11 @@ def _run(data: bytes, position: int, length: int) -> list[bytes]:
     other = np.flatnonzero(rows != rows[0])
     count = int(other[0]) if other.size else count
     return np.ndarray(count, f"V{length}", data, position + HEADER.size, (size,)).tolist() if length else [b""] * count
+
+
+def _truncated(file: Buffered, name: bytes, length: int) -> DataLossError:
+    text = f"truncated record at {file.offset} of {os.fsdecode(name)}: it should have {length} bytes of data"
+    return _loss(text, name, file.offset)
 
 
 def _loss(text: str, name: bytes, offset: int) -> DataLossError:

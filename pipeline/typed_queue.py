@@ -47,7 +47,7 @@ class TypedQueue(Engine, QueueBase):
         self._watch = Watch(reserve)
         self._components = None
         self._names = names
-        self._deciding = threading.Lock()
+        self._deciding = threading.RLock()  # reentrant: a value that is looked at may enqueue something itself
         if components is not None:
             self._decide(components)
 
@@ -174,7 +174,11 @@ class TypedQueue(Engine, QueueBase):
                 elements(value, each, i, None, self._where(i))
             else:
                 element(value, each, i, self._where(i))
-        self._decide(components)
+        try:
+            self._decide(components)
+        except RuntimeError:
+            if self._components is None:
+                raise  # else what was run meanwhile, by a value or a signal, has enqueued the first element
 
     def _describe(self, values: tuple[Any, ...], many: bool) -> list[Component]:
         """What the first values say about the components."""

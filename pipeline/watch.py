@@ -32,7 +32,7 @@ class Watch:
 
     def __init__(self, minimum: int) -> None:
         self._minimum = minimum
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # reentrant: a signal handler, or an object that dies, may close the queue
         self._crews: tuple[Crew, ...] = ()
         self._cause: Cause | None = None
         self._filling_since: tuple[float, int] | None = None  # time, and the elements that had come

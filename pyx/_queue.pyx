@@ -488,6 +488,34 @@ cdef class Engine:
         it matters to those that draw or choose."""
         self._enqueue_many(vals, timeout, True)
 
+    def _give_back(self, vals):
+        """Undo a dequeue of a queue that is first in, first out: its elements, as for `enqueue_many`, are in front
+        again, also if the queue is full or closed."""
+        cdef Part[COLUMNS] near
+        cdef Part* parts
+        cdef Attempt a, taken
+        cdef list keep = []
+        cdef tuple values
+        cdef slot_t* slots
+        cdef Py_ssize_t n
+        self._check()
+        values = self._convert(vals, True)
+        parts = self._parts(near, keep)
+        n = self._fit_many(values, parts, True)
+        if n < 0:
+            raise SystemError(f"{type(self).__name__}: converted values do not fit: {values!r}")
+        slots = <slot_t*>malloc(max(1, n) * sizeof(slot_t))
+        if slots == NULL:
+            raise MemoryError
+        try:
+            reserve(&self.queue, &self.layout, self._lists, &taken, slots, n)
+            write(&self.layout, self.queue.bits, slots, taken.count, parts, 0)
+            start(&a, DEQUEUE_MANY, slots, 0)
+            a.count = taken.count
+            locked(step_put_back, &self.queue, &a)
+        finally:
+            free(slots)
+
     cdef int _enqueue_many(self, object vals, object timeout, bint each) except -1:
         cdef int64_t deadline = deadline_of(timeout)
         cdef Part[COLUMNS] near

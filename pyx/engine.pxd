@@ -149,7 +149,7 @@ cdef inline void step_enqueue(Queue* q, Attempt* a) noexcept nogil:
     a.count = a.ready           # what of it is not stored in the end, the owner releases
     if a.status != PENDING:
         return
-    if q.enqueues.head == NULL and not holds_enqueues(q):
+    if q.enqueues.head == NULL and not holds_enqueues(q) and not (a.each and q.dequeues.head != NULL):
         outcome = try_enqueue(q, a)
     if outcome != SERVED and not a.listed:
         append(&q.enqueues, a)
@@ -214,7 +214,7 @@ cdef inline void step_flow(Queue* q, Attempt* a) noexcept nogil:
     a.current = q.count if q.closed else q.count - min(q.count, q.reserve)
     if q.order == FIFO and waiting != NULL and waiting.call == ENQUEUE:
         a.current += waiting.count - waiting.begin
-    a.requested = q.capacity - q.count
+    a.requested = q.capacity - min(q.count, q.capacity)  # what was put back may exceed it
     waiting = q.dequeues.head
     while waiting != NULL:
         a.requested += waiting.wanted

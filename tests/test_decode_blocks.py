@@ -150,3 +150,12 @@ def test_quoted_fields_of_any_length():
     sizes = (1, 10, 200_000)
     records = [b'"%b","%b"' % (b"x" * size, b"y" * size) for size in sizes]
     assert outcome(records, record_defaults=[[""], [""]]) == [[x * size for size in sizes] for x in (b"x", b"y")]
+
+
+@pytest.mark.parametrize("field", [b"34,", b"3,4", b",34", b","])
+def test_delimiter_within_a_quoted_number(field):
+    """It is no number, nor two; found by fuzzing."""
+    lines = [b"1,2", b'5,"%b"' % field]
+    for block in (lines, lines[::-1]):
+        with pytest.raises(InvalidArgumentError, match="is not a valid float"):
+            decode_csv(block, [np.int32, np.float32])

@@ -110,3 +110,15 @@ def test_a_poke_before_the_wait_is_heard():
     queue._about_to_wait = about_to_wait
     with pytest.raises(Refused):
         queue.dequeue()
+
+
+def test_a_queue_that_holds_more_than_its_capacity_has_no_room():
+    queue = Watched()
+    waiting = start_blocked(queue, "dequeue_many", 9)
+    queue.enqueue_many([[1, 2, 3, 4, 5]])
+    queue.answers = [Refused()]
+    queue._poke()
+    assert isinstance(waiting.exception(), Refused)
+    assert queue.size() == 5
+    assert queue._flow() == (5, 0)
+    assert queue.dequeue_many(5).tolist() == [1, 2, 3, 4, 5]

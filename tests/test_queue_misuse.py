@@ -93,6 +93,20 @@ def test_a_value_that_uses_the_queue_while_it_is_converted():
     assert [int(queue.dequeue()), int(queue.dequeue())] == [7, 1]
 
 
+def test_a_first_value_that_uses_the_queue_while_it_is_looked_at():
+    queue = FIFOQueue(5)
+
+    class Value:
+        def __array__(self, dtype=None, copy=None):
+            if queue.size() == 0:
+                queue.enqueue(np.int32(7))
+            return np.array(1, np.int32)
+
+    running = run_in_thread(queue.enqueue, Value())
+    assert running.exception() is None
+    assert [int(queue.dequeue()), int(queue.dequeue())] == [7, 1]
+
+
 def test_a_value_that_fails_while_it_is_converted():
     queue = FIFOQueue(5, [np.int32, np.int32], shapes=[(), ()])
 

@@ -34,7 +34,7 @@ class Sides:
         """Wait until every call has ended or is blocked, and compare those that have ended."""
         for side, queue in enumerate(self.queues):
             wait_until(
-                lambda queue=queue, side=side: sum(waiting(queue)) == sum(pair[side].alive() for pair in self.calls),
+                lambda queue=queue, side=side: sum(pair[side].alive() for pair in self.calls) == sum(waiting(queue)),
                 "calls that neither end nor are blocked",
             )
         ended = [pair for pair in self.calls if not (pair[0].alive() and pair[1].alive())]

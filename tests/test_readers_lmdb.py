@@ -1,17 +1,15 @@
 """LMDBReader."""
 
-import gc
 import os
 import random
-from pathlib import Path
 
 import pytest
-from helpers import run_in_thread, run_script
+from helpers import run_in_thread
 from orchestration import closed_queue, drain
 from reading import counts, read_all
 
-import pipeline
 from pipeline.errors import DataLossError, NotFoundError, OutOfRangeError
+from pipeline.lmdb_pages import Pages
 from pipeline.readers import LMDBReader
 
 lmdb = pytest.importorskip("lmdb")
@@ -44,25 +42,57 @@ def test_blocks():
     assert [pair for block in blocks for pair in zip(*block, strict=True)] == ENTRIES
 
 
-def test_readers_share_a_database():
+def test_readers_of_one_database():
     queue = closed_queue(["d"] * 8)
     calls = [run_in_thread(read, LMDBReader(), queue) for _ in range(4)]
     assert sum(call.result() for call in calls) == 8 * 500
-    lmdb.open("d", readonly=True).close()  # nobody has it open any more
 
 
 def read(reader, queue):
     return sum(len(block.values) for block in drain(lambda: reader.read_up_to(queue, 7)))
 
 
-def test_reader_that_is_forgotten_or_reset_gives_the_database_back():
+def test_reader_that_is_forgotten_or_reset_closes_the_file():
     reader = LMDBReader()
     reader.read(closed_queue(["d"]))
+    first = reader._file
     reader.reset()
-    lmdb.open("d", readonly=True).close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(first)
     reader.read(closed_queue(["d"]))
+    second = reader._file
     del reader
-    lmdb.open("d", readonly=True).close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(second)
+
+
+def test_environment_that_is_open_for_writing_can_be_read():
+    with lmdb.open("d") as environment, environment.begin(write=True) as transaction:
+        transaction.put(b"0000", b"not yet")
+        assert read_block(LMDBReader(), "d")[1][0] == b"value 0"
+        transaction.commit()
+        assert read_block(LMDBReader(), "d")[1][0] == b"not yet"
+
+
+@pytest.mark.parametrize("flags", [{}, {"dupfixed": True}, {"integerkey": True}])
+def test_several_values_of_a_key(flags):
+    """As the cursor of the lmdb package gives them, for few values, on one page, and for many, in a tree."""
+    keys = [(i * 7).to_bytes(8, "little") if "integerkey" in flags else b"%d" % i for i in range(40)]
+    rng = random.Random(1)
+    with lmdb.open("several", max_dbs=1) as environment:
+        database = environment.open_db(b"named", dupsort=True, **flags)
+        with environment.begin(write=True) as transaction:
+            for key in keys:
+                for _ in range(rng.choice([1, 2, 30, 2000])):
+                    transaction.put(key, rng.randbytes(8 if "dupfixed" in flags else rng.choice([8, 50])), db=database)
+        with environment.begin() as transaction:
+            expected = list(transaction.cursor(db=database))
+    with open("several/data.mdb", "rb") as file:
+        pages = Pages(file.fileno(), 1 << 20)
+        [(name, record)] = pages.entries()
+        pages._root = int.from_bytes(record[40:], "little")  # a database within is an entry of the main one
+        assert name == b"named"
+        assert list(pages.entries()) == expected
 
 
 def test_missing_database_is_one_error(tmp_path):
@@ -84,8 +114,12 @@ def test_truncated_or_foreign_file(tmp_path, size):
     (tmp_path / "foreign").write_bytes(b"not a database" * 1000)
     reader, queue = LMDBReader(), closed_queue(["cut", "foreign", "d"])
     for name in ("cut", "foreign"):
-        with pytest.raises(DataLossError, match=name):
-            reader.read(queue)
+        for _ in range(2):
+            with pytest.raises(DataLossError, match=name):
+                drain(lambda: reader.read(queue))
+            if not reader.num_work_units_completed() and reader._file < 0:
+                break  # it could not be opened, and is left out
+        reader.reset()
     assert reader.read(queue) == ENTRIES[0]
     skipping = LMDBReader(on_error="skip")
     assert len(read_all(skipping, ["cut", "missing", "f"])) == 500
@@ -142,7 +176,7 @@ def test_cut_at_any_page(tmp_path, seed):
         path.write_bytes(content[:size])
         reader = LMDBReader(on_error="skip")
         got = list(zip(*read_block(reader, path), strict=True))
-        assert got == ([] if reader.num_errors else entries)
+        assert got == (entries[: len(got)] if reader.num_errors else entries)
         lost += reader.num_errors
         path.unlink()
     assert lost
@@ -151,33 +185,3 @@ def test_cut_at_any_page(tmp_path, seed):
 def test_end_of_input():
     with pytest.raises(OutOfRangeError):
         LMDBReader().read(closed_queue([]))
-
-
-def test_extra_is_named():
-    script = """
-import sys
-sys.modules["lmdb"] = None
-from pipeline import readers
-try:
-    readers.LMDBReader()
-except ImportError as error:
-    print(error)
-"""
-    done = run_script(script, cwd=Path(pipeline.__file__).parents[1])
-    assert done.stdout == "LMDBReader needs lmdb: pip install 'queue-runner[lmdb]'\n"
-
-
-def test_a_reader_dropped_while_its_thread_opens_a_database():
-    """A destructor may run while the same thread holds the lock of the open databases; it must not wait for it."""
-    from pipeline.lmdb_reader import _Database
-
-    reader = LMDBReader()
-    reader.read(closed_queue(["d"]))
-    database = _Database._all[os.path.realpath("d")]
-    with _Database._lock:
-        del reader
-        gc.collect()
-        assert database.users == 1
-    assert read_all(LMDBReader(), ["f"])
-    assert database.users == 0
-    assert os.path.realpath("d") not in _Database._all

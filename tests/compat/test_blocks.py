@@ -76,10 +76,11 @@ def test_a_shuffled_source_is_drawn_from_one_by_one(sess):
     assert [sess.run(source.size()), sess.run(target.size())] == [49, 1]
 
 
-def test_a_waiting_dequeue_draws_as_if_elements_came_one_by_one(sess):
+@pytest.mark.parametrize("minimum", [0, 5])
+def test_a_waiting_dequeue_draws_as_if_elements_came_one_by_one(sess, minimum):
     def drawn(move_all):
         source = upstream(sess, list(range(60)))
-        target = tf.RandomShuffleQueue(30, 5, tf.int32, shapes=[()], seed=3)
+        target = tf.RandomShuffleQueue(30, minimum, tf.int32, shapes=[()], seed=3)
         batch, enqueue = target.dequeue_many(40), target.enqueue(source.dequeue())
         waiting = run_in_thread(sess.run, batch)
         stats = sess.run(target.queue_ref).stats
@@ -130,7 +131,7 @@ def test_a_bad_row_fails_by_itself(sess):
         move()
     assert caught.value.op is parsed.op
     assert drained(sess, target) == [1, 2]
-    move()
+    assert sess.run(source.size()) == 2  # the others are where they were
     move()
     assert drained(sess, target) == [4, 5]
 
@@ -175,6 +176,7 @@ def test_a_closed_target(sess):
     with pytest.raises(tf.errors.CancelledError, match="is closed") as caught:
         mover(sess, enqueue)()
     assert caught.value.op is enqueue
+    assert drained(sess, source) == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -263,3 +263,11 @@ def test_a_late_run_hands_over_what_it_took(sess):
     with pytest.raises(tf.errors.DeadlineExceededError, match="Timed out"):
         sess.run(nothing_taken, options=in_time)
     assert sess.run(queue.dequeue()) == 2
+
+
+def test_a_late_run_that_put_its_elements_in_does_not_fail(sess):
+    queue = tf.FIFOQueue(10, tf.int32)
+    slow = tf.py_func(lambda: (threading.Event().wait(0.05), np.int32(1))[1], [], tf.int32)
+    in_time = tf.RunOptions(timeout_in_ms=10)
+    sess.run(queue.enqueue(slow), options=in_time)  # who heard of a timeout would put it in once more
+    assert sess.run(queue.size()) == 1

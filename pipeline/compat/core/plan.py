@@ -89,7 +89,7 @@ class Plan:
         self._steps = [step for step in self._steps if not (step.op.handle and not step.inputs)]
         blocking = [step.op for step in self._steps if step.op.blocking]
         self._waits = bool(blocking)
-        self._takes = any(op.outputs and not op.type.endswith("SizeV2") for op in blocking)
+        self._moves = any(_moves(op) for op in blocking)
         self._side_by_side = len(blocking) > 1 and not _one_after_the_other(self._steps)
 
     def run(self, run: Run, given: Sequence[Any] = ()) -> list[Any]:
@@ -120,12 +120,12 @@ class Plan:
 
     def done(self, run: Run) -> None:
         """Say after a run that it was too late: over its time, or of a closed session. Not where it took elements from
-        a queue or a reader: those the caller gets.
+        a queue or a reader, which the caller gets, or put some in, which the caller would put in again.
 
         Raises:
             CancelledError, DeadlineExceededError: see Run.ended.
         """
-        if not self._takes:
+        if not self._moves:
             run.ended()
 
     def _follow_as_current(self, run: Run, values: list[Any]) -> None:
@@ -274,6 +274,11 @@ class Plan:
 # What passes a variable's memory on, rather than a copy of its value: who takes the value sees what was assigned
 # meanwhile. In TensorFlow `tf.identity(variable)` after an assignment gives the new value for this reason.
 _PASSING = frozenset(["Identity", "Switch", "Merge", "Enter"])
+
+
+def _moves(op: Operation) -> bool:
+    """Whether an operation that may wait takes elements out of something, or puts them in."""
+    return op.type.startswith("QueueEnqueue") or (bool(op.outputs) and not op.type.endswith("SizeV2"))
 
 
 def _shows_variable(tensor: Tensor, known: dict[Tensor, bool]) -> bool:

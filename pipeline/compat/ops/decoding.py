@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from pipeline.compat.ops.inputs import check_allowed, dtype_of, renamed
 from pipeline.compat.ops.strings import float_of, int_of
 from pipeline.compat.ops.text import at_most_rank, bad, encoded, one_or_all, text, unary
 from pipeline.errors import DataLossError, InvalidArgumentError
+from pipeline.opening import MAX_RECORD_BYTES, WINDOW_BITS, byte_limit, too_long
 
 _RAW: tuple[str, ...] = ("float16", "float32", "float64", "int32", "uint16", "uint8", "int16", "int8", "int64")
 _RAW += ("complex64", "complex128", "bool", "bfloat16")
@@ -213,14 +215,20 @@ def _column(index: int, default: Any) -> decode.Column:
     return decode.Column(array.dtype, array.ravel()[0] if array.size else None)
 
 
-def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
+def decode_compressed(
+    bytes: Any, compression_type: str = "", name: str | None = None, *, max_record_bytes: int | None = MAX_RECORD_BYTES
+) -> Tensor:
     """The strings decompressed: "ZLIB", "GZIP" or "" for none.
 
+    Args:
+        max_record_bytes: A string that unpacks to more is an error; None is without limit.
+
     Raises:
+        ResourceExhaustedError: When run: a string unpacks to more than the limit.
         DataLossError: When run: a string is damaged.
         InvalidArgumentError: When run: there is no such compression.
     """
-    kind = encoded(compression_type)
+    kind, most = encoded(compression_type), byte_limit(max_record_bytes)
 
     def function(value: Any) -> Any:
         if not kind:
@@ -229,9 +237,15 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
             raise bad("Only ZLIB, GZIP or NONE are supported compressions")
         import zlib
 
+        engine = zlib.decompressobj(WINDOW_BITS[kind.decode()])
         try:
-            return zlib.decompress(value, 15 if kind == b"ZLIB" else 31)
+            data = engine.decompress(value, min(most, sys.maxsize - 1) + 1)
         except zlib.error as error:
             raise DataLossError(None, None, f"inflate() failed: {error}") from error
+        if len(data) > most:
+            raise too_long(f"a string of {len(value):,} compressed bytes unpacks to", most)
+        if not engine.eof:
+            raise DataLossError(None, None, "inflate() failed: incomplete or truncated stream")
+        return data
 
     return unary("DecodeCompressed", bytes, function, name, argument="bytes", attrs={"compression_type": kind})

@@ -110,7 +110,8 @@ def summary_iterator(path: Any) -> Iterator[Any]:
     Raises:
         NotFoundError, DataLossError: There is no such file, or it is damaged.
     """
+    from pipeline.opening import MAX_RECORD_BYTES
     from pipeline.tfrecord_reader import records
 
-    for record in records(os.fsencode(path), "", crc_function()):
+    for record in records(os.fsencode(path), "", crc_function(), MAX_RECORD_BYTES):
         yield Event.FromString(record)

@@ -12,7 +12,7 @@ from pipeline.compat.core.shapes import scalar, vector
 from pipeline.compat.core.tensor import Operation, Tensor
 from pipeline.compat.ops.text import at_most_rank, bad, objects, shown, text, with_rank
 from pipeline.filenames import match_filenames_once
-from pipeline.opening import open_sink, open_source, os_error, translated
+from pipeline.opening import MAX_RECORD_BYTES, byte_limit, open_sink, os_error, read_whole, translated
 
 
 def local(name: bytes) -> bytes:
@@ -20,21 +20,22 @@ def local(name: bytes) -> bytes:
     return name[len(b"file://") :] if name.startswith(b"file://") else name
 
 
-def read_file(filename: Any, name: str | None = None) -> Tensor:
+def read_file(filename: Any, name: str | None = None, *, max_record_bytes: int | None = MAX_RECORD_BYTES) -> Tensor:
     """What a file holds, as one string.
+
+    Args:
+        max_record_bytes: A larger file is an error; None is without limit.
 
     Raises:
         NotFoundError, FailedPreconditionError, PermissionDeniedError: When run: it cannot be read.
+        ResourceExhaustedError: When run: it is larger than the limit.
     """
+    most = byte_limit(max_record_bytes)
     with name_scope(name, "ReadFile") as scope:
         tensor = with_rank(text(filename, "filename", "ReadFile"), 0)
 
         def kernel(_: Any, filename: Any) -> bytes:
-            source = open_source(local(_scalar(filename, "filename")))
-            try:
-                return source.read_all()
-            finally:
-                source.close()
+            return read_whole(local(_scalar(filename, "filename")), most)
 
         return tensor_node("ReadFile", [tensor], kernel, string, scalar(), name=scope, stateful=True)
 

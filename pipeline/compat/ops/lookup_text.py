@@ -68,13 +68,9 @@ def _value(text: bytes, dtype: DType, number: int) -> Any:
 
 def _lines(filename: bytes) -> list[tuple[bytes, int]]:
     """Each line without its end, and its length with it."""
-    from pipeline.opening import open_source
+    from pipeline.opening import MAX_RECORD_BYTES, read_whole
 
-    source = open_source(filename)
-    try:
-        lines = source.read_all().split(b"\n")
-    finally:
-        source.close()
+    lines = read_whole(filename, MAX_RECORD_BYTES).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
     return [(line.removesuffix(b"\r"), len(line) + 1) for line in lines]

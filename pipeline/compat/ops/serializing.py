@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from pipeline.compat.core.shapes import scalar
 from pipeline.compat.core.tensor import Tensor
 from pipeline.compat.ops.inputs import dtype_of
 from pipeline.compat.ops.text import bad, objects, shown, text
+from pipeline.errors import ResourceExhaustedError
+from pipeline.opening import MAX_RECORD_BYTES
 from pipeline.wire import LEN, VARINT, WireError, fields, pack_field, pack_varint, signed, varint
 
 # The fields of TensorProto that hold values one by one, with the dtype in which a packed field has them; None: varints.
@@ -82,6 +85,7 @@ def parsed(data: bytes, dtype: DType) -> Any:
 
     Raises:
         InvalidArgumentError: The bytes are none, or have another dtype.
+        ResourceExhaustedError: They stand for an array that is too large, of which they hold only the first values.
     """
     try:
         found, shape, values = _read(data, dtype)
@@ -93,15 +97,23 @@ def parsed(data: bytes, dtype: DType) -> Any:
         except TypeError:
             raise bad("Could not parse `serialized` as TensorProto: it has no known dtype") from None
         raise bad(f"Type mismatch between parsed tensor ({other}) and dtype ({dtype.name})")
-    size = int(np.prod(shape, dtype=np.int64))
+    size = math.prod(shape)
+    if any(each < 0 for each in shape) or size * max(1, dtype.np.itemsize) >= 1 << 63:
+        raise bad(f"Could not parse `serialized` as TensorProto: there is no shape {shown(shape)}")
     if len(values) > size or (size and not len(values) and dtype == string):
         raise bad(f"Could not parse `serialized` as TensorProto: {len(values)} values for shape {shown(shape)}")
     if len(values) < size:  # the last value stands for those that follow
+        if size * dtype.np.itemsize > MAX_RECORD_BYTES:
+            why = f"a TensorProto of {len(data):,} bytes stands for {size:,} equal values, more than the limit of"
+            raise ResourceExhaustedError(None, None, f"{why} {MAX_RECORD_BYTES:,} bytes")
         last = values[-1:] if len(values) else np.zeros(1, dtype.np)
         values = np.concatenate([values, np.repeat(last, size - len(values))])
     if not shape:
         return values[0]
-    return values.reshape(shape)
+    try:
+        return values.reshape(shape)
+    except ValueError as error:  # NumPy has no such number of dimensions
+        raise bad(f"Could not parse `serialized` as TensorProto: {error}") from error
 
 
 def _read(data: bytes, dtype: DType) -> tuple[int, list[int], Any]:
@@ -125,7 +137,7 @@ def _read(data: bytes, dtype: DType) -> tuple[int, list[int], Any]:
 
 def _size(data: bytes, at: int, end: int) -> int:
     sizes = [varint(data, begin, after)[0] for which, _, begin, after in fields(data, at, end) if which == 1]
-    return sizes[-1] if sizes else 0
+    return signed(sizes[-1]) if sizes else 0
 
 
 def _numbers(data: bytes, at: int, end: int, kind: int, stored: Any, dtype: DType) -> Any:
@@ -137,6 +149,6 @@ def _numbers(data: bytes, at: int, end: int, kind: int, stored: Any, dtype: DTyp
         value, at = varint(data, at, end)
         numbers.append(signed(value))
     if dtype.is_floating:  # half and bfloat16 are written as their bits
-        return np.array(numbers, np.uint16).view(dtype.np)
+        return np.array(numbers, np.int64).astype(np.uint16).view(dtype.np)
     array = np.array(numbers, np.int64)
     return array.view(np.uint64) if dtype.name == "uint64" else array.astype(dtype.np)

@@ -9,6 +9,7 @@ and 1.3 us in blocks.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +22,7 @@ from pipeline.compat.core.run import Run, current
 from pipeline.compat.core.session import BaseSession
 from pipeline.compat.core.tensor import Operation, Tensor
 from pipeline.crew import note_read
-from pipeline.errors import DeadlineExceededError, InvalidArgumentError, OpError
+from pipeline.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OpError
 
 # Rows of a block: enough that what a block costs by itself does not matter, few enough to stay in the cache.
 _LARGEST = 256
@@ -114,6 +115,11 @@ class _Blocks:
                     downstream._enqueue_each(values, current.run.remaining())
                 except InvalidArgumentError:  # nothing went in; let the error be about one element
                     self._one_by_one(block)
+                except (CancelledError, DeadlineExceededError) as error:
+                    stored = _stored(error, len(block[0]))
+                    if stored is not None:
+                        self._keep([component[stored:] for component in block])
+                    raise
             return None
         except DeadlineExceededError as error:  # another thread took some of them
             if current.run.remaining() is not None:
@@ -169,8 +175,26 @@ class _Blocks:
             try:
                 self._one_row.run(self._run(), row)
             except BaseException:
-                self._held.extendleft(reversed(rows[i + 1 :]))
+                self._keep([component[i + 1 :] for component in block])
                 raise
+
+    def _keep(self, block: list[Any]) -> None:
+        """Leave elements that were not handed on to others: in their queue again or, if they are records, to whoever
+        does the operation next."""
+        count = len(block[0])
+        if self._source.type == "QueueDequeueV2" and self._queues is not None:
+            if count:
+                self._queues[0]._give_back(tuple(block))
+        else:
+            self._held.extendleft([component[i] for component in block] for i in reversed(range(count)))
+
+
+def _stored(error: OpError, count: int) -> int | None:
+    """How many of the elements of an enqueue went in, by its error; None if that does not say."""
+    if count == 1:
+        return 0
+    said = re.search(r"\n(\d+) of the \d+ elements of this call were stored", str(error))
+    return int(said.group(1)) if said else None
 
 
 def _strings(values: Any) -> Any:

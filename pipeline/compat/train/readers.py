@@ -12,6 +12,7 @@ from pipeline.compat.core.dtypes import DType
 from pipeline.compat.core.node import node
 from pipeline.compat.core.tensor import Operation, Tensor
 from pipeline.compat.train.reader_ops import read_ops
+from pipeline.opening import MAX_RECORD_BYTES, byte_limit
 from pipeline.skipping import Skips
 from pipeline.tfrecord import TFRecordOptions
 
@@ -93,10 +94,18 @@ class WholeFileReader(ReaderBase):
     Args:
         on_error: "raise", or "skip": after an error of a work go on with the next one; `num_errors` counts them.
         max_errors: With "skip", how many errors may be left out; the one after them is raised. None is without limit.
+        max_record_bytes: A larger file is a ResourceExhaustedError; None is without limit.
     """
 
-    def __init__(self, name: str | None = None, *, on_error: str = "raise", max_errors: int | None = None) -> None:
-        make = _maker(native.WholeFileReader, on_error, max_errors)
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        on_error: str = "raise",
+        max_errors: int | None = None,
+        max_record_bytes: int | None = MAX_RECORD_BYTES,
+    ) -> None:
+        make = _maker(native.WholeFileReader, on_error, max_errors, max_record_bytes=byte_limit(max_record_bytes))
         super().__init__(_reader("WholeFileReaderV2", name, {}, make), supports_serialize=True)
 
 
@@ -107,6 +116,7 @@ class TextLineReader(ReaderBase):
         skip_header_lines: Lines to leave out at the start of each file; a negative number is an
             InvalidArgumentError of every op of the reader.
         on_error, max_errors: As for WholeFileReader.
+        max_record_bytes: A longer line is a ResourceExhaustedError; None is without limit.
     """
 
     def __init__(
@@ -116,11 +126,13 @@ class TextLineReader(ReaderBase):
         *,
         on_error: str = "raise",
         max_errors: int | None = None,
+        max_record_bytes: int | None = MAX_RECORD_BYTES,
     ) -> None:
         attrs = {
             "skip_header_lines": _integer(0 if skip_header_lines is None else skip_header_lines, "skip_header_lines")
         }
-        make = _maker(native.TextLineReader, on_error, max_errors, **attrs)
+        limit = byte_limit(max_record_bytes)
+        make = _maker(native.TextLineReader, on_error, max_errors, max_record_bytes=limit, **attrs)
         super().__init__(_reader("TextLineReaderV2", name, attrs, make))
 
 
@@ -165,19 +177,27 @@ class TFRecordReader(ReaderBase):
     Args:
         options: TFRecordOptions, a compression type, or None.
         on_error, max_errors: As for WholeFileReader; "skip" leaves out the rest of a corrupt file.
+        max_record_bytes: A longer record is a ResourceExhaustedError; None is without limit.
 
     Raises:
         ValueError: There is no such compression.
     """
 
     def __init__(
-        self, name: str | None = None, options: Any = None, *, on_error: str = "raise", max_errors: int | None = None
+        self,
+        name: str | None = None,
+        options: Any = None,
+        *,
+        on_error: str = "raise",
+        max_errors: int | None = None,
+        max_record_bytes: int | None = MAX_RECORD_BYTES,
     ) -> None:
         try:
             compression = TFRecordOptions.get_compression_type_string(options)
         except errors.InvalidArgumentError as error:
             raise ValueError(error.message) from None
-        make = _maker(native.TFRecordReader, on_error, max_errors, options=compression)
+        limit = byte_limit(max_record_bytes)
+        make = _maker(native.TFRecordReader, on_error, max_errors, options=compression, max_record_bytes=limit)
         super().__init__(_reader("TFRecordReaderV2", name, {"compression_type": compression}, make))
 
 
@@ -187,12 +207,19 @@ class LMDBReader(ReaderBase):
     Args:
         options: Not used.
         on_error, max_errors: As for WholeFileReader.
+        max_record_bytes: A longer value is a ResourceExhaustedError; None is without limit.
     """
 
     def __init__(
-        self, name: str | None = None, options: Any = None, *, on_error: str = "raise", max_errors: int | None = None
+        self,
+        name: str | None = None,
+        options: Any = None,
+        *,
+        on_error: str = "raise",
+        max_errors: int | None = None,
+        max_record_bytes: int | None = MAX_RECORD_BYTES,
     ) -> None:
-        make = _maker(native.LMDBReader, on_error, max_errors)
+        make = _maker(native.LMDBReader, on_error, max_errors, max_record_bytes=byte_limit(max_record_bytes))
         super().__init__(_reader("LMDBReader", name, {}, make, (dtypes.string._as_ref, (2,))))
 
 

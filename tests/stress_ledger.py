@@ -1,0 +1,60 @@
+"""Accounts of elements: what went in, what came out, and what those said who failed in between.
+
+Every element has a number of its own. At the end each that was put in for certain has to be at exactly one place:
+delivered, still in a queue, or in the hands of somebody who said so when failing. An element of a call that was
+interrupted may be stored or not, but the rows that are stored are the first ones of the call.
+"""
+
+import threading
+from collections import Counter
+
+
+class Ledger:
+    """Thread safety: every thread may note what it knows."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self.stored, self.refused = [], []  # by the producers' calls
+        self.unsure = []  # blocks of calls that were interrupted
+        self.delivered, self.reported, self.left = [], [], []
+        self.events = Counter()
+        self.seconds = 0.0
+
+    def note(self, event, account=None, numbers=()):
+        """Note that something happened, and to which elements."""
+        with self._lock:
+            self.events[event] += 1
+            if account is not None:
+                getattr(self, account).extend(numbers)
+
+    def doubt(self, event, block):
+        """Note that a call was interrupted: nobody can say how many of its rows are stored."""
+        with self._lock:
+            self.events[event] += 1
+            self.unsure.append(list(block))
+
+    def add(self, other):
+        """Take another ledger's accounts over."""
+        for account in ("stored", "refused", "unsure", "delivered", "reported", "left"):
+            getattr(self, account).extend(getattr(other, account))
+        self.events.update(other.events)
+
+    def check(self):
+        """Raise AssertionError unless every element is accounted for."""
+        found = Counter(self.delivered) + Counter(self.left)
+        twice = [number for number, times in found.items() if times > 1]
+        assert not twice, f"{len(twice)} elements came out twice, such as {twice[:9]}"
+        made_up = found.keys() - set(self.stored) - {number for block in self.unsure for number in block}
+        assert not made_up, f"{len(made_up)} elements were refused or never put in, such as {sorted(made_up)[:9]}"
+        both = found.keys() & set(self.reported)
+        assert not both, f"{len(both)} elements were reported as not taken and yet came out, such as {sorted(both)[:9]}"
+        doubtful = {number for block in self.unsure for number in block}
+        lost = set(self.stored) - found.keys() - set(self.reported) - doubtful
+        assert not lost, f"{len(lost)} elements were lost, such as {sorted(lost)[:9]}"
+
+    def summary(self):
+        """What happened, for people."""
+        places = {name: len(getattr(self, name)) for name in ("stored", "delivered", "left", "reported", "refused")}
+        places["unsure"] = sum(map(len, self.unsure))
+        events = ", ".join(f"{count:,} {event}" for event, count in sorted(self.events.items()))
+        return ", ".join(f"{count:,} {name}" for name, count in places.items()) + f"; {events}"

@@ -1,0 +1,112 @@
+"""Processes are forked while threads are in the middle of calls: no child hangs, and the parent loses nothing."""
+
+import os
+
+import pytest
+from helpers import run_script
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+
+BUSY = """
+import itertools, os, sys, threading, warnings
+import numpy as np
+from pipeline import FIFOQueue, RandomShuffleQueue, set_random_seed
+
+warnings.simplefilter("ignore", DeprecationWarning)  # that a process with threads is forked: just that is tested
+set_random_seed(1)
+queue = FIFOQueue(64, [np.int64, object], shapes=[(), ()])
+large = FIFOQueue(4, np.uint8, shapes=(2**20,))
+numbers = itertools.count()
+stop = threading.Event()
+taken = []
+
+def produce():
+    while not stop.is_set():
+        start = next(numbers) * 10
+        queue.enqueue_many((range(start, start + 10), ["x"] * 10))
+
+def consume():
+    for number, _ in queue:
+        taken.append(int(number))
+
+def batches():
+    row = np.ones((2, 2**20), np.uint8)
+    while not stop.is_set():
+        large.enqueue_many([row])
+        assert large.dequeue_many(2).all()
+
+def make():
+    while not stop.is_set():
+        RandomShuffleQueue(3, 1, np.int32)
+
+producer, *others = [threading.Thread(target=work) for work in (produce, consume, batches, make)]
+for thread in (producer, *others):
+    thread.start()
+
+def child():
+    for each in (queue, large):
+        for call in (each.size, each.dequeue, each.close, lambda each=each: each.dequeue_many(1)):
+            try:
+                call()
+            except RuntimeError as error:
+                assert "fork" in str(error), error
+            else:
+                raise AssertionError("no error")
+    mine = RandomShuffleQueue(9, 0, np.uint8, shapes=(2**20,))
+    for _ in range(3):
+        mine.enqueue_many([np.ones((2, 2**20), np.uint8)])
+        assert mine.dequeue_many(2).all()
+
+for number in range(20):
+    process = os.fork()
+    if process == 0:
+        status = 1
+        try:
+            child()
+            status = 0
+        except BaseException as error:
+            print("child:", repr(error), file=sys.stderr, flush=True)
+        os._exit(status)
+    assert os.waitpid(process, 0)[1] == 0
+stop.set()
+producer.join()
+queue.close()
+for thread in others:
+    thread.join()
+assert taken == list(range(next(numbers) * 10)), len(taken)
+"""
+
+SESSION = """
+import os, threading, warnings
+import pipeline.compat.v1 as tf
+
+warnings.simplefilter("ignore", DeprecationWarning)
+queue = tf.FIFOQueue(2, tf.int32, shapes=[[]])
+put, taken = queue.enqueue(7), queue.dequeue()
+session = tf.Session()
+waiting = threading.Thread(target=session.run, args=(taken,), daemon=True)
+native = session.run(queue.queue_ref)
+waiting.start()
+while not native.stats().waiting_dequeues:
+    pass
+process = os.fork()
+if process == 0:
+    try:
+        session.run(taken)
+    except Exception as error:
+        with tf.Graph().as_default(), tf.Session() as mine:
+            queue = tf.FIFOQueue(2, tf.int32, shapes=[[]])
+            put, taken = queue.enqueue(8), queue.dequeue()
+            mine.run(put)
+            os._exit(0 if mine.run(taken) == 8 and "fork" in str(error) else 2)
+    os._exit(1)
+assert os.waitpid(process, 0)[1] == 0
+session.run(put)
+waiting.join()
+"""
+
+
+@pytest.mark.parametrize("script", [BUSY, SESSION], ids=["busy", "session"])
+def test_the_child_is_told_and_the_parent_loses_nothing(script):
+    done = run_script(script)
+    assert (done.returncode, done.stderr) == (0, "")

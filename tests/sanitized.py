@@ -20,10 +20,8 @@ COPIED = ["pyx", "pipeline", "tests", "examples", "setup.py", "pyproject.toml", 
 STATUS = 66  # of a process in which a sanitizer found something
 
 # What is left out, and why.
-LEFT_OUT = {
-    "test_queue_memory.py": "measures resident memory, most of which is the sanitizer's own",
-    "test_queue_recycling.py": "asks where malloc puts things and how much memory is in use, which a sanitizer changes",
-}
+MEMORY = {"test_queue_memory.py": "measures resident memory, most of which is the sanitizer's own"}
+SLOW = {"test_queue_recycling.py": "copies so much that it takes minutes; make asan runs it"}
 # The tests of what is compiled, and of what runs on many threads.
 PATTERNS = [
     "test_queue_*.py",
@@ -60,6 +58,7 @@ class Sanitizer(NamedTuple):
     symbols: list[bytes]
     options: dict[str, str]
     plants: list[Plant]
+    left_out: dict[str, str]
 
 
 # A thread waits in a dequeue; another hands it an element, having forgotten to take the lock.
@@ -117,6 +116,7 @@ SANITIZERS = {
                 "data race",
             ),
         ],
+        MEMORY | SLOW,
     ),
     "address": Sanitizer(
         "asan",
@@ -145,6 +145,7 @@ SANITIZERS = {
                 "signed integer overflow",
             ),
         ],
+        MEMORY,
     ),
 }
 
@@ -220,11 +221,13 @@ def main() -> int:
     copy(where)
     compile_in(where, sanitizer)
     tests = where / "tests"
-    files = sorted({file for pattern in PATTERNS for file in tests.glob(pattern) if file.name not in LEFT_OUT})
+    files = sorted(
+        {file for pattern in PATTERNS for file in tests.glob(pattern) if file.name not in sanitizer.left_out}
+    )
     arguments = sys.argv[2:]
     if not any(argument.partition("::")[0].endswith(".py") for argument in arguments):
         arguments += [str(file.relative_to(where)) for file in files]
-        for name, reason in LEFT_OUT.items():
+        for name, reason in sanitizer.left_out.items():
             print(f"left out: {name}, which {reason}")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     status = subprocess.run(command, cwd=where, env=environment(where, sanitizer), check=False).returncode

@@ -334,6 +334,7 @@ def test_resized_by_the_user(queue, n):
         assert intact(batch(queue, 6, size), 6)
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
 def test_changed_in_place(queue):
     """Even a size that NumPy gets wrong when it frees an array would not make a later batch run over the end."""
     array = batch(queue)

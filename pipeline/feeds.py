@@ -217,11 +217,11 @@ class Feed:
     def _put(self, many: bool) -> Callable[[Sequence[Any]], None]:
         """How its components are put where the batches are made."""
         assert self.layout is not None
+        if isinstance(self.queue, TypedQueue) and self.queue.holds_large:
+            return _giving(self.queue._enqueue_many_given if many else self.queue._enqueue_given)
         if many:
             return self.queue.enqueue_many
         enqueue = self.queue.enqueue
-        if isinstance(self.queue, TypedQueue) and self.queue.holds_large:
-            return _giving(self.queue)
         if len(self.layout.dtypes) > 1:
             return enqueue
 
@@ -233,9 +233,8 @@ class Feed:
         return single
 
 
-def _giving(queue: TypedQueue) -> Callable[[Sequence[Any]], None]:
+def _giving(give: Callable[[tuple[Any, ...]], None]) -> Callable[[Sequence[Any]], None]:
     """An enqueue that gives large arrays away: it copies them only where the source has kept them."""
-    give = queue._enqueue_given
 
     def put(parts: Sequence[Any]) -> None:
         values = (*parts,)  # a new tuple: arrays that the source knows from its own have a second reference

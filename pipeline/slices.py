@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.producers import ProducerQueue, at_least_one, range_input_producer
+from pipeline.rows import Rows
 from pipeline.runner import QueueRunner
 from pipeline.values import invalid
 
@@ -84,9 +85,14 @@ class SliceSource:
                 and those behind it will be.
             ValueError: `n` is not above 0.
         """
-        rows = self._in_range(n) if self._checked else self.queue.block(n)
-        # Every number is in range by now: "clip" spares NumPy another check.
-        return [array.take(rows, axis=0, mode="clip") for array in self._arrays]
+        return [np.asarray(part) for part in self.rows(n)]
+
+    def rows(self, n: int) -> list[Rows | NDArray[Any]]:
+        """As `block`, without copies of plain numbers: for a queue, which gathers the rows itself."""
+        numbers = self._in_range(n) if self._checked else self.queue.block(n)
+        return [
+            array.take(numbers, axis=0) if array.dtype.hasobject else Rows(array, numbers) for array in self._arrays
+        ]
 
     def _in_range(self, n: int) -> NDArray[np.int64]:
         """The next row numbers, up to the first that an array does not have; one at the beginning is an error."""

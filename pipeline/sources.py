@@ -11,6 +11,7 @@ import numpy as np
 
 from pipeline.errors import DeadlineExceededError, OutOfRangeError
 from pipeline.queue_base import QueueBase
+from pipeline.rows import Rows
 from pipeline.runner import op_name
 
 # Rows move in blocks of about this many bytes, which stay in the cache, and of at most this many rows.
@@ -78,7 +79,7 @@ def open_source(source: Any, many: bool, single: bool, alone: bool, rows: int, s
     give = getattr(source, "block", None)
     if callable(give):
         if blocks:
-            return Opened(_sized(give, rows), True, False, op_name(source))
+            return Opened(_sized(getattr(source, "rows", give), rows), True, False, op_name(source))
         if not callable(source) and not isinstance(source, QueueBase):
             return Opened(lambda: _row(give(1)), many, False, op_name(source))
     if isinstance(source, QueueBase):
@@ -130,10 +131,12 @@ def _row_bytes(block: Any) -> int:
 
 
 def _part_bytes(part: Any) -> int:
-    array = np.asarray(part) if not isinstance(part, (list, tuple)) else None
+    array: Any = part if isinstance(part, Rows) else None
+    if array is None and not isinstance(part, (list, tuple)):
+        array = np.asarray(part)
     if array is None or array.dtype.hasobject:
         return 256  # a guess: strings of one line
-    return math.prod(array.shape[1:]) * array.dtype.itemsize
+    return int(math.prod(array.shape[1:]) * array.dtype.itemsize)
 
 
 def _stackable(queue: QueueBase) -> bool:

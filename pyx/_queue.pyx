@@ -20,16 +20,19 @@ cimport numpy as cnp
 import os
 import threading
 
+from pipeline.rows import Rows
+
 from column cimport (
     ARRAY, BYTES, LARGE, OBJECT, ROWS, Column, Form, Layout, Part, PyArray_Scalar, close_pools, drop_references, empty,
-    read_rows, reference, write,
+    is_set, publish_width, read_rows, reference, width_of, write,
 )
+from held cimport Held, held
 from engine cimport (
     locked, step_close_now, step_dequeue, step_enqueue, step_flow, step_poke, step_put_back, step_release,
     step_room, step_withdraw, wait_turn,
 )
 from express cimport PAYLOAD, express
-from fit cimport fits, many_fit, out_fits
+from fit cimport chosen_fit, fits, many_fit, out_fits
 from growth cimport kept_chunks, reserve, shrink
 from orders cimport slot_t
 from philox cimport Philox, philox_next, philox_seed, philox_skip
@@ -178,7 +181,7 @@ cdef class Engine:
     cdef bint batches           # all components can be batched
     cdef long forks             # in which process the queue was made
     cdef size_t piece           # rows of one enqueue_many that are copied in before they are stored
-    cdef list _lists
+    cdef dict _lists
     cdef list _keep
     cdef object __weakref__
 
@@ -189,15 +192,22 @@ cdef class Engine:
         self.forks = -1
 
     def __dealloc__(self):
-        cdef int i, k
+        cdef int i, k, bits = self.queue.bits
+        cdef Column* c
+        cdef size_t slot
         close_pools(&self.layout)
         for i in range(self.layout.width):
+            c = &self.layout.columns[i]
+            if c.mixed:
+                for slot in range(self.queue.fresh):
+                    Py_XDECREF(held(&c.held, bits, <slot_t>slot).array)
             for k in range(self.queue.chunks):
-                if self.layout.columns[i].form == ROWS:
-                    free(<void*>(self.layout.columns[i].slab.origin[k]
-                                 + chunk_first(self.queue.bits, k) * self.layout.columns[i].slab.row))
-            Py_XDECREF(self.layout.columns[i].pool)
-            free(self.layout.columns[i].dims)
+                if c.form == ROWS:
+                    free(<void*>(c.slab.origin[k] + chunk_first(bits, k) * c.slab.row))
+                if c.mixed:
+                    free(<void*>(c.held.origin[k] + chunk_first(bits, k) * sizeof(Held)))
+            Py_XDECREF(c.pool)
+            free(c.dims)
         free(self.layout.columns)
         free(self.queue.free.slots)
         free(self.queue.ring.slots)
@@ -213,7 +223,7 @@ cdef class Engine:
         self.queue.reserve = minimum
         philox_seed(&self.queue.random, seed, seed2)
         self.direct = direct
-        self._lists = []
+        self._lists = {}
         self._keep = []
         self.queue.since = self.queue.born = coarse_now()
         self.forks = fork_count()
@@ -261,6 +271,7 @@ cdef class Engine:
                 Py_INCREF(pool)
                 c.pool = <PyObject*>pool
                 c.mixed = c.slab.row >= LARGE
+                c.held.row = sizeof(Held)
             else:
                 self.small = False
         self.queue.bits = max(0, min(12, bit_length(<unsigned int>(65536 // max(total, <size_t>1))) - 1))
@@ -270,12 +281,12 @@ cdef class Engine:
         self.piece = max(<size_t>1, min(<size_t>PIECE_SLOTS, <size_t>PIECE_BYTES // max(total, <size_t>1)))
         self.queue.priorities = &columns[0].slab
         self.layout.columns = columns
-        self.layout.width = width
+        publish_width(&self.layout, width)
 
     def _mixed(self):
         """Whether a component has rows so large that they may be held by reference."""
         cdef int i
-        for i in range(self.layout.width):
+        for i in range(width_of(&self.layout)):
             if self.layout.columns[i].mixed:
                 return True
         return False
@@ -404,13 +415,18 @@ cdef class Engine:
                 return False
         return True
 
-    cdef Py_ssize_t _fit_many(self, tuple values, Part* parts, bint converted) except -2:
+    cdef Py_ssize_t _fit_many(self, tuple values, Part* parts, bint converted, bint given=False) except -2:
         cdef Py_ssize_t n = -1, rows
         cdef int i
         if PyTuple_GET_SIZE(values) < self.layout.width:
             return -1
         for i in range(self.layout.width):
-            rows = many_fit(&self.layout.columns[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted)
+            if type(<object>PyTuple_GET_ITEM(values, i)) is Rows:
+                chosen = <object>PyTuple_GET_ITEM(values, i)
+                rows = chosen_fit(&self.layout.columns[i], chosen.array, chosen.numbers, &parts[i])
+            else:               # no second reference, for `lasts`
+                rows = many_fit(&self.layout.columns[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted,
+                                given)
             if rows < 0 or i and rows != n:
                 return -1
             n = rows
@@ -438,12 +454,12 @@ cdef class Engine:
         cdef tuple values
         cdef list copies = None if self.small else []
         self._check()
-        if self.direct and self.layout.width == 1 and not isinstance(vals, (list, tuple, dict)):
+        if self.direct and width_of(&self.layout) == 1 and not isinstance(vals, (list, tuple, dict)):
             if fits(self.layout.columns, vals, near, False, False, copies):
                 if not self.small or not express(&self.queue, &self.layout, near):
                     self._store(near, 1, deadline)
                 return
-        elif self.direct and 0 < self.layout.width <= COLUMNS and isinstance(vals, (list, tuple)):
+        elif self.direct and 0 < width_of(&self.layout) <= COLUMNS and isinstance(vals, (list, tuple)):
             vals = values = self._components(vals)
             if self._fit(values, near, False, copies):
                 if not self.small or not express(&self.queue, &self.layout, near):
@@ -462,17 +478,31 @@ cdef class Engine:
         cdef Part[COLUMNS] near
         cdef list copies = []
         self._check()
-        if self.direct and 0 < self.layout.width <= COLUMNS and self._fit(values, near, False, copies, True):
+        if self.direct and 0 < width_of(&self.layout) <= COLUMNS and self._fit(values, near, False, copies, True):
             self._store(near, 1, deadline_of(timeout))
         else:
             self.enqueue(values, timeout=timeout)
+
+    def _enqueue_many_given(self, tuple values, timeout=None):
+        """As `enqueue_many`, for values that the caller gives away, as in `_enqueue_given`, if the queue is first in,
+        first out: of another a single row could keep the memory of a whole block."""
+        cdef Part[COLUMNS] near
+        cdef Py_ssize_t n = -1
+        self._check()
+        if self.queue.order == FIFO and self.direct and 0 < width_of(&self.layout) <= COLUMNS:
+            n = self._fit_many(values, near, False, True)
+        if n > 0:
+            self._store(near, n, deadline_of(timeout))
+        else:
+            self.enqueue_many(values, timeout=timeout)
 
     def enqueue_many(self, vals, name=None, *, timeout=None):
         """Put many elements in, in order; no other call's element comes between them.
 
         Args:
             vals: As for `enqueue`, each value with a leading dimension, which all must share. It may exceed the
-            capacity.
+                capacity. Rows of 2 KiB and more are not copied, but held by reference, if they lie in an array that
+                changes no more: neither it nor the array that owns its memory is writable (`flags.writeable`).
             name: Ignored; accepted for TensorFlow's signature.
             timeout: Seconds to wait in all, None for no limit.
 
@@ -524,7 +554,7 @@ cdef class Engine:
         cdef tuple values
         cdef Py_ssize_t n = -1
         self._check()
-        if self.direct and 0 < self.layout.width <= COLUMNS and type(vals) is not dict:
+        if self.direct and 0 < width_of(&self.layout) <= COLUMNS and type(vals) is not dict:
             values = vals = self._components(vals)
             parts = near
             n = self._fit_many(values, near, False)
@@ -601,9 +631,10 @@ cdef class Engine:
         cdef int bits = self.queue.bits
         cdef size_t k, n = a.count
         if c.form == ROWS:
-            if not many and c.mixed and reference(c, bits, a.slots[0]) != <PyObject*>None:
-                value = <object>reference(c, bits, a.slots[0])
-                return value if cnp.PyArray_ISWRITEABLE(<cnp.ndarray>value) else value.copy()
+            if not many and is_set(c.holds) and held(&c.held, bits, a.slots[0]).array != NULL:
+                value = <object>held(&c.held, bits, a.slots[0]).array
+                if cnp.PyArray_ISWRITEABLE(<cnp.ndarray>value) and cnp.PyArray_NDIM(<cnp.ndarray>value) == c.ndim:
+                    return value    # it was given away, and is the caller's now
             if not many and c.ndim == 0:
                 return PyArray_Scalar(slab_row(&c.slab, bits, a.slots[0]), <cnp.PyArray_Descr*>c.descr, NULL)
             if out is None:
@@ -638,7 +669,7 @@ cdef class Engine:
             count = PyLong_AsLongLongAndOverflow(n, &overflow)
         if not 0 <= count < 1 << 31:
             count = self._count(n, <int>call)
-        if self.layout.width and not self.batches:
+        if width_of(&self.layout) and not self.batches:
             raise self._no_shapes()
         if out is not None:
             outs = (out,) if self.direct and self.layout.width == 1 else self._outputs(out)

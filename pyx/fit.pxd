@@ -6,11 +6,11 @@ from cpython.list cimport PyList_GET_SIZE
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from cpython.object cimport Py_TYPE
 from cpython.ref cimport PyObject
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 cimport numpy as cnp
 
-from column cimport ARRAY, BYTES, OBJECT, ROWS, Column, Part, is_sole
+from column cimport ARRAY, BYTES, LARGE_ALONE, OBJECT, ROWS, Column, Part, is_sole
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_NewCopy(cnp.ndarray array, cnp.NPY_ORDER order)
@@ -104,6 +104,37 @@ cdef inline bint lasts(cnp.ndarray array, bint given):
     return given and is_sole(<PyObject*>array) and cnp.PyArray_CHKFLAGS(array, cnp.NPY_ARRAY_OWNDATA)
 
 
+cdef inline cnp.ndarray owner(cnp.ndarray array):
+    """The array that owns the memory of one; None if that is none."""
+    cdef PyObject* base = <PyObject*>cnp.PyArray_BASE(array)
+    while base != NULL:
+        if not cnp.PyArray_Check(<object>base):
+            return None
+        array = <cnp.ndarray>base
+        base = <PyObject*>cnp.PyArray_BASE(array)
+    return array if cnp.PyArray_CHKFLAGS(array, cnp.NPY_ARRAY_OWNDATA) else None
+
+
+cdef inline bint frozen(cnp.ndarray array):
+    """Whether an array was declared to change no more: neither it nor the one that owns its memory is writable.
+
+    A mapped file is not owned by an array: held by reference, it would be read by the thread that wants batches.
+    """
+    cdef cnp.ndarray root
+    if cnp.PyArray_ISWRITEABLE(array):
+        return False
+    root = owner(array)
+    return root is not None and not cnp.PyArray_ISWRITEABLE(root)
+
+
+cdef inline bint in_range(const int64_t* numbers, Py_ssize_t n, cnp.npy_intp rows) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef bint right = True
+    for i in range(n):
+        right &= <uint64_t>numbers[i] < <uint64_t>rows
+    return right
+
+
 cdef inline bint shape_fits(Column* c, cnp.ndarray array) noexcept:
     """Whether an array has the shape of a component whose sizes may vary."""
     cdef int i
@@ -123,11 +154,12 @@ cdef inline bint fits(Column* c, object value, Part* part, bint converted, bint 
     `copies` keeps the copy. Taking those here and not in Python's `_convert` is 4 us less an element."""
     if c.form == ROWS:
         part.ref = NULL
+        part.numbers = NULL
         if cnp.PyArray_CheckExact(value):
             part.rows = <char*>cnp.PyArray_DATA(<cnp.ndarray>value)
             if not array_fits(c, <cnp.ndarray>value, 0):
                 return False
-            if c.mixed and lasts(<cnp.ndarray>value, given):
+            if c.slab.row >= LARGE_ALONE and lasts(<cnp.ndarray>value, given):
                 part.ref = <PyObject*>value
             return True
         return c.ndim == 0 and scalar_fits(c, value, part)
@@ -146,18 +178,33 @@ cdef inline bint fits(Column* c, object value, Part* part, bint converted, bint 
     return converted or c.form == OBJECT or (c.form == BYTES and c.ndim <= 0 and PyBytes_CheckExact(value))
 
 
-cdef inline Py_ssize_t many_fit(Column* c, object value, Part* part, bint converted):
-    """How many rows there are, if all can be stored as they are; else -1."""
+cdef inline Py_ssize_t many_fit(Column* c, object value, Part* part, bint converted, bint given):
+    """How many rows there are, if all can be stored as they are; else -1. An array that was `given` away is held until
+    its last row leaves: that is for queues from which rows leave in order."""
     if c.form == ROWS:
         if not cnp.PyArray_CheckExact(value) or not array_fits(c, <cnp.ndarray>value, 1):
             return -1
         part.rows = <char*>cnp.PyArray_DATA(<cnp.ndarray>value)
+        part.numbers = NULL
         part.ref = NULL
+        if c.mixed and (frozen(<cnp.ndarray>value) or given and lasts(<cnp.ndarray>value, True)):
+            part.ref = <PyObject*>value
         return cnp.PyArray_DIM(<cnp.ndarray>value, 0)
     if not converted:
         return -1
     part.refs = list_items(value)
     return PyList_GET_SIZE(value)
+
+
+cdef inline Py_ssize_t chosen_fit(Column* c, cnp.ndarray array, cnp.ndarray numbers, Part* part):
+    """As `many_fit`, for the rows of those numbers of an array that does not change; `numbers` are int64."""
+    cdef Py_ssize_t n = cnp.PyArray_DIM(numbers, 0)
+    if c.form != ROWS or not array_fits(c, array, 1):
+        return -1
+    part.rows = <char*>cnp.PyArray_DATA(array)
+    part.numbers = <const int64_t*>cnp.PyArray_DATA(numbers)
+    part.ref = <PyObject*>array if c.mixed and owner(array) is not None else NULL
+    return n if in_range(part.numbers, n, cnp.PyArray_DIM(array, 0)) else -1
 
 
 cdef inline bint out_fits(const Column* c, object out, size_t n, bint cut):

@@ -1,19 +1,15 @@
 """Adding slots and dropping them: memory is had and freed outside the lock, and put in place and taken out under it."""
 
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
-from cpython.ref cimport PyObject
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
 
 from chunk cimport chunk_memory
-from column cimport ROWS, Layout, refers
+from column cimport ROWS, Column, Layout
 from engine cimport locked, step_reserve
+from held cimport Held
 from orders cimport Ranked, ring_move, slot_t
 from slab cimport CHUNKS, chunk_first
 from state cimport ENQUEUE, FIFO, PRIORITY, SHUFFLE, Attempt, Queue, start
-
-cdef extern from *:
-    int PyList_SetSlice(object list, Py_ssize_t low, Py_ssize_t high, PyObject* items)
 
 cdef enum:
     SPARE_BYTES = 1 << 20       # a smaller chunk is not worth dropping
@@ -22,7 +18,7 @@ cdef enum:
 cdef struct Growth:
     const Layout* layout
     int chunk                   # the number of the new chunk
-    void** memory               # of each component: rows; then of each one: a list of references
+    void** memory               # of each component: rows; then of each one: a list of references, or room for Held
     void* order
     slot_t* free
     bint installed              # whether the memory is the queue's
@@ -32,15 +28,20 @@ cdef inline void step_install(Queue* q, Attempt* a) noexcept nogil:
     """Add a chunk, and order arrays that are large enough for it; the old arrays are left to be freed."""
     cdef Growth* g = <Growth*>a.extra
     cdef size_t first = chunk_first(q.bits, g.chunk), entries = chunk_first(q.bits, g.chunk + 1)
+    cdef Column* c
     cdef void* old
     cdef int i
     g.installed = q.chunks == g.chunk
     if not g.installed:
         return                  # another thread was first
     for i in range(g.layout.width):
-        if g.layout.columns[i].form == ROWS:
-            g.layout.columns[i].slab.origin[g.chunk] = <size_t>g.memory[i] - first * g.layout.columns[i].slab.row
-        g.layout.columns[i].lists[g.chunk] = g.memory[g.layout.width + i]
+        c = &g.layout.columns[i]
+        if c.form == ROWS:
+            c.slab.origin[g.chunk] = <size_t>g.memory[i] - first * c.slab.row
+        if c.mixed:
+            c.held.origin[g.chunk] = <size_t>g.memory[g.layout.width + i] - first * sizeof(Held)
+        else:
+            c.lists[g.chunk] = g.memory[g.layout.width + i]
     old = <void*>q.free.slots
     ring_move(&q.free, g.free, entries)
     g.free = <slot_t*>old
@@ -62,10 +63,11 @@ cdef inline void step_install(Queue* q, Attempt* a) noexcept nogil:
     q.allocated = entries
 
 
-cdef inline int grow(Queue* q, const Layout* l, list lists, int chunk) except -1:
+cdef inline int grow(Queue* q, const Layout* l, dict lists, int chunk) except -1:
     """Add a chunk, as many slots as there are, unless another thread has; `lists` keeps the new lists of references."""
     cdef Growth g
     cdef Attempt a
+    cdef const Column* c
     cdef size_t entries, slots
     cdef list references, added = []
     cdef bint failed
@@ -77,23 +79,25 @@ cdef inline int grow(Queue* q, const Layout* l, list lists, int chunk) except -1
     g.layout = l
     g.chunk = chunk
     g.installed = False
-    g.memory = <void**>malloc(2 * l.width * sizeof(void*))
+    g.memory = <void**>calloc(2 * l.width, sizeof(void*))
     g.free = <slot_t*>malloc(entries * sizeof(slot_t))
     g.order = malloc(entries * (sizeof(Ranked) if q.order == PRIORITY else sizeof(slot_t)))
     failed = g.memory == NULL or g.free == NULL or g.order == NULL
-    if g.memory != NULL:
-        memset(g.memory, 0, 2 * l.width * sizeof(void*))
     for i in range(l.width):
         if failed:
             break
-        if l.columns[i].form == ROWS:
-            if l.columns[i].slab.row < (<size_t>1 << 62) // slots:
-                g.memory[i] = chunk_memory(slots * l.columns[i].slab.row)
-            failed = g.memory[i] == NULL
-        if not failed and refers(&l.columns[i]):
+        c = &l.columns[i]
+        if c.form == ROWS:
+            if c.slab.row < (<size_t>1 << 62) // slots:
+                g.memory[i] = chunk_memory(slots * c.slab.row)
+            if c.mixed:
+                g.memory[l.width + i] = calloc(slots, sizeof(Held))
+            failed = g.memory[i] == NULL or c.mixed and g.memory[l.width + i] == NULL
+        else:
             try:
                 references = [None] * <Py_ssize_t>slots
                 added.append(references)
+                lists[<size_t><void*>references] = references
                 g.memory[l.width + i] = <void*>references
             except MemoryError:
                 failed = True   # told below, when what was had is freed
@@ -101,14 +105,15 @@ cdef inline int grow(Queue* q, const Layout* l, list lists, int chunk) except -1
         start(&a, ENQUEUE, NULL, 0)
         a.extra = &g
         locked(step_install, q, &a)
-        if g.installed:
-            lists.extend(added)
     free(g.free)
     free(g.order)
     if not g.installed and g.memory != NULL:
         for i in range(l.width):
             if l.columns[i].form == ROWS:
                 free(g.memory[i])
+                free(g.memory[l.width + i])
+        for references in added:
+            lists.pop(<size_t><void*>references, None)
     free(g.memory)
     if failed:
         raise MemoryError(f"no memory for {slots} more elements of {l.row_bytes} bytes")
@@ -130,22 +135,25 @@ cdef inline void step_remove(Queue* q, Attempt* a) noexcept nogil:
     cdef Growth* g = <Growth*>a.extra
     cdef int chunk = q.chunks - 1, i
     cdef size_t first = chunk_first(q.bits, chunk)
+    cdef const Column* c
     g.installed = q.fresh > 0 or chunk < q.kept
     if g.installed:
         return
     for i in range(g.layout.width):
-        if g.layout.columns[i].form == ROWS:
-            g.memory[i] = <void*>(g.layout.columns[i].slab.origin[chunk] + first * g.layout.columns[i].slab.row)
-        g.memory[g.layout.width + i] = g.layout.columns[i].lists[chunk]
+        c = &g.layout.columns[i]
+        if c.form == ROWS:
+            g.memory[i] = <void*>(c.slab.origin[chunk] + first * c.slab.row)
+        g.memory[g.layout.width + i] = (
+            <void*>(c.held.origin[chunk] + first * sizeof(Held)) if c.mixed else c.lists[chunk]
+        )
     q.chunks = chunk
     q.allocated = first
 
 
-cdef inline void shrink(Queue* q, const Layout* l, list lists) noexcept:
+cdef inline void shrink(Queue* q, const Layout* l, dict lists) noexcept:
     """Free the last chunk, if that is worth it and no slot is in use."""
     cdef Growth g
     cdef Attempt a
-    cdef Py_ssize_t k
     cdef int i
     g.layout = l
     g.memory = <void**>malloc(2 * l.width * sizeof(void*))
@@ -158,15 +166,13 @@ cdef inline void shrink(Queue* q, const Layout* l, list lists) noexcept:
         for i in range(l.width):
             if l.columns[i].form == ROWS:
                 free(g.memory[i])
-            if refers(&l.columns[i]):
-                for k in range(PyList_GET_SIZE(lists)):
-                    if <void*>PyList_GET_ITEM(lists, k) == g.memory[l.width + i]:
-                        PyList_SetSlice(lists, k, k + 1, NULL)
-                        break
+                free(g.memory[l.width + i])
+            else:
+                del lists[<size_t>g.memory[l.width + i]]
     free(g.memory)
 
 
-cdef inline int reserve(Queue* q, const Layout* l, list lists, Attempt* a, slot_t* slots, size_t n) except -1:
+cdef inline int reserve(Queue* q, const Layout* l, dict lists, Attempt* a, slot_t* slots, size_t n) except -1:
     """Take n free slots, adding some if there are too few."""
     start(a, ENQUEUE, slots, n)
     locked(step_reserve, q, a)

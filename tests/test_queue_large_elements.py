@@ -171,7 +171,7 @@ def test_what_a_batch_loop_enqueues_is_not_copied():
         places.append(place(image))
         return image, 1
 
-    _giving(queue)(example())
+    _giving(queue._enqueue_given)(example())
     assert place(queue.dequeue()[0]) == places[0]
 
 

@@ -13,6 +13,7 @@ from pipeline.compat.core.shapes import unknown_shape
 from pipeline.compat.core.static import constant_value
 from pipeline.compat.core.tensor import Tensor
 from pipeline.compat.ops.opdef import check_rank_at_least, tensor_op
+from pipeline.rows import Rows
 
 _INDICES = "(int16,int32,int64)"
 
@@ -71,6 +72,10 @@ def _take(params: Any, indices: Any, place: int, batch: int) -> Any:
     return np.stack(parts).reshape(shape)
 
 
+def _constant(params: Any) -> bool:
+    return isinstance(params, np.ndarray) and not (params.flags.writeable or params.dtype.hasobject)
+
+
 def gather(
     params: Any,
     indices: Any,
@@ -117,7 +122,11 @@ def gather(
         elif is_row[:2] != (False, True) or place:
             return None
         indices = np.asarray(indices)
-        return None if _check_indices(indices, np.shape(params)[place]) else np.take(params, indices, place)
+        if _check_indices(indices, np.shape(params)[place]):
+            return None
+        if place == 0 and indices.ndim == 1 and _constant(params):
+            return Rows(params, indices)
+        return np.take(params, indices, place)
 
     definition = "params:Tparams indices:Tindices" + _INDICES + " axis:Taxis(int32,int64)"
     attrs = {"batch_dims": batch_dims}

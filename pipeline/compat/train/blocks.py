@@ -23,6 +23,7 @@ from pipeline.compat.core.session import BaseSession
 from pipeline.compat.core.tensor import Operation, Tensor
 from pipeline.crew import note_read
 from pipeline.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OpError
+from pipeline.rows import Rows
 
 # Rows of a block: enough that what a block costs by itself does not matter, few enough to stay in the cache.
 _LARGEST = 256
@@ -152,7 +153,7 @@ class _Blocks:
         values.update(zip(self._source.outputs, block, strict=True))
         try:
             for op, is_row in self._steps:
-                args = [values[each] for each in op.inputs]
+                args = [_array(values[each]) for each in op.inputs]
                 result = op.kernel(*args) if op.rows is True else op.rows(is_row, *args)  # type: ignore[misc]
                 if result is None:
                     return None
@@ -201,6 +202,11 @@ def _strings(values: Any) -> Any:
     array = np.empty(len(values), object)
     array[:] = list(values)
     return array
+
+
+def _array(value: Any) -> Any:
+    """What an operation computes with; rows that are only stored are not gathered before."""
+    return np.asarray(value) if type(value) is Rows else value
 
 
 def _repeated(value: Any, count: int) -> Any:

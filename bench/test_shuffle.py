@@ -1,6 +1,7 @@
 """Shuffled batches of 128 from a pool of 15,000 rows, in and out, beside NumPy's gather of as many random rows.
 
-What goes in is a block that is in the cache, as one that was just decoded. The baseline only gathers: its random
+What goes in is a block that is in the cache, as one that was just decoded; "read-only" are blocks of the data itself,
+of which large rows are not copied in. The baseline only gathers: its random
 indices are drawn beforehand, and no row goes in. `mode="clip"` spares np.take the check of its indices and, with out=,
 a second copy.
 """
@@ -17,7 +18,7 @@ N, POOL, CAPACITY, MINIMUM = 128, 15_000, 20_000, 10_000
 
 
 @pytest.mark.parametrize("shape", [(), (4,), (32,), (784,)], ids=str)
-@pytest.mark.parametrize("which", ["ours", "python", "take", "take clip"])
+@pytest.mark.parametrize("which", ["ours", "ours, read-only", "python", "take", "take clip"])
 def test_shuffle(measure, which, shape):
     rng = np.random.default_rng(1)
     data = rng.random((POOL, *shape), np.float32)
@@ -27,19 +28,22 @@ def test_shuffle(measure, which, shape):
         mode = "clip" if which == "take clip" else "raise"
         work = lambda: np.take(data, next(batches), axis=0, out=out, mode=mode)  # noqa: E731
     else:
-        module = {"ours": RandomShuffleQueue, "python": reference.RandomShuffleQueue}[which]
+        module = reference.RandomShuffleQueue if which == "python" else RandomShuffleQueue
         queue = module(CAPACITY, MINIMUM, np.float32, shapes=[shape], seed=1)
+        blocks = cycle([data[:N].copy()])
+        if which == "ours, read-only":
+            data.flags.writeable = False
+            blocks = cycle([data[begin : begin + N] for begin in range(0, POOL - N, N)])
         queue.enqueue_many([data])
-        block = data[:N].copy()
-        if which == "ours":
+        if which != "python":
 
             def work():
-                queue.enqueue_many(block)
+                queue.enqueue_many(next(blocks))
                 queue.dequeue_many(N, out=out)
         else:
 
             def work():
-                queue.enqueue_many([block])
+                queue.enqueue_many([next(blocks)])
                 queue.dequeue_many(N)
 
     measure(f"shuffle {N} x f32{list(shape)}, in and out of {POOL}", work)

@@ -117,6 +117,34 @@ class TestFrozen:
             assert references(array) == before
 
 
+@pytest.mark.parametrize("kind", ["fifo", "shuffle"])
+def test_threads(kind):
+    """Held and copied rows of many threads come out as they went in, each once."""
+    queue, array = queue_of(kind, capacity=300), frozen(200)
+
+    def put(thread):
+        for begin in range(0, 200, 10):
+            part = array[begin : begin + 10]
+            if thread == 0:
+                queue.enqueue_many([part])
+            elif thread == 1:
+                queue.enqueue_many([part.copy()])
+            elif thread == 2:
+                queue._enqueue_many_given((part.copy(),))
+            else:
+                queue.enqueue_many([Rows(array, np.arange(begin, begin + 10))])
+
+    def take():
+        return np.concatenate([queue.dequeue_many(n) for n in [1, 30, 19] * 8])
+
+    calls = [run_in_thread(put, thread) for thread in range(4)]
+    out = np.concatenate([each.result() for each in [run_in_thread(take) for _ in range(2)]])
+    for call in calls:
+        call.result()
+    assert (out == out[:, :1]).all()
+    assert np.bincount(out[:, 0]).tolist() == [4] * 200
+
+
 def test_by_priority():
     queue = PriorityQueue(-1, "uint8", shapes=[(LARGE,)])
     queue.enqueue_many([np.arange(20)[::-1].copy(), frozen(20)])

@@ -1,30 +1,38 @@
 """Readers against a plain loop over the same file: lines by Python's own iteration, records by read() of their size.
 
-The plain loop over TFRecords only takes the data out; ours checks both CRCs of every record too.
+The plain loop over TFRecords only takes the data out; ours checks both CRCs of every record too. CSV files become
+columns; beside ours are Python's csv module and NumPy's loadtxt.
 """
 
+import csv
 import struct
 
 import numpy as np
 import pytest
 
-from pipeline import FIFOQueue, OutOfRangeError
+from pipeline import FIFOQueue, OutOfRangeError, decode_csv
 from pipeline.readers import FixedLengthRecordReader, TextLineReader, TFRecordReader
 from pipeline.tfrecord import TFRecordWriter
 
 COUNT = 200_000
 
 
-def drain(reader, name):
+CSV_COUNT, CSV_WIDTH = 20_000, 17
+
+
+def blocks(reader, name):
     queue = FIFOQueue(1, "string", [()])
     queue.enqueue(str(name))
     queue.close()
-    count = 0
     try:
         while True:
-            count += len(reader.read_up_to(queue, 1000).values)
+            yield reader.read_up_to(queue, 1000).values
     except OutOfRangeError:
-        return count
+        return
+
+
+def drain(reader, name):
+    return sum(map(len, blocks(reader, name)))
 
 
 def plain_lines(name):
@@ -88,3 +96,30 @@ def test_tfrecords(measure, tmp_path, sizes, whose):
     call = (lambda: drain(TFRecordReader(), name)) if whose == "ours" else (lambda: plain_records(name))
     assert call() == COUNT
     measure(f"read_up_to(1000) of TFRecords of {sizes}", call, COUNT)
+
+
+def ours_csv(name, dtypes):
+    return sum(len(decode_csv(lines, dtypes)[0]) for lines in blocks(TextLineReader(), name))
+
+
+def python_csv(name, dtypes):
+    with open(name, newline="") as file:
+        texts = zip(*csv.reader(file), strict=True)
+        columns = [np.array(column, dtype) for column, dtype in zip(texts, dtypes, strict=True)]
+    return len(columns[0])
+
+
+def numpy_csv(name, dtypes):
+    return len(np.loadtxt(name, dtypes[0], delimiter=","))
+
+
+@pytest.mark.parametrize("whose", ["ours", "python", "numpy"])
+@pytest.mark.parametrize("digits", [4, 17])
+def test_csv(measure, tmp_path, digits, whose):
+    name = tmp_path / "csv"
+    values = np.random.default_rng(1).random((CSV_COUNT, CSV_WIDTH))
+    name.write_text("\n".join(",".join(f"{value:.{digits}f}" for value in row) for row in values))
+    dtypes = [np.dtype(np.float32)] * CSV_WIDTH
+    way = {"ours": ours_csv, "python": python_csv, "numpy": numpy_csv}[whose]
+    assert way(name, dtypes) == CSV_COUNT
+    measure(f"CSV file, {CSV_WIDTH} float32s of {digits} digits", lambda: way(name, dtypes), CSV_COUNT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pipeline.opening import Source
+from pipeline.pages import keep_pages
 
 
 class Buffered:
@@ -18,6 +19,7 @@ class Buffered:
     CHUNK = 1 << 18  # bytes that are read at once; measured: 64 KiB to 1 MiB do not differ by more than 10 %
 
     def __init__(self, source: Source) -> None:
+        keep_pages()
         self.source = source
         self.data = b""
         self.position = 0

@@ -184,7 +184,7 @@ def elements(value: Any, component: Component, index: int, count: int | None, wh
 
 
 def _all_bytes(value: list[Any]) -> bool:
-    return all(type(one) is bytes for one in value)
+    return list(map(type, value)).count(bytes) == len(value)  # a generator takes 18 ns more a value
 
 
 def infer(value: Any, many: bool, where: str) -> tuple[np.dtype[Any], Shape]:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from with_arrow import arrow  # noqa: F401
 
-from pipeline import InvalidArgumentError, decode_csv
+from pipeline import InvalidArgumentError, decode, decode_csv
 
 DEFAULTS = [0, np.int64(1), 0.5, np.float64(0.25), ["d"], [], np.int32]
 DIGITS = pathlib.Path(__file__).parent.parent / "examples" / "data" / "digits.csv"
@@ -159,3 +160,53 @@ def test_delimiter_within_a_quoted_number(field):
     for block in (lines, lines[::-1]):
         with pytest.raises(InvalidArgumentError, match="is not a valid float"):
             decode_csv(block, [np.int32, np.float32])
+
+
+def test_na_value_in_a_table_of_numbers():
+    columns = decode_csv([b"1,-1", b"-1,2", b"-1,-1"], [[7], np.int32(8)], na_value="-1")
+    assert [column.tolist() for column in columns] == [[1, 7, 7], [8, 2, 8]]
+    with pytest.raises(InvalidArgumentError, match=r"^Field 1 is required but missing in record 1!$"):
+        decode_csv([b"1,2", b"3,-1"], [[7.0], np.float32], na_value="-1")
+
+
+def test_blocks_of_many_parts():
+    """Large blocks are decoded in parts: an unusual record is the matter of its part, and errors have its index."""
+    rows = decode._PART // 3 + 1000
+    records = [b"%d,%d.5,t%d" % (i, i, i) for i in range(rows)]
+    records[rows - 10] = b'"%d",\r\n1.5,"t ""%d"""' % (rows - 10, rows)
+    whole, halves, strings = decode_csv(records, [0, 0.0, ""])
+    assert np.array_equal(whole, np.arange(rows))
+    assert halves[: rows - 10].tolist() == [i + 0.5 for i in range(rows - 10)]
+    assert strings[rows - 11 : rows - 9].tolist() == [b"t%d" % (rows - 11), b't "%d"' % rows]
+    assert [column.dtype for column in (whole, halves, strings)] == [np.int32, np.float32, object]
+    records[rows - 5] = b"1,x,t"
+    with pytest.raises(InvalidArgumentError, match=f"^Field 1 in record {rows - 5} is not a valid float: x$") as caught:
+        decode_csv(records, [0, 0.0, ""])
+    assert caught.value.record == rows - 5
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [b'1,"a', b'b"\n2,c'],  # as many lines as records, and none of them is one
+        [b'"a""', b'"b"'],
+        [b'""a",1', b'"",1'],
+        [b'"a"",""b",1', b'"a","b"'],
+        [b"a\nb", b"c"],
+        [b'"a,b"', b"1,2"],
+        [b'"a"b,"c"', b"1,2"],
+    ],
+)
+def test_quotes_and_line_ends_that_add_up(records):
+    arguments = {"record_defaults": [["d"], ["e"]]}
+    assert outcome(records, **arguments) == one_by_one(records, **arguments)
+
+
+@pytest.mark.parametrize("size", [1, 5, 300, 5000])
+def test_strings_with_zeros_and_of_any_length(size):
+    texts = [b"x" * size, b"\0" * size, b"a\0", b"", b"\xff" * size]
+    assert decode_csv([b"%b,1" % text for text in texts], [["d"], 0])[0].tolist() == [text or b"d" for text in texts]
+    ascii_only = [text.replace(b"\0", b"y") for text in texts]
+    assert decode_csv([b"%b,1" % text for text in ascii_only], [["d"], 0])[0].tolist() == [
+        t or b"d" for t in ascii_only
+    ]

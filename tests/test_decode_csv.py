@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from with_arrow import arrow  # noqa: F401
 
 from pipeline import InvalidArgumentError, decode_csv
 

@@ -163,8 +163,11 @@ class Coordinator:
             pass
         deadline = time.monotonic() + stop_grace_period_secs
         for thread in waiting:
-            if thread.is_alive() and thread is not threading.current_thread():
-                thread.join(max(0.0, min(deadline - time.monotonic(), threading.TIMEOUT_MAX)))
+            if thread is threading.current_thread():
+                continue
+            # In slices: a signal that comes just before a wait begins would not end it.
+            while thread.is_alive() and (left := deadline - time.monotonic()) > 0:
+                thread.join(min(left, SLICE))
         with self._lock:
             self._joined = True
             self._registered = set()

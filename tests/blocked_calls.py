@@ -56,6 +56,7 @@ def native():
     names = pipeline.FIFOQueue(1, "string", shapes=[()])
     closing = full(FIFOQueue)
     threading.Thread(target=lambda: ended(lambda: closing.enqueue(3)), daemon=True).start()
+    wait_for_waits(2 + 1)
     return {
         "enqueue": partial(full(FIFOQueue).enqueue, 3),
         "enqueue with a timeout": partial(full(FIFOQueue).enqueue, 3, timeout=1e6),
@@ -144,6 +145,7 @@ def drop_in():
     coord = tf.train.Coordinator()
     tf.train.start_queue_runners(session, coord)
     threading.Thread(target=lambda: ended(lambda: session.run(behind)), daemon=True).start()
+    wait_for_waits(1 + 2 + 1)
     calls = {name: lambda fetch=fetch: session.run(fetch) for name, fetch in fetches.items()}
     limit = tf.RunOptions(timeout_in_ms=10**9)
     calls["dequeue with a timeout"] = lambda: session.run(fetches["dequeue"], options=limit)
@@ -181,8 +183,15 @@ def note_waits():
     queues.SimpleQueue = type("SimpleQueue", (queues.SimpleQueue,), {"get": noting(queues.SimpleQueue.get)})
 
 
+def wait_for_waits(count):
+    """Wait until so many calls of other threads wait in queues: what these are like changes no more."""
+    while sum(sum(queue.stats()[-2:]) for queue in queues_of_all()) != count:
+        time.sleep(0.001)
+
+
 def queues_of_all():
-    return [each for each in gc.get_objects() if isinstance(each, TypedQueue)]
+    """All that are ready to be used."""
+    return [each for each in gc.get_objects() if isinstance(each, TypedQueue) and hasattr(each, "_watch")]
 
 
 def states():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import queue
 import threading
@@ -11,6 +12,9 @@ from pipeline.compat.core.plan import Step, take
 from pipeline.compat.core.run import Run, current
 from pipeline.compat.core.tensor import Operation
 from pipeline.errors import CancelledError
+
+# Seconds after which a wait looks again: a signal that comes just before the wait begins does not end it.
+_LOOK = 0.05
 
 
 def follow(steps: list[Step], run: Run, values: list[Any]) -> None:
@@ -23,6 +27,7 @@ def follow(steps: list[Step], run: Run, values: list[Any]) -> None:
     ready = [number for number, count in enumerate(missing) if count == 0]
     dead: set[Operation] = set()
     answers: queue.SimpleQueue[tuple[int, BaseException | None]] = queue.SimpleQueue()
+    threads: list[threading.Thread] = []
     waiting = 0
     error: BaseException | None = None
 
@@ -41,12 +46,13 @@ def follow(steps: list[Step], run: Run, values: list[Any]) -> None:
                 number = heapq.heappop(ready)
                 if steps[number].op.blocking and (ready or waiting):
                     name = f"Session-{steps[number].op.name}"
-                    threading.Thread(target=attempt, args=(number,), name=name, daemon=True).start()
+                    threads.append(threading.Thread(target=attempt, args=(number,), name=name, daemon=True))
+                    threads[-1].start()
                     waiting += 1
                     continue
                 take(steps[number], run, values, dead)
             elif waiting:
-                number, failed = answers.get()
+                number, failed = _next(answers)
                 waiting -= 1
                 if failed is not None and (error is None or isinstance(error, CancelledError)):
                     error = failed
@@ -57,13 +63,20 @@ def follow(steps: list[Step], run: Run, values: list[Any]) -> None:
                 missing[each] -= 1
                 if missing[each] == 0:
                     heapq.heappush(ready, each)
-    finally:
-        if waiting:
-            run.cancel()
-            for _ in range(waiting):
-                answers.get()
+    except BaseException:  # maybe Ctrl-C, between any two lines: the threads themselves say whether they go on
+        run.cancel()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(_LOOK)
+        raise
     if error is not None:
         raise error
+
+
+def _next(answers: queue.SimpleQueue[Any]) -> Any:
+    while True:
+        with contextlib.suppress(queue.Empty):
+            return answers.get(timeout=_LOOK)
 
 
 def _dependencies(steps: list[Step]) -> tuple[list[int], list[list[int]]]:

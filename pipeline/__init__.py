@@ -43,6 +43,7 @@ from pipeline.image_files import encode_jpeg, encode_png
 from pipeline.images import decode_bmp, decode_gif, decode_image, decode_jpeg, decode_png
 from pipeline.joining import batch_join, maybe_batch_join, maybe_shuffle_batch_join, shuffle_batch_join
 from pipeline.lmdb_reader import LMDBReader
+from pipeline.mapping import map_ahead
 from pipeline.parsing import parse_example, parse_single_example
 from pipeline.producers import input_producer, range_input_producer, string_input_producer
 from pipeline.queues import (
@@ -132,6 +133,7 @@ __all__ = [
     "errors",
     "input_producer",
     "limit_epochs",
+    "map_ahead",
     "match_filenames_once",
     "maybe_batch",
     "maybe_batch_join",

@@ -35,12 +35,14 @@ def batch(
     - an iterable, such as a generator: read under a lock, once
     - a queue, such as that of a producer: its elements are the examples
     - anything with a method `block(n)` that returns a block of 1 to n examples: arrays whose first dimension counts
-      them. Such rows move in blocks, with no Python for each of them; so do those of a queue with shapes.
+      them. Such rows move in blocks, with no Python for each of them; so do those of a queue with shapes, and what the
+      workers of an executor make by `map_ahead`.
 
     Args:
         tensors: The source.
         batch_size: Examples in a batch.
-        num_threads: Threads that read the source. With more than one the order of the examples may vary.
+        num_threads: Threads that read the source. With more than one the order of the examples may vary; small ones of
+            an iterator keep theirs, as one thread reads it and the others wait.
         capacity: Capacity of the queue, in examples.
         enqueue_many: What the source gives each time is a block of examples: arrays whose first dimension counts them.
         shapes: Shape of each component of an example (of a dict: in the order of its sorted keys); None takes those of

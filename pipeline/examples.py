@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,6 +28,8 @@ class Layout:
         components: Called with an example, gives its components in the order of the queue; ValueError if it has other
             keys, or another number of components, than the first one.
         dtypes: The dtype of each component.
+        bare: An example is a component, in no container.
+        listed: The number of components if examples are tuples or lists of them, else 0.
     """
 
     components: Components
@@ -35,14 +38,19 @@ class Layout:
         self._keys: list[Any] | None = None
         self._count = 1
         self.components = _itself
+        self._pick: Components = _itself
         if isinstance(example, dict):
             self._keys = sorted(example, key=str)
             self._key_set = set(self._keys)
+            # C makes a tuple of the values, or of one its value.
+            self._pick = operator.itemgetter(*self._keys) if len(self._keys) > 1 else self._single
             self.components = self._of_dict
             self._count = len(example)
         elif isinstance(example, (list, tuple)):
             self.components = self._of_list
             self._count = len(example)
+        self.bare = self.components is _itself
+        self.listed = self._count if isinstance(example, (list, tuple)) else 0
         parts = self.components(example)
         if not parts:
             raise ValueError("Expected at least one tensor in batch(): the example is empty")
@@ -105,11 +113,21 @@ class Layout:
         )
 
     def _of_dict(self, example: Any) -> Sequence[Any]:
+        if type(example) is not dict or len(example) != self._count:
+            self._check_keys(example)
+        try:
+            return self._pick(example)
+        except KeyError:
+            self._check_keys(example)
+            raise
+
+    def _check_keys(self, example: Any) -> None:
         if not isinstance(example, dict) or example.keys() != self._key_set:
             got = sorted(example, key=str) if isinstance(example, dict) else type(example).__name__
             raise ValueError(f"every example must have the keys of the first one, {self._keys}; got {got}")
-        assert self._keys is not None
-        return [example[key] for key in self._keys]
+
+    def _single(self, example: Any) -> Sequence[Any]:
+        return [example[key] for key in self._key_set]
 
     def _of_list(self, example: Any) -> Sequence[Any]:
         if not isinstance(example, (list, tuple)) or len(example) != self._count:

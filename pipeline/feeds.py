@@ -10,10 +10,11 @@ from pipeline.coordinator import Coordinator
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.examples import Components, Layout, length
 from pipeline.keeping import Keep, chosen
+from pipeline.moving import mover
 from pipeline.queues import FIFOQueue, QueueBase
 from pipeline.runner import work_for
 from pipeline.skipping import SKIPPED, Skips
-from pipeline.sources import Opened, check_source, left, open_source
+from pipeline.sources import Opened, check_source, left, open_source, recall
 from pipeline.typed_queue import TypedQueue
 
 
@@ -114,11 +115,13 @@ class Feed:
     def stop(self) -> None:
         """Let waits for the next example end soon."""
         self._left = True
+        recall(self.plan.sources)
 
     def leave(self) -> None:
         """Close the queue, so that threads waiting to enqueue end as at the end of the input."""
         self._left = True
         self.queue.close(cancel_pending_enqueues=True)
+        recall(self.plan.sources)
 
     def _make_queue(self) -> QueueBase:
         assert self.layout is not None
@@ -159,10 +162,22 @@ class Feed:
         raise OutOfRangeError(None, None, "the source of the batches gave no example")
 
     def _op(self, opened: Opened, index: int, first: list[Any] | None) -> Callable[[], None]:
-        """The enqueue op of one thread: one example, or block of examples, from the source to the queue."""
+        """The enqueue op of one thread: examples, or blocks of examples, from the source to the queue; one or many."""
         skips, coord, begun = self.plan.skips, self.coord, False
         take = opened.take if opened.iterator else skips.guard(opened.take)
         finish = skips.guard(self._finisher(opened.many, index))
+        move = self._mover(opened, index)
+
+        def one() -> None:
+            try:
+                example = first.pop() if first else take()
+            except StopIteration:
+                raise OutOfRangeError(None, None, "the source of the batches is used up") from None
+            if example is SKIPPED:
+                return
+            held = [example]
+            del example  # so that whoever takes it out of `held` has it alone
+            finish(held)
 
         def enqueue() -> None:
             nonlocal begun
@@ -172,15 +187,10 @@ class Feed:
                 begun = True
                 work_for(coord)
             try:
-                example = first.pop() if first else take()
-            except StopIteration:
-                raise OutOfRangeError(None, None, "the source of the batches is used up") from None
-            if example is SKIPPED:
-                return
-            held = [example]
-            del example  # so that whoever takes it out of `held` has it alone
-            try:
-                finish(held)
+                if first or move is None:
+                    one()
+                else:
+                    move()
             except CancelledError:
                 if not self._left:
                     raise
@@ -190,6 +200,16 @@ class Feed:
 
         enqueue.__qualname__ = opened.name
         return enqueue
+
+    def _mover(self, opened: Opened, index: int) -> Callable[[], None] | None:
+        """What moves the examples of a source if each is small and only has to be put into the queue, else None."""
+        plan, layout, queue = self.plan, self.layout, self.queue
+        if opened.many or plan.single or plan.skips.active or not plan.keep.all:
+            return None
+        if not isinstance(queue, TypedQueue) or queue.holds_large:
+            return None
+        assert layout is not None
+        return mover(opened, queue, layout, self._components(False, index), self.coord.should_stop)
 
     def _finisher(self, many: bool, index: int) -> Callable[[list[Any]], None]:
         """What becomes of an example, or block of examples, that was taken: the only item of a list."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline.ahead import Ahead
 from pipeline.errors import DeadlineExceededError, OutOfRangeError
 from pipeline.queue_base import QueueBase
 from pipeline.rows import Rows
@@ -31,12 +34,16 @@ class Opened(NamedTuple):
         many: It gives blocks.
         iterator: It reads an iterator, which an exception ends.
         name: For the names of threads.
+        turn: To be held by a thread that calls `following` instead of `take`, once or many times.
+        following: As `take`.
     """
 
     take: Callable[[], Any]
     many: bool
     iterator: bool
     name: str
+    turn: AbstractContextManager[Any]
+    following: Callable[[], Any]
 
 
 def is_source(thing: Any) -> bool:
@@ -76,25 +83,36 @@ def open_source(source: Any, many: bool, single: bool, alone: bool, rows: int, s
         stopped: Whether a wait for the next example is in vain.
     """
     blocks = not many and not single
+    if isinstance(source, Ahead):  # it can tell that a wait is in vain
+        if blocks:
+            return _opened(_sized(lambda n: source.take(n, stopped), rows), True, op_name(source))
+        return _opened(lambda: source.take(0, stopped), many, op_name(source))
     give = getattr(source, "block", None)
     if callable(give):
         if blocks:
-            return Opened(_sized(getattr(source, "rows", give), rows), True, False, op_name(source))
+            return _opened(_sized(getattr(source, "rows", give), rows), True, op_name(source))
         if not callable(source) and not isinstance(source, QueueBase):
-            return Opened(lambda: _row(give(1)), many, False, op_name(source))
+            return _opened(lambda: _row(give(1)), many, op_name(source))
     if isinstance(source, QueueBase):
         if blocks and _stackable(source):
-            return Opened(_sized(lambda n: _queue_block(source, n, stopped), rows), True, False, op_name(source))
-        return Opened(lambda: _dequeue(source, stopped), many, False, op_name(source))
+            return _opened(_sized(lambda n: _queue_block(source, n, stopped), rows), True, op_name(source))
+        return _opened(lambda: _dequeue(source, stopped), many, op_name(source))
     if callable(source):
-        return Opened(source, many, False, op_name(source))
-    iterator = iter(source)
-    return Opened(iterator.__next__ if alone else _locked(iterator, stopped), many, True, op_name(source))
+        return _opened(source, many, op_name(source))
+    following = iter(source).__next__
+    if alone:
+        return _opened(following, many, op_name(source), iterator=True)
+    lock = threading.Lock()
+    return Opened(_locked(following, lock, stopped), many, True, op_name(source), lock, following)
 
 
-def _locked(iterator: Any, stopped: Callable[[], bool]) -> Callable[[], Any]:
+def _opened(take: Callable[[], Any], many: bool, name: str, iterator: bool = False) -> Opened:
+    """What every thread that reads it may call at any time."""
+    return Opened(take, many, iterator, name, contextlib.nullcontext(), take)
+
+
+def _locked(following: Callable[[], Any], lock: threading.Lock, stopped: Callable[[], bool]) -> Callable[[], Any]:
     """An iterator's items; a generator may not be resumed by two threads at once."""
-    lock, following = threading.Lock(), iterator.__next__
 
     def take() -> Any:
         if not lock.acquire(blocking=False):
@@ -181,6 +199,13 @@ def _row(block: Any) -> Any:
     if isinstance(block, dict):
         return {key: value[0] for key, value in block.items()}
     return [value[0] for value in block] if isinstance(block, (list, tuple)) else block[0]
+
+
+def recall(sources: Sequence[Any]) -> None:
+    """Cancel what is prepared elsewhere for a loop that was left."""
+    for source in sources:
+        if isinstance(source, Ahead):
+            source.recall()
 
 
 def left() -> OutOfRangeError:

@@ -1,6 +1,8 @@
 """queue-runner by its native API."""
 
+from concurrent.futures import ProcessPoolExecutor
 from itertools import cycle
+from multiprocessing import get_context
 
 import numpy as np
 from measuring import batched, main, split, workers
@@ -20,7 +22,10 @@ def ways(directory, work):
             "pad, in one thread": lambda: batched(cycle(parts), pipeline.pad),
         }
     if work.startswith("decode"):
-        return {"batch of a callable": lambda: decoded(workers(work))}
+        made = {"batch of a callable": lambda: decoded(workers(work))}
+        if workers(work) > 1:
+            made[f"map_ahead, {workers(work)} processes"] = lambda: by_processes(workers(work))
+        return made
     make = {"lines": values, "csv": table, "tfrecord": values}[work]
     reader = pipeline.TFRecordReader() if work == "tfrecord" else pipeline.TextLineReader()
     files = pipeline.string_input_producer([path(directory, work)], shuffle=False)
@@ -46,6 +51,14 @@ def decoded(threads):
     """The numbers come from an iterator; a callable decodes the next one, in as many threads as asked for."""
     numbers = cycle(range(DECODED))
     return pipeline.batch(lambda: decode(next(numbers)), BATCH, num_threads=threads, capacity=8 * BATCH)
+
+
+def by_processes(count):
+    """The same numbers, in chunks of a batch, to the processes of an executor."""
+    with ProcessPoolExecutor(count, mp_context=get_context("forkserver")) as executor:
+        source = pipeline.map_ahead(decode, cycle(range(DECODED)), executor, chunksize=BATCH)
+        with pipeline.batch(source, BATCH, capacity=8 * BATCH) as batches:
+            yield from batches
 
 
 def values(reader, files):

@@ -1,0 +1,56 @@
+"""A function of Python's in two processes: `map_ahead` beside what a program would write by hand."""
+
+import itertools
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+from pipeline import batch, map_ahead
+
+N = 128
+BATCHES = 50
+
+
+def decode(number):
+    """Some 50 us of Python."""
+    values = []
+    for _ in range(192):
+        number = (number * 1_103_515_245 + 12_345) & 0x7FFFFFFF
+        values.append(number / 0x7FFFFFFF)
+    return np.array(values, np.float32)
+
+
+def cheap(number):
+    """Some 2 us: what counts is the way to the process and back."""
+    return np.full(192, number, np.float32)
+
+
+@pytest.fixture(scope="module")
+def executor():
+    with ProcessPoolExecutor(2, mp_context=get_context("forkserver")) as made:
+        yield made
+
+
+def by_hand(executor, function):
+    rows = executor.map(function, range(N * BATCHES), chunksize=N)
+    for _ in range(BATCHES):
+        np.stack(list(itertools.islice(rows, N)))
+
+
+def drain(batches):
+    for _ in itertools.islice(batches, BATCHES):
+        pass
+
+
+@pytest.mark.parametrize("who", ["ours", "python"])
+@pytest.mark.parametrize("function", [decode, cheap])
+def test_function_in_two_processes(measure, executor, function, who):
+    group = f"{function.__name__} f32[192] in 2 processes, batches of {N}, per example"
+    if who == "python":
+        measure(group, lambda: by_hand(executor, function), N * BATCHES)
+        return
+    with batch(map_ahead(function, itertools.count(), executor, chunksize=N), N, capacity=8 * N) as batches:
+        next(batches)
+        measure(group, lambda: drain(batches), N * BATCHES)

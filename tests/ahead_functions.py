@@ -1,0 +1,152 @@
+"""What workers of executors do in tests: functions that other processes can import; and executors."""
+
+import contextlib
+import os
+import signal
+import threading
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+
+
+def same(item):
+    return item
+
+
+def square(i):
+    return i * i
+
+
+def row(i):
+    return np.full(3, i, np.float32)
+
+
+def pair(i):
+    return np.full((2, 2), i, np.int16), i
+
+
+def record(i):
+    return {"name": b"n%d" % i, "row": row(i), "score": i / 2}
+
+
+BUFFER = np.zeros((2, 3), np.float32)
+LIST = [0]
+BYTES = bytearray(3)
+
+
+def buffers(i):
+    """They are the same each time."""
+    BUFFER[:] = LIST[0] = i
+    BYTES[:] = b"%03d" % i
+    return BUFFER, BUFFER[0], LIST, BYTES
+
+
+def ragged(i):
+    return np.full(i % 4, i, np.int64)
+
+
+def words(i):
+    return np.array([b"a", b"b" * i], object)
+
+
+def listed(i):
+    return [[i, i + 1], np.float32(i)]
+
+
+def fails_at_third(i):
+    if i % 3 == 2:
+        raise ValueError(f"bad item {i}")
+    return i
+
+
+class Awkward(Exception):
+    """It can be pickled, but not be made again from what was."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+def awkward(i):
+    raise Awkward(i, i)
+
+
+class Holding(Exception):
+    """It cannot be pickled."""
+
+    def __init__(self, text):
+        super().__init__(text)
+        self.lock = threading.Lock()
+
+
+def holding(i):
+    raise Holding("with a lock")
+
+
+def stop_iteration(i):
+    return next(iter(()))
+
+
+def nothing(i):
+    return None
+
+
+def no_components(i):
+    return ()
+
+
+def leaves(i):
+    raise SystemExit(i)
+
+
+def dies_at_six(i):
+    if i == 6:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return i
+
+
+def not_to_be_sent(i):
+    return (lambda: i,)
+
+
+def process(i):
+    return os.getpid()
+
+
+class ByHand(Executor):
+    """An executor that does nothing by itself: `run` does the call of a future.
+
+    Attributes:
+        futures: All that were submitted.
+    """
+
+    def __init__(self):
+        self.futures = []
+        self.down = False
+
+    def submit(self, function, /, *args):
+        if self.down:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        future = Future()
+        future.call = lambda: function(*args)
+        self.futures.append(future)
+        return future
+
+    def run(self, *numbers):
+        for number in numbers:
+            future = self.futures[number]
+            if future.set_running_or_notify_cancel():
+                future.set_result(future.call())
+
+    def run_new(self):
+        """Run what was submitted and not yet done."""
+        self.run(*(i for i, future in enumerate(self.futures) if not future.done()))
+
+
+@contextlib.contextmanager
+def two_pools():
+    """Two threads, and two processes; theirs are there before anybody counts threads."""
+    with ThreadPoolExecutor(2) as threads, ProcessPoolExecutor(2, mp_context=get_context("forkserver")) as processes:
+        for pool in (threads, processes):
+            list(pool.map(square, range(4)))
+        yield {"threads": threads, "processes": processes}

@@ -1,0 +1,188 @@
+"""Examples that only have to be put into the queue move in a loop of their own; nothing else may differ."""
+
+import itertools
+import threading
+import zlib
+
+import numpy as np
+import pytest
+from helpers import run_in_thread, wait_blocked, wait_until
+from orchestration import fresh_collection, no_thread_left, source
+
+import pipeline
+from pipeline import Coordinator, OutOfRangeError, TextLineReader, batch, batch_join
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    with fresh_collection(), no_thread_left():
+        yield
+
+
+def as_callable(items):
+    return iter(items).__next__
+
+
+KINDS = pytest.mark.parametrize("kind", [iter, as_callable])
+
+
+@KINDS
+@pytest.mark.parametrize("dynamic_pad", [False, True])
+def test_each_example_is_there_before_the_next_one_is_asked_for(kind, dynamic_pad):
+    """A source that gives an example only when the one before has come out."""
+    taken = threading.Semaphore(1)
+
+    def examples():
+        for i in range(20):
+            assert taken.acquire(timeout=30)
+            yield np.array([i])
+
+    got = []
+    with batch(kind(examples()), 1, dynamic_pad=dynamic_pad) as batches:
+        for value in batches:
+            got += value.tolist()
+            taken.release()
+    assert got == [[i] for i in range(20)]
+
+
+@KINDS
+def test_a_batch_that_waits_gets_an_example_as_soon_as_it_is_there(kind):
+    go = threading.Event()
+
+    def examples():
+        yield from range(3)
+        go.wait(30)
+
+    batches = batch(kind(examples()), 4, allow_smaller_final_batch=True)
+    call = run_in_thread(list, batches)
+    wait_until(lambda: batches.queue is not None and batches.queue.stats().enqueued == 3, "three examples")
+    wait_blocked(batches.queue, dequeues=1)
+    go.set()
+    assert [value.tolist() for value in call.result()] == [[0, 1, 2]]
+
+
+@KINDS
+def test_a_source_is_not_asked_again_after_it_has_asked_for_a_stop(kind):
+    coord, asked = Coordinator(), []
+
+    def examples():
+        for i in range(1000):
+            asked.append(i)
+            if i == 5:
+                coord.request_stop()
+            yield i
+
+    with batch(kind(examples()), 1, capacity=1000, coord=coord) as batches:
+        assert next(batches).tolist() == [0]
+        coord.join()
+    assert asked == list(range(6))
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_the_thread_that_has_an_iterator_keeps_it_so_that_the_order_stays(threads):
+    def examples():
+        for i in range(500):
+            zlib.crc32(bytes(100_000))  # gives the interpreter's lock away
+            yield i
+
+    with batch(examples(), 10, num_threads=threads, capacity=20) as batches:
+        assert np.concatenate(list(batches)).tolist() == list(range(500))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_error_of_an_iterator_comes_after_the_examples_before_it(threads):
+    asked = itertools.count()
+
+    class Failing:
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            if next(asked) < 9:
+                return 1
+            raise ValueError("the tenth")
+
+    got = []
+    with pytest.raises(ValueError, match="the tenth"):
+        got.extend(batch(Failing(), 1, num_threads=threads))
+    assert got == [1] * 9
+
+
+def test_an_error_names_the_record_it_is_about_and_no_earlier_one(tmp_path):
+    (tmp_path / "f").write_bytes(b"1\n2\n3\nx\n")
+    files = pipeline.string_input_producer([tmp_path / "f"], num_epochs=1)
+    reader = TextLineReader()
+
+    def examples():
+        for _ in range(2):
+            yield int(reader.read(files).value)
+        raise KeyError("of no record")
+
+    batches = batch(examples(), 1)
+    with pytest.raises(KeyError, match="of no record"):
+        list(batches)
+    with pytest.raises(OutOfRangeError, match=r"KeyError: 'of no record'$"):
+        batches.queue.dequeue()
+    batches = batch(lambda: int(reader.read(files).value), 1)
+    with pytest.raises(ValueError, match="invalid literal"):
+        list(batches)
+    with pytest.raises(OutOfRangeError, match=r"ValueError: invalid literal .* \(record '.*f:4'\)$"):
+        batches.queue.dequeue()
+
+
+class TestArrays:
+    """Arrays of varying shape that a source keeps are copied; those that it gives away need not be."""
+
+    @KINDS
+    def test_that_the_source_changes_afterwards(self, kind):
+        def examples():
+            array = np.zeros(3, np.int64)
+            for i in range(50):
+                array[:] = i
+                yield array
+
+        with batch(kind(examples()), 50, capacity=50, dynamic_pad=True) as batches:
+            [got] = batches
+        assert got.tolist() == [[i] * 3 for i in range(50)]
+
+    @KINDS
+    def test_that_are_views_of_what_the_source_changes(self, kind):
+        def examples():
+            array = np.zeros(9, np.int64)
+            for i in range(50):
+                array[:] = i
+                yield array[: i % 5]
+
+        with batch(kind(examples()), 50, capacity=50, dynamic_pad=True) as batches:
+            [got] = batches
+        assert got.tolist() == [[i] * (i % 5) + [0] * (4 - i % 5) for i in range(50)]
+
+    @KINDS
+    def test_that_nobody_keeps(self, kind):
+        examples = (np.full(i % 5, i) for i in range(50))
+        with batch(kind(examples), 50, capacity=50, dynamic_pad=True) as batches:
+            [got] = batches
+        assert got.tolist() == [[i] * (i % 5) + [0] * (4 - i % 5) for i in range(50)]
+
+    def test_tuples_of_one(self):
+        examples = [(np.arange(i),) for i in range(4)]
+        with batch(examples, 4, dynamic_pad=True) as batches:
+            [got] = batches
+        assert got.tolist() == [[0, 0, 0], [0, 0, 0], [0, 1, 0], [0, 1, 2]]
+        assert [len(array) for (array,) in examples] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("example", [7, 1.5, b"x", np.float32(2), np.arange(3), (1, 2.0), [b"a", 1], {"k": 1}])
+def test_every_form_of_example(example):
+    for make in (lambda items: batch(items, 3), lambda items: batch_join([items, items], 6)):
+        with make([example] * 3) as batches:
+            [got] = batches
+        with batch(source([example] * len(_first(got))), len(_first(got)), on_error="skip") as batches:
+            [expected] = batches  # one by one
+        assert repr(got) == repr(expected)
+
+
+def _first(batch):
+    if isinstance(batch, dict):
+        return batch["k"]
+    return batch[0] if isinstance(batch, list) else batch

@@ -111,7 +111,8 @@ class Batches(Iterator[Any]):
             if self._owner:
                 self.coord.request_stop()
         with self._lock:
-            if not self._ended:
+            done = self.coord.joined if self._owner else self._feed is None
+            if not self._ended or not done:
                 self._finish()
 
     def _start(self) -> Feed | None:
@@ -120,6 +121,9 @@ class Batches(Iterator[Any]):
             feed = self._planned
             if self._ended or self._feed is not None or feed is None:
                 return self._feed
+            if self._guard is None:  # before there are threads: Ctrl-C may strike while they are made
+                self._guard = weakref.finalize(self, _abandon, feed, self.coord if self._owner else None)
+                self._guard.atexit = False
             start_registered(self.coord)
             try:
                 with batch_loop(self.coord):
@@ -131,33 +135,32 @@ class Batches(Iterator[Any]):
                 self._finish()
                 raise
             self.queue = feed.queue
-            self._feed, self._planned = feed, None
             runner = QueueRunner(feed.queue, feed.ops, close_op=feed.close_op)
+            self._feed, self._planned = feed, None
             runner.create_threads(coord=self.coord, daemon=True, start=True)
-            self._guard = weakref.finalize(self, _abandon, feed, self.coord if self._owner else None)
-            self._guard.atexit = False
             return feed
 
     def _finish(self) -> None:
-        """Stop what was started; the first to come raises what a thread raised, and so does everybody later."""
+        """Stop what was started; the first to come raises what a thread raised, and so does everybody later. Where
+        Ctrl-C strikes before all of it is done, `close` does it again."""
         with self._lock:
             self._ended = True
-            feed, self._feed = self._feed, None
+            if self._feed is not None:
+                self._feed.leave()
+            if self._owner:
+                self.coord.request_stop()
             if self._guard is not None:
                 # It would hold on to the feed, and so to this loop if an error that the feed knows came through here.
                 self._guard.detach()
-            if feed is not None:
-                feed.leave()
-            if not self._owner:
-                self.coord.raise_requested_exception()
-                return
-            self.coord.request_stop()
-            if self.coord.joined:
-                self.coord.raise_requested_exception()
-            self.coord.join(stop_grace_period_secs=self.grace)
+            self._feed = None
+            if self._owner and not self.coord.joined:
+                self.coord.join(stop_grace_period_secs=self.grace)
+            self.coord.raise_requested_exception()
 
 
 def _abandon(feed: Feed, coord: Coordinator | None) -> None:
     if coord is not None:
         coord.request_stop()
-    feed.leave()
+    feed.stop()
+    if hasattr(feed, "queue"):  # not while it waits for the first example
+        feed.leave()

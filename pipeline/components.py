@@ -117,13 +117,28 @@ def parse_names(given: Any, count: int) -> list[str] | None:
     return names
 
 
+def whole(given: Any, what: str) -> int:
+    """A number of the user's as an int; fractions are cut off.
+
+    Raises:
+        TypeError: It is no number.
+        ValueError: It is infinite, or not a number.
+    """
+    if isinstance(given, (str, bytes, bytearray)):
+        raise TypeError(f"{what} must be a number, got {given!r:.80}")
+    try:
+        return int(given)
+    except TypeError:
+        raise TypeError(f"{what} must be a number, got {given!r:.80}") from None
+    except (ValueError, OverflowError):
+        raise ValueError(f"{what} must be a finite number, got {given!r:.80}") from None
+
+
 def parse_capacity(given: Any) -> int:
     """A negative capacity, or None, means unbounded; fractions are cut off."""
     if given is None:
         return UNBOUNDED
-    if isinstance(given, (str, bytes)):
-        raise TypeError(f"capacity must be a number, got {given!r}")
-    capacity = int(given)
+    capacity = whole(given, "capacity")
     if capacity > UNBOUNDED:
         raise InvalidArgumentError(
             None, None, f"capacity must be at most {UNBOUNDED} (or -1: unbounded), got {capacity}"

@@ -14,6 +14,7 @@ from pipeline.components import (
     parse_names,
     parse_partial_shapes,
     parse_shapes,
+    whole,
 )
 from pipeline.queue_base import QueueBase, QueueStats
 from pipeline.seeds import generator_seeds
@@ -220,7 +221,7 @@ class PriorityQueue(TypedQueue):
 
 def limits(capacity: int, min_after_dequeue: int) -> tuple[int, int]:
     """The capacity and the minimum of a shuffle queue."""
-    limit, minimum = parse_capacity(capacity), int(min_after_dequeue)
+    limit, minimum = parse_capacity(capacity), whole(min_after_dequeue, "min_after_dequeue")
     if minimum < 0:
         raise invalid(f"min_after_dequeue {minimum} must be >= 0")
     if minimum >= limit:

@@ -143,10 +143,10 @@ class QueueRunner:
             for number, op in enumerate(self._enqueue_ops, 1)
         ]
         crew.begin(self.name, threads)
-        if coord is not None:
-            threads.append(self._thread(self._close_on_stop, "close_on_stop", sess, coord))
+        closing = [] if coord is None else [self._thread(self._close_on_stop, "close_on_stop", sess, coord)]
         try:
-            for thread in threads:
+            # In this order: when a start fails, those that run already have who closes the queue.
+            for thread in closing + threads:
                 if coord is not None:
                     coord.register_thread(thread)
                 thread.daemon = daemon or thread.daemon
@@ -158,7 +158,7 @@ class QueueRunner:
                     running.discard(number)
                     crew.leave(thread)
             raise
-        return threads
+        return threads + closing
 
     def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
         """What a thread calls over and over for an enqueue op."""

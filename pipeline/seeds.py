@@ -6,6 +6,8 @@ import os
 import random
 import threading
 
+from pipeline.components import whole
+
 _LARGEST = 2**31 - 1
 _DEFAULT_GRAPH_SEED = 87654321
 
@@ -26,7 +28,7 @@ def set_random_seed(seed: int | None) -> None:
     """
     global _global_seed, _unnamed
     with _lock:
-        _global_seed = None if seed is None else int(seed)
+        _global_seed = None if seed is None else whole(seed, "seed")
         _unnamed = random.Random(_global_seed)
 
 
@@ -35,9 +37,9 @@ def get_seed(op_seed: int | None) -> tuple[int, int]:
     with _lock:
         if _global_seed is not None:
             first = _global_seed
-            second = _unnamed.randint(0, _LARGEST) if op_seed is None else int(op_seed)
+            second = _unnamed.randint(0, _LARGEST) if op_seed is None else whole(op_seed, "seed")
         elif op_seed is not None:
-            first, second = _DEFAULT_GRAPH_SEED, int(op_seed)
+            first, second = _DEFAULT_GRAPH_SEED, whole(op_seed, "seed")
         else:
             return 0, 0
     first, second = first % _LARGEST, second % _LARGEST

@@ -165,6 +165,13 @@ class TypedQueue(Engine, QueueBase):
         """Let the first element fix dtypes, shapes and, where it is a dict, names."""
         if isinstance(vals, dict) and self._names is None:
             self._rename(list(vals))
+            try:
+                self._infer(vals, many)
+            except BaseException:
+                if self._components is None:
+                    self._rename(None)
+                raise
+            return
         values = self._in_order(vals)
         if not values:
             raise (IndexError if many else ValueError)(f"{self._kind} '{self._name}': no value to enqueue")
@@ -184,9 +191,9 @@ class TypedQueue(Engine, QueueBase):
         """What the first values say about the components."""
         return [component(*infer(value, many, self._where(i))) for i, value in enumerate(values)]
 
-    def _rename(self, names: list[str]) -> None:
+    def _rename(self, names: list[str] | None) -> None:
         self._names = names
-        self._direct(False)
+        self._direct(names is None)
 
     def _named(self, values: list[Any]) -> dict[str, Any]:
         assert self._names is not None

@@ -2,6 +2,11 @@ import importlib
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No test depends on how fast the machine is.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As in a shell's background job. The processes that tests send Ctrl-C to would inherit it, and never end.

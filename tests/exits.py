@@ -2,7 +2,8 @@
 
 So many interpreters end while daemon threads are blocked in every call that blocks; each has to end with status 0,
 print nothing, and take less than a second from the end of its main thread. A tenth as many runs of `feed` get a SIGINT
-at a random moment; each has to end with its report and status 130.
+at a random moment; each has to end with its report and status 130. And Ctrl-C strikes loops over batches, at every
+moment at which Python looks for it.
 """
 
 import os
@@ -13,6 +14,8 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+
+from interrupts import LOOPS, strike
 
 CALLS = pathlib.Path(__file__).with_name("blocked_calls.py")
 DIGITS = pathlib.Path(__file__).parent.parent / "examples" / "data" / "digits.csv"
@@ -82,6 +85,9 @@ def main():
                 print(f"feed, seed {seed}: status {status}\n{out}{errors}")
     times = ", ".join(f"{where} {seconds:.3f} s" for where, seconds in slowest.items())
     print(f"{count} exits, slowest: {times}; {count // 10} interrupted runs of feed; {failed} failed")
+    for make in LOOPS if sys.version_info >= (3, 11) else []:
+        strikes = [strike(make, closed) for closed in (True, False)]  # fails if a thread stays behind
+        print(f"{make.__name__}: interrupted at {strikes[0]} moments within `with`, at {strikes[1]} without")
     return 1 if failed else 0
 
 

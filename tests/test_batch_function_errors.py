@@ -113,6 +113,7 @@ def test_out_that_overlaps(function):
     ("dtype", "value"),
     [("u1", 300), ("u1", -1), ("i4", 1.5), ("i4", np.nan), ("?", 2), ("S2", b"abc"), ("f4", "x"), ("f4", [1, 2])],
 )
+@pytest.mark.filterwarnings("ignore:NumPy will stop allowing:DeprecationWarning")  # NumPy 1 warns, and then we raise
 def test_values_that_do_not_fit(dtype, value):
     out = np.ones((2, 2), dtype)
     arrays = [np.zeros(1, dtype), np.zeros(2, dtype)]

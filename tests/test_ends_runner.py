@@ -102,10 +102,10 @@ def test_killed_with_a_coordinator(function, line, fail):
 def test_killed_without_a_coordinator(function, line):
     """Who waits for elements gets them all, or hears that the thread is gone."""
     queue, runner, killer, made = run_killed(Killed(), function, line, None, threads=1)
+    made[0].join(LIMIT)
     if killer.victim is None:
         assert len(list(queue)) == 20 or runner.exceptions_raised
         return
-    made[0].join(LIMIT)
     outcome = run_in_thread(queue.dequeue_many, 21).exception()
     if queue.is_closed():
         assert isinstance(outcome, OutOfRangeError)
@@ -163,7 +163,7 @@ def test_an_exit_in_a_thread_of_a_session():
         assert session.run(queue.is_closed())
 
 
-@pytest.mark.parametrize("fail", ["first", "second"])
+@pytest.mark.parametrize("fail", [1, 2, 3])
 def test_a_thread_cannot_be_started(monkeypatch, fail):
     """As where the system has no thread to spare: the caller hears of it, the rest stops with its coordinator."""
     coord = Coordinator()
@@ -173,7 +173,7 @@ def test_a_thread_cannot_be_started(monkeypatch, fail):
 
     def starting(thread):
         calls.append(thread)
-        if len(calls) == {"first": 1, "second": 2}[fail]:
+        if len(calls) == fail:
             raise RuntimeError("can't start new thread")
         start(thread)
 
@@ -181,7 +181,7 @@ def test_a_thread_cannot_be_started(monkeypatch, fail):
     with pytest.raises(RuntimeError, match="can't start"):
         runner.create_threads(coord=coord, start=True)
     monkeypatch.undo()
-    queue.close(cancel_pending_enqueues=True)
     coord.request_stop()
     coord.join()
+    assert queue.is_closed() == (fail > 1)  # of those that started, one closes it
     wait_until(lambda: len(runner.create_threads(coord=Coordinator())) == 3, "all threads to count as ended")

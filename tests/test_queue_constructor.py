@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers import plain, raises
 
-from pipeline import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
+from pipeline import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue, set_random_seed
 from pipeline.errors import InvalidArgumentError
 
 STRING = np.dtype("S")
@@ -191,6 +191,31 @@ def test_padding_shapes_must_match():
 def test_min_after_dequeue(capacity, minimum, text):
     with raises(InvalidArgumentError, text):
         RandomShuffleQueue(capacity, minimum, np.int32)
+
+
+NAN, INFINITE = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        (NAN, ValueError, "must be a finite number, got nan"),
+        (INFINITE, ValueError, "must be a finite number, got inf"),
+        ("5", TypeError, "must be a number, got '5'"),
+        (b"5", TypeError, "must be a number, got b'5'"),
+        ([5], TypeError, "must be a number, got [5]"),
+        (1j, TypeError, "must be a number, got 1j"),
+    ],
+)
+def test_no_numbers(given, error, text):
+    with raises(error, f"capacity {text}"):
+        FIFOQueue(given, np.int32)
+    with raises(error, f"min_after_dequeue {text}"):
+        RandomShuffleQueue(3, given, np.int32)
+    with raises(error, f"seed {text}"):
+        RandomShuffleQueue(3, 1, np.int32, seed=given)
+    with raises(error, f"seed {text}"):
+        set_random_seed(given)
 
 
 @pytest.mark.parametrize(("capacity", "wanted"), [(5, 5), (2.9, 2), (0, 0), (-1, 2147483647), (-7, 2147483647)])

@@ -136,3 +136,19 @@ def test_a_bad_first_priority(priority):
     assert queue.size() == 0
     queue.enqueue((1, "a"))
     assert plain(queue.dequeue()) == [1, b"a"]
+
+
+@pytest.mark.parametrize("bad", [{"a": None}, {"a": [[1], [2, 3]]}, {}])
+def test_a_bad_first_dict_fixes_no_names(queue, bad):
+    with pytest.raises(ValueError, match=r"None is not a value|inhomogeneous|no value"):
+        queue.enqueue(bad)
+    assert queue.names is None
+    queue.enqueue({"b": 1})
+    assert plain(queue.dequeue()) == {"b": 1}
+
+
+def test_a_bad_first_dict_fixes_no_container(queue):
+    with pytest.raises(ValueError, match="None is not a value"):
+        queue.enqueue_many({"a": None})
+    queue.enqueue(1)
+    assert plain(queue.dequeue_many(1)) == [1]

@@ -59,8 +59,10 @@ def test_coordinator_batch(tmp_path):
         shape, _, values = line.partition(") [")
         assert shape == "(3, 224, 224, 3"
         labels += [int(value) for value in values.rstrip("]").split()]
-    # Two threads put them in: neighbours may change places, so a label may leave or enter the nine that come out.
-    assert all(abs(place - where) <= 1 for place, where in zip(_places(labels), range(9), strict=True)), labels
+    # Two threads put them in, and one may take its time: an element may come late, the others one place early for it.
+    places = list(_places(labels))
+    assert len(set(places)) == 9, labels
+    assert all(place <= where + 1 for where, place in enumerate(places)), labels
     assert lines[8:] == [
         "done! now lets kill all the threads……",
         "all threads are asked to stop!",

@@ -161,8 +161,8 @@ def random_uniform(
     """
     dtype = dtypes.as_dtype(dtype)
     if dtype.name not in (*FLOATS, "int32", "int64"):
-        accepted = tuple(dtypes.as_dtype(each) for each in (*FLOATS, "int32", "int64"))
-        raise ValueError(f"Argument `dtype` got invalid value {dtype}. Accepted dtypes are {accepted}.")
+        accepted = ", ".join(f"tf.{each}" for each in (*FLOATS, "int32", "int64"))
+        raise ValueError(f"Argument `dtype` got invalid value {dtype}. Accepted dtypes are ({accepted}).")
     if maxval is None:
         if dtype.is_integer:
             raise ValueError(f"Must specify maxval for integer dtype {dtype!r}")

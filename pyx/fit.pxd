@@ -5,12 +5,14 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.list cimport PyList_GET_SIZE
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from cpython.object cimport Py_TYPE
-from cpython.ref cimport PyObject
+from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 cimport numpy as cnp
 
 from column cimport ARRAY, BYTES, LARGE_ALONE, OBJECT, ROWS, Column, Part, is_sole
+from recycling cimport PyArray_Empty
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_NewCopy(cnp.ndarray array, cnp.NPY_ORDER order)
@@ -135,6 +137,16 @@ cdef inline bint in_range(const int64_t* numbers, Py_ssize_t n, cnp.npy_intp row
     return right
 
 
+cdef inline object copied(Column* c, cnp.ndarray array):
+    """A C-contiguous copy of an array. NumPy's own function takes 70 ns more for a short row."""
+    if c.type_num < 0 or not cnp.PyArray_IS_C_CONTIGUOUS(array):
+        return PyArray_NewCopy(array, cnp.NPY_CORDER)
+    Py_INCREF(<object>descr_of(array))
+    copy = PyArray_Empty(cnp.PyArray_NDIM(array), cnp.PyArray_DIMS(array), <cnp.PyArray_Descr*>descr_of(array), 0)
+    memcpy(cnp.PyArray_DATA(<cnp.ndarray>copy), cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array))
+    return copy
+
+
 cdef inline bint shape_fits(Column* c, cnp.ndarray array) noexcept:
     """Whether an array has the shape of a component whose sizes may vary."""
     cdef int i
@@ -171,7 +183,7 @@ cdef inline bint fits(Column* c, object value, Part* part, bint converted, bint 
             return False
         part.ref = <PyObject*>value
         if not (given and lasts(<cnp.ndarray>value, True) and cnp.PyArray_IS_C_CONTIGUOUS(<cnp.ndarray>value)):
-            copies.append(PyArray_NewCopy(<cnp.ndarray>value, cnp.NPY_CORDER))
+            copies.append(copied(c, <cnp.ndarray>value))
             part.ref = <PyObject*>copies[len(copies) - 1]
         return True
     part.ref = <PyObject*>value

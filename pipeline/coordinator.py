@@ -103,7 +103,7 @@ class Coordinator:
 
     def should_stop(self) -> bool:
         """Return whether a stop was requested."""
-        return self._stop.is_set()
+        return self._stop.raised
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
         """Wait until a stop is requested.

@@ -14,37 +14,41 @@ _LOOK = 1.0
 
 
 class StopFlag:
-    """As `threading.Event`. Thread safety: every method may be called from everywhere, signal handlers included."""
+    """As `threading.Event`. Thread safety: every method may be called from everywhere, signal handlers included.
+
+    Attributes:
+        raised: Whether it is set, for those who ask so often that a call matters (25 ns).
+    """
 
     def __init__(self) -> None:
         # Entered by itself, not through the condition: an exception of a handler cannot come between and leave it held.
         self._lock = threading.RLock()
         self._condition = threading.Condition(self._lock)  # a notification says that the flag was set
-        self._set = False
+        self.raised = False
 
     def is_set(self) -> bool:
         """Return whether it is set."""
-        return self._set
+        return self.raised
 
     def set(self) -> None:
         """Set it and wake all that wait."""
-        self._set = True
+        self.raised = True
         with self._lock:
             self._condition.notify_all()
 
     def clear(self) -> None:
         """Make it as new."""
-        self._set = False
+        self.raised = False
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is set, or `timeout` seconds are over; return whether it is set."""
-        if self._set:
+        if self.raised:
             return True
         deadline = None if timeout is None else time.monotonic() + timeout
         with self._lock:
-            while not self._set:
+            while not self.raised:
                 left = _LOOK if deadline is None else min(deadline - time.monotonic(), _LOOK)
                 if left <= 0:
                     break
                 self._condition.wait(left)
-        return self._set
+        return self.raised

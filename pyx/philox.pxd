@@ -12,21 +12,23 @@ cdef extern from *:
     /* The blocks of eight counter values, one after the other. `high` steps up where `low` wraps. */
     #ifdef __SSE2__
     #include <emmintrin.h>
-    /* Two blocks a register, each word in the low half of 64 bits; whatever is above it, mul_epu32 ignores. 0.3 ns a
-       word; the plain form takes 2.8 ns, since the compiler does not find this by itself. */
-    static void pipeline_eight_blocks(uint64_t low, uint64_t high, uint32_t k0, uint32_t k1, uint32_t* out) {
+    /* Two blocks a register, each word in the low half of 64 bits; whatever is above it, mul_epu32 ignores. Four blocks
+       at a time stay in the registers. 1.3 ns a word; the plain form takes 2.6, as the compiler does not find this. */
+    static void pipeline_four_blocks(uint64_t low, uint64_t high, uint32_t k0, uint32_t k1, uint32_t* out) {
         const __m128i m0 = _mm_set1_epi64x(0xD2511F53), m1 = _mm_set1_epi64x(0xCD9E8D57);
-        __m128i c0[4], c1[4], c2[4], c3[4];
-        for (int i = 0; i < 4; i++) {
-            uint64_t first = low + 2 * i, second = first + 1;
+        __m128i c0[2], c1[2], c2[2], c3[2];
+        for (int i = 0; i < 2; i++) {
+            const uint64_t first = low + 2 * i, second = first + 1;
             c0[i] = _mm_set_epi64x(second, first);
             c2[i] = _mm_set_epi64x(high + (second < low), high + (first < low));
             c1[i] = _mm_srli_epi64(c0[i], 32);
             c3[i] = _mm_srli_epi64(c2[i], 32);
         }
+        #pragma GCC unroll 10
         for (int turn = 0; turn < 10; turn++) {
             const __m128i a = _mm_set1_epi64x(k0), b = _mm_set1_epi64x(k1);
-            for (int i = 0; i < 4; i++) {
+            #pragma GCC unroll 2
+            for (int i = 0; i < 2; i++) {
                 const __m128i p = _mm_mul_epu32(c0[i], m0), q = _mm_mul_epu32(c2[i], m1);
                 c0[i] = _mm_xor_si128(_mm_xor_si128(_mm_srli_epi64(q, 32), c1[i]), a);
                 c2[i] = _mm_xor_si128(_mm_xor_si128(_mm_srli_epi64(p, 32), c3[i]), b);
@@ -36,14 +38,17 @@ cdef extern from *:
             k0 += 0x9E3779B9u;
             k1 += 0xBB67AE85u;
         }
-        for (int i = 0; i < 4; i++) {
-            uint64_t words[4][2];
-            _mm_storeu_si128((__m128i*)words[0], c0[i]);
-            _mm_storeu_si128((__m128i*)words[1], c1[i]);
-            _mm_storeu_si128((__m128i*)words[2], c2[i]);
-            _mm_storeu_si128((__m128i*)words[3], c3[i]);
-            for (int k = 0; k < 8; k++) out[8 * i + k] = (uint32_t)words[k % 4][k / 4];
+        for (int i = 0; i < 2; i++, out += 8) {
+            const int lower = _MM_SHUFFLE(2, 0, 2, 0), upper = _MM_SHUFFLE(3, 1, 3, 1);
+            const __m128 x = _mm_shuffle_ps(_mm_castsi128_ps(c0[i]), _mm_castsi128_ps(c1[i]), lower);
+            const __m128 y = _mm_shuffle_ps(_mm_castsi128_ps(c2[i]), _mm_castsi128_ps(c3[i]), lower);
+            _mm_storeu_ps((float*)out, _mm_shuffle_ps(x, y, lower));
+            _mm_storeu_ps((float*)(out + 4), _mm_shuffle_ps(x, y, upper));
         }
+    }
+
+    static void pipeline_eight_blocks(uint64_t low, uint64_t high, uint32_t k0, uint32_t k1, uint32_t* out) {
+        for (int i = 0; i < 8; i += 4) pipeline_four_blocks(low + i, high + (low + i < low), k0, k1, out + 4 * i);
     }
     #else
     static void pipeline_eight_blocks(uint64_t low, uint64_t high, uint32_t k0, uint32_t k1, uint32_t* out) {

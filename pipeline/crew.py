@@ -122,7 +122,13 @@ class Crew:
     def lost(self) -> Failure | None:
         """Return the failure after which no thread is left to fill the queue or to close it."""
         with self._lock:
-            return self._failures[0] if self._failures and not self._running else None
+            if any(thread.ident is None or thread.is_alive() for thread in self._running):
+                return None
+            if not self._running or self._failures:
+                return self._failures[0] if self._failures else None
+            # Struck before its first line, as where there is no memory for a call: nobody could note it.
+            number = min(self._threads.index(thread) for thread in self._running) + 1
+            return Failure(self, number, RuntimeError("the thread ended before it began"), None, None)
 
 
 class Worker:

@@ -113,17 +113,20 @@ def _opened(take: Callable[[], Any], many: bool, name: str, iterator: bool = Fal
 
 def _locked(following: Callable[[], Any], lock: threading.Lock, stopped: Callable[[], bool]) -> Callable[[], Any]:
     """An iterator's items; a generator may not be resumed by two threads at once."""
+    taken = 0
 
     def take() -> Any:
-        if not lock.acquire(blocking=False):
-            lock.acquire()
-            if stopped():  # while another thread waited for an item: do not ask for one more
-                lock.release()
+        nonlocal taken
+        before = taken
+        # Not acquire() and release(): what kills the thread may strike between them and `try`, and nobody else could
+        # take anything then.
+        with lock:
+            if taken != before and stopped():  # while another thread waited for an item: do not ask for one more
                 raise left()
-        try:
-            return following()
-        finally:
-            lock.release()
+            try:
+                return following()
+            finally:
+                taken += 1
 
     return take
 

@@ -1,9 +1,9 @@
 """Leaks by counting: `python tests/leaks.py 100000` goes so many times round each cycle, and nothing may be left.
 
-A cycle makes things, uses them, fails in all ways, and drops them. After the first cycles the process is counted, and at
-the end again: Python objects that the collector knows, blocks of Python's allocator, threads, open files, and
-bytes that the C allocator has given out. Of 100,000 cycles it would show if each kept one object, or 5 bytes outside
-Python's allocator. Resident memory says less: it goes up and down by 6 MiB, as garbage piles up between collections.
+A cycle makes things, uses them, fails in all ways, and drops them. After the first cycles the process is counted, and
+at the end again: Python objects that the collector knows, blocks of Python's allocator, threads, open files, and bytes
+that the C allocator has given out. Of 100,000 cycles it would show if each kept one object, or 5 bytes outside Python's
+allocator. Resident memory says less: it goes up and down by 6 MiB, as garbage piles up between collections.
 """
 
 import contextlib
@@ -248,8 +248,10 @@ def growth(cycle, count):
 
 
 def leaks(grown, count):
-    """What grew by more than chance: caches and free lists still settle, by some dozens of objects."""
-    slack = {"objects": 50 + count // 200, "blocks": 100 + count // 200, "threads": 0, "files": 0}
+    """What grew by more than chance: caches and free lists still settle, by some dozens of objects, in Python 3.10 and
+    3.13 by up to 360 blocks, no more after 3,000 graphs than after 300."""
+    blocks = 100 if (3, 11) <= sys.version_info < (3, 13) else 400
+    slack = {"objects": 50 + count // 200, "blocks": blocks + count // 200, "threads": 0, "files": 0}
     slack["bytes"] = CHANCE + 4 * count
     return {name: number for name, number in grown.items() if number > slack[name]}
 

@@ -115,6 +115,27 @@ def test_killed_without_a_coordinator(function, line):
     assert len(runner.create_threads()) == 1
 
 
+@pytest.mark.parametrize("coordinated", [False, True])
+def test_a_thread_dies_before_its_first_line(coordinated):
+    """As where there is no memory for a call: who waits for its elements hears of it."""
+
+    def die():
+        raise Killed
+
+    coord = Coordinator() if coordinated else None
+    queue = FIFOQueue(1, "int32", shapes=[()])
+    made = QueueRunner(queue, [lambda: queue.enqueue(1)]).create_threads(coord=coord)
+    made[0].run = die
+    for thread in made:
+        thread.start()
+    made[0].join(LIMIT)
+    text = "thread 1 of 1 of its QueueRunner failed: RuntimeError: the thread ended before it began"
+    with pytest.raises(FailedPreconditionError, match=text):
+        queue.dequeue()
+    if coordinated:
+        coord.request_stop()
+
+
 def test_the_closing_thread_is_killed(monkeypatch):
     """Before the coordinator stops: nobody else would close the queue then."""
 

@@ -4,7 +4,7 @@ import pickle
 import threading
 
 import pytest
-from helpers import raises, start_blocked, wait_blocked
+from helpers import raises, start_blocked, wait_blocked, wait_until
 from orchestration import fresh_collection, no_thread_left, source
 
 import pipeline
@@ -48,6 +48,7 @@ class TestFailure:
         coord, error = Coordinator(), ValueError("cannot reshape")
         queue = RandomShuffleQueue(100, 10, "int64", (), name="examples")
         threads = QueueRunner(queue, [fail_after(queue, 17, error)] * 4).create_threads(coord=coord, start=True)
+        wait_until(queue.is_closed, "the queue to be closed")
         with pytest.raises(OutOfRangeError) as caught:
             queue.dequeue_many(32)
         first, why = lines(caught.value)

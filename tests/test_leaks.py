@@ -1,6 +1,7 @@
 """Nothing is left of what was made and dropped. `make leaks` goes round each cycle up to 100,000 times."""
 
 import os
+import sys
 
 import pytest
 from helpers import run_script
@@ -27,7 +28,8 @@ def test_nothing_is_left(name):
 
 def test_a_leak_is_found():
     """One object kept in each cycle."""
-    assert "'objects': 600" in leaking("kept.append(leaks.Thing())")
+    objects = 600 if sys.version_info >= (3, 11) else 1200  # an object's dict is an object, where it has one
+    assert f"'objects': {objects}" in leaking("kept.append(leaks.Thing())")
 
 
 @pytest.mark.skipif(not TELLS, reason="the C allocator does not say what it gave out")

@@ -1,0 +1,66 @@
+"""The modules work in one interpreter of a process; in any other the import is an error, and nothing else happens."""
+
+import importlib.util
+
+import pytest
+from helpers import run_script
+
+SCRIPT = """
+import warnings
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+
+warnings.simplefilter("ignore")  # of NumPy, which does not care for sub-interpreters either
+CODE = '''
+import warnings
+warnings.simplefilter("ignore")
+try:
+    import pipeline
+    queue = pipeline.FIFOQueue(1, "int32")
+    queue.enqueue(1)
+    print("works", queue.dequeue())
+except ImportError as error:
+    assert "interpreter" in str(error), error
+    print("error")
+'''
+
+def use():
+    try:
+        import pipeline
+        queue = pipeline.FIFOQueue(1, "int32")
+        queue.enqueue(7)
+        print("works", queue.dequeue(), flush=True)
+    except ImportError as error:
+        assert "Interpreter change" in str(error), error
+        print("error", flush=True)
+
+{before}
+for _ in range(2):
+    one = interpreters.create({kind})
+    failed = getattr(interpreters, "exec", interpreters.run_string)(one, CODE)
+    assert failed is None, failed
+    interpreters.destroy(one)
+use()
+"""
+
+
+LEGACY = importlib.util.find_spec("_interpreters") is not None  # from 3.13 on: those that share a GIL
+KINDS = ["", "'legacy'"] if LEGACY else [""]
+
+pytestmark = pytest.mark.skipif(
+    not LEGACY and importlib.util.find_spec("_xxsubinterpreters") is None,
+    reason="this Python has no module for sub-interpreters",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("before", ["", "use()"], ids=["first there", "first here"])
+def test_import(before, kind):
+    done = run_script(SCRIPT.format(before=before, kind=kind))
+    assert (done.returncode, done.stderr) == (0, "")
+    said = done.stdout.split("\n")[:-1]
+    assert len(said) == 3 + bool(before)
+    if before:
+        assert said == ["works 7", "error", "error", "works 7"]

@@ -12,7 +12,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 cimport numpy as cnp
@@ -179,7 +179,6 @@ cdef class Engine:
     cdef bint direct            # values may be taken without `_convert`: the queue has no names
     cdef bint small             # an element is small rows only, and may go the short way in
     cdef bint batches           # all components can be batched
-    cdef long forks             # in which process the queue was made
     cdef size_t piece           # rows of one enqueue_many that are copied in before they are stored
     cdef dict _lists
     cdef list _keep
@@ -189,7 +188,7 @@ cdef class Engine:
         memset(&self.queue, 0, sizeof(Queue))
         memset(&self.layout, 0, sizeof(Layout))
         self.queue.lock = &self._lock
-        self.forks = -1
+        self.queue.forks = -1
 
     def __dealloc__(self):
         cdef int i, k, bits = self.queue.bits
@@ -216,7 +215,7 @@ cdef class Engine:
 
     def _open(self, int order, size_t capacity, size_t minimum, uint64_t seed, uint64_t seed2, bint direct):
         """Make the queue usable. Components follow, in `_configure`, at once or with the first element."""
-        if self.forks != -1:
+        if self.queue.forks != -1:
             raise RuntimeError(f"{type(self).__name__}: __init__ was called a second time")
         self.queue.order = <Order>order
         self.queue.capacity = capacity
@@ -226,7 +225,7 @@ cdef class Engine:
         self._lists = {}
         self._keep = []
         self.queue.since = self.queue.born = coarse_now()
-        self.forks = fork_count()
+        self.queue.forks = fork_count()
 
     def _direct(self, bint direct):
         """Whether values may be taken as they come: not where they are dicts."""
@@ -234,16 +233,29 @@ cdef class Engine:
 
     def _configure(self, list components):
         """Set the components: a list of (dtype, form, shape), with None for an unknown shape or size. Once."""
-        cdef int width = len(components), i, k
-        cdef Column* c
-        cdef size_t total = 0
+        cdef int width = len(components), i
         cdef Column* columns
         if self.layout.width:
             raise RuntimeError(f"{type(self).__name__}: the components are fixed already")
-        columns = <Column*>malloc(width * sizeof(Column))
+        columns = <Column*>calloc(max(1, width), sizeof(Column))
         if columns == NULL:
             raise MemoryError
-        memset(columns, 0, width * sizeof(Column))
+        try:
+            self._describe_columns(columns, components)
+        except BaseException:
+            for i in range(width):
+                Py_XDECREF(columns[i].pool)
+                free(columns[i].dims)
+            free(columns)
+            raise
+        self.queue.priorities = &columns[0].slab
+        self.layout.columns = columns
+        publish_width(&self.layout, width)
+
+    cdef int _describe_columns(self, Column* columns, list components) except -1:
+        cdef int width = len(components), i, k
+        cdef Column* c
+        cdef size_t total = 0
         self.batches = self.small = True
         for i in range(width):
             dtype, form, shape = components[i]
@@ -258,6 +270,8 @@ cdef class Engine:
                 c.scalar_type = <void*>dtype.type
             if shape is not None:
                 c.dims = <cnp.npy_intp*>malloc(max(1, c.ndim) * sizeof(cnp.npy_intp))
+                if c.dims == NULL:
+                    raise MemoryError
                 for k in range(c.ndim):
                     c.dims[k] = -1 if shape[k] is None else shape[k]
             else:
@@ -279,9 +293,7 @@ cdef class Engine:
         self.layout.row_bytes = total
         self.small = self.small and total <= PAYLOAD
         self.piece = max(<size_t>1, min(<size_t>PIECE_SLOTS, <size_t>PIECE_BYTES // max(total, <size_t>1)))
-        self.queue.priorities = &columns[0].slab
-        self.layout.columns = columns
-        publish_width(&self.layout, width)
+        return 0
 
     def _mixed(self):
         """Whether a component has rows so large that they may be held by reference."""
@@ -292,8 +304,8 @@ cdef class Engine:
         return False
 
     cdef inline int _check(self) except -1:
-        if self.forks != fork_count():
-            if self.forks == -1:
+        if self.queue.forks != fork_count():
+            if self.queue.forks == -1:
                 raise RuntimeError(f"{type(self).__name__}: __init__ was not called")
             raise RuntimeError(
                 f"{type(self).__name__}: made before os.fork() and used in the forked child, where the threads that "
@@ -334,6 +346,7 @@ cdef class Engine:
         try:
             look_at = instant_after(began, self._about_to_wait(<int>a.call))
             while True:
+                self._check()   # a hook or a signal handler may have forked: nobody would wake the child
                 until = earlier(deadline, look_at)
                 if ticking:
                     until = earlier(until, now() + TICK)
@@ -360,8 +373,10 @@ cdef class Engine:
         """Store n rows, in pieces; raise what the queue answered."""
         cdef slot_t[NEAR] near
         cdef size_t piece = min(n, self.piece), offset = 0
-        cdef slot_t* slots = slot_room(near, piece)
+        cdef slot_t* slots
         cdef Attempt a, taken
+        self._check()           # the values may have forked while they were converted
+        slots = slot_room(near, piece)
         if slots == NULL:
             raise MemoryError
         start(&a, ENQUEUE, slots, n)
@@ -660,6 +675,22 @@ cdef class Engine:
             return out[:n]
         return out
 
+    cdef int _apart(self, tuple outs) except -1:
+        """Check that no array for one component, all of which are contiguous, shares memory with that for another."""
+        cdef cnp.ndarray one, other
+        cdef char* a
+        cdef char* b
+        cdef int i, k
+        for i in range(1, self.layout.width):
+            one = <cnp.ndarray>outs[i]
+            a = <char*>cnp.PyArray_DATA(one)
+            for k in range(i):
+                other = <cnp.ndarray>outs[k]
+                b = <char*>cnp.PyArray_DATA(other)
+                if a < b + cnp.PyArray_NBYTES(other) and b < a + cnp.PyArray_NBYTES(one):
+                    raise ValueError(f"{self._where(i)}: out shares memory with that of component {k}")
+        return 0
+
     cdef object _dequeue_many(self, object n, Call call, int64_t deadline, object out):
         cdef Py_ssize_t count = -1
         cdef tuple outs = None
@@ -675,6 +706,7 @@ cdef class Engine:
             outs = (out,) if self.direct and self.layout.width == 1 else self._outputs(out)
             for i in range(self.layout.width):
                 self._usable(i, outs[i], count, False)
+            self._apart(outs)
         if count == 0:
             return self._nothing(outs)
         return self._collect(count, call, True, deadline, outs)

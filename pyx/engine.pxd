@@ -17,7 +17,7 @@ from state cimport (
     PENDING, PRIORITY, TIMED_OUT, Attempt, Fullness, Queue, Side, Waiting, append, look, put_back, remove, store, take,
     undecided, wake, wants_owner,
 )
-from sync cimport coarse_now, condition_variable, guard, now, wait_until
+from sync cimport coarse_now, condition_variable, fork_count, guard, now, wait_until
 
 cdef enum Outcome:
     SERVED
@@ -313,7 +313,7 @@ cdef inline void locked(Step step, Queue* q, Attempt* a) noexcept:
         note(q)
         look(a)
         q.lock.unlock()
-    else:
+    elif q.forks == fork_count():   # else this is a child, and who held the lock at the fork is not in it
         with nogil:
             q.lock.lock()
             step(q, a)

@@ -161,6 +161,7 @@ cdef inline void shrink(Queue* q, const Layout* l, dict lists) noexcept:
         return
     start(&a, ENQUEUE, NULL, 0)
     a.extra = &g
+    g.installed = True
     locked(step_remove, q, &a)
     if not g.installed:
         for i in range(l.width):

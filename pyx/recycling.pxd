@@ -64,7 +64,7 @@ cdef extern from "numpy/arrayobject.h":
         void* exchange(void* block) noexcept nogil
         bint compare_exchange_strong(void*& expected, void* block) noexcept nogil
     cppclass Pool "pipeline_pool":
-        Pool() noexcept
+        Pool() except +
         cnp.PyDataMem_Handler handler
         address* spares
     size_t room "pipeline_room"(void* block) noexcept nogil

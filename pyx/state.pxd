@@ -76,6 +76,7 @@ cdef enum Fullness:
 
 cdef struct Queue:
     mutex* lock                 # guards everything below but the rows themselves
+    long forks                  # in which process the queue was made; set once
     Order order
     bint closed
     size_t capacity

@@ -96,7 +96,55 @@ assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 8
 """
 
 
-@pytest.mark.parametrize("script", [SCRIPT, TWICE], ids=["once", "twice"])
+# The fork comes in the middle of a call, which goes on in the child.
+WITHIN = """
+import os, signal, threading, warnings
+import numpy as np
+from pipeline import FIFOQueue
+
+warnings.simplefilter("ignore", DeprecationWarning)  # that a process with threads is forked: just that is tested
+queue = FIFOQueue(2, np.int32, shapes=())
+parent, children = os.getpid(), []
+
+def fork():
+    child = os.fork()
+    if child:
+        children.append(child)
+
+class Forking:
+    def __array__(self, dtype=None, copy=None):
+        fork()
+        return np.array(3, np.int32)
+
+def interrupt():
+    while not queue.stats().waiting_dequeues:
+        pass
+    os.kill(parent, signal.SIGUSR1)
+    while not children:
+        pass
+    queue.enqueue(5)
+
+def check(call):
+    try:
+        result = call()
+    except RuntimeError as error:
+        os._exit(7 if "fork" in str(error) and os.getpid() != parent else 1)
+    if os.getpid() != parent:
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(children.pop(), 0)[1]) == 7
+    return result
+
+signal.signal(signal.SIGUSR1, lambda *_: fork())
+thread = threading.Thread(target=interrupt)
+thread.start()
+assert check(queue.dequeue) == 5
+thread.join()
+check(lambda: queue.enqueue(Forking()))
+assert queue.dequeue() == 3
+"""
+
+
+@pytest.mark.parametrize("script", [SCRIPT, TWICE, WITHIN], ids=["once", "twice", "within"])
 def test_the_child_is_told_and_the_parent_goes_on(script):
     done = run_script(script)
     assert (done.returncode, done.stderr) == (0, "")

@@ -213,3 +213,22 @@ def test_padding_into_a_wrong_array_loses_nothing(wrong):
     assert not wrong.any()
     assert queue.size() == 2
     assert plain(queue.dequeue_many(2)) == [[1, 0, 0], [2, 3, 4]]
+
+
+MEMORY = np.zeros(8, np.int32)
+
+
+@pytest.mark.parametrize(
+    "out",
+    [(MEMORY[:2], MEMORY[:2]), (MEMORY[:2], MEMORY[1:3]), (MEMORY[1:3], MEMORY[:2]), (MEMORY[:2], MEMORY.view()[:2])],
+    ids=["the same", "behind", "before", "view"],
+)
+def test_arrays_that_share_memory(out):
+    """One component would overwrite the other."""
+    queue = FIFOQueue(10, [np.int32, np.int32], shapes=[(), ()], name="q")
+    queue.enqueue_many(([1, 2], [3, 4]))
+    with raises(ValueError, "FIFOQueue 'q': component 1: out shares memory with that of component 0"):
+        queue.dequeue_many(2, out=out)
+    assert queue.size() == 2
+    assert plain(queue.dequeue_many(2, out=(MEMORY[:2], MEMORY[2:4]))) == [[1, 2], [3, 4]]
+    assert MEMORY.tolist() == [1, 2, 3, 4, 0, 0, 0, 0]

@@ -39,6 +39,7 @@ from pipeline.example_proto import BytesList, Example, Feature, Features, FloatL
 from pipeline.features import FixedLenFeature, FixedLenSequenceFeature, SparseTensorValue, VarLenFeature
 from pipeline.filenames import match_filenames_once
 from pipeline.fixed_length import FixedLengthRecordReader
+from pipeline.freezing import freeze
 from pipeline.image_files import encode_jpeg, encode_png
 from pipeline.images import decode_bmp, decode_gif, decode_image, decode_jpeg, decode_png
 from pipeline.joining import batch_join, maybe_batch_join, maybe_shuffle_batch_join, shuffle_batch_join
@@ -131,6 +132,7 @@ __all__ = [
     "encode_jpeg",
     "encode_png",
     "errors",
+    "freeze",
     "input_producer",
     "limit_epochs",
     "map_ahead",

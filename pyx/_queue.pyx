@@ -517,7 +517,7 @@ cdef class Engine:
         Args:
             vals: As for `enqueue`, each value with a leading dimension, which all must share. It may exceed the
                 capacity. Rows of 2 KiB and more are not copied, but held by reference, if they lie in an array that
-                changes no more: neither it nor the array that owns its memory is writable (`flags.writeable`).
+                changes no more: neither it nor the array that owns its memory is writable; see `freeze`.
             name: Ignored; accepted for TensorFlow's signature.
             timeout: Seconds to wait in all, None for no limit.
 

@@ -16,6 +16,7 @@ from pipeline import (
     PriorityQueue,
     RandomShuffleQueue,
     batch,
+    freeze,
     shuffle_batch,
     slice_input_producer,
 )
@@ -185,6 +186,26 @@ def test_others_are_copied(make, tmp_path):
     queue.enqueue_many([array])
     assert references(array) == before
     assert queue.dequeue_many(10)[:, 0].tolist() == list(range(10))
+
+
+@counted
+@pytest.mark.parametrize("make", ["loaded", "reshaped", "sliced"])
+def test_frozen_views(make, tmp_path):
+    """What np.load and reshape return are views of what owns the memory."""
+    np.save(tmp_path / "rows.npy", rows(10))
+    array = freeze(np.load(tmp_path / "rows.npy") if make == "loaded" else rows(10).reshape(-1).reshape(10, -1))
+    part = array[2:8] if make == "sliced" else array
+    queue = queue_of("fifo")
+    before = references(part)
+    queue.enqueue_many([part])
+    assert references(part) == before + len(part)
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 1
+
+
+def test_only_arrays_freeze():
+    with pytest.raises(TypeError, match="freeze: expected an array, got list"):
+        freeze([1, 2])
 
 
 def test_a_writable_array_may_change_after_the_call():

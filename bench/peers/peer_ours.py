@@ -39,7 +39,7 @@ def shuffled(data, pool):
 
 def by_hand(data, pool):
     """A block of rows in, a batch out, by the thread that wants the batches."""
-    data.flags.writeable = False  # large rows need not be copied in
+    data = pipeline.freeze(data)  # large rows need not be copied in
     queue = pipeline.RandomShuffleQueue(pool + BATCH, 0, data.dtype, shapes=[data.shape[1:]], seed=1)
     queue.enqueue_many(data[:pool])
     for begin in cycle(range(0, len(data) - BATCH + 1, BATCH)):

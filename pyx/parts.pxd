@@ -7,6 +7,8 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 
+from streaming cimport STREAM_BATCH, STREAM_ROW, stream, streamed
+
 ctypedef cnp.npy_intp intp
 
 cdef extern from *:
@@ -128,6 +130,7 @@ cdef inline char* gather(char* to, Array** arrays, intp count, size_t size) noex
 
 cdef inline void gather_rows(char* to, Array** arrays, intp count, size_t size) noexcept nogil:
     """Copy arrays of `size` contiguous bytes. With the size a constant, a small row is one move and not a call."""
+    cdef intp i
     if size == 4:
         gather(to, arrays, count, 4)
     elif size == 8:
@@ -138,6 +141,10 @@ cdef inline void gather_rows(char* to, Array** arrays, intp count, size_t size) 
         gather(to, arrays, count, 1)
     elif size == 2:
         gather(to, arrays, count, 2)
+    elif size >= STREAM_ROW and <size_t>count * size >= STREAM_BATCH:
+        for i in range(count):
+            stream(to + <size_t>i * size, data_of(arrays[i]), size)
+        streamed()
     else:
         gather(to, arrays, count, size)
 

@@ -79,6 +79,7 @@ LOOPS = [one_source, several_sources, producer]
 def interrupted(loop, number, closed):
     """Run a loop, in a `with` or not, struck at that moment; return whether it came to that."""
     striker = Striker(number, codes(*STRUCK))
+    sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
     sys.settrace(striker)
     try:
         if closed:

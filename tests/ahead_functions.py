@@ -30,16 +30,21 @@ def record(i):
     return {"name": b"n%d" % i, "row": row(i), "score": i / 2}
 
 
-BUFFER = np.zeros((2, 3), np.float32)
-LIST = [0]
-BYTES = bytearray(3)
+class Buffers(threading.local):
+    """Each thread has its own."""
+
+    def __init__(self):
+        self.array, self.list, self.bytes = np.zeros((2, 3), np.float32), [0], bytearray(3)
+
+
+BUFFERS = Buffers()
 
 
 def buffers(i):
-    """They are the same each time."""
-    BUFFER[:] = LIST[0] = i
-    BYTES[:] = b"%03d" % i
-    return BUFFER, BUFFER[0], LIST, BYTES
+    """In a thread they are the same each time."""
+    BUFFERS.array[:] = BUFFERS.list[0] = i
+    BUFFERS.bytes[:] = b"%03d" % i
+    return BUFFERS.array, BUFFERS.array[0], BUFFERS.list, BUFFERS.bytes
 
 
 def ragged(i):

@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
+# Runs a program of tests/ that takes long.
+PROGRAM = PYTHONPATH=tests:tests/support $(BIN)/python -m
 DATA    = examples/data/digits.csv
 
 # TensorFlow, to compare with; in an environment of its own.
@@ -41,38 +43,38 @@ test-all:
 
 # The tests of queues and threads, compiled with ThreadSanitizer; with AddressSanitizer and UndefinedBehaviorSanitizer.
 tsan: build
-	$(BIN)/python tests/sanitized.py thread
+	$(BIN)/python tests/endurance/sanitized.py thread
 
 asan: build
-	$(BIN)/python tests/sanitized.py address
+	$(BIN)/python tests/endurance/sanitized.py address
 
 # 10,000 histories of queues, each with an explanation; a million elements, each accounted for. Minutes.
 stress: build
-	$(BIN)/python tests/stress_histories.py
-	$(BIN)/python tests/stress_exactly_once.py
+	$(PROGRAM) stress.histories
+	$(PROGRAM) stress.exactly_once
 
 # Nothing is left after 100,000 cycles; a thousand programs end with threads blocked in every call.
 leaks: build
-	$(BIN)/python tests/leaks.py 100000
+	$(PROGRAM) endurance.leaks 100000
 
 exits: build
-	$(BIN)/python tests/exits.py 1000
+	$(PROGRAM) endurance.exits 1000
 
 # Readers and decoders, SECONDS for each; led by coverage where atheris can be installed.
 SECONDS ?= 30
 fuzz: build
 	-$(BIN)/python -m pip install --quiet atheris
-	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+	$(PROGRAM) fuzz.run --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 MINUTES ?= 20
 soak: build
-	$(BIN)/python tests/soak.py --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+	$(PROGRAM) soak.run --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 bench: build
 	$(BIN)/python -m pytest bench --benchmark-columns=min,median,ops --benchmark-sort=name
 
 bench-tf: build $(VENV)-tf/.installed
-	$(BIN)/python bench/compat.py $(TF)
+	$(BIN)/python bench/runs/compat.py $(TF)
 
 bench-peers: build $(APART:%=$(VENV)-peers/%/.installed)
 	$(BIN)/python bench/peers/run.py --environments $(VENV)-peers --peers $(PEERS) --work $(WORK)
@@ -86,15 +88,15 @@ $(VENV)-peers/%/.installed: bench/peers/%.txt
 	$(@D)/bin/python -m pip install --quiet --requirement $< && touch $@ || echo "$*: left out, as pip failed" >&2
 
 bench-scaling: build
-	$(BIN)/python bench/bench_scaling.py
+	$(BIN)/python bench/runs/scaling.py
 
-# Instructions of five hot paths, beside those in bench/instructions.json; RECORD=--record writes them anew.
+# Instructions of five hot paths, beside those in bench/runs/instructions.json; RECORD=--record writes them anew.
 bench-instructions: build
-	$(BIN)/python bench/instructions.py $(RECORD)
+	$(BIN)/python bench/runs/instructions.py $(RECORD)
 
 # Records anew what TensorFlow gives for the cases in tests/compat.
 oracle: $(VENV)-tf/.installed
-	$(TF) tests/compat/record.py
+	PYTHONPATH=tests/support $(TF) tests/compat/record.py
 
 $(VENV)-tf/.installed:
 	$(PYTHON) -m venv $(VENV)-tf

@@ -6,7 +6,7 @@ import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-MODULES = ["_batch", "_queue"]
+MODULES = ["_batch", "_queue", "_random"]
 JOBS = os.cpu_count() or 1
 LINES = "PIPELINE_LINES" in os.environ  # debuggers and sanitizers then tell lines of pyx
 TRACE = "PIPELINE_TRACE" in os.environ  # line coverage: its plugin wants the C++ beside the .pyx

@@ -7,7 +7,7 @@ import pytest
 
 KNOWN = {"ours", "python", "numpy", "copyto", "take", "take clip", "SimpleQueue", "queue.Queue"}
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # for reference.py
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))  # for reference.py
 
 
 @pytest.fixture

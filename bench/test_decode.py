@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from pipeline import decode_csv
-from pipeline.example_proto import BytesList, Example, Feature, Features, FloatList, Int64List
-from pipeline.features import FixedLenFeature
-from pipeline.parsing import parse_example, parse_single_example
-from pipeline.raw import decode_raw
+from pipeline.decode.example.features import FixedLenFeature
+from pipeline.decode.example.parse import parse_example, parse_single_example
+from pipeline.decode.raw import decode_raw
+from pipeline.proto.example import BytesList, Example, Feature, Features, FloatList, Int64List
 
 N = 1024
 LINES = [b'"%d","name %d",%d.5,"a, b"' % (i, i, i) for i in range(N)]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pipeline
-from pipeline.slices import slice_input_producer
+from pipeline.producers.slices import slice_input_producer
 
 N, ROWS, BATCHES = 128, 15_000, 500
 

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from pipeline import FIFOQueue, OutOfRangeError, decode_csv
-from pipeline.readers import FixedLengthRecordReader, TextLineReader, TFRecordReader
-from pipeline.tfrecord import TFRecordWriter
+from pipeline.files.tfrecord_writer import TFRecordWriter
+from pipeline.readers.fixed import FixedLengthRecordReader
+from pipeline.readers.text import TextLineReader
+from pipeline.readers.tfrecord import TFRecordReader
 
 COUNT = 200_000
 

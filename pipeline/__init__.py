@@ -7,15 +7,26 @@ Queues hold examples, threads fill them, a Coordinator stops the threads, batche
             train_step(features, labels)
 """
 
-from pipeline import errors
 from pipeline._batch import concatenate, pad, stack
-from pipeline.batches import Batches
-from pipeline.batching import batch, maybe_batch, maybe_shuffle_batch, shuffle_batch
-from pipeline.buckets import bucket_by_sequence_length
-from pipeline.collate import collate
-from pipeline.coordinator import Coordinator, LooperThread
-from pipeline.decode import decode_csv
-from pipeline.epochs import limit_epochs
+from pipeline.batches.buckets import bucket_by_sequence_length
+from pipeline.batches.collate import collate
+from pipeline.batches.functions import (
+    batch,
+    batch_join,
+    maybe_batch,
+    maybe_batch_join,
+    maybe_shuffle_batch,
+    maybe_shuffle_batch_join,
+    shuffle_batch,
+    shuffle_batch_join,
+)
+from pipeline.batches.loop import Batches
+from pipeline.decode.csv.decode_csv import decode_csv
+from pipeline.decode.example.features import FixedLenFeature, FixedLenSequenceFeature, SparseTensorValue, VarLenFeature
+from pipeline.decode.example.parse import parse_example, parse_single_example
+from pipeline.decode.image.decode import decode_bmp, decode_gif, decode_image, decode_jpeg, decode_png
+from pipeline.decode.image.encode import encode_jpeg, encode_png
+from pipeline.decode.raw import decode_raw
 from pipeline.errors import (
     AbortedError,
     AlreadyExistsError,
@@ -35,35 +46,30 @@ from pipeline.errors import (
     UnimplementedError,
     UnknownError,
 )
-from pipeline.example_proto import BytesList, Example, Feature, Features, FloatList, Int64List
-from pipeline.features import FixedLenFeature, FixedLenSequenceFeature, SparseTensorValue, VarLenFeature
-from pipeline.filenames import match_filenames_once
-from pipeline.fixed_length import FixedLengthRecordReader
-from pipeline.freezing import freeze
-from pipeline.image_files import encode_jpeg, encode_png
-from pipeline.images import decode_bmp, decode_gif, decode_image, decode_jpeg, decode_png
-from pipeline.joining import batch_join, maybe_batch_join, maybe_shuffle_batch_join, shuffle_batch_join
-from pipeline.lmdb_reader import LMDBReader
-from pipeline.mapping import map_ahead
-from pipeline.parsing import parse_example, parse_single_example
-from pipeline.producers import input_producer, range_input_producer, string_input_producer
-from pipeline.queues import (
-    FIFOQueue,
-    PaddingFIFOQueue,
-    PaddingShuffleQueue,
-    PriorityQueue,
-    QueueBase,
-    QueueStats,
-    RandomShuffleQueue,
-)
-from pipeline.raw import decode_raw
-from pipeline.reader_base import ReaderBase
-from pipeline.readers import IdentityReader, TextLineReader, WholeFileReader
-from pipeline.runner import QueueRunner, add_queue_runner, reset, start_queue_runners
-from pipeline.seeds import set_random_seed
-from pipeline.slices import slice_input_producer
-from pipeline.tfrecord import TFRecordCompressionType, TFRecordOptions, TFRecordWriter, tf_record_iterator
-from pipeline.tfrecord_reader import TFRecordReader
+from pipeline.files.filenames import match_filenames_once
+from pipeline.files.tfrecord import TFRecordCompressionType, TFRecordOptions
+from pipeline.files.tfrecord_cutter import tf_record_iterator
+from pipeline.files.tfrecord_writer import TFRecordWriter
+from pipeline.producers.epochs import limit_epochs
+from pipeline.producers.producers import input_producer, range_input_producer, string_input_producer
+from pipeline.producers.slices import slice_input_producer
+from pipeline.proto.example import BytesList, Example, Feature, Features, FloatList, Int64List
+from pipeline.queues.base import QueueBase
+from pipeline.queues.freeze import freeze
+from pipeline.queues.kinds import FIFOQueue, PaddingFIFOQueue, PaddingShuffleQueue, PriorityQueue, RandomShuffleQueue
+from pipeline.queues.seeds import set_random_seed
+from pipeline.readers.base import ReaderBase
+from pipeline.readers.fixed import FixedLengthRecordReader
+from pipeline.readers.lmdb import LMDBReader
+from pipeline.readers.text import TextLineReader
+from pipeline.readers.tfrecord import TFRecordReader
+from pipeline.readers.whole import IdentityReader, WholeFileReader
+from pipeline.stats import QueueStats
+from pipeline.threads.coordinator import Coordinator
+from pipeline.threads.looper import LooperThread
+from pipeline.threads.registry import add_queue_runner, reset, start_queue_runners
+from pipeline.threads.runner import QueueRunner
+from pipeline.workers.map_ahead import map_ahead
 
 __version__ = "0.1.0"
 

@@ -1,7 +1,6 @@
-from typing import Any, SupportsInt
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 FORMS: dict[str, int]
 ORDERS: dict[str, int]
@@ -9,8 +8,6 @@ CALLS: dict[str, int]
 STATUSES: dict[str, int]
 
 def note_main_thread() -> None: ...
-def philox(seed: SupportsInt, seed2: SupportsInt, skip: SupportsInt, count: int) -> NDArray[np.uint32]: ...
-def permutation(seed: SupportsInt, seed2: SupportsInt, skip: SupportsInt, count: int) -> NDArray[np.int64]: ...
 
 class Engine:
     def __new__(cls, *args: Any, **kwargs: Any) -> Engine: ...

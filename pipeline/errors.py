@@ -164,3 +164,13 @@ def exception_type_from_error_code(error_code: int) -> type[OpError]:
 def error_code_from_exception_type(cls: type[OpError]) -> int:
     """Return the code of an error class; UNKNOWN for a class that has none."""
     return cls.error_code if cls in _BY_CODE.values() else UNKNOWN
+
+
+def invalid(message: str) -> InvalidArgumentError:
+    """An InvalidArgumentError with that text."""
+    return InvalidArgumentError(None, None, message)
+
+
+def show(shape: tuple[int | None, ...]) -> str:
+    """A shape as the error texts print it."""
+    return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"

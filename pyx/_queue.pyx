@@ -11,7 +11,7 @@ from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
@@ -20,7 +20,7 @@ cimport numpy as cnp
 import os
 import threading
 
-from pipeline.rows import Rows
+from pipeline.queues.rows import Rows
 
 from column cimport (
     ARRAY, BYTES, LARGE, OBJECT, ROWS, Column, Form, Layout, Part, PyArray_Scalar, close_pools, drop_references, empty,
@@ -35,7 +35,7 @@ from express cimport PAYLOAD, express
 from fit cimport chosen_fit, fits, many_fit, out_fits
 from growth cimport kept_chunks, reserve, shrink
 from orders cimport slot_t
-from philox cimport Philox, philox_next, philox_seed, philox_skip
+from philox cimport philox_seed
 from recycling cimport new_pool
 from slab cimport bit_length, chunk_first, slab_row
 from state cimport (
@@ -110,57 +110,6 @@ cdef inline int64_t instant_after(int64_t instant, object seconds) except? -2:
 cdef inline int64_t earlier(int64_t a, int64_t b) noexcept:
     """The earlier of two instants, where -1 is never."""
     return b if a < 0 else a if b < 0 else min(a, b)
-
-
-def philox(seed, seed2, skip, Py_ssize_t count):
-    """Return `count` words of Philox4x32-10 as uint32, after leaving out `skip` blocks of four words.
-
-    Args:
-        seed, seed2: 64-bit seeds: the key, and the upper half of the counter.
-        skip: Blocks of four words to leave out.
-        count: Number of words.
-    """
-    cdef cnp.npy_intp length = count
-    cdef Philox random
-    cdef Py_ssize_t i
-    if count < 0:
-        raise ValueError(f"philox: count must be >= 0, got {count}")
-    cdef cnp.ndarray words = cnp.PyArray_EMPTY(1, &length, cnp.NPY_UINT32, 0)
-    cdef uint32_t* out = <uint32_t*>cnp.PyArray_DATA(words)
-    philox_seed(&random, seed, seed2)
-    philox_skip(&random, skip)
-    with nogil:
-        for i in range(count):
-            out[i] = philox_next(&random)
-    return words
-
-
-def permutation(seed, seed2, skip, Py_ssize_t count):
-    """Return a permutation of `count` row numbers as int64: a Fisher-Yates shuffle with the words of `philox`.
-
-    Args:
-        seed, seed2, skip: As for `philox`.
-        count: Number of rows; count - 1 words are drawn.
-    """
-    cdef cnp.npy_intp length = count
-    cdef Philox random
-    cdef Py_ssize_t i, j
-    cdef int64_t row
-    if not 0 <= count < 1 << 32:
-        raise ValueError(f"permutation: count must be >= 0 and less than 2**32, got {count}")
-    cdef cnp.ndarray order = cnp.PyArray_EMPTY(1, &length, cnp.NPY_INT64, 0)
-    cdef int64_t* rows = <int64_t*>cnp.PyArray_DATA(order)
-    philox_seed(&random, seed, seed2)
-    philox_skip(&random, skip)
-    with nogil:
-        for i in range(count):
-            rows[i] = i
-        for i in range(count - 1):
-            j = i + philox_next(&random) % <uint32_t>(count - i)
-            row = rows[i]
-            rows[i] = rows[j]
-            rows[j] = row
-    return order
 
 
 # skin -----------------------------------------------------------------------------------------------------------------

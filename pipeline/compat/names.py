@@ -1,6 +1,7 @@
 """Which names the drop-in has, and which module of `pipeline.compat` each one comes from.
 
-A line lists public dotted names; the attribute of the module is the last part of the name, or what follows `=`.
+A line lists public dotted names; the attribute of the module is the last part of the name, or what follows `=`. A
+module whose name begins with a dot is native: it is looked up in `pipeline`.
 """
 
 from __future__ import annotations
@@ -27,132 +28,257 @@ def _image(names: str, *others: str) -> str:
 
 
 # Imported with the namespace: what gives tensors their operators.
-EAGER = ["ops.operators", "ops.indexing"]
+EAGER = ["ops.math.operators", "ops.arrays.brackets"]
 
 MODULES: dict[str, str] = {
-    "core.convert": "constant convert_to_tensor register_tensor_conversion_function",
-    "core.dtypes": _dtypes(
-        "float16 half bfloat16 float32 float64 double int8 int16 int32 int64 uint8 uint16 uint32 uint64"
-    )
-    + _dtypes("bool string complex64 complex128 qint8 quint8 qint16 quint16 qint32 resource variant DType as_dtype"),
-    "core.devices": "DeviceSpec",
-    "core.errors": "OpError errors.OK errors.CANCELLED errors.UNKNOWN errors.INVALID_ARGUMENT errors.DEADLINE_EXCEEDED "
+    ".decode.example.features": "SparseTensorValue FixedLenFeature io.FixedLenFeature FixedLenSequenceFeature "
+    "io.FixedLenSequenceFeature VarLenFeature io.VarLenFeature",
+    ".errors": "OpError errors.OK errors.CANCELLED errors.UNKNOWN errors.INVALID_ARGUMENT errors.DEADLINE_EXCEEDED "
     "errors.NOT_FOUND errors.ALREADY_EXISTS errors.PERMISSION_DENIED errors.RESOURCE_EXHAUSTED "
     "errors.FAILED_PRECONDITION errors.ABORTED errors.OUT_OF_RANGE errors.UNIMPLEMENTED errors.INTERNAL "
     "errors.UNAVAILABLE errors.DATA_LOSS errors.UNAUTHENTICATED errors.CancelledError errors.UnknownError "
     "errors.InvalidArgumentError errors.DeadlineExceededError errors.NotFoundError errors.AlreadyExistsError "
-    "errors.PermissionDeniedError errors.ResourceExhaustedError errors.FailedPreconditionError "
-    "errors.AbortedError errors.OutOfRangeError errors.UnimplementedError errors.InternalError "
-    "errors.UnavailableError errors.DataLossError errors.UnauthenticatedError errors.OpError "
-    "errors.exception_type_from_error_code errors.error_code_from_exception_type",
-    "core.graph": "Graph GraphKeys get_default_graph reset_default_graph name_scope op_scope control_dependencies "
-    "colocate_with device container add_to_collection add_to_collections get_collection get_collection_ref "
-    "set_random_seed random.set_random_seed",
-    "core.node_def": "NodeDef GraphDef AttrValue TensorShapeProto",
-    "core.placeholders": "placeholder placeholder_with_default",
-    "core.seeds": "get_seed=seeds_or_none random.get_seed=seeds_or_none",
-    "core.session": "Session InteractiveSession get_default_session",
-    "core.settings": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunOptions RunMetadata",
-    "core.shapes": "broadcast_static_shape Dimension TensorShape dimension_value compat.dimension_value",
-    "core.sparse_tensor": "IndexedSlices IndexedSlicesValue SparseTensor SparseTensorValue sparse.SparseTensor",
-    "core.static": "get_static_value",
-    "core.tensor": "Operation Tensor",
-    "ops.arithmetic": "add math.add subtract math.subtract multiply math.multiply realdiv floor_div floormod "
-    "math.floormod mod=floormod math.mod=floormod truncatediv truncatemod maximum math.maximum minimum math.minimum "
-    "squared_difference math.squared_difference atan2 math.atan2 scalar_mul math.scalar_mul truediv math.truediv "
-    "divide math.divide div div_no_nan math.divide_no_nan=div_no_nan math.multiply_no_nan math.reciprocal_no_nan "
-    "floordiv math.floordiv pow math.pow math.polyval add_n math.add_n accumulate_n math.accumulate_n",
-    "ops.asserting": "Assert debugging.Assert check_numerics debugging.check_numerics verify_tensor_all_finite "
-    "debugging.assert_all_finite=verify_tensor_all_finite add_check_numerics_ops",
-    "ops.bitwise": "bitwise.bitwise_and bitwise.bitwise_or bitwise.bitwise_xor bitwise.left_shift bitwise.right_shift "
-    "bitwise.invert",
-    "ops.casting": "cast dtypes.cast saturate_cast dtypes.saturate_cast to_float to_double to_int32 to_int64 "
-    "to_bfloat16 to_complex64 to_complex128",
-    "ops.checks": _debugging(
+    "errors.PermissionDeniedError errors.ResourceExhaustedError errors.FailedPreconditionError errors.AbortedError "
+    "errors.OutOfRangeError errors.UnimplementedError errors.InternalError errors.UnavailableError "
+    "errors.DataLossError errors.UnauthenticatedError errors.OpError errors.exception_type_from_error_code "
+    "errors.error_code_from_exception_type",
+    ".files.tfrecord": "python_io.TFRecordOptions io.TFRecordOptions python_io.TFRecordCompressionType "
+    "io.TFRecordCompressionType",
+    ".files.tfrecord_cutter": "python_io.tf_record_iterator io.tf_record_iterator",
+    ".monitor.event_file": "train.summary_iterator",
+    ".monitor.summary_proto": "Summary summary.Summary Event summary.Event SessionLog summary.SessionLog "
+    "SummaryMetadata HistogramProto summary.SummaryDescription summary.TaggedRunMetadata",
+    ".proto.example": "train.Example train.Features train.Feature train.Int64List train.BytesList train.FloatList",
+    ".proto.sequence": "train.FeatureList train.FeatureLists train.SequenceExample",
+    ".threads.coordinator": "train.Coordinator",
+    ".threads.looper": "train.LooperThread",
+    "graph.default_session": "get_default_session",
+    "graph.definitions": "NodeDef GraphDef AttrValue",
+    "graph.devices": "DeviceSpec",
+    "graph.dimensions": "Dimension dimension_value compat.dimension_value",
+    "graph.dtypes": _dtypes(
+        "float16 half bfloat16 float32 float64 double int8 int16 int32 int64 uint8 uint16 uint32 uint64"
+    )
+    + _dtypes("bool string complex64 complex128 qint8 quint8 qint16 quint16 qint32 resource variant DType as_dtype"),
+    "graph.graph": "Graph",
+    "graph.graph_keys": "GraphKeys",
+    "graph.scopes": "get_default_graph reset_default_graph name_scope op_scope control_dependencies colocate_with "
+    "device container add_to_collection add_to_collections get_collection get_collection_ref set_random_seed "
+    "random.set_random_seed",
+    "graph.seeds": "get_seed=seeds_or_none random.get_seed=seeds_or_none",
+    "graph.shape_proto": "TensorShapeProto",
+    "graph.shapes": "broadcast_static_shape TensorShape",
+    "graph.tensor": "Operation Tensor",
+    "values.constants": "constant",
+    "values.convert": "convert_to_tensor register_tensor_conversion_function",
+    "values.placeholders": "placeholder placeholder_with_default",
+    "values.sparse_tensor": "IndexedSlices IndexedSlicesValue SparseTensor sparse.SparseTensor",
+    "values.static": "get_static_value",
+    "session.session": "Session InteractiveSession",
+    "session.settings": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunOptions RunMetadata",
+    "ops.arrays.arranging": "transpose matrix_transpose linalg.matrix_transpose linalg.transpose=matrix_transpose "
+    "reverse manip.reverse reverse_v2=reverse reverse_sequence roll manip.roll tile manip.tile space_to_depth "
+    "nn.space_to_depth depth_to_space nn.depth_to_space space_to_batch nn.space_to_batch batch_to_space "
+    "space_to_batch_nd manip.space_to_batch_nd batch_to_space_nd manip.batch_to_space_nd "
+    "required_space_to_batch_paddings extract_image_patches image.extract_image_patches image.extract_patches",
+    "ops.arrays.boolean_mask": "boolean_mask",
+    "ops.arrays.brackets": "newaxis",
+    "ops.arrays.diagonals": "eye linalg.eye diag linalg.tensor_diag=diag diag_part linalg.tensor_diag_part=diag_part "
+    "matrix_diag linalg.diag=matrix_diag matrix_diag_part linalg.diag_part=matrix_diag_part matrix_set_diag "
+    "linalg.set_diag=matrix_set_diag matrix_band_part linalg.band_part=matrix_band_part",
+    "ops.arrays.filling": "fill zeros ones zeros_like ones_like",
+    "ops.arrays.gathering": "gather batch_gather gather_nd manip.gather_nd",
+    "ops.arrays.grids": "linspace lin_space=linspace meshgrid sequence_mask",
+    "ops.arrays.identities": "identity identity_n stop_gradient guarantee_const",
+    "ops.arrays.indexing": "slice=slice_ strided_slice",
+    "ops.arrays.joining": "stack unstack concat split parallel_stack",
+    "ops.arrays.masking": "where where_v2",
+    "ops.arrays.padding": "pad",
+    "ops.arrays.scattering": "scatter_nd manip.scatter_nd tensor_scatter_update "
+    "tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_nd_add tensor_scatter_add=tensor_scatter_nd_add "
+    "tensor_scatter_nd_sub tensor_scatter_sub=tensor_scatter_nd_sub tensor_scatter_nd_max tensor_scatter_nd_min "
+    "dynamic_partition dynamic_stitch",
+    "ops.arrays.sequences": "range one_hot",
+    "ops.arrays.shaping": "reshape manip.reshape shape shape_n size rank expand_dims squeeze ensure_shape "
+    "broadcast_to broadcast_dynamic_shape bitcast",
+    "ops.arrays.sorting": "sort argsort nn.top_k math.top_k nn.in_top_k math.in_top_k searchsorted "
+    "invert_permutation math.invert_permutation",
+    "ops.arrays.uniques": "unique unique_with_counts setdiff1d",
+    "ops.confusion": "confusion_matrix math.confusion_matrix",
+    "ops.control.asserting": "Assert debugging.Assert check_numerics debugging.check_numerics "
+    "verify_tensor_all_finite debugging.assert_all_finite=verify_tensor_all_finite add_check_numerics_ops",
+    "ops.control.case": "case",
+    "ops.control.checks": _debugging(
         "assert_less assert_less_equal assert_greater assert_greater_equal assert_none_equal "
         "assert_equal assert_negative assert_positive assert_non_negative assert_non_positive assert_near "
         "assert_proper_iterable is_non_decreasing is_strictly_increasing"
     )
     + "math.is_non_decreasing math.is_strictly_increasing",
-    "ops.clipping": "clip_by_value clip_by_norm nn.l2_loss global_norm linalg.global_norm clip_by_global_norm "
-    "clip_by_average_norm",
-    "ops.comparing": "equal math.equal not_equal math.not_equal less math.less less_equal math.less_equal greater "
-    "math.greater greater_equal math.greater_equal is_nan math.is_nan debugging.is_nan is_inf math.is_inf "
-    "debugging.is_inf is_finite math.is_finite debugging.is_finite",
-    "ops.complex_numbers": "complex dtypes.complex real math.real imag math.imag angle math.angle conj math.conj",
-    "ops.cumulative": "cumsum math.cumsum cumprod math.cumprod math.cumulative_logsumexp",
-    "ops.embedding": "nn.embedding_lookup",
-    "ops.extremes": "argmax math.argmax argmin math.argmin arg_max arg_min",
-    "ops.linear": "matmul linalg.matmul linalg.matvec cross linalg.cross trace linalg.trace einsum linalg.einsum",
-    "ops.logical": "logical_and math.logical_and logical_or math.logical_or logical_not math.logical_not logical_xor "
-    "math.logical_xor",
-    "ops.neural": "nn.relu nn.elu nn.selu nn.softplus math.softplus nn.softsign math.softsign nn.relu6 nn.crelu "
-    "nn.leaky_relu log_sigmoid math.log_sigmoid nn.swish nn.silu=swish nn.softmax math.softmax nn.log_softmax "
-    "math.log_softmax nn.bias_add nn.xw_plus_b nn.relu_layer nn.in_top_k math.in_top_k nn.moments "
-    "nn.normalize_moments nn.l2_normalize math.l2_normalize linalg.l2_normalize nn.batch_normalization "
-    "nn.zero_fraction math.zero_fraction",
-    "ops.norms": "norm linalg.norm linalg.normalize tensordot linalg.tensordot",
-    "ops.printing": "Print print",
-    "ops.reducing": "reduce_sum math.reduce_sum reduce_prod math.reduce_prod reduce_mean math.reduce_mean reduce_max "
-    "math.reduce_max reduce_min math.reduce_min reduce_all math.reduce_all reduce_any math.reduce_any "
-    "math.reduce_euclidean_norm count_nonzero math.count_nonzero reduce_logsumexp math.reduce_logsumexp "
-    "math.reduce_variance math.reduce_std",
-    "ops.segments": "unsorted_segment_sum math.unsorted_segment_sum unsorted_segment_prod math.unsorted_segment_prod "
-    "unsorted_segment_max math.unsorted_segment_max unsorted_segment_min math.unsorted_segment_min "
-    "unsorted_segment_mean math.unsorted_segment_mean unsorted_segment_sqrt_n math.unsorted_segment_sqrt_n "
-    "segment_sum math.segment_sum segment_prod math.segment_prod segment_mean math.segment_mean segment_max "
-    "math.segment_max segment_min math.segment_min sparse_segment_sum sparse.segment_sum=sparse_segment_sum "
-    "sparse_segment_mean sparse.segment_mean=sparse_segment_mean sparse_segment_sqrt_n "
-    "sparse.segment_sqrt_n=sparse_segment_sqrt_n",
-    "ops.shape_checks": _debugging(
+    "ops.control.cond": "cond",
+    "ops.control.flow": "no_op group tuple",
+    "ops.control.map_fn": "map_fn foldl foldr scan",
+    "ops.control.printing": "Print print strings.format",
+    "ops.control.py_func": "py_func numpy_function py_function",
+    "ops.control.shape_checks": _debugging(
         "is_numeric_tensor assert_type assert_integer assert_scalar assert_rank "
         "assert_rank_at_least assert_rank_in assert_same_float_dtype"
     )
     + "debugging.assert_shapes",
-    "ops.special": "erf math.erf erfc math.erfc lgamma math.lgamma digamma math.digamma igamma math.igamma igammac "
-    "math.igammac zeta math.zeta polygamma math.polygamma math.erfinv math.ndtri math.erfcinv",
-    "ops.unary": "negative math.negative square math.square sqrt math.sqrt rsqrt math.rsqrt reciprocal "
-    "math.reciprocal exp math.exp expm1 math.expm1 log math.log log1p math.log1p floor math.floor ceil math.ceil "
-    "rint math.rint sin math.sin cos math.cos tan math.tan asin math.asin acos math.acos atan math.atan sinh "
-    "math.sinh cosh math.cosh tanh math.tanh nn.tanh asinh math.asinh acosh math.acosh atanh math.atanh sigmoid "
-    "math.sigmoid nn.sigmoid math.xdivy math.xlogy math.xlog1py abs math.abs sign math.sign round math.round",
-    "ops.conditional": "cond case",
-    "ops.flow": "no_op group tuple",
-    "ops.functional": "map_fn foldl foldr scan",
-    "ops.global_step": "train.get_global_step train.create_global_step train.get_or_create_global_step "
-    "train.global_step train.assert_global_step contrib.framework.get_global_step "
-    "contrib.framework.create_global_step contrib.framework.get_or_create_global_step "
-    "contrib.framework.assert_global_step",
-    "ops.image_adjust": _image(
+    "ops.control.tensor_array": "TensorArray",
+    "ops.control.while_loop": "while_loop",
+    "ops.counting": "histogram_fixed_width histogram_fixed_width_bins bincount math.bincount edit_distance "
+    "unravel_index",
+    "ops.embedding": "nn.embedding_lookup",
+    "ops.files.gfile": "read_file io.read_file write_file io.write_file matching_files io.matching_files gfile.GFile "
+    "gfile.FastGFile gfile.Open=GFile io.gfile.GFile",
+    "ops.files.paths": "gfile.Copy gfile.DeleteRecursively gfile.Exists gfile.Glob gfile.IsDirectory "
+    "gfile.ListDirectory gfile.MakeDirs gfile.MkDir gfile.Remove gfile.Rename gfile.Stat gfile.Walk io.gfile.copy "
+    "io.gfile.exists io.gfile.glob io.gfile.isdir io.gfile.join io.gfile.listdir io.gfile.makedirs io.gfile.mkdir "
+    "io.gfile.remove io.gfile.rename io.gfile.rmtree io.gfile.stat=stat_ io.gfile.walk "
+    "io.gfile.get_registered_schemes",
+    "ops.image_measures": _image("total_variation image_gradients sobel_edges psnr ssim"),
+    "ops.image_suppression": _image("non_max_suppression non_max_suppression_with_scores non_max_suppression_overlaps"),
+    "ops.images.adjust": _image(
         "per_image_standardization adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation "
         "adjust_jpeg_quality random_brightness random_contrast random_hue random_saturation random_jpeg_quality"
     ),
-    "ops.image_boxes": _image("crop_and_resize draw_bounding_boxes sample_distorted_bounding_box extract_glimpse"),
-    "ops.image_colour": _image(
+    "ops.images.boxes": _image("crop_and_resize draw_bounding_boxes sample_distorted_bounding_box extract_glimpse"),
+    "ops.images.colour": _image(
         "convert_image_dtype rgb_to_grayscale grayscale_to_rgb rgb_to_hsv hsv_to_rgb rgb_to_yiq yiq_to_rgb rgb_to_yuv "
         "yuv_to_rgb"
     ),
-    "ops.image_crop": _image(
+    "ops.images.crop": _image(
         "central_crop pad_to_bounding_box crop_to_bounding_box resize_image_with_crop_or_pad "
         "resize_with_crop_or_pad=resize_image_with_crop_or_pad random_crop"
     )
     + "random_crop",
-    "ops.image_decode": _image(
+    "ops.images.decode": _image(
         "decode_jpeg decode_png decode_gif decode_bmp decode_image decode_and_crop_jpeg extract_jpeg_shape is_jpeg",
         "io",
     ),
-    "ops.image_encode": _image("encode_jpeg encode_png", "io"),
-    "ops.image_flip": _image(
+    "ops.images.encode": _image("encode_jpeg encode_png", "io"),
+    "ops.images.flip": _image(
         "flip_left_right flip_up_down random_flip_left_right random_flip_up_down rot90 transpose "
         "transpose_image=transpose"
     ),
-    "ops.image_measures": _image("total_variation image_gradients sobel_edges psnr ssim"),
-    "ops.image_resize": _image(
+    "ops.images.resize": _image(
         "ResizeMethod resize_images resize=resize_images resize_bilinear resize_nearest_neighbor resize_bicubic "
         "resize_area resize_image_with_pad"
     ),
-    "ops.image_suppression": _image("non_max_suppression non_max_suppression_with_scores non_max_suppression_overlaps"),
-    "ops.initializers": "zeros_initializer initializers.zeros=zeros_initializer ones_initializer "
+    "ops.lookup.contrib": _within(
+        "contrib.lookup",
+        "HashTable TextFileStringTableInitializer TextFileIdTableInitializer index_table_from_file "
+        "index_table_from_tensor index_to_string_table_from_file index_to_string_table_from_tensor",
+    ),
+    "ops.lookup.ids": _within("lookup contrib.lookup", "StaticVocabularyTable")
+    + _within("contrib.lookup", "HasherSpec FastHashSpec StrongHashSpec IdTableWithHashBuckets"),
+    "ops.lookup.tables": _within(
+        "lookup contrib.lookup", "KeyValueTensorInitializer TextFileIndex TextFileInitializer StaticHashTable"
+    )
+    + "tables_initializer initializers.tables_initializer initialize_all_tables",
+    "ops.math.along_axis": "cumsum math.cumsum cumprod math.cumprod math.cumulative_logsumexp argmax math.argmax "
+    "argmin math.argmin arg_max arg_min",
+    "ops.math.arithmetic": "add math.add subtract math.subtract multiply math.multiply realdiv floor_div floormod "
+    "math.floormod mod=floormod math.mod=floormod truncatediv truncatemod maximum math.maximum minimum math.minimum "
+    "squared_difference math.squared_difference atan2 math.atan2 scalar_mul math.scalar_mul truediv math.truediv "
+    "divide math.divide div div_no_nan math.divide_no_nan=div_no_nan math.multiply_no_nan math.reciprocal_no_nan "
+    "floordiv math.floordiv pow math.pow math.polyval add_n math.add_n accumulate_n math.accumulate_n",
+    "ops.math.casting": "cast dtypes.cast saturate_cast dtypes.saturate_cast to_float to_double to_int32 to_int64 "
+    "to_bfloat16 to_complex64 to_complex128",
+    "ops.math.clipping": "clip_by_value clip_by_norm nn.l2_loss global_norm linalg.global_norm clip_by_global_norm "
+    "clip_by_average_norm",
+    "ops.math.comparing": "equal math.equal not_equal math.not_equal less math.less less_equal math.less_equal "
+    "greater math.greater greater_equal math.greater_equal is_nan math.is_nan debugging.is_nan is_inf math.is_inf "
+    "debugging.is_inf is_finite math.is_finite debugging.is_finite",
+    "ops.math.complex": "complex dtypes.complex real math.real imag math.imag angle math.angle conj math.conj",
+    "ops.math.logic": "bitwise.bitwise_and bitwise.bitwise_or bitwise.bitwise_xor bitwise.left_shift "
+    "bitwise.right_shift bitwise.invert logical_and math.logical_and logical_or math.logical_or logical_not "
+    "math.logical_not logical_xor math.logical_xor",
+    "ops.math.nn": "nn.relu nn.elu nn.selu nn.softplus math.softplus nn.softsign math.softsign nn.relu6 nn.crelu "
+    "nn.leaky_relu log_sigmoid math.log_sigmoid nn.swish nn.silu=swish nn.softmax math.softmax nn.log_softmax "
+    "math.log_softmax nn.bias_add nn.xw_plus_b nn.relu_layer nn.moments "
+    "nn.normalize_moments nn.l2_normalize math.l2_normalize linalg.l2_normalize nn.batch_normalization "
+    "nn.zero_fraction math.zero_fraction",
+    "ops.math.products": "matmul linalg.matmul linalg.matvec cross linalg.cross trace linalg.trace einsum "
+    "linalg.einsum norm linalg.norm linalg.normalize tensordot linalg.tensordot",
+    "ops.math.reducing": "reduce_sum math.reduce_sum reduce_prod math.reduce_prod reduce_mean math.reduce_mean "
+    "reduce_max math.reduce_max reduce_min math.reduce_min reduce_all math.reduce_all reduce_any math.reduce_any "
+    "math.reduce_euclidean_norm count_nonzero math.count_nonzero reduce_logsumexp math.reduce_logsumexp "
+    "math.reduce_variance math.reduce_std",
+    "ops.math.segments": "unsorted_segment_sum math.unsorted_segment_sum unsorted_segment_prod "
+    "math.unsorted_segment_prod unsorted_segment_max math.unsorted_segment_max unsorted_segment_min "
+    "math.unsorted_segment_min unsorted_segment_mean math.unsorted_segment_mean unsorted_segment_sqrt_n "
+    "math.unsorted_segment_sqrt_n segment_sum math.segment_sum segment_prod math.segment_prod segment_mean "
+    "math.segment_mean segment_max math.segment_max segment_min math.segment_min sparse_segment_sum "
+    "sparse.segment_sum=sparse_segment_sum sparse_segment_mean sparse.segment_mean=sparse_segment_mean "
+    "sparse_segment_sqrt_n sparse.segment_sqrt_n=sparse_segment_sqrt_n",
+    "ops.math.unary": "negative math.negative square math.square sqrt math.sqrt rsqrt math.rsqrt reciprocal "
+    "math.reciprocal exp math.exp expm1 math.expm1 log math.log log1p math.log1p floor math.floor ceil math.ceil "
+    "rint math.rint sin math.sin cos math.cos tan math.tan asin math.asin acos math.acos atan math.atan sinh "
+    "math.sinh cosh math.cosh tanh math.tanh nn.tanh asinh math.asinh acosh math.acosh atanh math.atanh sigmoid "
+    "math.sigmoid nn.sigmoid math.xdivy math.xlogy math.xlog1py abs math.abs sign math.sign round math.round",
+    "ops.matrices": "matrix_inverse linalg.inv=matrix_inverse matrix_determinant linalg.det=matrix_determinant "
+    "matrix_solve linalg.solve=matrix_solve matrix_triangular_solve linalg.triangular_solve=matrix_triangular_solve "
+    "cholesky linalg.cholesky qr linalg.qr svd linalg.svd self_adjoint_eig linalg.eigh=self_adjoint_eig "
+    "self_adjoint_eigvals linalg.eigvalsh=self_adjoint_eigvals linalg.adjoint",
+    "ops.nest_functions": "nest.is_nested nest.flatten nest.pack_sequence_as nest.assert_same_structure "
+    "nest.map_structure",
+    "ops.parse.decoding": "decode_raw io.decode_raw decode_csv io.decode_csv decode_compressed io.decode_compressed",
+    "ops.parse.examples": "parse_example io.parse_example parse_single_example io.parse_single_example",
+    "ops.parse.features": "SparseFeature io.SparseFeature",
+    "ops.parse.names": "python_io.TFRecordWriter io.TFRecordWriter",
+    "ops.parse.sequences": "parse_single_sequence_example io.parse_single_sequence_example io.parse_sequence_example",
+    "ops.queries": "is_tensor dimension_at_index compat.dimension_at_index timestamp fingerprint math.nextafter "
+    "init_scope convert_to_tensor_or_indexed_slices QUANTIZED_DTYPES dtypes.QUANTIZED_DTYPES",
+    "ops.random.random": "multinomial random.multinomial random.categorical random_gamma random.gamma=random_gamma "
+    "random_poisson random.poisson=random_poisson random_uniform random.uniform=random_uniform random_normal "
+    "random.normal=random_normal truncated_normal random.truncated_normal random_shuffle "
+    "random.shuffle=random_shuffle",
+    "ops.random_stateless": "random.stateless_uniform random.stateless_normal random.stateless_truncated_normal",
+    "ops.repeating": "repeat",
+    "ops.sparse.building": "sparse_to_indicator sparse.to_indicator=sparse_to_indicator sparse_merge "
+    "sparse.merge=sparse_merge sparse_retain sparse.retain=sparse_retain sparse_reset_shape "
+    "sparse.reset_shape=sparse_reset_shape sparse_transpose sparse.transpose=sparse_transpose sparse_mask "
+    "sparse.mask=sparse_mask sparse.from_dense sparse.expand_dims=sparse_expand_dims sparse.eye "
+    "convert_to_tensor_or_sparse_tensor sparse_placeholder sparse.placeholder=sparse_placeholder",
+    "ops.sparse.form": "sparse_reorder sparse.reorder=sparse_reorder sparse_reshape sparse.reshape=sparse_reshape "
+    "sparse_concat sparse.concat=sparse_concat sparse_split sparse.split=sparse_split sparse_slice "
+    "sparse.slice=sparse_slice sparse_fill_empty_rows sparse.fill_empty_rows=sparse_fill_empty_rows sparse_to_dense "
+    "sparse_tensor_to_dense sparse.to_dense=sparse_tensor_to_dense",
+    "ops.sparse.math": "sparse_add sparse.add=sparse_add sparse_reduce_sum sparse.reduce_sum=sparse_reduce_sum "
+    "sparse_reduce_sum_sparse sparse.reduce_sum_sparse=sparse_reduce_sum_sparse sparse_reduce_max "
+    "sparse.reduce_max=sparse_reduce_max sparse_reduce_max_sparse sparse.reduce_max_sparse=sparse_reduce_max_sparse "
+    "sparse_maximum sparse.maximum=sparse_maximum sparse_minimum sparse.minimum=sparse_minimum sparse_softmax "
+    "sparse.softmax=sparse_softmax sparse_tensor_dense_matmul sparse.sparse_dense_matmul=sparse_tensor_dense_matmul "
+    "sparse.matmul=sparse_tensor_dense_matmul",
+    "ops.sparse.strings": "serialize_sparse io.serialize_sparse serialize_many_sparse io.serialize_many_sparse "
+    "deserialize_many_sparse io.deserialize_many_sparse",
+    "ops.special": "erf math.erf erfc math.erfc lgamma math.lgamma digamma math.digamma igamma math.igamma igammac "
+    "math.igammac zeta math.zeta polygamma math.polygamma math.erfinv math.ndtri math.erfcinv",
+    "ops.strings.elements": "strings.lower strings.upper string_strip=strip strings.strip strings.length "
+    "string_to_number=to_number strings.to_number encode_base64 io.encode_base64 decode_base64 io.decode_base64 "
+    "string_to_hash_bucket=to_hash_bucket strings.to_hash_bucket string_to_hash_bucket_fast=to_hash_bucket_fast "
+    "strings.to_hash_bucket_fast string_to_hash_bucket_strong=to_hash_bucket_strong strings.to_hash_bucket_strong "
+    "as_string strings.as_string dtypes.as_string",
+    "ops.strings.joining": "string_join=join strings.join reduce_join strings.reduce_join",
+    "ops.strings.regex": "regex_replace strings.regex_replace strings.regex_full_match",
+    "ops.strings.splitting": "string_split strings.split substr strings.substr",
+    "ops.strings.tensors": "serialize_tensor io.serialize_tensor parse_tensor io.parse_tensor",
+    "ops.summaries.summary": "summary.scalar summary.histogram summary.image summary.audio summary.text "
+    "summary.tensor_summary summary.merge summary.merge_all summary.initialize summary.all_v2_summary_ops",
+    "ops.summaries.writer": "summary.FileWriter summary.FileWriterCache",
+    "ops.templates": "make_template",
+    "ops.variables.collections": "is_variable_initialized global_variables all_variables local_variables "
+    "model_variables trainable_variables moving_average_variables variables_initializer initialize_variables "
+    "global_variables_initializer initialize_all_variables local_variables_initializer initialize_local_variables "
+    "assert_variables_initialized report_uninitialized_variables "
+    "initializers.variables=variables_initializer initializers.global_variables=global_variables_initializer "
+    "initializers.local_variables=local_variables_initializer ",
+    "ops.variables.global_step": "train.get_global_step train.create_global_step train.get_or_create_global_step "
+    "train.global_step train.assert_global_step contrib.framework.get_global_step "
+    "contrib.framework.create_global_step contrib.framework.get_or_create_global_step "
+    "contrib.framework.assert_global_step",
+    "ops.variables.initializers": "zeros_initializer initializers.zeros=zeros_initializer ones_initializer "
     "initializers.ones=ones_initializer constant_initializer initializers.constant=constant_initializer "
     "random_uniform_initializer initializers.random_uniform=random_uniform_initializer random_normal_initializer "
     "initializers.random_normal=random_normal_initializer truncated_normal_initializer "
@@ -163,131 +289,69 @@ MODULES: dict[str, str] = {
     "initializers.glorot_normal=glorot_normal_initializer orthogonal_initializer "
     "initializers.orthogonal=orthogonal_initializer initializers.identity=identity_initializer "
     "initializers.lecun_normal initializers.lecun_uniform initializers.he_normal initializers.he_uniform",
-    "ops.looping": "while_loop",
-    "ops.py_functions": "py_func numpy_function py_function",
-    "ops.random_classes": "multinomial random.multinomial random.categorical random_gamma random.gamma=random_gamma "
-    "random_poisson random.poisson=random_poisson",
-    "ops.random_ops": "random_uniform random.uniform=random_uniform random_normal random.normal=random_normal "
-    "truncated_normal random.truncated_normal random_shuffle random.shuffle=random_shuffle",
-    "ops.scatter": "scatter_update scatter_add scatter_sub scatter_mul scatter_div scatter_min scatter_max "
-    "scatter_nd_update scatter_nd_add scatter_nd_sub",
-    "ops.state": "assign assign_add assign_sub count_up_to",
-    "ops.tensor_array": "TensorArray",
-    "ops.variable_lists": "is_variable_initialized "
-    "global_variables all_variables local_variables model_variables trainable_variables "
-    "moving_average_variables variables_initializer initialize_variables global_variables_initializer "
-    "initialize_all_variables local_variables_initializer initialize_local_variables tables_initializer "
-    "initialize_all_tables assert_variables_initialized report_uninitialized_variables "
-    "initializers.variables=variables_initializer initializers.global_variables=global_variables_initializer "
-    "initializers.local_variables=local_variables_initializer initializers.tables_initializer",
-    "ops.variable_scope": "variable_scope variable_op_scope VariableScope get_variable get_local_variable "
-    "get_variable_scope AUTO_REUSE no_regularizer",
-    "ops.variables": "Variable VariableAggregation VariableSynchronization",
-    "ops.decoding": "decode_raw io.decode_raw decode_csv io.decode_csv decode_compressed io.decode_compressed",
-    "ops.files": "read_file io.read_file write_file io.write_file matching_files io.matching_files",
-    "ops.gfile": "gfile.GFile gfile.FastGFile gfile.Open=GFile io.gfile.GFile",
-    "ops.gfile_paths": "gfile.Copy gfile.DeleteRecursively gfile.Exists gfile.Glob gfile.IsDirectory "
-    "gfile.ListDirectory gfile.MakeDirs gfile.MkDir gfile.Remove gfile.Rename gfile.Stat gfile.Walk io.gfile.copy "
-    "io.gfile.exists io.gfile.glob io.gfile.isdir io.gfile.join io.gfile.listdir io.gfile.makedirs io.gfile.mkdir "
-    "io.gfile.remove io.gfile.rename io.gfile.rmtree io.gfile.stat=stat_ io.gfile.walk "
-    "io.gfile.get_registered_schemes",
-    "ops.lookup": _within(
-        "lookup contrib.lookup", "KeyValueTensorInitializer TextFileIndex TextFileInitializer StaticHashTable"
-    )
-    + "tables_initializer initializers.tables_initializer",
-    "ops.lookup_contrib": _within(
-        "contrib.lookup",
-        "HashTable TextFileStringTableInitializer TextFileIdTableInitializer index_table_from_file "
-        "index_table_from_tensor index_to_string_table_from_file index_to_string_table_from_tensor",
-    ),
-    "ops.lookup_ids": _within("lookup contrib.lookup", "StaticVocabularyTable")
-    + _within("contrib.lookup", "HasherSpec FastHashSpec StrongHashSpec IdTableWithHashBuckets"),
-    "ops.parsing": "parse_example io.parse_example parse_single_example io.parse_single_example",
-    "ops.parsing_features": "SparseFeature io.SparseFeature",
-    "ops.parsing_sequence": "parse_single_sequence_example io.parse_single_sequence_example io.parse_sequence_example",
-    "ops.records_io": "FixedLenFeature io.FixedLenFeature FixedLenSequenceFeature io.FixedLenSequenceFeature "
-    "VarLenFeature io.VarLenFeature python_io.TFRecordWriter io.TFRecordWriter python_io.TFRecordOptions "
-    "io.TFRecordOptions python_io.TFRecordCompressionType io.TFRecordCompressionType python_io.tf_record_iterator "
-    "io.tf_record_iterator train.Example train.Features train.Feature train.Int64List train.BytesList "
-    "train.FloatList train.FeatureList train.FeatureLists train.SequenceExample",
-    "ops.serializing": "serialize_tensor io.serialize_tensor parse_tensor io.parse_tensor",
-    "ops.strings": "strings.lower strings.upper string_strip=strip strings.strip strings.length "
-    "string_to_number=to_number strings.to_number encode_base64 io.encode_base64 decode_base64 io.decode_base64",
-    "ops.strings_format": "strings.format",
-    "ops.strings_hash": "string_to_hash_bucket=to_hash_bucket strings.to_hash_bucket "
-    "string_to_hash_bucket_fast=to_hash_bucket_fast strings.to_hash_bucket_fast "
-    "string_to_hash_bucket_strong=to_hash_bucket_strong strings.to_hash_bucket_strong",
-    "ops.strings_join": "string_join=join strings.join reduce_join strings.reduce_join",
-    "ops.strings_number": "as_string strings.as_string dtypes.as_string",
-    "ops.strings_regex": "regex_replace strings.regex_replace strings.regex_full_match",
-    "ops.strings_split": "string_split strings.split",
-    "ops.substr": "substr strings.substr",
-    "ops.event_file": "train.summary_iterator",
-    "ops.summary_writer": "summary.FileWriter summary.FileWriterCache",
-    "ops.sparse": "sparse_reorder sparse.reorder=sparse_reorder sparse_reshape sparse.reshape=sparse_reshape "
-    "sparse_concat sparse.concat=sparse_concat sparse_split sparse.split=sparse_split "
-    "sparse_slice sparse.slice=sparse_slice sparse_fill_empty_rows "
-    "sparse.fill_empty_rows=sparse_fill_empty_rows sparse_to_dense sparse_tensor_to_dense "
-    "sparse.to_dense=sparse_tensor_to_dense",
-    "ops.sparse_math": "sparse_add sparse.add=sparse_add sparse_reduce_sum sparse.reduce_sum=sparse_reduce_sum "
-    "sparse_reduce_sum_sparse sparse.reduce_sum_sparse=sparse_reduce_sum_sparse "
-    "sparse_reduce_max sparse.reduce_max=sparse_reduce_max sparse_reduce_max_sparse "
-    "sparse.reduce_max_sparse=sparse_reduce_max_sparse sparse_maximum "
-    "sparse.maximum=sparse_maximum sparse_minimum sparse.minimum=sparse_minimum sparse_softmax "
-    "sparse.softmax=sparse_softmax sparse_tensor_dense_matmul "
-    "sparse.sparse_dense_matmul=sparse_tensor_dense_matmul "
-    "sparse.matmul=sparse_tensor_dense_matmul",
-    "ops.sparse_serialize": "serialize_sparse io.serialize_sparse serialize_many_sparse io.serialize_many_sparse "
-    "deserialize_many_sparse io.deserialize_many_sparse",
-    "ops.sparse_building": "sparse_to_indicator sparse.to_indicator=sparse_to_indicator sparse_merge "
-    "sparse.merge=sparse_merge sparse_retain sparse.retain=sparse_retain sparse_reset_shape "
-    "sparse.reset_shape=sparse_reset_shape sparse_transpose sparse.transpose=sparse_transpose "
-    "sparse_mask sparse.mask=sparse_mask sparse.from_dense "
-    "sparse.expand_dims=sparse_expand_dims sparse.eye convert_to_tensor_or_sparse_tensor "
-    "sparse_placeholder sparse.placeholder=sparse_placeholder",
-    "ops.accumulators": "ConditionalAccumulator ConditionalAccumulatorBase",
-    "ops.accumulators_sparse": "SparseConditionalAccumulator sparse.SparseConditionalAccumulator",
-    "ops.barrier": "Barrier",
-    "ops.record_input": "RecordInput",
-    "ops.staging": "StagingArea contrib.staging.StagingArea MapStagingArea contrib.staging.MapStagingArea",
-    "ops.summaries": "summary.scalar summary.histogram summary.image summary.audio summary.text summary.tensor_summary "
-    "summary.merge summary.merge_all summary.initialize summary.all_v2_summary_ops",
-    "ops.summary_proto": "Summary summary.Summary Event summary.Event SessionLog summary.SessionLog SummaryMetadata "
-    "HistogramProto summary.SummaryDescription summary.TaggedRunMetadata",
-    "ops.matrices": "matrix_inverse linalg.inv=matrix_inverse matrix_determinant linalg.det=matrix_determinant "
-    "matrix_solve linalg.solve=matrix_solve matrix_triangular_solve linalg.triangular_solve=matrix_triangular_solve "
-    "cholesky linalg.cholesky qr linalg.qr svd linalg.svd self_adjoint_eig linalg.eigh=self_adjoint_eig "
-    "self_adjoint_eigvals linalg.eigvalsh=self_adjoint_eigvals linalg.adjoint",
+    "ops.variables.scope": "variable_scope variable_op_scope VariableScope get_variable get_local_variable "
+    "get_variable_scope no_regularizer",
+    "ops.variables.store": "AUTO_REUSE",
+    "ops.variables.updates": "scatter_update scatter_add scatter_sub scatter_mul scatter_div scatter_min scatter_max "
+    "scatter_nd_update scatter_nd_add scatter_nd_sub assign assign_add assign_sub count_up_to",
+    "ops.variables.variable": "Variable VariableAggregation VariableSynchronization",
     "ops.windows": "nn.conv2d nn.depthwise_conv2d nn.depthwise_conv2d_native nn.max_pool nn.avg_pool "
     "nn.avg_pool2d=avg_pool",
-    "ops.random_stateless": "random.stateless_uniform random.stateless_normal random.stateless_truncated_normal",
-    "ops.confusion": "confusion_matrix math.confusion_matrix",
-    "ops.nest_functions": "nest.is_nested nest.flatten nest.pack_sequence_as nest.assert_same_structure "
-    "nest.map_structure",
-    "ops.templates": "make_template",
-    "ops.queries": "is_tensor dimension_at_index compat.dimension_at_index timestamp fingerprint math.nextafter "
-    "init_scope convert_to_tensor_or_indexed_slices QUANTIZED_DTYPES dtypes.QUANTIZED_DTYPES",
-    "platform.hardware": "test.is_gpu_available test.gpu_device_name test.is_built_with_cuda "
-    "test.is_built_with_gpu_support test.is_built_with_rocm test.is_built_with_xla test.get_temp_dir",
-    "platform.resources": "resource_loader.get_data_files_path resource_loader.get_path_to_datafile "
-    "resource_loader.get_root_dir_with_all_resources resource_loader.load_resource resource_loader.readahead_file_path",
+    "areas.accumulators": "ConditionalAccumulator ConditionalAccumulatorBase SparseConditionalAccumulator "
+    "sparse.SparseConditionalAccumulator",
+    "areas.barrier": "Barrier",
+    "areas.record_input": "RecordInput",
+    "areas.staging": "StagingArea contrib.staging.StagingArea MapStagingArea contrib.staging.MapStagingArea",
+    "queues.queues": "QueueBase queue.QueueBase io.QueueBase FIFOQueue queue.FIFOQueue RandomShuffleQueue "
+    "queue.RandomShuffleQueue io.RandomShuffleQueue PaddingFIFOQueue queue.PaddingFIFOQueue io.PaddingFIFOQueue "
+    "PriorityQueue queue.PriorityQueue io.PriorityQueue",
+    "queues.runner": "train.QueueRunner train.queue_runner.QueueRunner train.add_queue_runner "
+    "train.queue_runner.add_queue_runner train.start_queue_runners train.queue_runner.start_queue_runners",
+    "queues.runner_def": "train.QueueRunnerDef",
+    "input.batching": "train.batch train.maybe_batch train.batch_join train.maybe_batch_join train.shuffle_batch "
+    "train.maybe_shuffle_batch train.shuffle_batch_join train.maybe_shuffle_batch_join",
+    "input.buckets": "contrib.training.bucket contrib.training.bucket_by_sequence_length",
+    "input.epochs": "train.limit_epochs",
+    "input.filenames": "train.match_filenames_once io.match_filenames_once",
+    "input.producers": "train.input_producer train.string_input_producer train.range_input_producer",
+    "input.readers": "ReaderBase TextLineReader FixedLengthRecordReader WholeFileReader TFRecordReader "
+    "IdentityReader LMDBReader",
+    "input.slices": "train.slice_input_producer",
+    "monitored.hooks": "train.LoggingTensorHook train.StopAtStepHook train.NanTensorHook "
+    "train.NanLossDuringTrainingError train.GlobalStepWaiterHook train.FinalOpsHook train.FeedFnHook "
+    "train.CheckpointSaverHook train.CheckpointSaverListener",
+    "monitored.run_hooks": "train.SessionRunHook train.SessionRunArgs train.SessionRunContext train.SessionRunValues",
+    "monitored.scaffold": "train.Scaffold",
+    "monitored.session": "train.MonitoredSession train.SingularMonitoredSession train.MonitoredTrainingSession",
+    "monitored.session_manager": "train.SessionManager train.SessionCreator train.ChiefSessionCreator "
+    "train.WorkerSessionCreator",
+    "monitored.step_timer": "train.SecondOrStepTimer",
+    "monitored.summary_hooks": "train.SummarySaverHook train.StepCounterHook",
     "platform.app": "app.run",
     "platform.behaviour": "GIT_VERSION version.GIT_VERSION version.VERSION COMPILER_VERSION version.COMPILER_VERSION "
     "GRAPH_DEF_VERSION version.GRAPH_DEF_VERSION executing_eagerly executing_eagerly_outside_functions "
     "enable_eager_execution enable_v2_behavior disable_v2_behavior disable_eager_execution disable_v2_tensorshape "
     "disable_control_flow_v2 disable_resource_variables disable_tensor_equality enable_control_flow_v2 "
     "enable_resource_variables resource_variables_enabled control_flow_v2_enabled",
+    "platform.flag_values": _within(
+        "flags app.flags",
+        "FLAGS Flag FlagValues Error CantOpenFlagFileError DuplicateFlagError FlagNameConflictsWithMethodError "
+        "IllegalFlagValueError UnparsedFlagAccessError UnrecognizedFlagError ValidationError",
+    ),
     "platform.flags": _within(
         "flags app.flags",
         "DEFINE_string DEFINE_boolean DEFINE_bool DEFINE_integer DEFINE_float DEFINE_enum DEFINE_enum_class "
         "DEFINE_list DEFINE_spaceseplist DEFINE_multi_string DEFINE_multi_integer DEFINE_multi_float "
-        "DEFINE_multi_enum DEFINE_multi_enum_class DEFINE_alias DEFINE_flag set_default register_validator "
-        "validator register_multi_flags_validator multi_flags_validator mark_flag_as_required "
-        "mark_flags_as_required mark_flags_as_mutual_exclusive mark_bool_flags_as_mutual_exclusive "
-        "declare_key_flag adopt_module_key_flags disclaim_key_flags FLAGS Flag FlagValues FlagHolder Error "
-        "CantOpenFlagFileError DuplicateFlagError FlagNameConflictsWithMethodError IllegalFlagValueError "
-        "UnparsedFlagAccessError UnrecognizedFlagError ValidationError",
+        "DEFINE_multi_enum DEFINE_multi_enum_class DEFINE_alias DEFINE_flag set_default register_validator validator "
+        "register_multi_flags_validator multi_flags_validator mark_flag_as_required mark_flags_as_required "
+        "mark_flags_as_mutual_exclusive mark_bool_flags_as_mutual_exclusive declare_key_flag adopt_module_key_flags "
+        "disclaim_key_flags FlagHolder",
     ),
+    "platform.hardware": "test.is_gpu_available test.gpu_device_name test.is_built_with_cuda "
+    "test.is_built_with_gpu_support test.is_built_with_rocm test.is_built_with_xla test.get_temp_dir",
+    "platform.resources": "resource_loader.get_data_files_path resource_loader.get_path_to_datafile "
+    "resource_loader.get_root_dir_with_all_resources resource_loader.load_resource "
+    "resource_loader.readahead_file_path",
     "platform.text": "compat.as_bytes compat.as_text compat.as_str compat.as_str_any compat.path_to_str "
     "compat.path_to_bytes compat.forward_compatible compat.integral_types compat.real_types compat.complex_types "
     "compat.bytes_or_text_types",
@@ -297,59 +361,4 @@ MODULES: dict[str, str] = {
         "log_first_n log_every_n get_verbosity set_verbosity",
     )
     + "get_logger",
-    "train.hooks": "train.LoggingTensorHook train.StopAtStepHook train.NanTensorHook train.NanLossDuringTrainingError "
-    "train.GlobalStepWaiterHook train.FinalOpsHook train.FeedFnHook train.CheckpointSaverHook "
-    "train.CheckpointSaverListener",
-    "train.monitored": "train.MonitoredSession train.SingularMonitoredSession train.MonitoredTrainingSession",
-    "train.run_hooks": "train.SessionRunHook train.SessionRunArgs train.SessionRunContext train.SessionRunValues",
-    "train.scaffold": "train.Scaffold",
-    "train.session_manager": "train.SessionManager train.SessionCreator train.ChiefSessionCreator "
-    "train.WorkerSessionCreator",
-    "train.step_timer": "train.SecondOrStepTimer",
-    "train.summary_hooks": "train.SummarySaverHook train.StepCounterHook",
-    "train.batching": "train.batch train.maybe_batch train.batch_join train.maybe_batch_join train.shuffle_batch "
-    "train.maybe_shuffle_batch train.shuffle_batch_join train.maybe_shuffle_batch_join",
-    "train.buckets": "contrib.training.bucket contrib.training.bucket_by_sequence_length",
-    "train.epochs": "train.limit_epochs",
-    "train.filenames": "train.match_filenames_once io.match_filenames_once",
-    "train.producers": "train.input_producer train.string_input_producer train.range_input_producer",
-    "train.readers": "ReaderBase TextLineReader FixedLengthRecordReader WholeFileReader TFRecordReader IdentityReader "
-    "LMDBReader",
-    "train.slices": "train.slice_input_producer",
-    "train.queues": "QueueBase queue.QueueBase io.QueueBase FIFOQueue queue.FIFOQueue RandomShuffleQueue "
-    "queue.RandomShuffleQueue io.RandomShuffleQueue PaddingFIFOQueue queue.PaddingFIFOQueue io.PaddingFIFOQueue "
-    "PriorityQueue queue.PriorityQueue io.PriorityQueue",
-    "train.runner": "train.QueueRunner train.queue_runner.QueueRunner train.add_queue_runner "
-    "train.queue_runner.add_queue_runner train.start_queue_runners train.queue_runner.start_queue_runners",
-    "train.runner_def": "train.QueueRunnerDef",
-    "train.coordination": "train.Coordinator train.LooperThread",
-    "ops.arranging": "transpose matrix_transpose linalg.matrix_transpose linalg.transpose=matrix_transpose reverse "
-    "manip.reverse reverse_v2=reverse reverse_sequence roll manip.roll tile manip.tile",
-    "ops.blocks": "space_to_depth nn.space_to_depth depth_to_space nn.depth_to_space space_to_batch nn.space_to_batch "
-    "batch_to_space space_to_batch_nd manip.space_to_batch_nd batch_to_space_nd manip.batch_to_space_nd "
-    "required_space_to_batch_paddings extract_image_patches image.extract_image_patches image.extract_patches",
-    "ops.counting": "histogram_fixed_width histogram_fixed_width_bins bincount math.bincount edit_distance "
-    "unravel_index",
-    "ops.diagonals": "eye linalg.eye diag linalg.tensor_diag=diag diag_part linalg.tensor_diag_part=diag_part "
-    "matrix_diag linalg.diag=matrix_diag matrix_diag_part linalg.diag_part=matrix_diag_part matrix_set_diag "
-    "linalg.set_diag=matrix_set_diag matrix_band_part linalg.band_part=matrix_band_part",
-    "ops.filling": "fill zeros ones zeros_like ones_like",
-    "ops.gathering": "gather batch_gather gather_nd manip.gather_nd",
-    "ops.identities": "identity identity_n stop_gradient guarantee_const",
-    "ops.indexing": "slice=slice_ strided_slice newaxis",
-    "ops.joining": "stack unstack concat split parallel_stack",
-    "ops.masking": "where where_v2 boolean_mask",
-    "ops.padding": "pad",
-    "ops.repeating": "repeat",
-    "ops.scattering": "scatter_nd manip.scatter_nd tensor_scatter_update "
-    "tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_nd_add "
-    "tensor_scatter_add=tensor_scatter_nd_add tensor_scatter_nd_sub "
-    "tensor_scatter_sub=tensor_scatter_nd_sub tensor_scatter_nd_max tensor_scatter_nd_min dynamic_partition "
-    "dynamic_stitch",
-    "ops.sequences": "range linspace lin_space=linspace meshgrid sequence_mask one_hot",
-    "ops.shaping": "reshape manip.reshape shape shape_n size rank expand_dims squeeze ensure_shape broadcast_to "
-    "broadcast_dynamic_shape bitcast",
-    "ops.sorting": "sort argsort nn.top_k math.top_k nn.in_top_k math.in_top_k searchsorted invert_permutation "
-    "math.invert_permutation",
-    "ops.uniques": "unique unique_with_counts setdiff1d",
 }

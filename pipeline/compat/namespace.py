@@ -39,7 +39,7 @@ def _look_up(root: str, into: dict[str, Any], path: str) -> Any:
     name = path.rpartition(".")[2]
     where = _TABLE.get(path)
     if where is not None:
-        value = getattr(importlib.import_module(f"pipeline.compat.{where[0]}"), where[1])
+        value = getattr(importlib.import_module(f".{where[0]}", "pipeline.compat"), where[1])
     elif path in _SPACES:
         value = sys.modules.setdefault(f"{root}.{path}", Namespace(root, path))
     elif path in ("compat.v1", "compat"):

@@ -73,7 +73,7 @@ def test_lines_are_counted_each_by_itself(caplog):
 
 
 def test_check_sums_without_google_crc32c():
-    from pipeline.compat.ops.event_file import _crc
+    from pipeline.monitor.event_file import _crc
 
     assert _crc(b"123456789") == 0xE3069283
 

@@ -5,8 +5,8 @@ import pytest
 from helpers import run_in_thread, wait_until
 
 import pipeline.compat.v1 as tf
-from pipeline.compat.train import blocks
-from pipeline.compat.train.blocks import in_blocks
+from pipeline.compat.queues import move_blocks as blocks
+from pipeline.compat.queues.move_blocks import in_blocks
 
 
 @pytest.fixture

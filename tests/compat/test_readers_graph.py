@@ -8,7 +8,7 @@ from graph_pipelines import closed_queue, drain, graph_session, running  # noqa:
 from helpers import run_in_thread
 
 import pipeline.compat.v1 as tf
-from pipeline.tfrecord import TFRecordWriter
+from pipeline.files.tfrecord_writer import TFRecordWriter
 
 READERS = {
     "lines": lambda **options: tf.TextLineReader(**options),

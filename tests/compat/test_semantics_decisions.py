@@ -10,7 +10,7 @@ from graph_pipelines import closed_queue, drain, graph_session, running  # noqa:
 from helpers import LIMIT, run_in_thread, wait_until
 
 import pipeline.compat.v1 as tf
-from pipeline.compat.train import keep_input
+from pipeline.compat.input import keep_input
 
 
 def test_enqueue_many_of_a_scalar_is_an_error(sess):

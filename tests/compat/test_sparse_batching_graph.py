@@ -5,7 +5,7 @@ import pytest
 from graph_pipelines import drain, graph_session, running  # noqa: F401  (a fixture)
 
 import pipeline.compat.v1 as tf
-from pipeline.compat.ops import sparse_maps
+from pipeline.compat.input import sparse as sparse_maps
 
 
 def example(number):

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.compat.core import dtypes
-from pipeline.compat.core.convert import convert_to_tensor
-from pipeline.compat.core.graph import name_scope
-from pipeline.compat.core.tensor import Tensor
-from pipeline.compat.ops.arithmetic import add, maximum
-from pipeline.compat.ops.casting import cast
-from pipeline.compat.ops.checks import assert_less, assert_non_negative
-from pipeline.compat.ops.filling import ones_like
-from pipeline.compat.ops.flow import with_dependencies
-from pipeline.compat.ops.joining import stack
-from pipeline.compat.ops.reducing import reduce_max
-from pipeline.compat.ops.scattering import scatter_nd
-from pipeline.compat.ops.shaping import squeeze
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.filling import ones_like
+from pipeline.compat.ops.arrays.joining import stack
+from pipeline.compat.ops.arrays.scattering import scatter_nd
+from pipeline.compat.ops.arrays.shaping import squeeze
+from pipeline.compat.ops.control.checks import assert_less, assert_non_negative
+from pipeline.compat.ops.control.flow import with_dependencies
+from pipeline.compat.ops.math.arithmetic import add, maximum
+from pipeline.compat.ops.math.casting import cast
+from pipeline.compat.ops.math.reducing import reduce_max
+from pipeline.compat.values.convert import convert_to_tensor
 
 
 def confusion_matrix(

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 
 from pipeline import errors
-from pipeline.compat.core import dtypes
-from pipeline.compat.core.convert import constant, convert_to_tensor
-from pipeline.compat.core.dtypes import as_dtype
-from pipeline.compat.core.graph import name_scope
-from pipeline.compat.core.sparse_tensor import SparseTensor, SparseTensorValue
-from pipeline.compat.core.static import constant_value
-from pipeline.compat.core.tensor import Tensor
-from pipeline.compat.ops.opdef import check_rank, tensor_op
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.dtypes import as_dtype
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.making.opdef import check_rank, tensor_op
+from pipeline.compat.values.constants import constant
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.sparse_tensor import SparseTensor
+from pipeline.compat.values.static import constant_value
+from pipeline.decode.example.features import SparseTensorValue
 
 
 def histogram_fixed_width(
@@ -62,11 +64,11 @@ def histogram_fixed_width_bins(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
     """Return for each value the number (int32) of the bin that it falls into; see `histogram_fixed_width`."""
-    from pipeline.compat.ops.arithmetic import truediv
-    from pipeline.compat.ops.casting import cast
-    from pipeline.compat.ops.clipping import clip_by_value
-    from pipeline.compat.ops.shaping import reshape, shape
-    from pipeline.compat.ops.unary import floor
+    from pipeline.compat.ops.arrays.shaping import reshape, shape
+    from pipeline.compat.ops.math.arithmetic import truediv
+    from pipeline.compat.ops.math.casting import cast
+    from pipeline.compat.ops.math.clipping import clip_by_value
+    from pipeline.compat.ops.math.unary import floor
 
     with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
         flat: Any = convert_to_tensor(values, name="values")
@@ -91,10 +93,10 @@ def bincount(
         maxlength: The result is at most so long; larger numbers are not counted.
         dtype: Of the result, without weights.
     """
-    from pipeline.compat.ops.arithmetic import maximum, minimum
-    from pipeline.compat.ops.casting import cast
-    from pipeline.compat.ops.reducing import reduce_max
-    from pipeline.compat.ops.shaping import reshape, size
+    from pipeline.compat.ops.arrays.shaping import reshape, size
+    from pipeline.compat.ops.math.arithmetic import maximum, minimum
+    from pipeline.compat.ops.math.casting import cast
+    from pipeline.compat.ops.math.reducing import reduce_max
 
     with name_scope("bincount"):
         numbers = convert_to_tensor(arr, name="arr")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.compat.core.convert import convert_to_tensor
-from pipeline.compat.core.graph import name_scope
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.values.convert import convert_to_tensor
 
 
 def embedding_lookup(
@@ -30,8 +30,8 @@ def embedding_lookup(
         ValueError: There are no parts, or the strategy is neither.
         InvalidArgumentError: There is no such row.
     """
-    from pipeline.compat.ops.gathering import gather
-    from pipeline.compat.ops.identities import identity
+    from pipeline.compat.ops.arrays.gathering import gather
+    from pipeline.compat.ops.arrays.identities import identity
 
     parts = list(params) if isinstance(params, (list, tuple)) else [params]
     if not parts:
@@ -47,7 +47,7 @@ def embedding_lookup(
 
 
 def _clipped(rows: Any, ids: Any, max_norm: Any) -> Any:
-    from pipeline.compat.ops.clipping import clip_by_norm
+    from pipeline.compat.ops.math.clipping import clip_by_norm
 
     if max_norm is None:
         return rows
@@ -58,7 +58,7 @@ def _joined(tables: list[Any], strategy: str) -> Any:
     """Return one table of the parts; of different numbers of rows, the first parts have more."""
     import numpy as np
 
-    from pipeline.compat.core.node import tensor_node
+    from pipeline.compat.graph.node import tensor_node
 
     def kernel(*parts: Any) -> Any:
         if strategy == "div":

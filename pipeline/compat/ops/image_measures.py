@@ -6,27 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.compat.core import dtypes
-from pipeline.compat.core.convert import constant, convert_to_tensor
-from pipeline.compat.core.graph import control_dependencies, name_scope
-from pipeline.compat.core.tensor import Tensor
-from pipeline.compat.ops.arithmetic import squared_difference, subtract
-from pipeline.compat.ops.arranging import tile
-from pipeline.compat.ops.asserting import Assert
-from pipeline.compat.ops.casting import cast
-from pipeline.compat.ops.comparing import equal, greater_equal
-from pipeline.compat.ops.filling import zeros
-from pipeline.compat.ops.identities import identity
-from pipeline.compat.ops.image_colour import convert_image_dtype
-from pipeline.compat.ops.joining import concat, stack, unstack
-from pipeline.compat.ops.neural import softmax
-from pipeline.compat.ops.opdef import check_rank, tensor_op
-from pipeline.compat.ops.padding import pad
-from pipeline.compat.ops.reducing import reduce_all, reduce_mean, reduce_sum
-from pipeline.compat.ops.sequences import range as range_
-from pipeline.compat.ops.shaping import reshape, shape, shape_n, shape_of, size
-from pipeline.compat.ops.unary import abs as abs_
-from pipeline.compat.ops.unary import log, square
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.scopes import control_dependencies, name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.arranging import tile
+from pipeline.compat.ops.arrays.filling import zeros
+from pipeline.compat.ops.arrays.identities import identity
+from pipeline.compat.ops.arrays.joining import concat, stack, unstack
+from pipeline.compat.ops.arrays.padding import pad
+from pipeline.compat.ops.arrays.sequences import range as range_
+from pipeline.compat.ops.arrays.shaping import reshape, shape, shape_n, shape_of, size
+from pipeline.compat.ops.control.asserting import Assert
+from pipeline.compat.ops.images.colour import convert_image_dtype
+from pipeline.compat.ops.making.opdef import check_rank, tensor_op
+from pipeline.compat.ops.math.arithmetic import squared_difference, subtract
+from pipeline.compat.ops.math.casting import cast
+from pipeline.compat.ops.math.comparing import equal, greater_equal
+from pipeline.compat.ops.math.nn import softmax
+from pipeline.compat.ops.math.reducing import reduce_all, reduce_mean, reduce_sum
+from pipeline.compat.ops.math.unary import abs as abs_
+from pipeline.compat.ops.math.unary import log, square
+from pipeline.compat.values.constants import constant
+from pipeline.compat.values.convert import convert_to_tensor
 
 _DECIBELS: Any = np.float32(10 / np.log(10))
 

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.compat.core import dtypes
-from pipeline.compat.core.convert import convert_to_tensor
-from pipeline.compat.core.graph import name_scope
-from pipeline.compat.core.tensor import Tensor
-from pipeline.compat.ops import image_box_kernels as kernels
-from pipeline.compat.ops.image_boxes import must_be, one_of_two, size_along
-from pipeline.compat.ops.opdef import check_rank, op, tensor_op
-from pipeline.compat.ops.text import bad, shown
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels import image_boxes as kernels
+from pipeline.compat.kernels.errors import bad
+from pipeline.compat.ops.images.boxes import must_be, one_of_two, size_along
+from pipeline.compat.ops.making.opdef import check_rank, op, tensor_op
+from pipeline.compat.ops.making.text import shown
+from pipeline.compat.values.convert import convert_to_tensor
 
 
 def _check_suppression(scores: Any, count: Any, share: Any) -> None:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline import errors
-from pipeline.compat.core.convert import convert_to_tensor
-from pipeline.compat.core.graph import name_scope
-from pipeline.compat.core.tensor import Tensor
-from pipeline.compat.ops.opdef import check_rank_at_least, op, tensor_op
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.making.opdef import check_rank_at_least, op, tensor_op
+from pipeline.compat.values.convert import convert_to_tensor
 
 _TYPES = "(float64,float32,float16,complex64,complex128)"
 
@@ -214,7 +214,7 @@ def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """Return the conjugate transposes of matrices."""
-    from pipeline.compat.ops.arranging import matrix_transpose
+    from pipeline.compat.ops.arrays.arranging import matrix_transpose
 
     with name_scope(name, "adjoint", [matrix]):
         return matrix_transpose(convert_to_tensor(matrix, name="matrix"), conjugate=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.compat.ops import nesting
+from pipeline.compat.values import nesting
 
 
 def is_nested(seq: Any) -> bool:

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.compat.core import dtypes
-from pipeline.compat.core.convert import convert_to_tensor
-from pipeline.compat.core.dtypes import as_dtype
-from pipeline.compat.core.graph import control_dependencies
-from pipeline.compat.core.node import tensor_node
-from pipeline.compat.core.shapes import Dimension, as_shape
-from pipeline.compat.core.sparse_tensor import IndexedSlices, SparseTensor
-from pipeline.compat.core.tensor import Tensor
-from pipeline.compat.ops.elementwise import binary
-from pipeline.compat.ops.opdef import tensor_op
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.dimensions import Dimension
+from pipeline.compat.graph.dtypes import as_dtype
+from pipeline.compat.graph.node import tensor_node
+from pipeline.compat.graph.scopes import control_dependencies
+from pipeline.compat.graph.shapes import as_shape
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.making.elementwise import binary
+from pipeline.compat.ops.making.opdef import tensor_op
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.sparse_tensor import IndexedSlices, SparseTensor
 
 QUANTIZED_DTYPES = frozenset(
     as_dtype(f"{name}{suffix}")
@@ -29,7 +30,7 @@ QUANTIZED_DTYPES = frozenset(
 
 def is_tensor(x: Any) -> bool:
     """Return whether it is a tensor, a sparse one, slices of one, or a variable."""
-    from pipeline.compat.ops.variables import Variable
+    from pipeline.compat.ops.variables.variable import Variable
 
     return isinstance(x, (Tensor, SparseTensor, IndexedSlices, Variable))
 
@@ -47,7 +48,7 @@ def timestamp(name: str | None = None) -> Tensor:
 
 def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) -> Tensor:
     """Return a fingerprint of each row, FarmHash of its bytes: uint8 [rows, 8]."""
-    from pipeline.compat.ops.hashing import fingerprint as farmhash
+    from pipeline.compat.kernels.hashing import fingerprint as farmhash
 
     def rule(data: Tensor, method: Tensor) -> Any:
         sizes = data.shape.sizes

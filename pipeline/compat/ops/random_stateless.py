@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.compat.core import dtypes
-from pipeline.compat.core.convert import convert_to_tensor
-from pipeline.compat.core.dtypes import DType
-from pipeline.compat.core.graph import name_scope
-from pipeline.compat.core.node import node, tensor_node
-from pipeline.compat.core.static import constant_value_as_shape
-from pipeline.compat.core.tensor import Tensor
-from pipeline.compat.ops.inputs import first_input
-from pipeline.compat.ops.random_ops import FLOATS, binary, shape_tensor, sizes_of
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.dtypes import DType
+from pipeline.compat.graph.node import node, tensor_node
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.making.inputs import first_input
+from pipeline.compat.ops.random.random import FLOATS, binary, shape_tensor, sizes_of
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.static import constant_value_as_shape
 
 _LOW = np.uint64(0xFFFFFFFF)
 _SHIFT = np.uint64(32)

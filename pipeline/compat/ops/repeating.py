@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.compat.core import dtypes
-from pipeline.compat.core.convert import convert_to_tensor
-from pipeline.compat.core.graph import name_scope
-from pipeline.compat.core.tensor import Tensor
-from pipeline.compat.ops.arithmetic import maximum
-from pipeline.compat.ops.arranging import tile
-from pipeline.compat.ops.casting import cast_node
-from pipeline.compat.ops.filling import ones
-from pipeline.compat.ops.joining import concat, stack
-from pipeline.compat.ops.masking import boolean_mask
-from pipeline.compat.ops.reducing import reduce_max, reduce_sum
-from pipeline.compat.ops.sequences import range_node, sequence_mask
-from pipeline.compat.ops.shaping import broadcast_to, expand_dims, rank, reshape, shape
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.arranging import tile
+from pipeline.compat.ops.arrays.boolean_mask import boolean_mask
+from pipeline.compat.ops.arrays.filling import ones
+from pipeline.compat.ops.arrays.grids import sequence_mask
+from pipeline.compat.ops.arrays.joining import concat, stack
+from pipeline.compat.ops.arrays.sequences import range_node
+from pipeline.compat.ops.arrays.shaping import broadcast_to, expand_dims, rank, reshape, shape
+from pipeline.compat.ops.math.arithmetic import maximum
+from pipeline.compat.ops.math.reducing import reduce_max, reduce_sum
+from pipeline.compat.values.casts import cast_node
+from pipeline.compat.values.convert import convert_to_tensor
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:

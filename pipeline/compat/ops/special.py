@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.compat.core.convert import convert_to_tensor
-from pipeline.compat.core.graph import name_scope
-from pipeline.compat.core.tensor import Tensor
-from pipeline.compat.ops.elementwise import Kernel, binary, unary
-from pipeline.compat.ops.inputs import FLOATS
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels.quiet import Kernel
+from pipeline.compat.ops.making.elementwise import binary, unary
+from pipeline.compat.ops.making.inputs import FLOATS
+from pipeline.compat.values.convert import convert_to_tensor
 
 
 def _each(function: Any) -> Kernel:

@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.compat.core.graph import GraphKeys, get_default_graph
-from pipeline.compat.ops.variable_scope import VariableScope, variable_scope
+from pipeline.compat.graph.graph_keys import GraphKeys
+from pipeline.compat.graph.scopes import get_default_graph
+from pipeline.compat.ops.variables.scope import VariableScope, variable_scope
 
 
 class Template:

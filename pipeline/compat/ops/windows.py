@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from pipeline import errors
-from pipeline.compat.core.tensor import Tensor
-from pipeline.compat.ops.inputs import check_allowed, renamed
-from pipeline.compat.ops.opdef import check_rank, tensor_op
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.making.inputs import check_allowed, renamed
+from pipeline.compat.ops.making.opdef import check_rank, tensor_op
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
@@ -164,9 +164,9 @@ def depthwise_conv2d(
     dilations: Any = None,
 ) -> Tensor:
     """As `depthwise_conv2d_native`; `rate`, or `dilations`, is (height, width)."""
-    from pipeline.compat.core.convert import convert_to_tensor
-    from pipeline.compat.core.graph import name_scope
-    from pipeline.compat.ops.shaping import shape
+    from pipeline.compat.graph.scopes import name_scope
+    from pipeline.compat.ops.arrays.shaping import shape
+    from pipeline.compat.values.convert import convert_to_tensor
 
     _only_nhwc("DepthwiseConv2dNative", data_format)
     rate = renamed("rate", rate, "dilations", dilations)

@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pipeline.compat.platform.flag_values import FLAGS as FLAGS
-from pipeline.compat.platform.flag_values import CantOpenFlagFileError as CantOpenFlagFileError
-from pipeline.compat.platform.flag_values import DuplicateFlagError as DuplicateFlagError
-from pipeline.compat.platform.flag_values import Error as Error
-from pipeline.compat.platform.flag_values import Flag as Flag
 from pipeline.compat.platform.flag_values import (
-    FlagNameConflictsWithMethodError as FlagNameConflictsWithMethodError,
+    FLAGS,
+    Flag,
+    FlagValues,
+    UnrecognizedFlagError,
 )
-from pipeline.compat.platform.flag_values import FlagValues as FlagValues
-from pipeline.compat.platform.flag_values import IllegalFlagValueError as IllegalFlagValueError
-from pipeline.compat.platform.flag_values import UnparsedFlagAccessError as UnparsedFlagAccessError
-from pipeline.compat.platform.flag_values import UnrecognizedFlagError as UnrecognizedFlagError
-from pipeline.compat.platform.flag_values import ValidationError as ValidationError
 
 
 class FlagHolder:

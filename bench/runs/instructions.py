@@ -1,0 +1,103 @@
+"""Instructions of five hot paths, counted by callgrind: `make bench-instructions`.
+
+Counts hardly depend on the machine or on what else runs there, so a regression shows anywhere. Each path runs twice, a
+few times and many times; the difference is what a call costs. They are compared with bench/instructions.json; a path
+that needs more than TOLERANCE above what is recorded is a failure. With --record the file is written anew.
+
+A count depends on the versions of CPython, NumPy and the compiler; those of the record stand in it.
+"""
+
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import hot_paths  # noqa: E402
+import numpy as np  # noqa: E402
+from report import put_in_page, table  # noqa: E402
+
+RECORD = HERE / "instructions.json"
+TOLERANCE = 0.05
+# No random hashes, no threads of NumPy, and copies by vectors, as a repeated string instruction counts every byte.
+STEADY = {
+    "PYTHONHASHSEED": "0",
+    "OPENBLAS_NUM_THREADS": "1",
+    "GLIBC_TUNABLES": "glibc.cpu.x86_rep_movsb_threshold=0x40000000",
+}
+FEW = 0.2  # of the calls
+
+
+def main():
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        sys.exit("bench-instructions needs valgrind, which is not there: install the package valgrind of your system.")
+    counts = {name: count(valgrind, name) for name in hot_paths.PATHS}
+    if "--record" in sys.argv:
+        record(counts)
+    recorded = json.loads(RECORD.read_text(encoding="utf-8"))
+    worse = compare(counts, recorded["instructions"])
+    now, then = versions(), recorded["versions"]
+    if now != then:
+        print(f"The record is of {then}, this is {now}: such a difference changes counts too.")
+    if worse:
+        sys.exit(f"more than {TOLERANCE:.0%} above the record: {', '.join(worse)}")
+
+
+def count(valgrind, name):
+    """Instructions of one call."""
+    calls = hot_paths.CALLS[name]
+    few = int(calls * FEW)
+    return round((total(valgrind, name, calls) - total(valgrind, name, few)) / (calls - few))
+
+
+def total(valgrind, name, calls):
+    """Instructions of a process that makes so many calls."""
+    environment = {**os.environ, **STEADY, "PYTHONPATH": str(HERE.parents[1])}
+    script = [sys.executable, str(HERE / "hot_paths.py"), name, str(calls)]
+    with tempfile.TemporaryDirectory() as directory:
+        command = [valgrind, "--tool=callgrind", f"--callgrind-out-file={directory}/out", *script]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    if done.returncode or not found:
+        sys.exit(f"{name} failed under callgrind:\n{done.stderr[-2000:]}")
+    return int(found[1])
+
+
+def compare(counts, recorded):
+    """Print a line for each path; return the names of those that are worse."""
+    worse = []
+    for name, mine in counts.items():
+        change = mine / recorded[name] - 1 if name in recorded else 0
+        if change > TOLERANCE:
+            worse.append(name)
+        print(f"{name:48} {mine:>12,} {change:+8.1%}  {'WORSE' if change > TOLERANCE else ''}".rstrip())
+    return worse
+
+
+def record(counts):
+    RECORD.write_text(json.dumps({"versions": versions(), "instructions": counts}, indent=1) + "\n", encoding="utf-8")
+    rows = [[name, f"{value:,}", f"{value / hot_paths.ELEMENTS[name]:,.0f}"] for name, value in counts.items()]
+    known = ", ".join(f"{name} {version}" for name, version in versions().items())
+    put_in_page("instructions", table(["", "instructions per call", "per element"], rows) + f"\n\n{known}.")
+
+
+def versions():
+    """What a count depends on, besides our code."""
+    return {
+        "CPython": platform.python_version(),
+        "NumPy": np.__version__,
+        "compiler of CPython": platform.python_compiler(),
+        "machine": platform.machine(),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""From a source of examples to a loop over batches."""

@@ -1,0 +1,202 @@
+"""What an example is made of: its container, and the dtype and shape of each component."""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline.queues.values import infer
+
+Components = Callable[[Any], Sequence[Any]]
+
+
+class Layout:
+    """The form of examples, learnt from the first one; takes examples apart and puts batches together.
+
+    Args:
+        example: The first example: a dict, list or tuple of components, or a single component.
+        many: It is a block of examples: the first dimension of each component counts them.
+
+    Raises:
+        ValueError: The example has no components.
+
+    Attributes:
+        components: Called with an example, gives its components in the order of the queue; ValueError if it has other
+            keys, or another number of components, than the first one.
+        dtypes: The dtype of each component.
+        bare: An example is a component, in no container.
+        listed: The number of components if examples are tuples or lists of them, else 0.
+    """
+
+    components: Components
+
+    def __init__(self, example: Any, many: bool) -> None:
+        self._keys: list[Any] | None = None
+        self._count = 1
+        self.components = _itself
+        self._pick: Components = _itself
+        if isinstance(example, dict):
+            self._keys = sorted(example, key=str)
+            self._key_set = set(self._keys)
+            # C makes a tuple of the values, or of one its value.
+            self._pick = operator.itemgetter(*self._keys) if len(self._keys) > 1 else self._single
+            self.components = self._of_dict
+            self._count = len(example)
+        elif isinstance(example, (list, tuple)):
+            self.components = self._of_list
+            self._count = len(example)
+        self.bare = self.components is _itself
+        self.listed = self._count if isinstance(example, (list, tuple)) else 0
+        parts = self.components(example)
+        if not parts:
+            raise ValueError("Expected at least one tensor in batch(): the example is empty")
+        inferred = [_infer(part, many, self._where(i)) for i, part in enumerate(parts)]
+        self.dtypes = [dtype for dtype, _ in inferred]
+        self._shapes = [shape for _, shape in inferred]
+
+    def joined(self, index: int, many: bool) -> Components:
+        """`components` for another source of a join, whose first example is checked once against this layout.
+
+        Args:
+            index: The number of the source, for the texts.
+            many: It gives blocks.
+
+        Raises (at the call with an example):
+            ValueError: Other keys, or fewer components, than the first source's.
+            TypeError: A component of another dtype.
+        """
+        chosen: Components | None = None
+
+        def components(example: Any) -> Sequence[Any]:
+            nonlocal chosen
+            if chosen is None:
+                chosen = self._joined(example, index, many)
+            return chosen(example)
+
+        return components
+
+    def _joined(self, example: Any, index: int, many: bool) -> Components:
+        chosen = self.components
+        if self._keys is not None:
+            if not isinstance(example, dict) or example.keys() != self._key_set:
+                raise ValueError(
+                    "All dictionaries in tensors_list must have the same keys: "
+                    f"source {index} gave {_form(example)}, another one {self._keys}"
+                )
+        else:
+            chosen = self._of_source(example, index)
+        for i, (part, dtype) in enumerate(zip(chosen(example), self.dtypes, strict=True)):
+            # Plain Python values become what the queue holds, or are its error.
+            if hasattr(part, "dtype"):
+                other, _ = _infer(part, many, self._where(i))
+                if other != dtype:
+                    raise TypeError(
+                        f"Expected types to be consistent: component {self._name(i)} of source {index} is {other}, "
+                        f"another one's is {dtype}"
+                    )
+        return chosen
+
+    def _of_source(self, example: Any, index: int) -> Components:
+        """How to take the examples of another source apart, where the layout is not that of dicts."""
+        listed = isinstance(example, (list, tuple))
+        if listed and self.components == self._of_list:
+            return self._first_of_list
+        if self._count == 1 and not isinstance(example, dict) and (not listed or len(example) == 1):
+            return self._first_of_list if listed else _itself
+        raise ValueError(
+            f"all sources must give examples of one form: source {index} gave {_form(example)}, "
+            f"another one {'a single component' if self.components is _itself else f'{self._count} components'}"
+        )
+
+    def _of_dict(self, example: Any) -> Sequence[Any]:
+        if type(example) is not dict or len(example) != self._count:
+            self._check_keys(example)
+        try:
+            return self._pick(example)
+        except KeyError:
+            self._check_keys(example)
+            raise
+
+    def _check_keys(self, example: Any) -> None:
+        if not isinstance(example, dict) or example.keys() != self._key_set:
+            got = sorted(example, key=str) if isinstance(example, dict) else type(example).__name__
+            raise ValueError(f"every example must have the keys of the first one, {self._keys}; got {got}")
+
+    def _single(self, example: Any) -> Sequence[Any]:
+        return [example[key] for key in self._key_set]
+
+    def _of_list(self, example: Any) -> Sequence[Any]:
+        if not isinstance(example, (list, tuple)) or len(example) != self._count:
+            got = f"{len(example)} of them" if isinstance(example, (list, tuple)) else type(example).__name__
+            raise ValueError(f"every example must be a list or tuple of {self._count} components; got {got}")
+        return example
+
+    def _first_of_list(self, example: Any) -> Sequence[Any]:
+        """The components that the first source has too; what a later one has beyond them is dropped."""
+        if not isinstance(example, (list, tuple)) or len(example) < self._count:
+            got = f"{len(example)} of them" if isinstance(example, (list, tuple)) else type(example).__name__
+            raise ValueError(f"every source must give at least the {self._count} components of the first; got {got}")
+        return example[: self._count] if len(example) > self._count else example
+
+    def _name(self, index: int) -> Any:
+        return index if self._keys is None else repr(self._keys[index])
+
+    def _where(self, index: int) -> str:
+        return f"batch: component {self._name(index)} of the first example"
+
+    def rebuild(self, batch: Any) -> Any:
+        """The batch that the queue gave, in the container of the examples."""
+        if self._keys is None:
+            return batch
+        return dict(zip(self._keys, batch if len(self._keys) > 1 else [batch], strict=True))
+
+    def led_by(self, dtype: Any) -> Layout:
+        """The layout of a queue that holds a number of that dtype before the components."""
+        other = copy.copy(self)
+        other.dtypes, other._shapes = [dtype, *self.dtypes], [(), *self._shapes]
+        return other
+
+    def fixed_shapes(self, given: Sequence[Any] | None) -> Any:
+        """The shapes for a queue without padding."""
+        return self._shapes if given is None else given
+
+    def padded_shapes(self, given: Sequence[Any] | None) -> Any:
+        """The shapes for a padding queue; those that were not given may vary in every dimension."""
+        return [(None,) * len(shape) for shape in self._shapes] if given is None else given
+
+
+def length(example: Any) -> int:
+    """How many examples a block has; 1 where that cannot be told."""
+    if isinstance(example, dict):
+        example = list(example.values())
+    part = example[0] if isinstance(example, (list, tuple)) and example else example
+    try:
+        return len(part)
+    except TypeError:
+        return 1
+
+
+def _itself(example: Any) -> Sequence[Any]:
+    return (example,)
+
+
+def _form(example: Any) -> str:
+    if isinstance(example, dict):
+        return str(sorted(example, key=str))
+    if isinstance(example, (list, tuple)):
+        return f"{len(example)} components"
+    return f"a single {type(example).__name__}"
+
+
+def _infer(part: Any, many: bool, where: str) -> tuple[Any, tuple[int | None, ...]]:
+    dtype, shape = infer(part, many, where)
+    if isinstance(part, np.ndarray) and dtype.hasobject and part.size:
+        # Columns of strings come as object arrays.
+        shape = part.shape[1:] if many else part.shape
+        if all(isinstance(value, (bytes, str)) for value in part.flat):
+            dtype = np.dtype("S")
+    return dtype, shape or ()

@@ -1,0 +1,168 @@
+"""The loop over batches: starts threads that get examples from a source, hands out batches, stops the threads."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from pipeline.batches.feed import Feed
+from pipeline.errors import OutOfRangeError
+from pipeline.queues.base import QueueBase
+from pipeline.threads.coordinator import Coordinator
+from pipeline.threads.current_loop import batch_loop
+from pipeline.threads.registry import start_registered
+from pipeline.threads.runner import QueueRunner
+
+_log = logging.getLogger(__name__)
+
+
+class Batches(Iterator[Any]):
+    """The batches that threads prepare: an iterator, and a context manager that stops the threads however it is left.
+
+    The first batch starts the threads, and those of the producers that the source takes its input from. The loop ends
+    by itself when the input is used up; it raises what a thread raised, once the batches made before are out. Without
+    `with`, the threads are stopped at the end of the input, by `close`, or when the iterator is garbage. Queue runners
+    that were registered with `add_queue_runner` and never started belong to the first loop that starts.
+
+    Thread safety: several threads may take batches from one iterator; each batch goes to one of them.
+
+    Attributes:
+        queue: The queue of examples; None until the first batch is asked for, since the first example decides its
+            dtypes and shapes.
+        coord: The Coordinator of the threads. A loop that was given one never stops it: only its own queue is closed,
+            and the threads are its owner's to join.
+        grace: Seconds that the threads get to end when the loop is left; 10 unless set to something else.
+    """
+
+    grace = 10.0
+
+    def __init__(self, feed: Feed, owner: bool) -> None:
+        """Made by the batch functions.
+
+        Args:
+            feed: What the threads do; it knows their Coordinator.
+            owner: The Coordinator belongs to this loop.
+        """
+        self.coord = feed.coord
+        self.queue: QueueBase | None = None
+        self._skips = feed.plan.skips
+        self._owner = owner
+        self._lock = threading.RLock()  # guards the start and the end
+        self._planned: Feed | None = feed  # until it is started
+        self._feed: Feed | None = None  # while it runs
+        self._ended = False
+        self._guard: weakref.finalize[[Feed, Coordinator | None], Batches] | None = None
+
+    @property
+    def num_errors(self) -> int:
+        """How many examples were left out because of an error; see `on_error`."""
+        return self._skips.count
+
+    @property
+    def errors(self) -> list[Exception]:
+        """The first hundred of these errors."""
+        return list(self._skips.errors)
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __next__(self) -> Any:
+        """Return the next batch, in the container of the examples: arrays [batch_size] + the shape of an example.
+
+        Raises:
+            StopIteration: The input is used up, or the loop was closed.
+            Exception: What a thread, or the source, raised.
+        """
+        try:
+            feed = self._feed or self._start()
+            if feed is not None:
+                return feed.take()
+        except OutOfRangeError:
+            self._finish()
+        raise StopIteration
+
+    def __enter__(self) -> Batches:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        except Exception as other:
+            if error is None:
+                raise
+            # What broke the loop matters more; and this may well be the same exception.
+            if other is not error:
+                _log.warning("while a loop over batches ended because of %r: %r", error, other)
+
+    def close(self) -> None:
+        """Stop the threads, close the queues and wait for the threads to end; nothing if that was done already.
+
+        Raises:
+            Exception: What a thread raised and nobody was told yet.
+            RuntimeError: A thread does not end within `grace` seconds; the message names it.
+        """
+        planned = self._planned
+        if planned is not None and not self._ended:  # a start that waits for the first example holds the lock
+            planned.stop()
+            if self._owner:
+                self.coord.request_stop()
+        with self._lock:
+            done = self.coord.joined if self._owner else self._feed is None
+            if not self._ended or not done:
+                self._finish()
+
+    def _start(self) -> Feed | None:
+        """Get the first example, make the queue for it and start the threads; None after the end."""
+        with self._lock:
+            feed = self._planned
+            if self._ended or self._feed is not None or feed is None:
+                return self._feed
+            if self._guard is None:  # before there are threads: Ctrl-C may strike while they are made
+                self._guard = weakref.finalize(self, _abandon, feed, self.coord if self._owner else None)
+                self._guard.atexit = False
+            start_registered(self.coord)
+            try:
+                with batch_loop(self.coord):
+                    feed.open()
+            except OutOfRangeError:
+                raise
+            except Exception as error:  # as if it had happened in a thread
+                self.coord.request_stop(error)
+                self._finish()
+                raise
+            self.queue = feed.queue
+            runner = QueueRunner(feed.queue, feed.ops, close_op=feed.close_op)
+            self._feed, self._planned = feed, None
+            runner.create_threads(coord=self.coord, daemon=True, start=True)
+            return feed
+
+    def _finish(self) -> None:
+        """Stop what was started; the first to come raises what a thread raised, and so does everybody later. Where
+        Ctrl-C strikes before all of it is done, `close` does it again."""
+        with self._lock:
+            self._ended = True
+            if self._feed is not None:
+                self._feed.leave()
+            if self._owner:
+                self.coord.request_stop()
+            if self._guard is not None:
+                # It would hold on to the feed, and so to this loop if an error that the feed knows came through here.
+                self._guard.detach()
+            self._feed = None
+            if self._owner and not self.coord.joined:
+                self.coord.join(stop_grace_period_secs=self.grace)
+            self.coord.raise_requested_exception()
+
+
+def _abandon(feed: Feed, coord: Coordinator | None) -> None:
+    if coord is not None:
+        coord.request_stop()
+    feed.stop()
+    if hasattr(feed, "queue"):  # not while it waits for the first example
+        feed.leave()

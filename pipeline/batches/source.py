@@ -1,0 +1,215 @@
+"""What a batch takes its examples from: a callable, an iterable, a queue, or something that gives blocks."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.errors import DeadlineExceededError, OutOfRangeError
+from pipeline.queues.base import QueueBase
+from pipeline.queues.rows import Rows
+from pipeline.threads.enqueue_ops import op_name
+from pipeline.workers.ahead import Ahead
+
+# Rows move in blocks of about this many bytes, which stay in the cache, and of at most this many rows.
+BLOCK_BYTES = 2 << 20
+BLOCK_ROWS = 4096
+FIRST_BLOCK = 8  # rows, while their size is not known
+
+# A thread that waits for an element of somebody else's queue looks as often (seconds) whether its loop was left.
+LOOK = 0.1
+
+
+class Opened(NamedTuple):
+    """A source that is ready to be read.
+
+    Attributes:
+        take: Gives the next example or block; StopIteration or OutOfRangeError at the end. Any thread may call it.
+        many: It gives blocks.
+        iterator: It reads an iterator, which an exception ends.
+        name: For the names of threads.
+        turn: To be held by a thread that calls `following` instead of `take`, once or many times.
+        following: As `take`.
+    """
+
+    take: Callable[[], Any]
+    many: bool
+    iterator: bool
+    name: str
+    turn: AbstractContextManager[Any]
+    following: Callable[[], Any]
+
+
+def is_source(thing: Any) -> bool:
+    """Whether it is meant to be read itself, rather than to be an example."""
+    return callable(thing) or isinstance(thing, QueueBase) or callable(getattr(thing, "block", None))
+
+
+def check_source(source: Any) -> None:
+    """Raise TypeError for what cannot be the source of a batch."""
+    if is_source(source):
+        return
+    wanted = (
+        "the source of a batch must be a callable that returns an example, or an iterable, queue or producer of them"
+    )
+    if isinstance(source, dict):
+        raise TypeError(
+            f"{wanted}, not a dict: for the rows of arrays use slice_input_producer; "
+            "for dicts as examples, a callable that returns one"
+        )
+    if isinstance(source, (str, bytes, bytearray)):
+        raise TypeError(f"{wanted}, not {source!r:.80}")
+    if isinstance(source, (list, tuple)) and any(map(is_source, source)):
+        raise TypeError(f"{wanted}, not a list of them: that is for batch_join and shuffle_batch_join")
+    if not hasattr(type(source), "__iter__") and not hasattr(type(source), "__getitem__"):
+        raise TypeError(f"{wanted}, not {source!r:.80}")
+
+
+def open_source(source: Any, many: bool, single: bool, alone: bool, rows: int, stopped: Callable[[], bool]) -> Opened:
+    """Get a source ready.
+
+    Args:
+        source: What `check_source` lets pass.
+        many: Each thing that it gives is a block of examples.
+        single: Examples are wanted one by one, so that each can be looked at.
+        alone: Only one thread reads it.
+        rows: The largest block of interest.
+        stopped: Whether a wait for the next example is in vain.
+    """
+    blocks = not many and not single
+    if isinstance(source, Ahead):  # it can tell that a wait is in vain
+        if blocks:
+            return _opened(_sized(lambda n: source.take(n, stopped), rows), True, op_name(source))
+        return _opened(lambda: source.take(0, stopped), many, op_name(source))
+    give = getattr(source, "block", None)
+    if callable(give):
+        if blocks:
+            return _opened(_sized(getattr(source, "rows", give), rows), True, op_name(source))
+        if not callable(source) and not isinstance(source, QueueBase):
+            return _opened(lambda: _row(give(1)), many, op_name(source))
+    if isinstance(source, QueueBase):
+        if blocks and _stackable(source):
+            return _opened(_sized(lambda n: _queue_block(source, n, stopped), rows), True, op_name(source))
+        return _opened(lambda: _dequeue(source, stopped), many, op_name(source))
+    if callable(source):
+        return _opened(source, many, op_name(source))
+    following = iter(source).__next__
+    if alone:
+        return _opened(following, many, op_name(source), iterator=True)
+    lock = threading.Lock()
+    return Opened(_locked(following, lock, stopped), many, True, op_name(source), lock, following)
+
+
+def _opened(take: Callable[[], Any], many: bool, name: str, iterator: bool = False) -> Opened:
+    """What every thread that reads it may call at any time."""
+    return Opened(take, many, iterator, name, contextlib.nullcontext(), take)
+
+
+def _locked(following: Callable[[], Any], lock: threading.Lock, stopped: Callable[[], bool]) -> Callable[[], Any]:
+    """An iterator's items; a generator may not be resumed by two threads at once."""
+    taken = 0
+
+    def take() -> Any:
+        nonlocal taken
+        before = taken
+        # Not acquire() and release(): what kills the thread may strike between them and `try`, and nobody else could
+        # take anything then.
+        with lock:
+            if taken != before and stopped():  # while another thread waited for an item: do not ask for one more
+                raise left()
+            try:
+                return following()
+            finally:
+                taken += 1
+
+    return take
+
+
+def _sized(give: Callable[[int], Any], rows: int) -> Callable[[], Any]:
+    """Blocks of as many rows as fit in BLOCK_BYTES, by the size of those of the first block."""
+    most = max(1, min(rows, BLOCK_ROWS))
+    n, known = min(most, FIRST_BLOCK), most == 1
+
+    def take() -> Any:
+        nonlocal n, known
+        block = give(n)
+        if not known:
+            n, known = max(1, min(most, BLOCK_BYTES // _row_bytes(block))), True
+        return block
+
+    return take
+
+
+def _row_bytes(block: Any) -> int:
+    parts = list(block.values()) if isinstance(block, dict) else block
+    return max(1, sum(_part_bytes(part) for part in (parts if isinstance(parts, (list, tuple)) else [parts])))
+
+
+def _part_bytes(part: Any) -> int:
+    array: Any = part if isinstance(part, Rows) else None
+    if array is None and not isinstance(part, (list, tuple)):
+        array = np.asarray(part)
+    if array is None or array.dtype.hasobject:
+        return 256  # a guess: strings of one line
+    return int(math.prod(array.shape[1:]) * array.dtype.itemsize)
+
+
+def _stackable(queue: QueueBase) -> bool:
+    """Whether elements of a queue can be taken as blocks without any change."""
+    shapes = queue.shapes
+    return bool(shapes) and all(
+        shape is not None and None not in shape and dtype.kind != "O"
+        for shape, dtype in zip(shapes, queue.dtypes, strict=True)
+    )
+
+
+def _dequeue(queue: QueueBase, stopped: Callable[[], bool]) -> Any:
+    """One element. Nobody would wake a thread that waits for a queue that is not the loop's own, so it looks."""
+    while True:
+        try:
+            return queue.dequeue(timeout=LOOK)
+        except DeadlineExceededError:
+            if stopped():
+                raise left() from None
+
+
+def _queue_block(queue: QueueBase, n: int, stopped: Callable[[], bool]) -> Any:
+    """The elements that are there, at most n; waits only for the first."""
+    there = min(queue.size(), n)
+    if there > 1:
+        try:
+            return queue.dequeue_up_to(there, timeout=0)
+        except DeadlineExceededError:  # others took some, or a shuffle queue keeps them
+            pass
+    return _as_block(_dequeue(queue, stopped))
+
+
+def _as_block(example: Any) -> Any:
+    if isinstance(example, dict):
+        return {key: _as_block(value) for key, value in example.items()}
+    if isinstance(example, (list, tuple)):
+        return [_as_block(value) for value in example]
+    return np.asarray(example)[None] if isinstance(example, (np.ndarray, np.generic)) else [example]
+
+
+def _row(block: Any) -> Any:
+    if isinstance(block, dict):
+        return {key: value[0] for key, value in block.items()}
+    return [value[0] for value in block] if isinstance(block, (list, tuple)) else block[0]
+
+
+def recall(sources: Sequence[Any]) -> None:
+    """Cancel what is prepared elsewhere for a loop that was left."""
+    for source in sources:
+        if isinstance(source, Ahead):
+            source.recall()
+
+
+def left() -> OutOfRangeError:
+    return OutOfRangeError(None, None, "the loop over the batches was left")

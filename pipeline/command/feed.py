@@ -1,0 +1,166 @@
+"""The pipeline behind `python -m pipeline feed`: file names, reader threads, a queue of examples, batches."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import stat
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.batches.functions import batch, shuffle_batch
+from pipeline.batches.loop import Batches
+from pipeline.command.formats import TEXT, make_reader, record_bytes
+from pipeline.decode.csv.decode_csv import decode_csv, split_record
+from pipeline.decode.csv.numerals import number
+from pipeline.errors import InvalidArgumentError
+from pipeline.files.opening import os_error
+from pipeline.producers.producers import string_input_producer
+
+# Lines that a reader thread takes at a time: enough that the cost of a call is spread, and that a block stays in the
+# cache.
+BLOCK = 512
+
+
+class Settings(NamedTuple):
+    """What the command line says; sizes in examples."""
+
+    files: Sequence[str]
+    batch_size: int
+    shuffle: bool
+    capacity: int
+    min_after_dequeue: int
+    epochs: int | None
+    threads: int
+    seed: int | None
+    skip_header_lines: int
+    format: str = "csv"
+
+
+class Feed:
+    """Reads files in blocks of records and gives batches of them; of CSV and text files, of their columns.
+
+    The types of the columns are those of the first line with data: int64 for an integer, float32 for another number,
+    else bytes. Lines without a comma are text, one column of bytes. Columns of one number type are one component.
+    Records of a fixed size are rows of uint8; in the other formats each record is bytes.
+
+    Attributes:
+        types: The dtype of each column; object for bytes. Empty until the first line was seen.
+        bytes_read: Bytes of the lines that were read so far, with one for the end of each line.
+
+    Raises:
+        OpError: A file cannot be opened, or there is no line with data.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.types: list[np.dtype[Any]] = []
+        self._defaults: list[Any] = []
+        self._record_bytes = record_bytes(settings.format)
+        self._reader = make_reader(settings.format, settings.skip_header_lines)
+        if settings.format == "csv":
+            first = _first_line(settings.files, settings.skip_header_lines)
+            if first is not None:
+                self._decide(first)
+        else:
+            self.types = [np.dtype(object if self._record_bytes is None else np.uint8)]
+        self.bytes_read = 0
+        self._settings = settings
+        self._lock = threading.Lock()  # guards bytes_read and the types
+        self.files = string_input_producer(
+            settings.files, settings.epochs, settings.shuffle, settings.seed, name="files", collection=[]
+        )
+
+    def batches(self) -> Batches:
+        """The batches; the threads start with the first."""
+        s = self._settings
+        if not s.shuffle:
+            return batch(self._block, s.batch_size, s.threads, s.capacity, True, None, False, True, name="examples")
+        return shuffle_batch(
+            self._block,
+            s.batch_size,
+            s.capacity,
+            s.min_after_dequeue,
+            s.threads,
+            s.seed,
+            True,
+            None,
+            True,
+            name="examples",
+        )
+
+    def _decide(self, first: bytes) -> None:
+        self.types = _types(first)
+        # A missing number is nan, a missing text is empty; there is no such thing for integers.
+        defaults = {"f": [np.float32(np.nan)], "O": [b""]}
+        self._defaults = [defaults.get(dtype.kind, dtype) for dtype in self.types]
+
+    def _block(self) -> list[Any]:
+        """The next block of examples, as components whose first dimension counts them."""
+        lines: list[bytes] = []
+        text = self._settings.format in TEXT
+        while not lines:
+            keys, read = self._reader.read_up_to(self.files, BLOCK)
+            with self._lock:
+                self.bytes_read += sum(map(len, read)) + (len(read) if text else 0)
+            if self._record_bytes is not None:
+                return [np.frombuffer(b"".join(read), np.uint8).reshape(-1, self._record_bytes)]
+            lines = read if all(read) or not text else [line for line in read if line]
+            with self._lock:
+                if lines and not self.types:
+                    self._decide(lines[0])
+        if len(self.types) == 1 and self.types[0].hasobject:
+            return [lines]
+        try:
+            columns = decode_csv(lines, self._defaults)
+        except InvalidArgumentError as error:
+            raise _with_place(error, [key for key, line in zip(keys, read, strict=True) if line]) from error
+        return self._components(columns)
+
+    def _components(self, columns: list[Any]) -> list[Any]:
+        components: list[Any] = []
+        for dtype in dict.fromkeys(self.types):
+            same = [column for column, own in zip(columns, self.types, strict=True) if own == dtype]
+            components += [column.tolist() for column in same] if dtype.hasobject else [np.stack(same, axis=1)]
+        return components
+
+
+def _with_place(error: InvalidArgumentError, keys: list[bytes]) -> InvalidArgumentError:
+    record: int = error.record  # type: ignore[attr-defined]
+    text = error.message.removesuffix("!").replace(f" in record {record}", "")
+    return InvalidArgumentError(None, None, f"{os.fsdecode(keys[record])}: {text}")
+
+
+def _first_line(files: Sequence[str], skip: int) -> bytes | None:
+    """The first line with something in it; None where a look would use it up, as it would in a pipe."""
+    for name in files:
+        try:
+            if not stat.S_ISREG(os.stat(name).st_mode) and not os.path.isdir(name):
+                return None
+            with open(name, "rb") as file:
+                for line in itertools.islice(file, skip, None):
+                    if text := line.rstrip(b"\r\n"):
+                        return text
+        except OSError as error:
+            raise os_error(os.fsencode(name), error) from error
+    raise InvalidArgumentError(
+        None, None, f"{files[0]}: no line with data in {'it' if len(files) == 1 else 'any file'}"
+    )
+
+
+def _types(line: bytes) -> list[np.dtype[Any]]:
+    if b"," not in line:
+        return [_type(line)]
+    try:
+        return [_type(field) for field in split_record(line)]
+    except InvalidArgumentError:  # quotes, but not those of CSV: text
+        return [np.dtype(object)]
+
+
+def _type(field: bytes) -> np.dtype[Any]:
+    for dtype in (np.dtype(np.int64), np.dtype(np.float32)):
+        if number(field, dtype) is not None:
+            return dtype
+    return np.dtype(object)

@@ -1,0 +1,36 @@
+"""The file formats that `python -m pipeline feed --format` knows, and the reader for each."""
+
+from __future__ import annotations
+
+from pipeline.readers.base import ReaderBase
+from pipeline.readers.fixed import FixedLengthRecordReader
+from pipeline.readers.text import TextLineReader
+from pipeline.readers.tfrecord import TFRecordReader
+from pipeline.readers.whole import WholeFileReader
+
+HELP = "lines, csv, tfrecord, fixed:N (records of N bytes), or files (each file is one example)"
+TEXT = ("lines", "csv")
+
+
+def record_bytes(given: str) -> int | None:
+    """The N of "fixed:N"; None for another format.
+
+    Raises:
+        ValueError: There is no such format.
+    """
+    name, colon, number = given.partition(":")
+    if name == "fixed" and number.isascii() and number.isdigit() and int(number) > 0:
+        return int(number)
+    if colon or name not in (*TEXT, "tfrecord", "files"):
+        raise ValueError(f"--format must be one of {HELP}; got {given!r}")
+    return None
+
+
+def make_reader(given: str, skip_header_lines: int) -> ReaderBase:
+    """The reader of a format; ImportError where it needs an extra that is not installed."""
+    size = record_bytes(given)
+    if size is not None:
+        return FixedLengthRecordReader(size)
+    if given == "tfrecord":
+        return TFRecordReader()
+    return WholeFileReader() if given == "files" else TextLineReader(skip_header_lines)

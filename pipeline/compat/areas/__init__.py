@@ -1,0 +1,1 @@
+"""What else holds elements in a session: StagingArea, Barrier, accumulators, RecordInput."""

@@ -1,3 +1,0 @@
-"""The error classes and codes, under the names of `tf.errors`."""
-
-from pipeline.errors import *  # noqa: F403

@@ -1,0 +1,1 @@
+"""What a graph is: tensors, operations, shapes, names, scopes."""

@@ -1,0 +1,196 @@
+"""Devices of operations: names of devices, and the contexts `device` and `colocate_with`. All runs on the CPU."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipeline.compat.graph.tensor import Operation
+
+_TYPES = ("CPU", "GPU", "TPU", "CUSTOM")
+
+
+def _text(value: Any) -> Any:
+    return None if value is None else str(value)
+
+
+def _number(value: Any) -> Any:
+    return None if value is None else int(value)
+
+
+def _parse(spec: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """The parts of a name such as "/job:ps/task:0/device:CPU:0" or "/cpu:0"; a part that is not given is None."""
+    job = replica = task = kind = index = None
+    for part in (spec or "").split("/"):
+        key, *values = part.split(":")
+        if len(values) == 1 and key == "job":
+            job = values[0]
+        elif len(values) == 1 and key == "replica":
+            replica = values[0]
+        elif len(values) == 1 and key == "task":
+            task = values[0]
+        elif (len(values) <= 1 and key.upper() in _TYPES) or (len(values) == 2 and key == "device"):
+            if kind is not None:
+                raise ValueError(f"Multiple device types are not allowed while parsing the device spec: {spec}.")
+            kind = values[0] if len(values) == 2 else key.upper()
+            index = int(values[-1]) if values and values[-1] != "*" else None
+        elif key != "":
+            raise ValueError(f"Unknown attribute '{key}' is encountered while parsing the device spec: '{spec}'.")
+    return job, replica, task, kind, index
+
+
+class DeviceSpec:
+    """The parts of a device's name, each of which may be left open (None).
+
+    Args:
+        job, replica, task: Which process.
+        device_type: Such as "CPU".
+        device_index: Which one of that type; left open, any.
+    """
+
+    def __init__(
+        self,
+        job: Any = None,
+        replica: Any = None,
+        task: Any = None,
+        device_type: Any = None,
+        device_index: Any = None,
+    ) -> None:
+        self.job = _text(job)
+        self.replica, self.task = _number(replica), _number(task)
+        self.device_type = device_type.upper() if device_type in ("cpu", "gpu") else _text(device_type)
+        self.device_index = _number(device_index)
+
+    @classmethod
+    def from_string(cls, spec: Any) -> DeviceSpec:
+        """Parse a name; ValueError if it is none."""
+        return cls(*_parse(spec))
+
+    def parse_from_string(self, spec: Any) -> DeviceSpec:
+        """Take the parts of a name over, and give this object."""
+        DeviceSpec.__init__(self, *_parse(spec))
+        return self
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.job, self.replica, self.task, self.device_type, self.device_index
+
+    def merge_from(self, dev: DeviceSpec) -> None:
+        """Take over what `dev` does not leave open."""
+        DeviceSpec.__init__(self, *self.make_merged_spec(dev)._parts())
+
+    def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
+        """What `dev` says, and what this says where `dev` leaves it open."""
+        pairs = zip(dev._parts(), self._parts(), strict=True)
+        return type(self)(*(mine if first is None else first for first, mine in pairs))
+
+    def replace(self, **kwargs: Any) -> DeviceSpec:
+        """A copy with other values of the parts given."""
+        names = ("job", "replica", "task", "device_type", "device_index")
+        return type(self)(**{**dict(zip(names, self._parts(), strict=True)), **kwargs})
+
+    def to_string(self) -> str:
+        """The name, such as "/device:CPU:0"."""
+        names = ("job", "replica", "task")
+        said = [f"/{name}:{part}" for name, part in zip(names, self._parts(), strict=False) if part is not None]
+        if self.device_type is not None:
+            said.append(f"/device:{self.device_type}:{'*' if self.device_index is None else self.device_index}")
+        return "".join(said)
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, DeviceSpec) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self.to_string())
+
+    def __repr__(self) -> str:
+        return (
+            f"<DeviceSpec(job={self.job}, replica={self.replica}, task={self.task}, device_type={self.device_type}, "
+            f"device_index={self.device_index})>"
+        )
+
+
+def _placing(asked: Any) -> Callable[[Operation], str] | None:
+    """What a `device` context does: gives the device of an operation, which has what the inner contexts gave."""
+    if asked is None:
+        return None
+    if callable(asked):
+
+        def function(op: Operation) -> str:
+            name = asked(op)
+            if isinstance(name, DeviceSpec):
+                return name.to_string()
+            if not isinstance(name, (str, bytes)):
+                raise TypeError(f"Expected binary or unicode string, got {name!r}")
+            return name if isinstance(name, str) else name.decode()
+
+        return function
+    spec = DeviceSpec(*asked._parts()) if isinstance(asked, DeviceSpec) else DeviceSpec.from_string(asked)
+    merged: dict[str, str] = {"": spec.to_string()}
+
+    def name(op: Operation) -> str:
+        inner = op._device
+        if inner not in merged:
+            merged[inner] = spec.make_merged_spec(DeviceSpec.from_string(inner)).to_string()
+        return merged[inner]
+
+    return name
+
+
+class Placement:
+    """The part of a graph that says on which devices operations are asked to be."""
+
+    def __init__(self) -> None:
+        self._devices: list[Callable[[Operation], str] | None] = []
+        self._colocations: list[Operation] = []
+
+    def _place(self, op: Operation) -> None:
+        """Give an operation its device, and the groups that it belongs to."""
+        op._device = ""
+        for function in reversed(self._devices):
+            if function is None:
+                break
+            op._device = function(op)
+        if self._colocations:
+            near = self._colocations[::-1]
+            op._device = next((each._device for each in near if each._device), op._device)
+            groups = sorted({group for each in near for group in each.colocation_groups()})
+            op.attrs = {**op.attrs, "_class": groups}
+
+    @contextlib.contextmanager
+    def device(self, device_name_or_function: Any) -> Iterator[None]:
+        """Let operations made within have a device: a name, a DeviceSpec, or a function of the operation.
+
+        What an inner context leaves open, the outer ones decide; None forgets them. It shows in the `device` of
+        operations and is without effect on where they run.
+
+        Raises:
+            ValueError: The name is none.
+        """
+        old = self._devices
+        self._devices = [*old, _placing(device_name_or_function)]
+        try:
+            yield
+        finally:
+            self._devices = old
+
+    @contextlib.contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Let operations made within have the device of `op`: an operation, or what has one such as a tensor.
+
+        Raises:
+            ValueError: `op` is None, and not to `ignore_existing` contexts.
+        """
+        if op is None and not ignore_existing:
+            raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
+        devices, near = self._devices, self._colocations
+        self._devices = []
+        self._colocations = [] if ignore_existing else near
+        if op is not None:
+            op = getattr(op, "_as_graph_element", lambda: op)()
+            self._colocations = [*self._colocations, getattr(op, "op", op)]
+        try:
+            yield
+        finally:
+            self._devices, self._colocations = devices, near

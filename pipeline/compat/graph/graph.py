@@ -1,0 +1,360 @@
+"""The class Graph: operations with their names, scopes and collections."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from pipeline.compat.graph.devices import Placement
+from pipeline.compat.graph.entered import entered
+from pipeline.compat.graph.tensor import Operation, Tensor
+
+_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
+_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
+
+
+class _Local(threading.local):
+    """What each thread has of its own in a graph: the name scope."""
+
+    def __init__(self) -> None:
+        self.name_stack = ""
+
+
+class Graph(Placement):
+    """Operations to run in a session.
+
+    Thread safety: several threads may add to a graph at the same time, and run it; scopes of names are each thread's
+    own.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.RLock()
+        self._ops: dict[str, Operation] = {}
+        self._names_in_use: dict[str, int] = {}
+        self._local = _Local()
+        self._collections: dict[Any, list[Any]] = {}
+        self._controllers: list[_Controller] = []
+        self._control_flow_context: Any = None
+        self._container = ""
+        self._finalized = False
+        self.version = 0
+        self._seed: int | None = None
+        self._op_seeds = 0
+        self.sparse_maps = 0
+        self._unfeedable: set[Tensor] = set()
+        self._unfetchable: set[Operation] = set()
+
+    # Operations
+
+    def _add(self, op: Operation, name: str, inputs: list[Tensor], control_inputs: list[Operation]) -> None:
+        """Give an operation its place; called by `node`."""
+        for each in inputs:
+            if each.op.graph is not self:
+                raise ValueError(f"{each} must be from the same graph as the operation '{name}' of type {op.type}.")
+        for dependency in self._control_inputs_for(inputs):
+            if dependency not in control_inputs:
+                control_inputs.append(dependency)
+        op.inputs, op.control_inputs = inputs, control_inputs
+        if name[-1] != "/" and not (_SCOPE_NAME if self._local.name_stack else _OP_NAME).match(name):
+            raise ValueError(f"'{name}' is not a valid node name")
+        with self._lock:
+            self._check_not_finalized()
+            op.name = name[:-1] if name[-1] == "/" else self.unique_name(name)
+            self.version += 1
+            op._id = self.version
+            self._ops[op.name] = op
+
+    def _added(self, op: Operation) -> None:
+        self._place(op)
+        if self._control_flow_context is not None:
+            self._control_flow_context.add_op(op)
+        for controller in self._controllers:
+            controller.seen.add(op)
+
+    def _control_inputs_for(self, inputs: list[Tensor]) -> list[Operation]:
+        """What the contexts ask for, except inputs, and where an input comes from within the context, and so waits."""
+        result: list[Operation] = []
+        if not self._controllers:
+            return result
+        before = [each.op for each in inputs]
+        for controller in self._controllers:
+            if not any(op in controller.seen for op in before):
+                result += [op for op in controller.control_inputs if op not in result and op not in before]
+        return result
+
+    def _next_op_seed(self) -> int:
+        """The seed of an operation that has none of its own: 0, 1, 2 ... in the order of asking."""
+        with self._lock:
+            self._op_seeds += 1
+            return self._op_seeds - 1
+
+    def get_operations(self) -> list[Operation]:
+        """All operations, in the order in which they were made."""
+        return list(self._ops.values())
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """Return the operation; KeyError if there is none."""
+        if not isinstance(name, str):
+            raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
+        return self.as_graph_element(name, allow_tensor=False)  # type: ignore[no-any-return]
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        """Return the tensor, of a name such as "add:0"; KeyError if there is none."""
+        if not isinstance(name, str):
+            raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
+        return self.as_graph_element(name, allow_operation=False)  # type: ignore[no-any-return]
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        """Return the tensor or operation that `obj` is, names, or stands for.
+
+        Raises:
+            TypeError: It is nothing of the kind.
+            ValueError: It is not of this graph, or its name is not of the right form.
+            KeyError: There is none of this name.
+        """
+        what = " or ".join(
+            each for each, allowed in (("Tensor", allow_tensor), ("Operation", allow_operation)) if allowed
+        )
+        convert = getattr(obj, "_as_graph_element", None)
+        element = obj if convert is None else convert()
+        if isinstance(element, (Tensor, Operation)):
+            if not (allow_tensor if isinstance(element, Tensor) else allow_operation):
+                raise TypeError(f"Can not convert a {type(element).__name__} into a {what}.")
+            if element.graph is not self:
+                raise ValueError(f"{type(element).__name__} {element!r} is not an element of this graph.")
+            return element
+        if isinstance(element, bytes):
+            element = element.decode()
+        if not isinstance(element, str):
+            raise TypeError(f"Can not convert a {type(element).__name__} into a {what}.")
+        return (
+            self._tensor_named(element, allow_operation)
+            if ":" in element and allow_tensor
+            else self._op_named(element, allow_tensor, allow_operation)
+        )
+
+    def _tensor_named(self, name: str, allow_operation: bool) -> Tensor:
+        op_name, _, number = name.partition(":")
+        if not op_name or not number.isdigit():
+            raise ValueError(
+                f"The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names must be of the "
+                'form "<op_name>:<output_index>".'
+            )
+        op = self._ops.get(op_name)
+        if op is None:
+            raise KeyError(
+                f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does not "
+                "exist in the graph."
+            )
+        if int(number) >= len(op.outputs):
+            raise KeyError(
+                f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, exists but "
+                f"only has {len(op.outputs)} outputs."
+            )
+        return op.outputs[int(number)]
+
+    def _op_named(self, name: str, allow_tensor: bool, allow_operation: bool) -> Operation:
+        if allow_operation:
+            op = self._ops.get(name)
+            if op is not None:
+                return op
+            if ":" in name:
+                raise ValueError(f"The name {name!r} looks like a Tensor name, not an Operation name.")
+            raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
+        if name in self._ops:
+            raise ValueError(
+                f"The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of the form "
+                '"<op_name>:<output_index>".'
+            )
+        raise ValueError(
+            f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must be of the form "
+            '"<op_name>:<output_index>".'
+        )
+
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+        """Return the definitions of the operations, which print as protocol buffer text."""
+        from pipeline.compat.graph.definitions import GraphDef
+
+        return GraphDef([op.node_def for op in self.get_operations() if op._id > (from_version or 0)])
+
+    def is_feedable(self, tensor: Any) -> bool:
+        """Whether a run may be given a value for it."""
+        return tensor not in self._unfeedable
+
+    def prevent_feeding(self, tensor: Any) -> None:
+        """Let no run be given a value for it."""
+        self._unfeedable.add(tensor)
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        """Whether a run may be asked for it."""
+        op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
+        return op not in self._unfetchable
+
+    def prevent_fetching(self, op: Any) -> None:
+        """Let no run be asked for it."""
+        self._unfetchable.add(op)
+
+    # Names
+
+    @property
+    def _name_stack(self) -> str:
+        return self._local.name_stack
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """Return `name` within the current scope, with a number if it was used; upper and lower case are one."""
+        if self._local.name_stack:
+            name = f"{self._local.name_stack}/{name}"
+        key = base = name.lower()
+        with self._lock:
+            number = self._names_in_use.get(key, 0)
+            if mark_as_used:
+                self._names_in_use[key] = number + 1
+            if number:
+                while key in self._names_in_use:
+                    key = f"{base}_{number}"
+                    number += 1
+                if mark_as_used:
+                    self._names_in_use[key] = 1
+                name = f"{name}_{number - 1}"
+        return name
+
+    def get_name_scope(self) -> str:
+        """The current scope, without a final "/"."""
+        return self._local.name_stack
+
+    @contextlib.contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Put the names of operations under `name`; yields the scope, with a final "/"."""
+        if name:
+            if isinstance(name, (Tensor, Operation)):
+                raise TypeError(f"A scope name is a string, not {name!r}")
+            pattern = _SCOPE_NAME if self._local.name_stack else _OP_NAME
+            if not pattern.match(name):
+                kind = "scope name" if self._local.name_stack else "root scope name"
+                raise ValueError(f"'{name}' is not a valid {kind}: it has to match {pattern.pattern}")
+        old = self._local.name_stack
+        new = "" if not name else name[:-1] if name[-1] == "/" else self.unique_name(name)
+        self._local.name_stack = new
+        try:
+            yield f"{new}/" if new else ""
+        finally:
+            self._local.name_stack = old
+
+    # Contexts
+
+    @contextlib.contextmanager
+    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+        """Let operations that are made within run after those given; None forgets what contexts outside ask for."""
+        old, context = self._controllers, self._control_flow_context
+        if control_inputs is None:
+            self._controllers, self._control_flow_context = [], None
+        else:
+            ops = []
+            for each in control_inputs:
+                if hasattr(each, "dense_shape") or (hasattr(each, "values") and hasattr(each, "indices")):
+                    each = each.op
+                element = self.as_graph_element(each)
+                op = element.op if isinstance(element, Tensor) else element
+                if op not in ops:
+                    ops.append(op)
+            self._controllers = [*old, _Controller(ops)]
+        try:
+            yield
+        finally:
+            self._controllers, self._control_flow_context = old, context
+
+    @contextlib.contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """The container of the queues and variables that are made within."""
+        old, self._container = self._container, container_name
+        try:
+            yield container_name
+        finally:
+            self._container = old
+
+    def as_default(self) -> contextlib.AbstractContextManager[Graph]:
+        """Let this thread add to this graph within."""
+        return entered(self)
+
+    # Collections
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        """Append to a collection."""
+        with self._lock:
+            self._check_not_finalized()
+            self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        """Append to several collections."""
+        for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        """The collection itself, made if there was none."""
+        return self._collections.setdefault(name, [])
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        """A copy of the collection; with `scope`, of what has a name that this regular expression matches."""
+        items = self._collections.get(name, [])
+        if scope is None:
+            return list(items)
+        match = re.compile(scope).match
+        return [each for each in items if hasattr(each, "name") and match(each.name)]
+
+    def get_all_collection_keys(self) -> list[Any]:
+        """The names of the collections."""
+        return [name for name in self._collections if isinstance(name, str)]
+
+    def clear_collection(self, name: Any) -> None:
+        """Empty a collection."""
+        self._check_not_finalized()
+        self._collections.pop(name, None)
+
+    # State
+
+    @property
+    def collections(self) -> list[Any]:
+        """The names of the collections."""
+        return list(self._collections)
+
+    @property
+    def seed(self) -> int | None:
+        """The graph's seed."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed: int | None) -> None:
+        self._seed = seed
+
+    @property
+    def finalized(self) -> bool:
+        """Whether nothing can be added."""
+        return self._finalized
+
+    def finalize(self) -> None:
+        """Let nothing be added."""
+        self._finalized = True
+
+    def _unsafe_unfinalize(self) -> None:
+        self._finalized = False
+
+    def _check_not_finalized(self) -> None:
+        if self._finalized:
+            raise RuntimeError("Graph is finalized and cannot be modified.")
+
+    @property
+    def building_function(self) -> bool:
+        """Whether this graph is the body of a function: never."""
+        return False
+
+
+class _Controller:
+    """One context of control dependencies, and the operations that were made in it."""
+
+    def __init__(self, control_inputs: list[Operation]) -> None:
+        self.control_inputs = control_inputs
+        self.seen: set[Operation] = set()

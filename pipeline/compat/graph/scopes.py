@@ -1,0 +1,153 @@
+"""The default graph, its scopes and its collections, as functions."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pipeline.compat.graph.entered import _default
+from pipeline.compat.graph.graph import Graph
+from pipeline.compat.graph.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from pipeline.compat.graph.graph import Graph
+
+
+class name_scope(contextlib.AbstractContextManager[str]):
+    """Put the names of operations under a scope.
+
+    Args:
+        name: Name of the scope; None takes `default_name`. With a final "/" an existing scope is entered again.
+        default_name: The name if `name` is None.
+        values: Tensors whose graph is meant, if it is not the default one.
+
+    Raises:
+        ValueError: There is neither name nor default, but values; or the name is not valid.
+    """
+
+    def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
+        if not (default_name is None or isinstance(default_name, str)):
+            raise TypeError(f"`default_name` must be a string, not {default_name!r:.80}; perhaps it is `values`")
+        if name is None and default_name is None and values is not None:
+            raise ValueError("At least one of name (None) and default_name (None) must be provided.")
+        self._name = default_name if name is None else name
+        self._values = values
+
+    @property
+    def name(self) -> str | None:
+        """The name that was asked for."""
+        return self._name
+
+    def __enter__(self) -> str:
+        graph = graph_of(self._values)
+        self._stack = contextlib.ExitStack()
+        try:
+            if graph is not get_default_graph():
+                self._stack.enter_context(graph.as_default())
+            return self._stack.enter_context(graph.name_scope(self._name))
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def __exit__(self, *exc: Any) -> None:
+        self._stack.__exit__(*exc)
+
+
+def graph_of(values: Any) -> Graph:
+    """The graph of the tensors among `values`, ValueError if they have not the same one; else the default graph."""
+    first: Tensor | Operation | None = None
+    for each in _with_parts(values or ()):
+        if not isinstance(each, (Tensor, Operation)) and hasattr(each, "_as_graph_element"):
+            each = each._as_graph_element()
+        if isinstance(each, (Tensor, Operation)):
+            if first is None:
+                first = each
+            elif each.graph is not first.graph:
+                raise ValueError(f"{each} must be from the same graph as {first}.")
+    return get_default_graph() if first is None else first.graph
+
+
+def _with_parts(values: Any) -> Iterator[Any]:
+    for each in values:
+        if isinstance(each, (list, tuple)):
+            yield from each
+        else:
+            yield each
+
+
+def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
+    """Let operations that are made within run after those given; see Graph.control_dependencies."""
+    return get_default_graph().control_dependencies(control_inputs)
+
+
+def colocate_with(op: Any, ignore_existing: bool = False) -> contextlib.AbstractContextManager[None]:
+    """Let operations made within have the device of `op`; see Graph.colocate_with."""
+    return get_default_graph().colocate_with(op, ignore_existing)
+
+
+def device(device_name_or_function: Any) -> contextlib.AbstractContextManager[None]:
+    """Let operations made within have a device; see Graph.device. Everything runs on the CPU all the same."""
+    return get_default_graph().device(device_name_or_function)
+
+
+def container(container_name: str) -> contextlib.AbstractContextManager[str]:
+    """The container of the queues and variables that are made within."""
+    return get_default_graph().container(container_name)
+
+
+@contextlib.contextmanager
+def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
+    """The older form of `name_scope`."""
+    with name_scope(name, default_name, values) as scope:
+        yield scope
+
+
+def add_to_collection(name: Any, value: Any) -> None:
+    """Append to a collection of the default graph."""
+    get_default_graph().add_to_collection(name, value)
+
+
+def add_to_collections(names: Any, value: Any) -> None:
+    """Append to several collections of the default graph."""
+    get_default_graph().add_to_collections(names, value)
+
+
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    """A copy of a collection of the default graph."""
+    return get_default_graph().get_collection(key, scope)
+
+
+def get_collection_ref(key: Any) -> list[Any]:
+    """A collection of the default graph itself."""
+    return get_default_graph().get_collection_ref(key)
+
+
+def set_random_seed(seed: int | None) -> None:
+    """Set the seed of the default graph: operations without a seed of their own become reproducible too."""
+    get_default_graph().seed = seed
+
+
+def _new() -> Graph:
+    from pipeline.compat.graph.graph import Graph
+
+    return Graph()
+
+
+def get_default_graph() -> Graph:
+    """The graph that this thread adds to."""
+    if _default.stack:
+        return _default.stack[-1]
+    if _default.outermost is None:
+        _default.outermost = _new()
+    return _default.outermost
+
+
+def reset_default_graph() -> None:
+    """Let this thread begin with an empty graph; AssertionError within a graph that was entered."""
+    if _default.stack:
+        raise AssertionError(
+            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the nesting "
+            "and create a new graph."
+        )
+    _default.outermost = _new()

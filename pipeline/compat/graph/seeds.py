@@ -1,0 +1,39 @@
+"""The two seeds of an operation's generator, from the graph's seed and its own."""
+
+from __future__ import annotations
+
+import hashlib
+
+from pipeline.compat.graph.scopes import get_default_graph
+
+_LARGEST = 2**31 - 1
+_DEFAULT_GRAPH_SEED = 87654321
+
+
+def seeds_or_none(op_seed: int | None) -> tuple[int | None, int | None]:
+    """Return the pair of seeds; (None, None) if nothing was seeded.
+
+    Without a seed of its own, an operation of a seeded graph gets the number of those that went before it likewise.
+    """
+    if isinstance(op_seed, (str, bytes)):
+        raise TypeError(f"a seed is an integer, not {op_seed!r}")
+    graph = get_default_graph()
+    if graph.seed is not None:
+        seeds = graph.seed, graph._next_op_seed() if op_seed is None else op_seed
+    elif op_seed is not None:
+        seeds = _DEFAULT_GRAPH_SEED, op_seed
+    else:
+        return None, None
+    first, second = (int(each) % _LARGEST for each in seeds)
+    return (0, _LARGEST) if (first, second) == (0, 0) else (first, second)
+
+
+def get_seed(op_seed: int | None) -> tuple[int, int]:
+    """As `seeds_or_none`, with (0, 0) for a generator that nobody can predict."""
+    first, second = seeds_or_none(op_seed)
+    return first or 0, second or 0
+
+
+def shared_seed(graph_seed: int, shared_name: str) -> int:
+    """The seed of a shared queue that has none of its own: the same wherever the name is the same."""
+    return int(hashlib.md5(f"{graph_seed}{shared_name}".encode()).hexdigest()[:8], 16) & 0x7FFFFFFF

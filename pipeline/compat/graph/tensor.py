@@ -1,0 +1,272 @@
+"""Tensor and Operation: the nodes of a graph and what flows between them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pipeline.compat.graph.dtypes import DType
+from pipeline.compat.graph.shapes import TensorShape, as_shape, merged
+
+if TYPE_CHECKING:
+    from pipeline.compat.graph.graph import Graph
+
+_OWN_FILES = __file__.rpartition("/compat/")[0] + "/"
+
+
+class Tensor:
+    """One output of an operation: something that has a value whenever a session runs the operation.
+
+    Attributes:
+        op: The operation.
+        value_index: Which of its outputs this is.
+        dtype: The DType of the values.
+    """
+
+    # NumPy leaves binary operations with arrays to the tensor's reflected ones.
+    __array_priority__ = 100
+    __slots__ = ("__weakref__", "_keras_mask", "_shape", "dtype", "op", "value_index")
+
+    def __init__(self, op: Operation, value_index: int, dtype: DType, shape: TensorShape) -> None:
+        self.op, self.value_index, self.dtype, self._shape = op, value_index, dtype, shape
+
+    @property
+    def name(self) -> str:
+        """The operation's name, and the number of the output."""
+        return f"{self.op.name}:{self.value_index}"
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that the operation is in."""
+        return self.op.graph
+
+    @property
+    def device(self) -> str:
+        """The device that was asked for, such as "/device:CPU:0"; "" if none was."""
+        return self.op.device
+
+    @property
+    def shape(self) -> TensorShape:
+        """What is known of the shape."""
+        return self._shape
+
+    def get_shape(self) -> TensorShape:
+        """What is known of the shape."""
+        return self._shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Add to what is known of the shape; ValueError if it contradicts what is."""
+        self._shape = merged(self._shape, as_shape(shape))
+
+    @property
+    def ndim(self) -> int | None:
+        """The rank, None if it is unknown."""
+        return self._shape.ndims
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take this tensor."""
+        return [op for op in self.graph.get_operations() if any(each is self for each in op.inputs)]
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Return the value in `session`, or in the default one."""
+        from pipeline.compat.graph.default_session import session_for
+
+        return session_for(session, self.graph, "evaluate tensor", "eval").run(self, feed_dict)
+
+    def _as_graph_element(self) -> Tensor:
+        return self
+
+    def experimental_ref(self) -> Any:
+        """A key for dicts and sets."""
+        return Reference(self)
+
+    ref = experimental_ref
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={self._shape} dtype={self.dtype.name}>"
+
+    def __str__(self) -> str:
+        shape = "" if self._shape.ndims is None else f", shape={self._shape}"
+        device = f", device={self.device}" if self.device else ""
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name}{device})'
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __iter__(self) -> Iterator[Tensor]:
+        _not_a_value(self, f"iterating over a `tf.Tensor` is not allowed: '{self.name}' has no value in a graph")
+
+    def __len__(self) -> NoReturn:
+        _not_a_value(self, f"len is not well defined for a symbolic Tensor '{self.name}'; call `x.shape` or tf.shape")
+
+    def __bool__(self) -> NoReturn:
+        _not_a_value(
+            self,
+            f"using a `tf.Tensor` as a Python `bool` is not allowed: '{self.name}' has no value in a graph. "
+            "Use `if t is not None:` to test whether there is a tensor, and tf.cond for what depends on its value",
+        )
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise NotImplementedError(f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array.")
+
+    @staticmethod
+    def overload(operator: str, function: Callable[..., Any]) -> None:
+        """Make `function` the method `operator` of tensors."""
+        setattr(Tensor, operator, function)
+
+
+class Reference:
+    """A tensor as a key: equal to references to the same one."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+
+    def deref(self) -> Any:
+        """The tensor."""
+        return self._tensor
+
+    def __hash__(self) -> int:
+        return id(self._tensor)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._tensor is other._tensor
+
+
+def _not_a_value(tensor: Tensor, text: str) -> NoReturn:
+    raise TypeError(text)
+
+
+class Operation:
+    """A node of a graph: what to compute, from which tensors, after which other operations.
+
+    Made by `pipeline.compat.core.node.node`.
+
+    Attributes:
+        graph: The graph that it is in.
+        name: Its name, unique in the graph.
+        type: What it does: TensorFlow's name for that.
+        inputs: The tensors that it takes.
+        control_inputs: The operations that run before it.
+        kernel: The function that computes the outputs.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_device",
+        "_id",
+        "_outputs",
+        "attrs",
+        "blocking",
+        "cell_key",
+        "control_inputs",
+        "graph",
+        "handle",
+        "inputs",
+        "kernel",
+        "made_at",
+        "name",
+        "ref_inputs",
+        "rows",
+        "stateful",
+        "type",
+    )
+
+    graph: Graph
+    name: str
+    type: str
+    inputs: list[Tensor]
+    control_inputs: list[Operation]
+    attrs: dict[str, Any]
+    kernel: Callable[..., Any] | None
+    stateful: bool
+    blocking: bool
+    handle: bool
+    rows: Any
+    ref_inputs: tuple[int, ...]
+    made_at: tuple[str, int]
+    cell_key: Any
+    _id: int
+    _device: str
+    _outputs: tuple[Tensor, ...]
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        """The tensors that it gives: a list of its own each time, as functions return it and programs change it."""
+        return list(self._outputs)
+
+    @outputs.setter
+    def outputs(self, tensors: list[Tensor]) -> None:
+        self._outputs = tuple(tensors)
+
+    @property
+    def op_def(self) -> Any:
+        """What names the type: an object with a `name`."""
+        return _OpDef(self.type)
+
+    @property
+    def device(self) -> str:
+        """The device that was asked for, such as "/device:CPU:0"; "" if none was."""
+        return self._device
+
+    @property
+    def node_def(self) -> Any:
+        """The definition, which prints as protocol buffer text."""
+        from pipeline.compat.graph.definitions import NodeDef
+
+        return NodeDef.of(self)
+
+    def get_attr(self, name: str) -> Any:
+        """Return an attribute: a DType, number, bytes, shape proto or list of them; ValueError if there is none."""
+        from pipeline.compat.graph.definitions import attribute
+
+        if name not in self.attrs:
+            raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
+        return attribute(self.attrs[name])
+
+    def values(self) -> tuple[Tensor, ...]:
+        """The outputs."""
+        return self._outputs
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Run the operation in `session`, or in the default one."""
+        from pipeline.compat.graph.default_session import session_for
+
+        session_for(session, self.graph, "execute operation", "run").run(self, feed_dict)
+
+    def colocation_groups(self) -> list[bytes]:
+        """The groups that share a device: those of `colocate_with`, or the operation's own."""
+        return list(self.attrs.get("_class", ())) or [f"loc:@{self.name}".encode()]
+
+    def _add_control_input(self, op: Operation) -> None:
+        self.control_inputs.append(op)
+
+    def _as_graph_element(self) -> Any:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+    def __str__(self) -> str:
+        return str(self.node_def)
+
+
+class _OpDef:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def caller() -> tuple[str, int]:
+    """File and line of the program's line that is being executed: the first frame outside this package."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FILES):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def new_tensor(op: Operation, index: int, dtype: DType, shape: Any) -> Tensor:
+    """Make one output of an operation."""
+    return Tensor(op, index, dtype, as_shape(shape))

@@ -1,0 +1,1 @@
+"""tf.train input functions: producers, readers, batch functions."""

@@ -1,0 +1,1 @@
+"""Coordinator and LooperThread, which know nothing of graphs: the native ones."""

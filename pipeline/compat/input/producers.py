@@ -1,0 +1,125 @@
+"""Producers: queues that an enqueue op of a queue runner fills with the rows of a tensor, epoch after epoch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.scopes import control_dependencies, name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.input.epochs import limit_epochs
+from pipeline.compat.input.fullness import summarize_fraction
+from pipeline.compat.ops.arrays.identities import identity
+from pipeline.compat.ops.arrays.sequences import range as range_
+from pipeline.compat.ops.arrays.shaping import size
+from pipeline.compat.ops.control.asserting import Assert
+from pipeline.compat.ops.math.comparing import greater
+from pipeline.compat.ops.random.random import random_shuffle
+from pipeline.compat.queues.queues import FIFOQueue
+from pipeline.compat.queues.runner import QueueRunner, add_queue_runner
+from pipeline.compat.values.convert import convert_to_tensor
+
+_EMPTY = "string_input_producer requires a non-null input tensor"
+
+
+def input_producer(
+    input_tensor: Any,
+    element_shape: Any = None,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    summary_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Any = None,
+) -> FIFOQueue:
+    """Make a queue that a queue runner fills with the rows of a tensor; one run of its op is one epoch.
+
+    Args:
+        input_tensor: The rows, of rank 1 or more and any dtype; how many there are may be unknown.
+        element_shape: Shape of a row, where the tensor does not say it.
+        num_epochs: Number of epochs, counted by a local variable; None is without end.
+        shuffle: Shuffle the rows anew for each epoch.
+        seed: Seed of the shuffle.
+        capacity: Capacity of the queue, in rows.
+        shared_name: Shared name of the queue.
+        summary_name: Name of a scalar summary of how full the queue is; None makes none.
+        name: Name of the scope, and of the queue in it.
+        cancel_op: Run when the coordinator stops, instead of closing the queue.
+
+    Raises:
+        ValueError: The input is a scalar; the shape of a row is not fully known, or another than `element_shape`;
+            `num_epochs` is not above 0.
+    """
+    with name_scope(name, "input_producer", [input_tensor]):
+        rows = convert_to_tensor(input_tensor, name="input_tensor")
+        row_shape = rows.shape[1:].merge_with(element_shape)
+        if not row_shape.is_fully_defined():
+            raise ValueError(
+                "Either `input_tensor` must have a fully defined shape or `element_shape` must be specified"
+            )
+        if shuffle:
+            rows = random_shuffle(rows, seed=seed)
+        rows = limit_epochs(rows, num_epochs)
+        queue = FIFOQueue(
+            capacity=capacity, dtypes=[rows.dtype.base_dtype], shapes=[row_shape], shared_name=shared_name, name=name
+        )
+        epoch = queue.enqueue_many([rows])
+        add_queue_runner(QueueRunner(queue, [epoch], cancel_op=cancel_op))
+        if summary_name is not None:
+            summarize_fraction(summary_name, queue, capacity)
+        return queue
+
+
+def string_input_producer(
+    string_tensor: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Any = None,
+) -> FIFOQueue:
+    """Make a queue that a queue runner fills with strings; see `input_producer` for the arguments.
+
+    Args:
+        string_tensor: The strings, a vector. If it turns out to be empty, the runner fails: InvalidArgumentError.
+
+    Raises:
+        ValueError: `string_tensor` is an empty list, or has another rank than 1.
+    """
+    if not isinstance(string_tensor, Tensor) and not string_tensor:
+        raise ValueError(_EMPTY)
+    with name_scope(name, "input_producer", [string_tensor]) as scope:
+        strings = convert_to_tensor(string_tensor, dtype=dtypes.string)
+        with control_dependencies([Assert(greater(size(strings), 0), [_EMPTY])]):
+            strings = identity(strings)
+        return input_producer(
+            strings, [], num_epochs, shuffle, seed, capacity, shared_name, _summary_name(capacity), scope, cancel_op
+        )
+
+
+def range_input_producer(
+    limit: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> FIFOQueue:
+    """Make a queue that a queue runner fills with the integers below a limit; see `input_producer` for the arguments.
+
+    Args:
+        limit: A scalar; its dtype is that of the integers.
+    """
+    with name_scope(name, "input_producer", [limit]) as scope:
+        return input_producer(
+            range_(limit), [], num_epochs, shuffle, seed, capacity, shared_name, _summary_name(capacity), scope
+        )
+
+
+def _summary_name(capacity: int) -> str:
+    return f"fraction_of_{int(capacity)}_full"

@@ -1,0 +1,1 @@
+"""What ops compute, as functions of NumPy arrays; knows no graph."""

@@ -1,0 +1,103 @@
+"""When hooks act: every so many steps or seconds; and the global step that they go by."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from pipeline.compat.graph.scopes import add_to_collection, get_collection, get_default_graph
+from pipeline.compat.ops.control.cond import cond
+from pipeline.compat.ops.variables.global_step import get_global_step
+from pipeline.compat.ops.variables.updates import is_variable_initialized
+from pipeline.compat.ops.variables.variable import Variable
+
+_READ = "global_step_read_op_cache"
+
+
+class SecondOrStepTimer:
+    """Says whether it is time again.
+
+    Args:
+        every_secs: Every so many seconds, or
+        every_steps: every so many steps.
+
+    Raises:
+        ValueError: Both or neither are given.
+    """
+
+    def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
+        if every_secs is None and every_steps is None:
+            raise ValueError("Either every_secs or every_steps should be provided.")
+        if every_secs is not None and every_steps is not None:
+            raise ValueError("Can not provide both every_secs and every_steps.")
+        self._every_secs, self._every_steps = every_secs, every_steps
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self._last_triggered_step: Any = None
+        self._last_triggered_time: float | None = None
+
+    def should_trigger_for_step(self, step: Any) -> bool:
+        """Whether it is time at this step: at the first one, and then as often as asked for, once a step."""
+        if self._last_triggered_step is None:
+            return True
+        if self._last_triggered_step == step:
+            return False
+        if self._every_secs is not None:
+            assert self._last_triggered_time is not None
+            return time.time() >= self._last_triggered_time + self._every_secs
+        return bool(step >= self._last_triggered_step + self._every_steps)
+
+    def update_last_triggered_step(self, step: Any) -> tuple[float | None, Any]:
+        """Note that it was time at this step; returns the seconds and steps since the time before, None at first."""
+        now, before = time.time(), self._last_triggered_time
+        since: tuple[float | None, Any] = None, None
+        if before is not None:
+            since = now - before, step - self._last_triggered_step
+        self._last_triggered_time, self._last_triggered_step = now, step
+        return since
+
+    def last_triggered_step(self) -> Any:
+        """The step at which it was time last; None at first."""
+        return self._last_triggered_step
+
+
+class NeverTriggerTimer:
+    """A timer for which it is never time."""
+
+    def reset(self) -> None:
+        """Nothing to do."""
+
+    def should_trigger_for_step(self, step: Any) -> bool:
+        """False."""
+        return False
+
+    def update_last_triggered_step(self, step: Any) -> tuple[None, None]:
+        """Nothing."""
+        return None, None
+
+    def last_triggered_step(self) -> None:
+        """None."""
+
+
+def global_step_read(hook: str) -> Any:
+    """The value of the global step, as one tensor that all hooks share.
+
+    Raises:
+        RuntimeError: There is no global step; `hook` is what needs it.
+    """
+    found = get_collection(_READ)
+    if found:
+        return found[0]
+    graph = get_default_graph()
+    step = get_global_step(graph)
+    if step is None:
+        raise RuntimeError(f"Global step should be created to use {hook}.")
+    with graph.as_default(), graph.name_scope(None), graph.name_scope(step.op.name + "/"):
+        value = step
+        if isinstance(step, Variable):
+            value = cond(is_variable_initialized(step), step.read_value, lambda: step.initial_value)
+        read = value + 0
+        add_to_collection(_READ, read)
+    return read

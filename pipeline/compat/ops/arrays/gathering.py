@@ -1,0 +1,300 @@
+"""Picking elements by their indices: gather and its relatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline import errors
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.shapes import unknown_shape
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.arranging import tile, transpose
+from pipeline.compat.ops.arrays.filling import ones
+from pipeline.compat.ops.arrays.grids import meshgrid
+from pipeline.compat.ops.arrays.joining import concat, stack, unstack
+from pipeline.compat.ops.arrays.sequences import range_node
+from pipeline.compat.ops.arrays.shaping import rank, reshape, shape
+from pipeline.compat.ops.making.opdef import check_rank_at_least, tensor_op
+from pipeline.compat.ops.math.reducing import reduce_prod
+from pipeline.compat.values.casts import cast_node
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.static import constant_value
+from pipeline.queues.rows import Rows
+
+_INDICES = "(int16,int32,int64)"
+
+
+def _gathered(params: Tensor, indices: Tensor, axis: Tensor, batch_dims: int) -> Any:
+    place = constant_value(axis)
+    rank, inner = params.shape.ndims, indices.shape.ndims
+    if place is None:
+        return None if rank is None or inner is None else unknown_shape(rank + inner - 1 - max(batch_dims, 0))
+    place = int(place)
+    check_rank_at_least(params, place + 1 if place >= 0 else -place)
+    if rank is None or inner is None:
+        return None
+    place %= rank
+    batch = batch_dims + inner if batch_dims < 0 else batch_dims
+    if batch > inner:
+        raise ValueError(f"batch_dims ({batch}) must be less than or equal to rank(indices) ({inner})")
+    if batch > place:
+        raise ValueError(f"batch_dims ({batch}) must be less than or equal to axis ({place})")
+    sizes, picked = params.shape.as_list(), indices.shape.as_list()
+    for at in range(batch):
+        sizes[at] = picked[at] if sizes[at] is None else sizes[at]
+    return [*sizes[:place], *picked[batch:], *sizes[place + 1 :]]
+
+
+def _check_indices(indices: Any, size: int) -> str | None:
+    wrong = (indices < 0) | (indices >= size)
+    if not wrong.any():
+        return None
+    at = np.argwhere(wrong)[0]
+    place = f"[{','.join(map(str, at))}]" if len(at) else ""
+    return f"indices{place} = {np.asarray(indices)[tuple(at)]} is not in [0, {size})"
+
+
+def _take(params: Any, indices: Any, place: int, batch: int) -> Any:
+    size = params.shape[place]
+    wrong = _check_indices(indices, size)
+    if wrong:
+        raise errors.InvalidArgumentError(None, None, wrong)
+    if not batch:
+        return np.take(params, indices, place)
+    # The batch axes become one; each of its elements is gathered from with its own indices.
+    lead = params.shape[:batch]
+    if indices.shape[:batch] != lead:
+        text = (
+            f"params.shape[{batch - 1}]: {list(lead)} should be equal to indices.shape: {list(indices.shape[:batch])}"
+        )
+        raise errors.InvalidArgumentError(None, None, text)
+    count = int(np.prod(lead, dtype=np.int64))
+    flat_params = params.reshape((count, *params.shape[batch:]))
+    flat_indices = indices.reshape((count, *indices.shape[batch:]))
+    shape = (*params.shape[:place], *indices.shape[batch:], *params.shape[place + 1 :])
+    if not count:
+        return np.empty(shape, params.dtype)
+    parts = [np.take(one, at, place - batch) for one, at in zip(flat_params, flat_indices, strict=True)]
+    return np.stack(parts).reshape(shape)
+
+
+def _constant(params: Any) -> bool:
+    return isinstance(params, np.ndarray) and not (params.flags.writeable or params.dtype.hasobject)
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+) -> Tensor:
+    """Return the slices of `params` along `axis` that `indices` names.
+
+    Args:
+        params: Any dtype.
+        indices: int16, int32 or int64, any shape.
+        validate_indices: Not used.
+        name: Name of the op.
+        axis: Axis of `params`; `batch_dims` by default.
+        batch_dims: How many leading axes `params` and `indices` share.
+
+    Raises:
+        InvalidArgumentError: An index is out of range, at run time.
+    """
+    if axis is None:
+        axis = batch_dims
+
+    def rule(params: Tensor, indices: Tensor, axis: Tensor) -> Any:
+        return _gathered(params, indices, axis, batch_dims)
+
+    def kernel(params: Any, indices: Any, axis: Any) -> Any:
+        params, indices = np.asarray(params), np.asarray(indices)
+        place = int(axis)
+        if not -params.ndim <= place < params.ndim:
+            text = f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {place}"
+            raise errors.InvalidArgumentError(None, None, text)
+        batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+        return _take(params, indices, place % params.ndim, batch)
+
+    def rows(is_row: tuple[bool, ...], params: Any, indices: Any, axis: Any) -> Any:
+        place, rank = int(axis), np.ndim(params) - is_row[0]
+        place += rank if place < 0 else 0
+        if batch_dims or is_row[2] or not 0 <= place < rank:
+            return None
+        if is_row[:2] == (True, False):
+            place += 1
+        elif is_row[:2] != (False, True) or place:
+            return None
+        indices = np.asarray(indices)
+        if _check_indices(indices, np.shape(params)[place]):
+            return None
+        if place == 0 and indices.ndim == 1 and _constant(params):
+            return Rows(params, indices)
+        return np.take(params, indices, place)
+
+    definition = "params:Tparams indices:Tindices" + _INDICES + " axis:Taxis(int32,int64)"
+    attrs = {"batch_dims": batch_dims}
+    return tensor_op("GatherV2", definition, [params, indices, axis], rule, kernel, name, attrs, rows)
+
+
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+    """Return, for each element of the leading axes that both share, the slices of `params` that `indices` names.
+
+    Raises:
+        ValueError: The rank of `indices` is not known.
+    """
+    with name_scope(name, "BatchGather", [params, indices]):
+        indices = convert_to_tensor(indices, name="indices")
+        params = convert_to_tensor(params, name="params")
+        if indices.shape.ndims is None:
+            raise ValueError("batch_gather does not allow indices with unknown shape.")
+        return _flat_gather(params, indices, indices.shape.ndims - 1)
+
+
+def _flat_gather(params: Tensor, indices: Tensor, batch: int) -> Tensor:
+    """Gather by flat indices: the position of each batch is added to the indices."""
+    from pipeline.compat.ops.arrays.filling import ones, zeros
+    from pipeline.compat.ops.arrays.joining import concat, stack
+    from pipeline.compat.ops.arrays.sequences import range_node
+    from pipeline.compat.ops.arrays.shaping import reshape, shape
+    from pipeline.compat.ops.math.reducing import reduce_prod
+    from pipeline.compat.values.casts import cast_node
+
+    rank = indices.shape.ndims or 0
+    if batch < 0:
+        raise ValueError(f"Argument `batch_dims` = {batch} must be less than rank(`indices`) = {rank}")
+    if params.shape.ndims is not None and batch >= params.shape.ndims:
+        raise ValueError(f"Argument `batch_dims` = {batch} must be less than rank(`params`) = {params.shape.ndims}")
+    indices_shape, params_shape = shape(indices), shape(params)
+    dtype = indices.dtype.base_dtype
+    flat: Any = indices
+    below: Any = ones((), dtype=dtype)
+    sizes: Any = cast_node(params_shape, dtype)
+    for dim in range(batch, 0, -1):
+        size = sizes[dim - 1]
+        below *= sizes[dim]
+        start = zeros((), dtype=dtype)
+        offsets: Any = range_node(start, size, ones((), dtype=dtype))
+        offsets *= below
+        around = stack([1] * (dim - 1) + [size] + [1] * (rank - dim), axis=0)
+        flat += reshape(offsets, around)
+    flat = reshape(flat, [-1])
+    outer: Any = params_shape[batch + 1 :]  # type: ignore[index]
+    inner = reduce_prod(params_shape[: batch + 1], [0], False)  # type: ignore[index]
+    flat_params = reshape(params, concat([[inner], outer], axis=0))
+    made = reshape(gather(flat_params, flat), concat([indices_shape, outer], axis=0))
+    known = indices.shape[:batch].merge_with(params.shape[:batch])
+    known = known.concatenate(indices.shape[batch:]).concatenate(params.shape[batch + 1 :])
+    made.set_shape(known)
+    return made
+
+
+def _nd_gathered(params: Tensor, indices: Tensor) -> Any:
+    check_rank_at_least(indices, 1)
+    rank, places = params.shape.ndims, indices.shape.sizes
+    if rank is None or places is None or places[-1] is None:
+        return None
+    if places[-1] > rank:
+        raise ValueError(
+            f"indices.shape[-1] must be <= params.rank, but saw indices shape: {indices.shape} and params shape: "
+            f"{params.shape}"
+        )
+    return [*places[:-1], *params.shape.as_list()[places[-1] :]]
+
+
+def check_places(indices: Any, shape: tuple[int, ...]) -> None:
+    """InvalidArgumentError if one of the vectors along the last axis of `indices` is no place in `shape`."""
+    depth = indices.shape[-1]
+    wrong = ((indices < 0) | (indices >= np.array(shape[:depth], np.int64))).any(-1)
+    if wrong.any():
+        at = np.argwhere(wrong)[0]
+        found = ", ".join(map(str, indices[tuple(at)]))
+        text = f"indices[{','.join(map(str, at))}] = [{found}] does not index into shape [{','.join(map(str, shape))}]"
+        raise errors.InvalidArgumentError(None, None, text)
+
+
+def _gather_nd(params: Any, indices: Any) -> Any:
+    depth = indices.shape[-1]
+    if depth > np.ndim(params):
+        text = f"index innermost dimension length must be <= params rank; saw: {depth} vs. {np.ndim(params)}"
+        raise errors.InvalidArgumentError(None, None, text)
+    params = np.asarray(params)
+    check_places(indices, params.shape)
+    if depth == 0:
+        return np.broadcast_to(params, (*indices.shape[:-1], *params.shape))
+    return params[tuple(np.moveaxis(indices, -1, 0))]
+
+
+def gather_nd(
+    params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0, bad_indices_policy: str = ""
+) -> Tensor:
+    """Return the slices of `params` at the places that the last axis of `indices` holds.
+
+    Args:
+        params: Any dtype.
+        indices: int16, int32 or int64; the last axis has one index for each of the first axes of `params`.
+        name: Name of the op.
+        batch_dims: How many leading axes both share.
+        bad_indices_policy: "IGNORE" gives zeros for places out of range; otherwise they are errors.
+    """
+    batch = constant_value(batch_dims) if isinstance(batch_dims, Tensor) else batch_dims
+    if batch is None or int(batch):
+        return batch_gather_nd(params, indices, batch_dims if batch is None else int(batch), name)
+    kernel = _gather_nd_or_zeros if bad_indices_policy == "IGNORE" else _gather_nd
+    definition = "params:Tparams indices:Tindices" + _INDICES
+    attrs = {"bad_indices_policy": bad_indices_policy.encode()}
+    return tensor_op("GatherNd", definition, [params, indices], _nd_gathered, kernel, name, attrs)
+
+
+def _gather_nd_or_zeros(params: Any, indices: Any) -> Any:
+    params = np.asarray(params)
+    depth = indices.shape[-1]
+    bad = ((indices < 0) | (indices >= np.array(params.shape[:depth], np.int64))).any(-1)
+    made = _gather_nd(params, np.where(bad[..., None], 0, indices))
+    made[bad] = b"" if made.dtype == object else 0
+    return made
+
+
+def batch_gather_nd(params: Any, indices: Any, batch_dims: Any, name: str | None = None) -> Tensor:
+    """Return the slices of each batch of `params` at the places that the batch of `indices` holds.
+
+    The places of the batches themselves are put in front of the indices.
+    """
+    with name_scope(name, "BatchGatherND", [params, indices]):
+        indices = convert_to_tensor(indices, name="indices")
+        params = convert_to_tensor(params, name="params")
+        if not isinstance(batch_dims, int):
+            raise TypeError(f"Argument `batch_dims` must be an int; got {batch_dims}")
+        if batch_dims < 0:
+            raise ValueError("tf.gather_nd does not allow negative batch_dims.")
+        for which, tensor in (("indices", indices), ("params", params)):
+            if tensor.shape.ndims is not None and batch_dims >= tensor.shape.ndims:
+                raise ValueError(
+                    f"Argument `batch_dims` = {batch_dims} must be less than rank(`{which}`) = {tensor.shape.ndims}"
+                )
+        params_shape: Any = shape(params)
+        indices_shape: Any = shape(indices)
+        batch_shape = params_shape[:batch_dims]
+        batch_size = reduce_prod(batch_shape, [0])
+        inner_axes: Any = rank(indices)
+        inner_axes = inner_axes - batch_dims - 1
+        inner_shape = indices_shape[batch_dims:-1]
+        ranges = []
+        for size in unstack(batch_shape, axis=0):
+            ranges.append(cast_node(range_node(0, cast_node(size, dtypes.int32), 1), indices.dtype.base_dtype))
+        columns = [reshape(grid, shape=(-1,)) for grid in meshgrid(*ranges, indexing="ij")]
+        grid = transpose(stack(columns, axis=0))
+        grid_shape: Any = shape(grid)
+        spread = [grid_shape[:1], ones(inner_axes, dtype=grid_shape.dtype), grid_shape[1:]]
+        grid = reshape(grid, concat(spread, axis=0))
+        grid = tile(grid, multiples=concat(((1,), inner_shape, (1,)), axis=0))
+        flat_shape = concat(([batch_size], indices_shape[batch_dims:]), axis=0)
+        flat = reshape(indices, shape=flat_shape)
+        made = gather_nd(params, concat((grid, flat), axis=-1))
+        made_shape: Any = shape(made)
+        return reshape(made, shape=concat((batch_shape, made_shape[1:]), axis=0))

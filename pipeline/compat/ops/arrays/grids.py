@@ -1,0 +1,134 @@
+"""linspace, meshgrid and sequence_mask: made of other ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.dtypes import as_dtype
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.sequences import _all_axes, range, range_node
+from pipeline.compat.values.constants import constant
+from pipeline.compat.values.convert import convert_to_tensor
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
+    """Return `num` numbers from `start` to `stop`, both included, in equal steps.
+
+    Args:
+        start: A floating-point tensor.
+        stop: Of the same dtype; both are broadcast.
+        num: An integer.
+        name: Name of the scope.
+        axis: The axis of the result along which the numbers lie.
+    """
+    from pipeline.compat.ops.arrays import shaping
+    from pipeline.compat.ops.arrays.filling import zeros_like
+    from pipeline.compat.ops.arrays.indexing import slice_
+    from pipeline.compat.ops.arrays.joining import concat
+    from pipeline.compat.ops.arrays.masking import where_v2
+    from pipeline.compat.ops.math.arithmetic import maximum
+    from pipeline.compat.ops.math.casting import cast
+    from pipeline.compat.ops.math.comparing import equal
+    from pipeline.compat.values.casts import cast_node
+
+    with name_scope(name, "linspace", [start, stop]):
+        start = convert_to_tensor(start, name="start")
+        stop = convert_to_tensor(stop, name="stop", dtype=start.dtype.base_dtype)
+        num = convert_to_tensor(num, name="num", preferred_dtype=dtypes.int32)
+        if not num.dtype.is_integer:
+            raise TypeError(f"Argument `tensor` (name: num) must be of type integer. Received `tensor` = {num}")
+        count: Any = cast_node(num, dtypes.int32)
+        cast(count, start.dtype)
+        both = shaping.broadcast_dynamic_shape(shaping.shape(start), shaping.shape(stop))
+        start, stop = shaping.broadcast_to(start, both), shaping.broadcast_to(stop, both)
+        first: Any = shaping.expand_dims(start, axis=axis)
+        last: Any = shaping.expand_dims(stop, axis=axis)
+        shape: Any = shaping.shape(first)
+        sizes: Any = shaping.shape(shape)
+        axes = sizes[0]
+        place: Any = where_v2(axis >= 0, axis, axes + axis)
+        between = maximum(count - 2, 0)
+        steps = maximum(count - 1, 1)
+        delta = (last - first) / cast(steps, last.dtype)
+        first, last = cast(first, delta.dtype), cast(last, delta.dtype)
+        end = where_v2(count >= 0, steps, -1)
+        numbers = cast(range(1, end, dtype=dtypes.int64), delta.dtype)
+        mask = equal(place, range(axes))
+        numbers = shaping.reshape(numbers, where_v2(mask, between, 1))
+        inner = first + delta * numbers
+        everything = concat((first, inner, last), axis=place)
+        begin = zeros_like(shape)
+        size = concat((shape[0:place], shaping.reshape(count, [1]), shape[place + 1 :]), axis=0)
+        return slice_(everything, begin, size)
+
+
+def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
+    """Return the coordinates of a grid: for each vector a tensor that holds its elements along its own axis.
+
+    Args:
+        args: Vectors of one dtype.
+        indexing: "xy" (the first two axes are exchanged) or "ij".
+        name: Name of the scope.
+    """
+    from pipeline.compat.ops.arrays.filling import ones
+    from pipeline.compat.ops.arrays.joining import stack
+    from pipeline.compat.ops.arrays.shaping import reshape, size
+
+    indexing, name = kwargs.pop("indexing", "xy"), kwargs.pop("name", "meshgrid")
+    if kwargs:
+        raise TypeError(f"'{next(iter(kwargs))}' is an invalid keyword argument for this function")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'")
+    with name_scope(name, "meshgrid", args):
+        axes = len(args)
+        if not axes:
+            return []
+        alone = (1,) * axes
+        made: list[Any] = [reshape(stack(each), (*alone[:at], -1, *alone[at + 1 :])) for at, each in enumerate(args)]
+        sizes = [size(each) for each in args]
+        dtype = convert_to_tensor(args[0]).dtype.base_dtype
+        if indexing == "xy" and axes > 1:
+            made[0] = reshape(made[0], (1, -1, *alone[2:]))
+            made[1] = reshape(made[1], (-1, 1, *alone[2:]))
+            sizes[:2] = sizes[1::-1]
+        everywhere: Any = ones(sizes, dtype)
+        return [each * everywhere for each in made]
+
+
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None) -> Tensor:
+    """Return for each length a row that begins with so many True, or ones; the rest is False, or zeros.
+
+    Args:
+        lengths: Integers, any shape.
+        maxlen: Length of the rows; the largest of `lengths` by default.
+        dtype: Of the result.
+        name: Name of the scope.
+
+    Raises:
+        ValueError: `maxlen` is no scalar.
+    """
+    from pipeline.compat.ops.arrays.shaping import expand_dims
+    from pipeline.compat.ops.math.arithmetic import maximum
+    from pipeline.compat.ops.math.reducing import reduce_max
+    from pipeline.compat.values.casts import cast_node
+
+    with name_scope(name, "SequenceMask", [lengths, maxlen]):
+        lengths = convert_to_tensor(lengths)
+        if maxlen is None:
+            maxlen = reduce_max(lengths, _all_axes(lengths))
+            maxlen = maximum(constant(0, maxlen.dtype.base_dtype), maxlen)
+        else:
+            maxlen = convert_to_tensor(maxlen)
+        if maxlen.shape.ndims not in (None, 0):
+            raise ValueError(
+                f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = {maxlen} with shape "
+                f"'{maxlen.shape}' instead"
+            )
+        kind = maxlen.dtype.base_dtype
+        numbers: Any = range_node(constant(0, kind), maxlen, constant(1, kind))
+        made: Any = numbers < cast_node(expand_dims(lengths, -1), kind)
+        if dtype is None or as_dtype(dtype).base_dtype is dtypes.bool:
+            return made  # type: ignore[no-any-return]
+        return cast_node(made, as_dtype(dtype))

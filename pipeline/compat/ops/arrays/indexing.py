@@ -1,0 +1,154 @@
+"""Slices of tensors: slice, strided_slice, and tensors with brackets behind them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline import errors
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.shapes import merged, unknown_shape
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.strided import Masks, numpy_index, out_of_bounds, static_shape
+from pipeline.compat.ops.making.opdef import check_rank, tensor_op
+from pipeline.compat.values.static import constant_value, constant_value_as_shape
+
+_INDEX_TYPES = (dtypes.int16, dtypes.int32, dtypes.int64)
+
+
+def _sliced(tensor: Tensor, begin: Tensor, size: Tensor) -> Any:
+    check_rank(begin, 1)
+    check_rank(size, 1)
+    merged(begin.shape, size.shape)
+    first, wanted = constant_value_as_shape(begin).sizes, constant_value_as_shape(size)
+    given = constant_value(size)
+    if wanted.sizes is None:
+        return unknown_shape(begin.shape.num_elements() if begin.shape.ndims == 1 else tensor.shape.ndims)
+    sizes = tensor.shape.sizes
+    if sizes is not None and len(sizes) != len(wanted.sizes):
+        raise ValueError(f"Shape must be rank {len(wanted.sizes)} but is rank {len(sizes)}")
+    if given is None or first is None or sizes is None:
+        return wanted
+    result: list[int | None] = []
+    for axis, (start, count, total) in enumerate(zip(first, given, sizes, strict=True)):
+        if int(count) != -1:
+            result.append(int(count))
+        else:
+            if total is not None and start is not None and total < start:
+                raise ValueError(f"Subtracting {start} from dimension {axis} of size {total} gives a negative size")
+            result.append(None if total is None or start is None else total - start)
+    return result
+
+
+def _slice(value: Any, begin: Any, size: Any) -> Any:
+    if np.ndim(value) != np.size(begin) or np.size(begin) != np.size(size):
+        text = (
+            f"Expected begin and size arguments to be 1-D tensors of size {np.ndim(value)}, but got shapes "
+            f"{list(np.shape(begin))} and {list(np.shape(size))} instead."
+        )
+        raise errors.InvalidArgumentError(None, None, text)
+    index = []
+    for axis, (start, count, total) in enumerate(zip(begin.tolist(), size.tolist(), np.shape(value), strict=True)):
+        if not 0 <= start <= total:
+            text = f"Expected begin[{axis}] in [0, {total}], but got {start}"
+            raise errors.InvalidArgumentError(None, None, text)
+        if count != -1 and not 0 <= count <= total - start:
+            text = f"Expected size[{axis}] in [0, {total - start}], but got {count}"
+            raise errors.InvalidArgumentError(None, None, text)
+        index.append(slice(start, total if count == -1 else start + count))
+    return value[tuple(index)]
+
+
+def _slice_rows(is_row: tuple[bool, ...], value: Any, begin: Any, size: Any) -> Any:
+    if is_row != (True, False, False):
+        return None
+    pairs = zip(begin.tolist(), size.tolist(), value.shape[1:], strict=True)
+    bounds = [(start, total if count == -1 else start + count, total) for start, count, total in pairs]
+    if any(not 0 <= start <= stop <= total for start, stop, total in bounds):
+        return None
+    return value[(slice(None), *(slice(start, stop) for start, stop, _ in bounds))]
+
+
+def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """Return the part of a tensor that begins at `begin` and has the shape `size`; -1 takes what is left.
+
+    Args:
+        input_: Any dtype.
+        begin: A vector, int32 or int64: the first element along each axis.
+        size: A vector of the same dtype.
+        name: Name of the op.
+    """
+    definition = "input:T begin:Index(int32,int64) size:Index"
+    return tensor_op("Slice", definition, [input_, begin, size], _sliced, _slice, name, rows=_slice_rows)
+
+
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    var: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Return what `input_[begin[0]:end[0]:strides[0], begin[1]:end[1]:strides[1], ...]` takes.
+
+    Args:
+        input_: Any dtype.
+        begin: A vector, int16, int32 or int64.
+        end: A vector of the same dtype.
+        strides: A vector of the same dtype; ones by default.
+        begin_mask: Bit i: axis i is taken from its first element on.
+        end_mask: Bit i: axis i is taken to its last element.
+        ellipsis_mask: Bit i: place i stands for all axes that the other places leave.
+        new_axis_mask: Bit i: place i is a new axis, of size 1.
+        shrink_axis_mask: Bit i: of axis i the element `begin[i]` is taken, and the axis goes.
+        var: A variable that the slice could be assigned to; not used.
+        name: Name of the op.
+
+    Raises:
+        ValueError: The slice is known to be out of range.
+        InvalidArgumentError: It turns out to be, at run time.
+    """
+    if strides is None:
+        from pipeline.compat.ops.arrays.filling import ones_like
+
+        strides = ones_like(begin)
+    masks = Masks(begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    fixed: list[Any] = []
+
+    def rule(tensor: Tensor, *bounds: Tensor) -> Any:
+        count = None
+        for each in bounds:
+            check_rank(each, 1)
+            count = each.shape.num_elements() if count is None else count
+        known = [constant_value(each) for each in bounds]
+        begin, end, strides = (None if each is None else np.asarray(each).tolist() for each in known)
+        if begin is not None and end is not None and strides is not None:
+            fixed.append(numpy_index(masks, begin, end, strides))
+        return static_shape(tensor.shape.sizes, masks, begin, end, strides, count)
+
+    def kernel(value: Any, *bounds: Any) -> Any:
+        try:
+            index = fixed[0] if fixed else numpy_index(masks, *(np.asarray(each).tolist() for each in bounds))
+            wrong = out_of_bounds(index, np.shape(value))
+        except ValueError as error:
+            wrong = str(error)
+        if wrong:
+            raise errors.InvalidArgumentError(None, None, wrong)
+        return value[index]
+
+    def rows(is_row: tuple[bool, ...], value: Any, *_: Any) -> Any:
+        if is_row != (True, False, False, False) or not fixed or out_of_bounds(fixed[0], value.shape[1:]):
+            return None
+        return value[(slice(None), *fixed[0])]
+
+    attrs = {f"{kind}_mask": mask for kind, mask in zip(("begin", "end", "ellipsis", "new_axis"), masks, strict=False)}
+    attrs["shrink_axis_mask"] = shrink_axis_mask
+    definition = "input:T begin:Index(int16,int32,int64) end:Index strides:Index"
+    return tensor_op("StridedSlice", definition, [input_, begin, end, strides], rule, kernel, name, attrs, rows)

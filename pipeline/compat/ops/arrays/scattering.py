@@ -1,0 +1,224 @@
+"""Putting elements at given places: scatter_nd, updates of slices, partitioning and stitching."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline import errors
+from pipeline.compat.graph.shapes import TensorShape, as_shape, unknown_shape
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.gathering import check_places
+from pipeline.compat.ops.making.opdef import check_rank_at_least, op, tensor_op
+from pipeline.compat.values.static import constant_value, constant_value_as_shape
+
+
+def _check_updates(indices: Tensor, updates: Tensor, target: TensorShape) -> None:
+    """ValueError if updates cannot be what belongs to the indices."""
+    places, parts, sizes = indices.shape.sizes, updates.shape.sizes, target.sizes
+    if places is None or parts is None or sizes is None or not places:
+        return
+    outer = len(places) - 1
+    if not as_shape(parts[:outer]).is_compatible_with(places[:outer]):
+        raise ValueError(
+            f"Dimensions [0,{outer}) of indices[shape={indices.shape}] must match dimensions [0,{outer}) of "
+            f"updates[shape={updates.shape}]"
+        )
+    depth = places[-1]
+    if depth is not None and not as_shape(parts[outer:]).is_compatible_with(sizes[depth:]):
+        raise ValueError(
+            f"Dimensions [{depth},{len(sizes)}) of input[shape={target}] must match dimensions "
+            f"[{outer},{len(parts)}) of updates[shape={updates.shape}]"
+        )
+
+
+def _scatter(target: Any, indices: Any, updates: Any, kind: str) -> Any:
+    """Change `target` in place."""
+    depth = indices.shape[-1] if indices.ndim else 0
+    wanted = (*indices.shape[:-1], *target.shape[depth:])
+    if updates.shape != wanted:
+        text = (
+            f"Must have updates.shape = indices.shape[:-1] + shape[{depth}:], got updates.shape: "
+            f"{list(updates.shape)}, wanted: {list(wanted)}"
+        )
+        raise errors.InvalidArgumentError(None, None, text)
+    if updates.size == 0:
+        return target
+    check_places(indices, target.shape)
+    places = tuple(np.moveaxis(indices, -1, 0)) if depth else (Ellipsis,)
+    if kind == "update":
+        target[places] = updates
+    else:
+        ufunc: Any = {"add": np.add, "sub": np.subtract, "max": np.maximum, "min": np.minimum}[kind]
+        ufunc.at(target, places, updates)
+    return target
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None) -> Tensor:
+    """Return zeros of the given shape, to which updates are added at the places that the indices hold.
+
+    Args:
+        indices: int16, int32 or int64; the last axis holds a place.
+        updates: Any dtype: what to put there.
+        shape: A vector of the dtype of `indices`.
+        bad_indices_policy: "IGNORE" leaves places out of range out; otherwise they are errors.
+        name: Name of the op.
+    """
+
+    def rule(indices: Tensor, updates: Tensor, shape: Tensor) -> Any:
+        check_rank_at_least(indices, 1)
+        made = constant_value_as_shape(shape)
+        _check_updates(indices, updates, made)
+        return [(updates.dtype.base_dtype, made)]
+
+    def kernel(indices: Any, updates: Any, shape: Any) -> Any:
+        made = np.zeros(tuple(shape.tolist()), updates.dtype)
+        if updates.dtype == object:
+            made[...] = b""
+        if bad_indices_policy == "IGNORE":
+            good = ((indices >= 0) & (indices < np.array(made.shape[: indices.shape[-1]], np.int64))).all(-1)
+            indices, updates = indices[good], updates[good]
+        return _scatter(made, indices, updates, "update" if updates.dtype.kind in "Ob" else "add")
+
+    definition = "indices:Tindices(int16,int32,int64) updates:T shape:Tindices"
+    attrs = {"bad_indices_policy": bad_indices_policy.encode()}
+    return op("ScatterNd", definition, [indices, updates, shape], rule, kernel, name, attrs).outputs[0]
+
+
+def _tensor_scatter(op_type: str, kind: str, allowed: str, doc: str) -> Any:
+    def function(
+        tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+    ) -> Tensor:
+        def rule(tensor: Tensor, indices: Tensor, updates: Tensor) -> Any:
+            check_rank_at_least(indices, 1)
+            _check_updates(indices, updates, tensor.shape)
+            return tensor.shape
+
+        def kernel(tensor: Any, indices: Any, updates: Any) -> Any:
+            return _scatter(np.array(tensor), indices, updates, kind)
+
+        definition = f"tensor:T indices:Tindices({allowed}) updates:T"
+        attrs = {"bad_indices_policy": bad_indices_policy.encode()}
+        return tensor_op(op_type, definition, [tensor, indices, updates], rule, kernel, name, attrs)
+
+    function.__doc__ = doc
+    return function
+
+
+_LONG = "int32,int64"
+tensor_scatter_nd_add = _tensor_scatter(
+    "TensorScatterAdd", "add", _LONG, "Return a tensor with updates added at the places that the indices hold."
+)
+tensor_scatter_nd_sub = _tensor_scatter(
+    "TensorScatterSub", "sub", _LONG, "Return a tensor with updates subtracted at the places that the indices hold."
+)
+tensor_scatter_nd_max = _tensor_scatter(
+    "TensorScatterMax", "max", _LONG, "Return a tensor with the larger of element and update at the places given."
+)
+tensor_scatter_nd_min = _tensor_scatter(
+    "TensorScatterMin", "min", _LONG, "Return a tensor with the smaller of element and update at the places given."
+)
+_update = _tensor_scatter("TensorScatterUpdate", "update", "int16,int32,int64,uint16", "")
+
+
+def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """Return a tensor with updates instead of the elements at the places that the indices hold."""
+    return _update(tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+
+
+def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
+    """Return for each number below `num_partitions` the elements of `data` that have it in `partitions`.
+
+    Args:
+        data: Any dtype.
+        partitions: int32; its shape is that of the leading axes of `data`.
+        num_partitions: How many tensors to return.
+        name: Name of the op.
+
+    Raises:
+        ValueError: The shapes do not fit.
+        InvalidArgumentError: A number is out of range, at run time.
+    """
+    count = int(num_partitions)
+    if count < 1:
+        raise ValueError(f"Attr 'num_partitions' of 'DynamicPartition' Op passed {count} less than minimum 1.")
+
+    def rule(data: Tensor, partitions: Tensor) -> Any:
+        shape: Any = None
+        axes = partitions.shape.ndims
+        if data.shape.sizes is not None and axes is not None:
+            check_rank_at_least(data, axes)
+            for a, b in zip(data.shape.sizes[:axes], partitions.shape.sizes or (), strict=True):
+                if None not in (a, b) and a != b:
+                    raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
+            shape = (None, *data.shape.sizes[axes:])
+        return [(data.dtype.base_dtype, shape)] * count
+
+    def kernel(data: Any, partitions: Any) -> Any:
+        partitions = np.asarray(partitions)
+        if data.shape[: partitions.ndim] != partitions.shape:
+            left, right = (str(list(each)).replace(" ", "") for each in (data.shape, partitions.shape))
+            text = f"got data.shape = {left}, partitions.shape = {right}"
+            raise errors.InvalidArgumentError(None, None, f"data.shape must start with partitions.shape, {text}")
+        wrong = (partitions < 0) | (partitions >= count)
+        if wrong.any():
+            at = tuple(np.argwhere(wrong)[0])
+            text = f"partitions[{','.join(map(str, at))}] = {partitions[at]} is not in [0, {count})"
+            raise errors.InvalidArgumentError(None, None, text)
+        made = [data[partitions == number] for number in range(count)]
+        return made if count > 1 else made[0]
+
+    definition = "data:T partitions:int32"
+    attrs = {"num_partitions": count}
+    return op("DynamicPartition", definition, [data, partitions], rule, kernel, name, attrs).outputs
+
+
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    """Return one tensor of the slices of several, each at the place that the index in its stead says.
+
+    Args:
+        indices: A list of int32 tensors.
+        data: A list of as many tensors of one dtype; the shape of each begins with that of its indices.
+        name: Name of the op.
+    """
+
+    def rule(indices: list[Tensor], data: list[Tensor]) -> Any:
+        if len(indices) != len(data):
+            raise ValueError(f"{len(indices)} tensors of indices, but {len(data)} of data")
+        tail = unknown_shape()
+        size: int | None = 0
+        for index, part in zip(indices, data, strict=True):
+            known = constant_value(index)
+            if known is None:
+                size = None
+            elif size is not None and np.size(known):
+                size = max(size, int(np.max(known)) + 1)
+            axes = index.shape.ndims
+            if axes is None or part.shape.sizes is None:
+                continue
+            check_rank_at_least(part, axes)
+            if not as_shape(part.shape.sizes[:axes]).is_compatible_with(index.shape):
+                raise ValueError(f"Shapes {index.shape} and {part.shape} do not agree")
+            tail = tail.merge_with(part.shape.sizes[axes:])
+        return [(data[0].dtype.base_dtype, as_shape([size]).concatenate(tail))]
+
+    def kernel(*values: Any) -> Any:
+        half = len(values) // 2
+        places, parts = [np.asarray(each) for each in values[:half]], values[half:]
+        size = max((int(each.max()) + 1 for each in places if each.size), default=0)
+        tail = parts[0].shape[places[0].ndim :]
+        made = np.zeros((size, *tail), parts[0].dtype)
+        if made.dtype == object:
+            made[...] = b""
+        for place, part in zip(places, parts, strict=True):
+            if part.shape != place.shape + tail:
+                text = f"data.shape must be indices.shape followed by {list(tail)}, got {list(part.shape)}"
+                raise errors.InvalidArgumentError(None, None, text)
+            if place.size and place.min() < 0:
+                raise errors.InvalidArgumentError(None, None, f"indices must not be negative: {place.min()}")
+            made[place.reshape(-1)] = part.reshape((-1, *tail)) if part.size else part.reshape((place.size, *tail))
+        return made
+
+    definition = "indices:*int32 data:*T"
+    return op("DynamicStitch", definition, [indices, data], rule, kernel, name).outputs[0]

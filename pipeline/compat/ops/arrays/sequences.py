@@ -1,0 +1,177 @@
+"""Sequences and what is made of them: range, linspace, meshgrid, sequence_mask, one_hot."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pipeline import errors
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.dtypes import as_dtype
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.making.opdef import array, check_rank, op, tensor_op
+from pipeline.compat.values.constants import constant
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.static import constant_value
+
+_RANGE_TYPES = "(bfloat16,float16,float32,float64,int8,int16,int32,int64,uint16,uint32,uint64)=int32"
+
+
+def _range_size(start: Any, limit: Any, delta: Any) -> int:
+    """The number of elements; ValueError if there is no such range."""
+    # Python's numbers do not overflow.
+    start, limit, delta = (np.asarray(each).item() for each in (start, limit, delta))
+    if delta == 0:
+        raise ValueError("Requires delta != 0")
+    if delta > 0 and start > limit:
+        raise ValueError(f"Requires start <= limit when delta > 0: {start}/{limit}")
+    if delta < 0 and start < limit:
+        raise ValueError(f"Requires start >= limit when delta < 0: {start}/{limit}")
+    if isinstance(start, int):
+        return int(-((start - limit) // delta) if delta > 0 else -((limit - start) // -delta))
+    count: int = math.ceil(abs((limit - start) / delta))
+    return count
+
+
+def _ranged(start: Tensor, limit: Tensor, delta: Tensor) -> Any:
+    for tensor in (start, limit, delta):
+        check_rank(tensor, 0)
+    known = [constant_value(tensor) for tensor in (start, limit, delta)]
+    return (None if any(each is None for each in known) else _range_size(*known),)
+
+
+def _range(start: Any, limit: Any, delta: Any) -> Any:
+    dtype = np.asarray(start).dtype
+    try:
+        count = _range_size(start, limit, delta)
+    except ValueError as error:
+        raise errors.InvalidArgumentError(None, None, str(error)) from None
+    # Each element anew from its number, in the dtype itself: sums would add up their rounding.
+    steps = np.arange(count, dtype=np.int64).astype(dtype)
+    return (steps * np.asarray(delta, dtype) + np.asarray(start, dtype)).astype(dtype, copy=False)
+
+
+def range_node(start: Any, limit: Any, delta: Any, name: str | None = None) -> Tensor:
+    """Add a Range of three scalars of one dtype."""
+    definition = "start:Tidx" + _RANGE_TYPES + " limit:Tidx delta:Tidx"
+    return tensor_op("Range", definition, [start, limit, delta], _ranged, _range, name)
+
+
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range") -> Tensor:
+    """Return the numbers from `start`, in steps of `delta`, up to but without `limit`: a vector.
+
+    Args:
+        start: The first number; if it is the only argument the limit, and the first number is 0.
+        limit: Where to stop.
+        delta: The step.
+        dtype: Of the result; by default the widest of those of the arguments.
+        name: Name of the op.
+
+    Raises:
+        ValueError: The step is 0 or leads away from the limit.
+    """
+    from pipeline.compat.ops.math.casting import cast
+
+    if limit is None:
+        start, limit = 0, start
+    with name_scope(name, "Range", [start, limit, delta]) as scope:
+        named = zip((start, limit, delta), ("start", "limit", "delta"), strict=True)
+        kind = None if dtype is None else as_dtype(dtype)
+        parts = [
+            each if isinstance(each, Tensor) else convert_to_tensor(each, dtype=kind, name=label)
+            for each, label in named
+        ]
+        if kind is None:
+            order = ("int32", "int64", "float16", "bfloat16", "float32", "float64")
+            found = [part.dtype.base_dtype for part in parts]
+            if any(each.name not in order for each in found):
+                raise AssertionError(f"a range cannot be of the dtypes {[each.name for each in found]}")
+            kind = max(found, key=lambda each: order.index(each.name))
+        begin, end, step = (cast(part, kind) for part in parts)
+        return range_node(begin, end, step, scope)
+
+
+def _all_axes(tensor: Tensor) -> Tensor:
+    count = tensor.shape.ndims
+    if count is not None:
+        return constant(np.arange(count, dtype=np.int32))
+    from pipeline.compat.ops.arrays.shaping import rank
+
+    return range_node(0, rank(tensor), 1)
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Return for each index a vector with `on_value` at its place, and `off_value` elsewhere.
+
+    Args:
+        indices: uint8, int8, int32 or int64, any shape; others than 0 to `depth` - 1 give vectors without `on_value`.
+        depth: Length of the vectors.
+        on_value: A scalar, 1 by default.
+        off_value: A scalar, 0 by default.
+        axis: Axis of the result that the vectors get, the last one by default.
+        dtype: Of the result; that of the values, or float32.
+        name: Name of the op.
+
+    Raises:
+        TypeError: The dtypes of the values and `dtype` differ.
+        ValueError: `depth` is negative or no scalar; `axis` is out of range.
+    """
+    place = -1 if axis is None else int(axis)
+    with name_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:
+        on, off = (
+            None if value is None else convert_to_tensor(value, preferred_dtype=dtype)
+            for value in (on_value, off_value)
+        )
+        kind = None if dtype is None else as_dtype(dtype).base_dtype
+        for value, label in ((on, "on_value"), (off, "off_value")):
+            if value is not None and kind is not None and value.dtype.base_dtype is not kind:
+                if dtype is None:
+                    raise TypeError(f"dtype {kind} of on_value does not match dtype {value.dtype} of off_value")
+                raise TypeError(f"dtype {value.dtype} of {label} does not match dtype parameter {kind}")
+            kind = value.dtype.base_dtype if value is not None and kind is None else kind
+        kind = kind or dtypes.float32
+        on = convert_to_tensor(1, kind, name="on_value") if on is None else on
+        off = convert_to_tensor(0, kind, name="off_value") if off is None else off
+        definition = "indices:TI(uint8,int8,int32,int64)=int64 depth:int32 on_value:T off_value:T"
+
+        def rule(indices: Tensor, depth: Tensor, on: Tensor, off: Tensor) -> Any:
+            for tensor in (depth, on, off):
+                check_rank(tensor, 0)
+            known = constant_value(depth)
+            if known is not None and int(known) < 0:
+                raise ValueError(f"Dimension size, given by scalar input 1, must be non-negative but is {int(known)}")
+            sizes = indices.shape.sizes
+            if place < -1:
+                raise ValueError(f"axis must be >= -1 but is {place}")
+            shape: Any = None
+            if sizes is not None:
+                # Beyond the end is the end.
+                at = len(sizes) if place == -1 or place > len(sizes) else place
+                shape = (*sizes[:at], None if known is None else int(known), *sizes[at:])
+            return [(on.dtype.base_dtype, shape)]
+
+        def kernel(indices: Any, depth: Any, on: Any, off: Any) -> Any:
+            rank, count = np.ndim(indices), int(depth)
+            if place != -1 and not 0 <= place <= rank:
+                text = f"Expected axis to be -1 or between [0, {rank}].  But received: {place}"
+                raise errors.InvalidArgumentError(None, None, text)
+            if count < 0:
+                raise errors.InvalidArgumentError(None, None, f"depth must be non-negative, got: {count}")
+            at = rank if place == -1 else place
+            numbers = np.arange(count).reshape((-1,) + (1,) * (rank - at))
+            hot = np.expand_dims(np.asarray(indices), at) == numbers
+            made = np.where(hot, array(on), array(off))
+            return made.astype(array(on).dtype, copy=False)
+
+        return op("OneHot", definition, [indices, depth, on, off], rule, kernel, scope, {"axis": place}).outputs[0]

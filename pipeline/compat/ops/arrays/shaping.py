@@ -1,0 +1,391 @@
+"""Shapes of tensors: asking for them, and changing them without moving elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline import errors
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.dtypes import DType, as_dtype
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.shapes import as_shape, merged
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.making.inputs import renamed
+from pipeline.compat.ops.making.opdef import INDEX_32, check_rank, op, tensor_op
+from pipeline.compat.values.casts import cast_node
+from pipeline.compat.values.constants import constant
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.sparse_tensor import SparseTensor
+from pipeline.compat.values.static import constant_value, constant_value_as_shape
+from pipeline.decode.example.features import SparseTensorValue
+
+_SPARSE = (SparseTensor, SparseTensorValue)
+
+
+def _reshaped(tensor: Tensor, shape: Tensor) -> Any:
+    check_rank(shape, 1)
+    target = constant_value_as_shape(shape)
+    if target.sizes is None:
+        return target
+    count = 0 if 0 in (tensor.shape.sizes or ()) else tensor.shape.num_elements()
+    unknown = [axis for axis, size in enumerate(target.sizes) if size is None]
+    known = 1
+    for size in target.sizes:
+        known *= 1 if size is None else size
+    if not unknown and count is not None and known != count:
+        raise ValueError(
+            f"Cannot reshape a tensor with {count} elements to shape "
+            f"[{','.join(map(str, target.sizes))}] ({known} elements)"
+        )
+    if len(unknown) == 1 and count is not None:
+        if known == 0:
+            if count:
+                raise ValueError(f"Cannot reshape a tensor with {count} elements to a shape without any")
+            return target
+        if count % known:
+            raise ValueError(f"Dimension size must be evenly divisible by {known} but is {count}")
+        sizes = list(target.sizes)
+        sizes[unknown[0]] = count // known
+        return sizes
+    return target
+
+
+def _reshape(tensor: Any, shape: Any) -> Any:
+    sizes = tuple(np.asarray(shape).tolist())
+    if any(size < -1 for size in sizes):
+        raise errors.InvalidArgumentError(None, None, f"Size {min(sizes)} must be non-negative, not {min(sizes)}")
+    try:
+        return np.reshape(tensor, sizes)
+    except ValueError:
+        count = np.size(tensor)
+        if sizes.count(-1) > 1:
+            text = "Only one input size may be -1, not both {} and {}".format(
+                *[axis for axis, size in enumerate(sizes) if size == -1][:2]
+            )
+        elif -1 in sizes and 0 in sizes:
+            text = (
+                "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes "
+                "are non-zero"
+            )
+        elif -1 in sizes:
+            known = -int(np.prod(sizes, dtype=np.int64))
+            text = (
+                f"Input to reshape is a tensor with {count} values, "
+                f"but the requested shape requires a multiple of {known}"
+            )
+        else:
+            wanted = int(np.prod(sizes, dtype=np.int64))
+            text = f"Input to reshape is a tensor with {count} values, but the requested shape has {wanted}"
+        raise errors.InvalidArgumentError(None, None, text) from None
+
+
+def _reshape_rows(is_row: tuple[bool, ...], tensor: Any, shape: Any) -> Any:
+    if is_row != (True, False):
+        return None
+    try:
+        return tensor.reshape((tensor.shape[0], *np.asarray(shape).tolist()))
+    except ValueError:
+        return None
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Return the elements of `tensor` in another shape.
+
+    Args:
+        tensor: Any dtype.
+        shape: int32 or int64 vector; one size may be -1, which is computed.
+        name: Name of the op.
+
+    Raises:
+        ValueError: The shapes are known to have different numbers of elements.
+        InvalidArgumentError: They turn out to have, at run time.
+    """
+    definition = "tensor:T shape:Tshape" + INDEX_32
+    return tensor_op("Reshape", definition, [tensor, shape], _reshaped, _reshape, name, rows=_reshape_rows)
+
+
+def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
+    """Return the shape of a tensor or sparse tensor: a vector of `out_type`, int32 by default."""
+    return shape_of(input, name, as_dtype(dtypes.int32 if out_type is None else out_type))
+
+
+def shape_of(input: Any, name: str | None = None, out_type: DType | None = None, optimize: bool = True) -> Tensor:
+    """Return the shape as `shape` does; without `out_type` a constant is called `shape_as_tensor`."""
+    with name_scope(name, "Shape", [input]) as scope:
+        if isinstance(input, _SPARSE):
+            return cast_node(convert_to_tensor(input.dense_shape), out_type or dtypes.int32)
+        tensor = convert_to_tensor(input)
+        if optimize and tensor.shape.is_fully_defined():
+            sizes = tensor.shape.as_list()
+            if out_type is None:
+                return shape_constant(sizes)
+            return constant(sizes, out_type, name=scope)
+        dtype = out_type or dtypes.int32
+
+        def kernel(value: Any) -> Any:
+            return np.array(np.shape(value), dtype.np)
+
+        attrs = {"out_type": dtype}
+        return tensor_op("Shape", "input:T", [tensor], _rank_vector, kernel, scope, attrs, dtype=dtype)
+
+
+def shape_constant(sizes: Any) -> Tensor:
+    """A known shape as a constant, called as TensorFlow calls converted shapes; ValueError if it is not all known."""
+    known = as_shape(sizes)
+    if not known.is_fully_defined():
+        raise ValueError(f"Cannot convert a partially known TensorShape {known} to a Tensor.")
+    wide = any(size > 2**31 - 1 for size in known.as_list())  # type: ignore[operator]
+    return constant(known.as_list(), dtypes.int64 if wide else dtypes.int32, name="shape_as_tensor")
+
+
+def _rank_vector(tensor: Tensor) -> Any:
+    return (tensor.shape.ndims,)
+
+
+def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+    """Return the shapes of several tensors of one dtype: vectors of `out_type`."""
+    dtype = as_dtype(out_type)
+
+    def rule(tensors: list[Tensor]) -> Any:
+        return [(dtype, _rank_vector(tensor)) for tensor in tensors]
+
+    def kernel(*values: Any) -> Any:
+        made = [np.array(np.shape(value), dtype.np) for value in values]
+        return made if len(made) > 1 else made[0]
+
+    return op("ShapeN", "input:*T", [input], rule, kernel, name, {"out_type": dtype}).outputs
+
+
+def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
+    """Return the number of elements: a scalar of `out_type`, int32 by default."""
+    dtype = as_dtype(dtypes.int32 if out_type is None else out_type)
+    with name_scope(name, "Size", [input]) as scope:
+        if isinstance(input, _SPARSE):
+            from pipeline.compat.ops.math.reducing import reduce_prod
+
+            return reduce_prod(cast_node(convert_to_tensor(input.dense_shape), dtype), 0, name=scope)  # type: ignore[no-any-return]
+        tensor = convert_to_tensor(input)
+        count = tensor.shape.num_elements()
+        if count is None and tensor.shape.sizes is not None and 0 in tensor.shape.sizes:
+            count = 0
+        if count is not None:
+            return constant(count, dtype, name=scope)
+        return _size_node(tensor, dtype, scope)
+
+
+def _size_node(tensor: Tensor, dtype: DType, scope: str) -> Tensor:
+    def kernel(value: Any) -> Any:
+        return np.asarray(np.size(value), dtype.np)
+
+    return tensor_op("Size", "input:T", [tensor], _scalar, kernel, scope, {"out_type": dtype}, dtype=dtype)
+
+
+def _scalar(*_: Any) -> Any:
+    return ()
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """Return the number of axes: an int32 scalar."""
+    with name_scope(name, "Rank", [input]) as scope:
+        if isinstance(input, _SPARSE):
+            return _size_node(convert_to_tensor(input.dense_shape), dtypes.int32, scope)
+        tensor = convert_to_tensor(input)
+        if tensor.shape.ndims is not None:
+            return constant(tensor.shape.ndims, dtypes.int32, name=scope)
+        return tensor_op("Rank", "input:T", [tensor], _scalar, _ndim, scope, dtype=dtypes.int32)
+
+
+def _ndim(value: Any) -> Any:
+    return np.asarray(np.ndim(value), np.int32)
+
+
+def _expanded(tensor: Tensor, dim: Tensor) -> Any:
+    axis = constant_value(dim)
+    if axis is None or tensor.shape.sizes is None:
+        return None
+    axis, rank = int(np.ravel(axis)[0]), len(tensor.shape.sizes)
+    if not -rank - 1 <= axis <= rank:
+        raise ValueError(f"dim {axis} not in the interval [{-rank - 1}, {rank}].")
+    axis += rank + 1 if axis < 0 else 0
+    return (*tensor.shape.sizes[:axis], 1, *tensor.shape.sizes[axis:])
+
+
+def _expand(value: Any, axis: Any) -> Any:
+    if np.size(axis) != 1:
+        raise errors.InvalidArgumentError(None, None, "'dim' must be a tensor with a single value")
+    place, rank = int(np.ravel(axis)[0]), np.ndim(value)
+    if not -rank - 1 <= place <= rank:
+        text = f"Tried to expand dim index {place} for tensor with {rank} dimensions."
+        raise errors.InvalidArgumentError(None, None, text)
+    return np.expand_dims(value, place)
+
+
+def _expand_rows(is_row: tuple[bool, ...], value: Any, axis: Any) -> Any:
+    place = int(np.ravel(axis)[0])
+    return np.expand_dims(value, place if place < 0 else place + 1) if is_row == (True, False) else None
+
+
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """Return `input` with one more axis, of size 1, at `axis`; the old name of the argument is `dim`."""
+    axis = renamed("axis", axis, "dim", dim)
+    if axis is None:
+        raise ValueError("Must specify an axis argument to tf.expand_dims()")
+    definition = "input:T dim:Tdim" + INDEX_32
+    return tensor_op("ExpandDims", definition, [input, axis], _expanded, _expand, name, rows=_expand_rows)
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
+    """Return `input` without axes of size 1: without those of `axis` (an int or a list), or without all of them.
+
+    Raises:
+        ValueError: An axis is out of range or known to have another size.
+        InvalidArgumentError: It turns out to have, at run time.
+    """
+    axis = renamed("axis", axis, "squeeze_dims", squeeze_dims)
+    if axis is not None and np.ndim(axis) == 0:
+        axis = [axis]
+    if isinstance(axis, Tensor) or any(isinstance(each, Tensor) for each in axis or ()):
+        raise TypeError(f"Expected list of ints for 'squeeze_dims' argument to 'Squeeze' Op, not {axis!r}.")
+    axes = [int(each) for each in axis or ()]
+
+    def rule(tensor: Tensor) -> Any:
+        sizes = tensor.shape.sizes
+        if sizes is None or (not axes and None in sizes):
+            return None
+        gone = set()
+        for place, one in enumerate(axes):
+            if not -len(sizes) <= one < len(sizes):
+                raise ValueError(f"squeeze_dims[{place}] not in [{-len(sizes)},{len(sizes)}).")
+            gone.add(one % len(sizes))
+            if sizes[one] not in (1, None):
+                raise ValueError(f"Can not squeeze dim[{one}], expected a dimension of 1, got {sizes[one]}")
+        return [size for place, size in enumerate(sizes) if (place not in gone if axes else size != 1)]
+
+    def kernel(value: Any) -> Any:
+        if not axes:
+            return np.squeeze(value)
+        shape, wanted = np.shape(value), sorted({each % max(np.ndim(value), 1) for each in axes})
+        for each in wanted:
+            if each >= len(shape) or shape[each] != 1:
+                got = shape[each] if each < len(shape) else "none"
+                text = f"Can not squeeze dim[{each}], expected a dimension of 1, got {got}"
+                raise errors.InvalidArgumentError(None, None, text)
+        return np.squeeze(value, tuple(wanted))
+
+    def rows(is_row: tuple[bool, ...], value: Any) -> Any:
+        places = tuple({each + 1 if each >= 0 else each for each in axes})
+        good = places and all(-value.ndim < each < value.ndim and value.shape[each] == 1 for each in places)
+        return np.squeeze(value, places) if good else None
+
+    return tensor_op("Squeeze", "input:T", [input], rule, kernel, name, {"squeeze_dims": axes}, rows)
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Return `x`, which is checked at run time to have a shape compatible with `shape`."""
+    wanted = as_shape(shape)
+
+    def rule(tensor: Tensor) -> Any:
+        return merged(wanted, tensor.shape)
+
+    def kernel(value: Any) -> Any:
+        if not wanted.is_compatible_with(np.shape(value)):
+            sizes = ",".join("?" if one is None else str(one) for one in wanted.as_list())
+            found = ",".join(map(str, np.shape(value)))
+            text = f"Shape of tensor [{found}] is not compatible with expected shape [{sizes}]."
+            raise errors.InvalidArgumentError(None, None, text)
+        return value
+
+    return tensor_op("EnsureShape", "input:T", [x], rule, kernel, name, {"shape": wanted})
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """Return the shape, a vector, of what tensors of two shapes (int32 or int64 vectors) are broadcast to."""
+
+    def rule(a: Tensor, b: Tensor) -> Any:
+        check_rank(a, 1)
+        check_rank(b, 1)
+        lengths = [tensor.shape.num_elements() for tensor in (a, b)]
+        return (None if None in lengths else max(lengths),)  # type: ignore[type-var]
+
+    def kernel(a: Any, b: Any) -> Any:
+        try:
+            return np.array(np.broadcast_shapes(tuple(a), tuple(b)), np.asarray(a).dtype)
+        except ValueError:
+            text = f"Incompatible shapes: {list(a)} vs. {list(b)}"
+            raise errors.InvalidArgumentError(None, None, text) from None
+
+    definition = "s0:T" + INDEX_32 + " s1:T"
+    return tensor_op("BroadcastArgs", definition, [shape_x, shape_y], rule, kernel)
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Return `input` broadcast to `shape`, an int32 or int64 vector."""
+
+    def rule(tensor: Tensor, target: Tensor) -> Any:
+        check_rank(target, 1)
+        made = constant_value_as_shape(target)
+        sizes = tensor.shape.sizes
+        if sizes is None or made.sizes is None:
+            return made
+        if len(sizes) > len(made.sizes):
+            raise ValueError(f"Shape must be at most rank {len(made.sizes)} but is rank {len(sizes)}")
+        for one, wanted in zip(sizes[::-1], made.sizes[::-1], strict=False):
+            if one not in (None, 1) and wanted is not None and one != wanted:
+                raise ValueError(f"Dimensions must be equal, but are {one} and {wanted}")
+        # An axis that is not of size 1 keeps its size, whatever the target.
+        before = len(made.sizes) - len(sizes)
+        kept = (None,) * before + tuple(None if size == 1 else size for size in sizes)
+        return [own if wanted is None else wanted for own, wanted in zip(kept, made.sizes, strict=True)]
+
+    def kernel(value: Any, shape: Any) -> Any:
+        try:
+            return np.broadcast_to(value, tuple(np.asarray(shape).tolist()))
+        except ValueError:
+            text = f"Incompatible shapes: {list(np.shape(value))} vs. {np.asarray(shape).tolist()}"
+            raise errors.InvalidArgumentError(None, None, text) from None
+
+    return tensor_op("BroadcastTo", "input:T shape:Tidx" + INDEX_32, [input, shape], rule, kernel, name)
+
+
+_BITS = (
+    "(bfloat16,float16,float32,float64,int64,int32,uint8,uint16,uint32,uint64,int8,int16,complex64,complex128,"
+    "qint8,quint8,qint16,quint16,qint32)"
+)
+
+
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+    """Return the bytes of `input` as elements of another dtype.
+
+    A smaller one gets one more axis at the end, a larger one takes the last axis away.
+    """
+    dtype = as_dtype(type)
+
+    if not dtype.is_numpy_compatible or dtype.np.kind in "Ob":
+        raise TypeError(f"Value passed to parameter 'type' has DataType {dtype.name} not in list of allowed values")
+
+    def rule(tensor: Tensor) -> Any:
+        source, target = tensor.dtype.size, dtype.size
+        sizes = tensor.shape.sizes
+        if sizes is None or source == target:
+            return sizes
+        if source > target:
+            return (*sizes, source // target)
+        if not sizes or sizes[-1] not in (None, target // source):
+            raise ValueError(f"Cannot bitcast due to shape. {sizes[-1:]} does not match {target // source}.")
+        return sizes[:-1]
+
+    def kernel(value: Any) -> Any:
+        value = np.ascontiguousarray(value).reshape(np.shape(value))
+        source, target = value.dtype.itemsize, dtype.np.itemsize
+        if source > target:
+            return value.reshape((*value.shape, 1)).view(dtype.np)
+        if source == target:
+            return value.view(dtype.np)
+        if not value.ndim or value.shape[-1] * source != target:
+            text = f"Cannot bitcast from {value.dtype} to {dtype.name}: shape {list(value.shape)}"
+            raise errors.InvalidArgumentError(None, None, text)
+        return value.view(dtype.np)[..., 0]
+
+    return tensor_op("Bitcast", "input:T" + _BITS, [input], rule, kernel, name, {"type": dtype}, dtype=dtype)

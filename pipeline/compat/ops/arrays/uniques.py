@@ -1,0 +1,96 @@
+"""Vectors as sets: unique elements, and those that another vector lacks."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline import errors
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.dtypes import DType, as_dtype
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.making.opdef import check_rank, op
+
+
+class Unique(NamedTuple):
+    """Unique elements, and for each element which of them it is."""
+
+    y: Any
+    idx: Any
+
+
+class UniqueWithCounts(NamedTuple):
+    """Unique elements, for each element which of them it is, and how often each one comes."""
+
+    y: Any
+    idx: Any
+    count: Any
+
+
+class ListDiff(NamedTuple):
+    """Elements and their indices."""
+
+    out: Any
+    idx: Any
+
+
+def _unique(values: Any) -> tuple[Any, Any, Any]:
+    """Unique elements in the order in which they come first, the number of each element's, and counts."""
+    if np.ndim(values) != 1:
+        raise errors.InvalidArgumentError(None, None, f"unique expects a 1D vector, got shape {list(np.shape(values))}")
+    places: dict[Any, int] = {}
+    index = [places.setdefault(each, len(places)) for each in values.tolist()]
+    made = np.empty(len(places), values.dtype)
+    made[:] = list(places)
+    return made, index, np.bincount(np.asarray(index, np.int64), minlength=len(places))
+
+
+def _rule(outputs: int, dtype: DType) -> Any:
+    def rule(tensor: Tensor) -> Any:
+        if outputs == 2:  # TensorFlow leaves the other op's check to its kernel.
+            check_rank(tensor, 1)
+        made = [(tensor.dtype.base_dtype, (None,)), (dtype, tensor.shape), (dtype, (None,))]
+        return made[:outputs]
+
+    return rule
+
+
+def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
+    """Return the unique elements of a vector in the order in which they come first, and each element's index there."""
+    dtype = as_dtype(out_idx)
+
+    def kernel(values: Any) -> Any:
+        made, index, _ = _unique(values)
+        return made, np.array(index, dtype.np)
+
+    return Unique(*op("Unique", "x:T", [x], _rule(2, dtype), kernel, name, {"out_idx": dtype}).outputs)
+
+
+def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> UniqueWithCounts:
+    """As `unique`, and how often each element comes."""
+    dtype = as_dtype(out_idx)
+
+    def kernel(values: Any) -> Any:
+        made, index, counts = _unique(values)
+        return made, np.array(index, dtype.np), counts.astype(dtype.np)
+
+    outputs = op("UniqueWithCounts", "x:T", [x], _rule(3, dtype), kernel, name, {"out_idx": dtype}).outputs
+    return UniqueWithCounts(*outputs)
+
+
+def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> ListDiff:
+    """Return the elements of vector `x` that are not in `y`, in their order and with repetitions, and their indices."""
+    dtype = as_dtype(index_dtype)
+
+    def rule(x: Tensor, y: Tensor) -> Any:
+        check_rank(x, 1)
+        check_rank(y, 1)
+        return [(x.dtype.base_dtype, (None,)), (dtype, (None,))]
+
+    def kernel(x: Any, y: Any) -> Any:
+        known = set(y.tolist())
+        index = np.array([at for at, each in enumerate(x.tolist()) if each not in known], dtype.np)
+        return x[index], index
+
+    return ListDiff(*op("ListDiff", "x:T y:T", [x, y], rule, kernel, name, {"out_idx": dtype}).outputs)

@@ -1,0 +1,106 @@
+"""Assert and CheckNumerics: ops that fail when values are not as they should be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline import errors
+from pipeline.compat.graph.dtypes import bool as bool_
+from pipeline.compat.graph.dtypes import int32, string
+from pipeline.compat.graph.node import node, tensor_node
+from pipeline.compat.graph.scopes import control_dependencies, get_default_graph, name_scope
+from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.ops.control.flow import group, no_op, with_dependencies
+from pipeline.compat.ops.making.inputs import FLOATS, first_input, fixed_input, renamed
+from pipeline.compat.values.convert import convert_n, convert_to_tensor
+
+
+def assert_node(condition: Any, data: Any, summarize: int | None, name: str) -> Operation:
+    """Make the op Assert: InvalidArgumentError with the data when the condition is false."""
+    entries = 3 if summarize is None else summarize
+
+    def kernel(run: Any, holds: Any, *values: Any) -> None:
+        if np.ndim(holds):
+            raise errors.InvalidArgumentError(None, None, f"In[0] should be a scalar: {list(np.shape(holds))}")
+        if not holds:
+            from pipeline.compat.kernels.showing import summarize as text
+
+            shown = " ".join(f"[{text(value, entries)}]" for value in values)
+            raise errors.InvalidArgumentError(None, None, f"assertion failed: {shown}")
+
+    with name_scope(name) as scope:
+        inputs = [fixed_input("Assert", "condition", condition, bool_)]
+        if not isinstance(data, (list, tuple)):
+            raise TypeError(f"Expected list for 'data' argument to 'Assert' Op, not {data}.")
+        inputs += [convert_to_tensor(each, name=f"data_{i}") for i, each in enumerate(data)]
+        attrs = {"T": [each.dtype.base_dtype for each in inputs[1:]], "summarize": entries}
+        return node("Assert", inputs, [], kernel, name=scope, attrs=attrs, stateful=True)
+
+
+def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Operation:
+    """Return an op that raises InvalidArgumentError when `condition` is false.
+
+    Args:
+        condition: A scalar of bool.
+        data: A list of tensors that the error's message shows.
+        summarize: How many elements of each; 3 unless given, all if negative.
+        name: Name of the op.
+    """
+    with name_scope(name, "Assert"):
+        tensors = convert_n(data)
+        if all(each.dtype.base_dtype in (string, int32) for each in tensors):
+            return assert_node(condition, data, summarize, "Assert")
+        from pipeline.compat.ops.control.cond import cond
+
+        condition = convert_to_tensor(condition, name="Condition")
+        guarded = cond(condition, no_op, lambda: assert_node(condition, data, summarize, "Assert"), name="AssertGuard")
+        return guarded.op  # type: ignore[no-any-return]
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """Return the tensor; InvalidArgumentError with `message` if an element is infinite or NaN."""
+
+    def kernel(value: Any) -> Any:
+        if not np.all(np.isfinite(value)):
+            found = [what for what, test in (("Inf", np.isinf), ("NaN", np.isnan)) if np.any(test(value))]
+            raise errors.InvalidArgumentError(None, None, f"{message} : Tensor had {' and '.join(found)} values")
+        return value
+
+    with name_scope(name, "CheckNumerics") as scope:
+        tensor = first_input("tensor", tensor, FLOATS)
+        dtype = tensor.dtype.base_dtype
+        attrs = {"T": dtype, "message": message}
+        return tensor_node("CheckNumerics", [tensor], kernel, dtype, tensor.shape, name=scope, attrs=attrs)
+
+
+def verify_tensor_all_finite(
+    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
+) -> Any:
+    """Return the tensor; InvalidArgumentError with the message if an element is infinite or NaN.
+
+    Args:
+        t: The tensor; also `x`.
+        msg: The message; also `message`.
+        name: Name of the ops.
+        x: See `t`.
+        message: See `msg`.
+    """
+    x = renamed("x", x, "t", t)
+    text = renamed("message", message, "msg", msg)
+    with name_scope(name, "VerifyFinite"):
+        x = convert_to_tensor(x, name="x")
+        checked = check_numerics(x, message=text)
+        return with_dependencies([checked], x)
+
+
+def add_check_numerics_ops() -> Operation:
+    """Return an op that checks every float of the graph so far, one after the other."""
+    checks: list[Any] = []
+    for op in list(get_default_graph().get_operations()):
+        for output in op.outputs:
+            if output.dtype.name in ("float16", "float32", "float64"):
+                with control_dependencies(checks):
+                    checks = [check_numerics(output, message=f"{op.name}:{output.value_index}")]
+    return group(*checks)

@@ -1,0 +1,189 @@
+"""assert_*: checks of values; what is known while building fails there, the rest when it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline import errors
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.kernels.errors import prefix
+from pipeline.compat.ops.control.asserting import Assert
+from pipeline.compat.ops.control.flow import no_op
+from pipeline.compat.ops.math import comparing
+from pipeline.compat.ops.math.reducing import reduce_all
+from pipeline.compat.ops.math.unary import abs as abs_
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.static import get_static_value
+
+
+def _shown(item: Any) -> str:
+    value = get_static_value(item) if isinstance(item, Tensor) else None
+    return str(item if value is None else value)
+
+
+def _binary(
+    sign: str,
+    name: str | None,
+    default: str,
+    compare: Any,
+    static: Any,
+    x: Any,
+    y: Any,
+    data: Any,
+    more: tuple[Any, Any],
+) -> Operation:
+    """Make the check of `x sign y`; `more` is how much to show, and a message."""
+    summarize, message = more
+    with name_scope(name, default):
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, name="y")
+        if data is None:
+            data = [f"Condition x {sign} y did not hold element-wise:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
+        if message is not None:
+            data = [message, *data]
+        condition = reduce_all(compare(x, y))
+        left, right = get_static_value(x), get_static_value(y)
+        if left is not None and right is not None and not np.all(static(left, right)):
+            raise errors.InvalidArgumentError(None, None, "\n".join(_shown(each) for each in data))
+        return Assert(condition, data, summarize=summarize)
+
+
+def _comparison(sign: str, default: str, compare: Any, static: Any) -> Any:
+    def function(
+        x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    ) -> Operation:
+        return _binary(sign, name, default, compare, static, x, y, data, (summarize, message))
+
+    function.__name__ = default
+    function.__doc__ = (
+        f"Return an op that raises InvalidArgumentError unless `x {sign} y` for all elements, broadcast; "
+        "raised at once if both are constant. `data` replaces what the error shows."
+    )
+    return function
+
+
+assert_less = _comparison("<", "assert_less", comparing.less, np.less)
+assert_less_equal = _comparison("<=", "assert_less_equal", comparing.less_equal, np.less_equal)
+assert_greater = _comparison(">", "assert_greater", comparing.greater, np.greater)
+assert_greater_equal = _comparison(">=", "assert_greater_equal", comparing.greater_equal, np.greater_equal)
+assert_none_equal = _comparison("!=", "assert_none_equal", comparing.not_equal, np.not_equal)
+_assert_equal = _comparison("==", "assert_equal", comparing.equal, np.equal)
+
+
+def assert_equal(
+    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+) -> Operation:
+    """Return an op that raises InvalidArgumentError unless x == y for all elements; see `assert_less`."""
+    with name_scope(name, "assert_equal"):
+        if x is y:
+            return no_op()
+    return _assert_equal(x, y, data, summarize, message, name)  # type: ignore[no-any-return]
+
+
+def _with_zero(sign: str, default: str, check: Any, zero_first: bool, join: bool = False) -> Any:
+    def function(
+        x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    ) -> Operation:
+        message = prefix(message)
+        with name_scope(name, default):
+            x = convert_to_tensor(x, name="x")
+            if data is None:
+                texts = [f"Condition x {sign} 0 did not hold element-wise:", f"x ({x.name}) = "]
+                data = [message, *(["".join(texts)] if join else texts), x]
+            zero = convert_to_tensor(0, dtype=x.dtype.base_dtype)
+            pair = (zero, x) if zero_first else (x, zero)
+            return check(*pair, data=data, summarize=summarize)  # type: ignore[no-any-return]
+
+    function.__name__ = default
+    function.__doc__ = (
+        f"Return an op that raises InvalidArgumentError unless `x {sign} 0` for all elements; see `assert_less`."
+    )
+    return function
+
+
+assert_negative = _with_zero("<", "assert_negative", assert_less, False)
+assert_positive = _with_zero(">", "assert_positive", assert_less, True)
+assert_non_negative = _with_zero(">=", "assert_non_negative", assert_less_equal, True)
+# One text where the others have two, as in TensorFlow.
+assert_non_positive = _with_zero("<=", "assert_non_positive", assert_less_equal, False, join=True)
+
+
+def assert_near(
+    x: Any,
+    y: Any,
+    rtol: Any = None,
+    atol: Any = None,
+    data: Any = None,
+    summarize: Any = None,
+    message: Any = None,
+    name: str | None = None,
+) -> Operation:
+    """Return an op that raises InvalidArgumentError unless |x - y| < atol + rtol * |y| for all elements.
+
+    Args:
+        x: A tensor of floats.
+        y: Another of the same dtype, broadcast.
+        rtol: The relative tolerance; 10 times the dtype's precision unless given.
+        atol: The absolute tolerance; as `rtol`.
+        data: What the error shows instead of x and y.
+        summarize: How many elements of each tensor it shows.
+        message: What it starts with.
+        name: Name of the ops.
+    """
+    message = prefix(message)
+    with name_scope(name, "assert_near"):
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, name="y", dtype=x.dtype.base_dtype)
+        dtype = x.dtype.real_dtype.base_dtype
+        tolerance = 10 * np.finfo(dtype.as_numpy_dtype).eps
+        rtol = convert_to_tensor(tolerance if rtol is None else rtol, name="rtol", dtype=dtype)
+        atol = convert_to_tensor(tolerance if atol is None else atol, name="atol", dtype=dtype)
+        if data is None:
+            first = f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}"
+            data = [message, first, f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
+        bound = atol + rtol * abs_(y)
+        difference = abs_(x - y)
+        return Assert(reduce_all(comparing.less(difference, bound)), data, summarize=summarize)
+
+
+def assert_proper_iterable(values: Any) -> None:
+    """Raise TypeError unless `values` is iterable, and neither a tensor, an array nor a string."""
+    from pipeline.compat.values.sparse_tensor import SparseTensor
+
+    if isinstance(values, (Tensor, SparseTensor, np.ndarray, bytes, str)):
+        raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
+    if not hasattr(values, "__iter__"):
+        raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
+
+
+def _monotonic(name: str | None, default: str, compare: Any, x: Any) -> Tensor:
+    from pipeline.compat.ops.arrays.indexing import strided_slice
+    from pipeline.compat.ops.arrays.shaping import reshape, shape, size
+    from pipeline.compat.ops.control.cond import cond
+    from pipeline.compat.ops.control.shape_checks import is_numeric_tensor
+
+    with name_scope(name, default):
+        x = reshape(x, [-1])
+        if not is_numeric_tensor(x):
+            raise TypeError(f"Expected x to be numeric, instead found: {x}")
+        short = comparing.less(size(x), 2)
+        length: Any = shape(x)
+        length = length - 1
+
+        def compared() -> Any:
+            return compare(strided_slice(x, [1], 1 + length), strided_slice(x, [0], length))
+
+        return reduce_all(cond(short, lambda: convert_to_tensor([], dtype="bool"), compared))  # type: ignore[no-any-return]
+
+
+def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+    """Return whether each element is at least the one before it."""
+    return _monotonic(name, "is_non_decreasing", comparing.greater_equal, x)
+
+
+def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+    """Return whether each element is above the one before it."""
+    return _monotonic(name, "is_strictly_increasing", comparing.greater, x)

@@ -1,0 +1,162 @@
+"""py_func and numpy_function: Python functions as operations."""
+
+from __future__ import annotations
+
+import itertools
+import traceback
+from typing import Any
+
+import numpy as np
+
+from pipeline import errors
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.dtypes import DType
+from pipeline.compat.graph.node import node
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.values.convert import convert_to_tensor
+
+_numbers = itertools.count()
+# What a run fails with when the function raises; later entries do not shadow earlier ones.
+_FAILURES: tuple[tuple[Any, Any], ...] = (
+    ((ValueError, TypeError), errors.InvalidArgumentError),
+    (StopIteration, errors.OutOfRangeError),
+    (MemoryError, errors.ResourceExhaustedError),
+    (NotImplementedError, errors.UnimplementedError),
+)
+_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
+
+
+def py_func(func: Any, inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
+    """The results of `func(*inp)`, which is called with NumPy values (bytes for strings) at every run.
+
+    Args:
+        func: Returns a value or a list of values of exactly the dtypes `Tout`.
+        inp: Tensors or Python values.
+        Tout: A dtype, or a list of them; for an empty list the operation itself is returned.
+        stateful: Whether equal inputs may give other results.
+
+    Raises:
+        ValueError: `func` cannot be called.
+        TypeError: `Tout` is no dtype.
+    """
+    return _function("PyFunc", func, inp, Tout, stateful, name)
+
+
+def numpy_function(
+    func: Any = None, inp: Any = None, Tout: Any = None, stateful: bool = True, name: str | None = None
+) -> Any:
+    """As `py_func`."""
+    return _function("PyFunc", func, inp, Tout, stateful, name)
+
+
+def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
+    """As `py_func`: the function gets NumPy values, not eager tensors; results are cast to `Tout`."""
+    return _function("EagerPyFunc", func, inp, Tout, True, name)
+
+
+def _function(op_type: str, func: Any, inp: Any, declared: Any, stateful: bool, name: str | None) -> Any:
+    if not callable(func):
+        raise ValueError(f"Expected func to be callable. Received func={func} of type {type(func)}.")
+    several = isinstance(declared, (list, tuple))
+    kinds = [dtypes.as_dtype(each) for each in (declared if several else [declared])]
+    token = f"pyfunc_{next(_numbers)}"
+    op_type = op_type if stateful else f"{op_type}Stateless"
+    with name_scope(name, op_type) as scope:
+        inputs = [convert_to_tensor(each, name=f"input_{i}") for i, each in enumerate(inp)]
+        kernel = _calling(func, token, kinds, cast=op_type == "EagerPyFunc")
+        attrs = {"token": token, "Tin": [each.dtype.base_dtype for each in inputs], "Tout": kinds}
+        outputs = [(each, None) for each in kinds]
+        op: Operation = node(op_type, inputs, outputs, kernel, scope, attrs=attrs, stateful=True)
+    tensors: list[Tensor] = list(op.outputs)
+    if not several:
+        return tensors[0]
+    # A stateless function without results is no operation to run: there is nothing to have of it.
+    return tensors if tensors or not stateful else op
+
+
+def _calling(func: Any, token: str, kinds: list[DType], cast: bool) -> Any:
+    def kernel(_: Any, *values: Any) -> Any:
+        try:
+            returned = func(*[_argument(each) for each in values])
+            results = _results(returned, kinds, cast)
+        except Exception as error:
+            raise _failed(error) from error
+        if len(results) != len(kinds):
+            raise errors.InvalidArgumentError(
+                None, None, f"{token} returns {len(results)} values, but expects to see {len(kinds)} values."
+            )
+        for number, (result, kind) in enumerate(zip(results, kinds, strict=True)):
+            found = _kind(result)
+            if found != kind:
+                names = [_NAMES.get(each.name, each.name) for each in (found, kind)]
+                raise errors.InvalidArgumentError(
+                    None, None, f"{number}-th value returned by {token} is {names[0]}, but expects {names[1]}"
+                )
+        return results[0] if len(results) == 1 else results
+
+    return kernel
+
+
+def _argument(value: Any) -> Any:
+    """What the function may do anything with: a NumPy scalar, bytes, or an array of its own."""
+    return value.copy() if getattr(value, "ndim", 0) else value[()] if isinstance(value, np.ndarray) else value
+
+
+def _results(returned: Any, kinds: list[DType], cast: bool) -> list[Any]:
+    if returned is None:
+        return []
+    parts = list(returned) if isinstance(returned, (list, tuple)) else [returned]
+    if cast and len(parts) == len(kinds):
+        return [_value(np.asarray(each, kind.np), kind) for each, kind in zip(parts, kinds, strict=True)]
+    declared = kinds if len(kinds) == len(parts) else [None] * len(parts)
+    return [_value(each, kind) for each, kind in zip(parts, declared, strict=True)]
+
+
+def _value(result: Any, kind: DType | None) -> Any:
+    if isinstance(result, str):
+        return result.encode()
+    if isinstance(result, bytes):
+        return result
+    array = np.asarray(result, order="C")
+    if array.dtype.kind in "SUO":
+        return _strings(array)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    # A copy: the function may go on using what it returned.
+    return array.copy() if array.ndim else array[()]
+
+
+def _strings(array: Any) -> Any:
+    parts = [_bytes(each, array.dtype) for each in array.reshape(-1).tolist()]
+    if not array.ndim:
+        return parts[0]
+    result = np.empty(array.shape, object)
+    result.reshape(-1)[:] = parts
+    return result
+
+
+def _bytes(value: Any, dtype: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        # Arrays of text become bytes as NumPy makes them; single strings may be any text.
+        return value.encode("ascii") if dtype.kind == "U" else value.encode()
+    raise errors.InternalError(None, None, f"Unsupported object type {type(value).__name__}")
+
+
+def _kind(value: Any) -> DType:
+    if isinstance(value, bytes) or getattr(value, "dtype", None) == np.dtype(object):
+        return dtypes.as_dtype("string")
+    return dtypes.as_dtype(value.dtype)
+
+
+def _failed(error: Exception) -> Exception:
+    if isinstance(error, errors.InternalError) and error.op is None:
+        return error
+    kind = next((failure for classes, failure in _FAILURES if isinstance(error, classes)), errors.UnknownError)
+    if isinstance(error, errors.OpError):
+        kind = errors.UnknownError
+    lines = "".join(traceback.format_tb(error.__traceback__))
+    text = f"{type(error).__name__}: {error}\nTraceback (most recent call last):\n\n{lines}"
+    return kind(None, None, f"{text}\n")

@@ -1,0 +1,308 @@
+"""gfile.GFile: a file that opens when it is first read or written, with TensorFlow's modes and errors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from types import TracebackType
+from typing import IO, Any
+
+from pipeline.compat.graph.dtypes import string
+from pipeline.compat.graph.node import node, tensor_node
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.shapes import scalar, vector
+from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.kernels.errors import bad
+from pipeline.compat.ops.files.paths import plain_path
+from pipeline.compat.ops.making.text import at_most_rank, objects, shown, text, with_rank
+from pipeline.errors import InvalidArgumentError, PermissionDeniedError
+from pipeline.files.filenames import match_filenames_once
+from pipeline.files.opening import (
+    MAX_RECORD_BYTES,
+    byte_limit,
+    open_sink,
+    os_error,
+    read_whole,
+    remote_file,
+    translated,
+)
+
+_MODES = ("r", "w", "a", "r+", "w+", "a+")
+
+
+class GFile:
+    """A file by its path, or by a URL that fsspec knows.
+
+    Args:
+        name: Its path as str, bytes or path.
+        mode: "r", "w", "a", "r+", "w+" or "a+"; with "b" what is read are bytes, else str.
+
+    Raises:
+        InvalidArgumentError: There is no such mode.
+    """
+
+    def __init__(self, name: Any, mode: str = "r") -> None:
+        self._name = name
+        self._mode = mode
+        plain = mode.replace("b", "")
+        if plain not in _MODES:
+            raise InvalidArgumentError(None, None, "mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'")
+        self._binary = "b" in mode
+        self._readable = "r" in plain or "+" in plain
+        self._writable = plain[0] in "wa" or "+" in plain
+        self._append = plain[0] == "a"
+        self._reader: IO[bytes] | None = None
+        self._writer: IO[bytes] | None = None
+
+    @property
+    def name(self) -> Any:
+        """The path as it was given."""
+        return self._name
+
+    @property
+    def mode(self) -> str:
+        """The mode as it was given."""
+        return self._mode
+
+    def size(self) -> int:
+        """Return the number of bytes of the file."""
+        from pipeline.compat.ops.files.paths import Stat
+
+        return Stat(self._name).length
+
+    def write(self, file_content: Any) -> None:
+        """Write str or bytes at the end of what was written before.
+
+        Raises:
+            PermissionDeniedError: The mode does not permit it.
+            OpError: The file cannot be written.
+        """
+        if not isinstance(file_content, (str, bytes)):
+            raise TypeError(f"Expected binary or unicode string, got {file_content!r}")
+        data = file_content.encode() if isinstance(file_content, str) else file_content
+        writer = self._for_writing()
+        try:
+            writer.write(data)
+        except Exception as error:
+            raise self._translated(error) from error
+
+    def read(self, n: int = -1) -> Any:
+        """Return up to `n` bytes, or all that are left if `n` is -1; as str unless the mode has a "b"."""
+        reader = self._for_reading()
+        try:
+            return self._text(reader.read(n))
+        except OSError as error:
+            raise self._translated(error) from error
+
+    def readline(self) -> Any:
+        r"""Return the next line with its "\n", without a "\r"; what is empty is the end."""
+        reader = self._for_reading()
+        try:
+            line = reader.readline()
+        except OSError as error:
+            raise self._translated(error) from error
+        return self._text(line.replace(b"\r", b""))
+
+    def readlines(self) -> list[Any]:
+        """Return all the lines that are left."""
+        return list(self)
+
+    def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
+        """Go to a place for reading: from the start, from here (`whence` 1) or from the end (2).
+
+        Args:
+            offset: How far to go.
+            whence: From where.
+            position: Old name of `offset`, from the start.
+        """
+        reader = self._for_reading()
+        if offset is None and position is None:
+            raise TypeError("seek(): offset argument required")
+        if offset is not None and position is not None:
+            raise TypeError("seek(): offset and position may not be set simultaneously.")
+        if whence not in (0, 1, 2):
+            raise InvalidArgumentError(None, None, f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2.")
+        target = position if offset is None else offset
+        assert target is not None
+        if whence == 1:
+            target += reader.tell()
+        elif whence == 2:
+            target += self.size()
+        if target < 0:
+            raise InvalidArgumentError(None, None, f"Seeking to a negative position: {target}")
+        reader.seek(target)
+
+    def tell(self) -> int:
+        """Return the place in the file: for reading, or if the mode has none for writing."""
+        if self._readable:
+            return self._for_reading().tell()
+        return self._for_writing().tell()
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def flush(self) -> None:
+        """Hand what was written to the operating system."""
+        if self._writer is not None:
+            try:
+                self._writer.flush()
+            except Exception as error:
+                raise self._translated(error) from error
+
+    def close(self) -> None:
+        """Close the file; it opens anew when it is used again."""
+        reader, writer = self._reader, self._writer
+        self._reader = self._writer = None
+        if reader is not None:
+            reader.close()
+        if writer is not None:
+            try:
+                writer.close()
+            except Exception as error:
+                raise self._translated(error) from error
+
+    def __enter__(self) -> GFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        line = self.readline()
+        if not line:
+            raise StopIteration
+        return line
+
+    def next(self) -> Any:
+        """Return the next line; StopIteration at the end."""
+        return next(self)
+
+    def __del__(self) -> None:
+        for file in (getattr(self, "_reader", None), getattr(self, "_writer", None)):
+            if file is not None:
+                file.close()
+
+    def _text(self, data: bytes) -> Any:
+        return data if self._binary else data.decode()
+
+    def _translated(self, error: Exception) -> Exception:
+        return translated(os.fsencode(self._name), error)
+
+    def _for_reading(self) -> IO[bytes]:
+        if not self._readable:
+            raise PermissionDeniedError(None, None, "File isn't open for reading")
+        if self._reader is None:
+            self._reader = opened(self._name)
+        return self._reader
+
+    def _for_writing(self) -> IO[bytes]:
+        if not self._writable:
+            raise PermissionDeniedError(None, None, "File isn't open for writing")
+        if self._writer is None:
+            path = plain_path(self._name)
+            if self._append and b"://" not in path:
+                try:
+                    self._writer = open(path, "ab")  # noqa: SIM115
+                except OSError as error:
+                    raise self._translated(error) from error
+            else:
+                self._writer = open_sink(path)
+        return self._writer
+
+
+class FastGFile(GFile):
+    """The same as GFile."""
+
+
+def opened(name: Any) -> IO[bytes]:
+    """A file open for reading.
+
+    Raises:
+        OpError: It cannot be opened.
+    """
+    path = plain_path(name)
+    try:
+        if b"://" in path:
+            remote: IO[bytes] = remote_file(path, "rb")
+            return remote
+        return open(path, "rb")
+    except Exception as error:
+        raise translated(path, error) from error
+
+
+def local(name: bytes) -> bytes:
+    """The name of a file without the scheme that stands for files of this machine."""
+    return name[len(b"file://") :] if name.startswith(b"file://") else name
+
+
+def read_file(filename: Any, name: str | None = None, *, max_record_bytes: int | None = MAX_RECORD_BYTES) -> Tensor:
+    """What a file holds, as one string.
+
+    Args:
+        max_record_bytes: A larger file is an error; None is without limit.
+
+    Raises:
+        NotFoundError, FailedPreconditionError, PermissionDeniedError: When run: it cannot be read.
+        ResourceExhaustedError: When run: it is larger than the limit.
+    """
+    most = byte_limit(max_record_bytes)
+    with name_scope(name, "ReadFile") as scope:
+        tensor = with_rank(text(filename, "filename", "ReadFile"), 0)
+
+        def kernel(_: Any, filename: Any) -> bytes:
+            return read_whole(local(_scalar(filename, "filename")), most)
+
+        return tensor_node("ReadFile", [tensor], kernel, string, scalar(), name=scope, stateful=True)
+
+
+def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
+    """An operation that writes a string to a file; directories that do not exist are made.
+
+    Raises:
+        PermissionDeniedError, FailedPreconditionError: When run: it cannot be written.
+    """
+    with name_scope(name, "WriteFile") as scope:
+        tensors = [with_rank(text(filename, "filename", "WriteFile"), 0)]
+        tensors.append(with_rank(text(contents, "contents", "WriteFile"), 0))
+
+        def kernel(_: Any, filename: Any, contents: Any) -> None:
+            path = local(_scalar(filename, "filename"))
+            data = _scalar(contents, "contents")
+            directory = os.path.dirname(path)
+            try:
+                if directory and b"://" not in path:
+                    os.makedirs(directory, exist_ok=True)
+            except OSError as error:
+                raise os_error(directory, error) from error
+            try:
+                with open_sink(path) as file:
+                    file.write(data)
+            except Exception as error:
+                raise translated(path, error) from error
+
+        return node("WriteFile", tensors, [], kernel, scope, stateful=True)
+
+
+def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+    """The names of the files that match a pattern or a vector of patterns, sorted."""
+    with name_scope(name, "MatchingFiles") as scope:
+        tensor = at_most_rank(text(pattern, "pattern", "MatchingFiles"), 1)
+
+        def kernel(_: Any, pattern: Any) -> Any:
+            if not isinstance(pattern, bytes) and pattern.ndim > 1:
+                text = "Input patterns tensor must be scalar or vector, but had shape:"
+                raise bad(f"{text} {shown(pattern.shape)}")
+            patterns = [pattern] if isinstance(pattern, bytes) else pattern.tolist()
+            return objects([os.fsencode(one) for one in match_filenames_once([local(one) for one in patterns])])
+
+        return tensor_node("MatchingFiles", [tensor], kernel, string, vector(None), name=scope, stateful=True)
+
+
+def _scalar(value: Any, name: str) -> bytes:
+    if not isinstance(value, bytes):
+        raise bad(f"Input {name} tensor must be scalar, but had shape: {shown(value.shape)}")
+    return value

@@ -1,0 +1,288 @@
+"""Operations on boxes in images: draw them, crop to them, choose one at random."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.node import node
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels import image_boxes as kernels
+from pipeline.compat.kernels import image_resize as image_resize_kernels
+from pipeline.compat.kernels.errors import bad
+from pipeline.compat.ops.images.resize import static_size
+from pipeline.compat.ops.making.inputs import renamed
+from pipeline.compat.ops.making.opdef import check_rank, convert_inputs, tensor_op
+from pipeline.compat.ops.making.text import one_of, shown
+from pipeline.compat.ops.random.random import drawing
+from pipeline.errors import OutOfRangeError
+
+_KINDS = "(uint8,uint16,int8,int16,int32,int64,float16,float32,float64)"
+
+
+def size_along(tensor: Tensor, axis: int, rank: int) -> int | None:
+    """The size along an axis of a tensor that must have that rank."""
+    check_rank(tensor, rank)
+    return None if tensor.shape.sizes is None else tensor.shape.sizes[axis]
+
+
+def must_be(size: int | None, wanted: int) -> None:
+    if size not in (None, wanted):
+        raise ValueError(f"Dimension must be {wanted} but is {size}")
+
+
+def one_of_two(a: int | None, b: int | None) -> int | None:
+    if a is not None and b is not None and a != b:
+        raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
+    return b if a is None else a
+
+
+def crop_and_resize(
+    image: Any,
+    boxes: Any,
+    box_ind: Any = None,
+    crop_size: Any = None,
+    method: str = "bilinear",
+    extrapolation_value: float = 0,
+    name: str | None = None,
+    box_indices: Any = None,
+) -> Tensor:
+    """Return a part of an image for each box, all of one size, as float32.
+
+    Args:
+        image: Any real number dtype, [batch, height, width, channels].
+        boxes: float32 [boxes, 4]: y1, x1, y2, x2; 0 is the first pixel and 1 the last one.
+        box_ind: int32 [boxes], which image each box is in; also `box_indices`.
+        crop_size: int32, height and width.
+        method: "bilinear" or "nearest".
+        extrapolation_value: What is beyond the image.
+        name: Name of the op.
+        box_indices: New name of `box_ind`.
+
+    Raises:
+        ValueError: The shapes are known not to be these.
+        OutOfRangeError: When run: there is no such image in the batch.
+    """
+    which = renamed("box_indices", box_indices, "box_ind", box_ind)
+    way = one_of("bilinear" if method is None else method, ("bilinear", "nearest"), "method", "CropAndResize")
+    outside = float(extrapolation_value or 0)
+
+    def rule(image: Tensor, boxes: Tensor, which: Tensor, size: Tensor) -> Any:
+        channels = size_along(image, 3, 4)
+        count = one_of_two(size_along(boxes, 0, 2), size_along(which, 0, 1))
+        must_be(size_along(boxes, 1, 2), 4)
+        return [count, *static_size(size), channels]
+
+    def kernel(image: Any, boxes: Any, which: Any, size: Any) -> Any:
+        if image.ndim != 4:
+            raise bad(f"input image must be 4-D{shown(image.shape)}")
+        if image.shape[1] <= 0 or image.shape[2] <= 0:
+            raise bad("image dimensions must be positive")
+        if boxes.ndim != 2 or boxes.shape[1] != 4 or which.shape != boxes.shape[:1]:
+            raise bad(f"boxes must be [boxes, 4] and box_index [boxes]: {shown(boxes.shape)}, {shown(which.shape)}")
+        if size.shape != (2,):
+            raise bad(f"crop_size must have two elements{shown(size.shape)}")
+        if min(size.tolist()) <= 0:
+            raise bad("crop dimensions must be positive")
+        if np.any((which < 0) | (which >= len(image))):
+            raise OutOfRangeError(None, None, f"box_index has values outside [0, {len(image)})")
+        return image_resize_kernels.crop_and_resize(image, boxes, which, size.tolist(), way, outside)
+
+    attrs = {"method": way, "extrapolation_value": outside}
+    definition = f"image:T{_KINDS} boxes:float32 box_ind:int32 crop_size:int32"
+    values = [image, boxes, which, crop_size]
+    return tensor_op("CropAndResize", definition, values, rule, kernel, name, attrs, dtype=dtypes.float32)
+
+
+def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors: Any = None) -> Tensor:
+    """Return a batch of images with the outlines of boxes.
+
+    Args:
+        images: float32 or float16 [batch, height, width, 1, 3 or 4].
+        boxes: float32 [batch, boxes, 4]: y1, x1, y2, x2; 0 is the first pixel and 1 the last one.
+        name: Name of the op.
+        colors: float32 [colours, channels], taken in turn; a table of ten if there are none.
+
+    Raises:
+        ValueError: The shapes are known not to be these.
+    """
+
+    def rule(images: Tensor, boxes: Tensor, *_: Tensor) -> Any:
+        depth = size_along(images, 3, 4)
+        must_be(size_along(boxes, 2, 3), 4)
+        if depth not in (None, 1, 3, 4):
+            raise ValueError("Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)")
+        return images.shape
+
+    def kernel(images: Any, boxes: Any, colours: Any = None) -> Any:
+        if images.ndim != 4 or images.shape[3] not in (1, 3, 4):
+            raise bad("The rank of the images should be 4, and the channel depth 1 (GRY), 3 (RGB), or 4 (RGBA)")
+        if boxes.ndim != 3 or boxes.shape[2] != 4 or len(boxes) != len(images):
+            raise bad(f"The boxes must be [{len(images)}, boxes, 4], not {shown(boxes.shape)}")
+        if colours is not None:
+            if colours.ndim != 2 or colours.shape[1] < images.shape[3]:
+                raise bad(f"colors must have equal or more channels than the image provided: {shown(colours.shape)}")
+            colours = colours if colours.size else None
+        return kernels.draw_boxes(images, boxes, colours)
+
+    definition = "images:T(float32,float16)=float32 boxes:float32"
+    if colors is None:
+        return tensor_op("DrawBoundingBoxes", definition, [images, boxes], rule, kernel, name)
+    values = [images, boxes, colors]
+    return tensor_op("DrawBoundingBoxesV2", definition + " colors:float32", values, rule, kernel, name)
+
+
+def _random_op(
+    op_type: str, definition: str, values: Any, rule: Any, draw: Any, seeds: tuple[int, int], attrs: Any, name: Any
+) -> list[Tensor]:
+    """The outputs of an op that draws numbers: `draw(generator, *values)`."""
+    with name_scope(name, op_type) as scope:
+        tensors, found = convert_inputs(op_type, definition, values)
+        try:
+            outputs = rule(*tensors)
+        except ValueError as error:
+            raise ValueError(f"{error} for '{scope.rstrip('/')}' (op: '{op_type}')") from None
+        kernel = drawing(draw, seeds)
+        return node(op_type, tensors, outputs, kernel, scope, {**found, **attrs}, stateful=True).outputs
+
+
+def _range(value: Any, default: tuple[float, float]) -> tuple[float, ...]:
+    return default if value is None else tuple(float(each) for each in value)
+
+
+class SampleDistortedBoundingBoxV2(NamedTuple):
+    """What `sample_distorted_bounding_box` returns."""
+
+    begin: Tensor
+    size: Tensor
+    bboxes: Tensor
+
+
+def sample_distorted_bounding_box(
+    image_size: Any,
+    bounding_boxes: Any,
+    seed: int | None = None,
+    seed2: int | None = None,
+    min_object_covered: Any = 0.1,
+    aspect_ratio_range: Any = None,
+    area_range: Any = None,
+    max_attempts: int | None = None,
+    use_image_if_no_bounding_boxes: bool | None = None,
+    name: str | None = None,
+) -> SampleDistortedBoundingBoxV2:
+    """Choose a random part of an image that holds enough of one of the boxes.
+
+    Args:
+        image_size: uint8, int8, int16, int32 or int64: height, width, channels.
+        bounding_boxes: float32 [batch, boxes, 4]: y1, x1, y2, x2, from 0 to 1.
+        seed: The op's seed, as it is.
+        seed2: The second one.
+        min_object_covered: How much of a box the part has to hold.
+        aspect_ratio_range: Least and largest width over height.
+        area_range: Least and largest share of the image.
+        max_attempts: After so many the whole image is chosen.
+        use_image_if_no_bounding_boxes: Whether no boxes count as one around the image, and are no error.
+        name: Name of the op and its scope.
+
+    Returns:
+        begin and size, for `tf.slice`, and the box as float32 [1, 1, 4].
+
+    Raises:
+        InvalidArgumentError: When run: an argument is not as said above.
+    """
+    aspects, areas = _range(aspect_ratio_range, (0.75, 1.33)), _range(area_range, (0.05, 1.0))
+    attempts = 100 if max_attempts is None else int(max_attempts)
+    whole, seeds = bool(use_image_if_no_bounding_boxes), (int(seed or 0), int(seed2 or 0))
+
+    def rule(size: Tensor, boxes: Tensor, covered: Tensor) -> Any:
+        must_be(size_along(size, 0, 1), 3)
+        must_be(size_along(boxes, 2, 3), 4)
+        check_rank(covered, 0)
+        kind = size.dtype.base_dtype
+        return [(kind, [3]), (kind, [3]), (dtypes.float32, [1, 1, 4])]
+
+    def draw(generator: np.random.Generator, size: Any, boxes: Any, covered: Any) -> Any:
+        _check_ranges(aspects, areas, attempts)
+        if size.shape != (3,) or np.ndim(covered) or not covered >= 0:
+            raise bad("image_size must be 1-D containing 3 elements, and min_object_covered at least 0.0")
+        if boxes.ndim != 3 or boxes.shape[2] != 4:
+            raise bad(f"input boxes must be 3-dimensional [batch, num_boxes, coords]: {shown(boxes.shape)}")
+        height, width = int(size[0]), int(size[1])
+        if not boxes.size and not whole:
+            text = "No bounding boxes provided as input. One must enable use_image_if_no_bounding_boxes"
+            raise bad(text + " if you wish to not provide any bounding boxes.")
+        if np.any((boxes < 0) | (boxes > 1)):
+            raise bad("All bounding box coordinates must be in [0.0, 1.0]")
+        whole_size = np.array([height, width] * 2, np.float32)
+        scaled: Any = [tuple(int(each) for each in box) for box in boxes.reshape(-1, 4) * whole_size]
+        limits: Any = (aspects, areas, attempts)
+        top, left, bottom, right = kernels.sample_part(
+            generator, (height, width), scaled or [(0, 0, height, width)], float(covered), limits
+        )
+        begin = np.array([top, left, 0], size.dtype)
+        with np.errstate(all="ignore"):
+            box = np.array([top, left, bottom, right], np.float32) / whole_size
+        extent = np.array([bottom - top, right - left, -1]).astype(size.dtype)
+        return begin, extent, box.reshape(1, 1, 4)
+
+    attrs = {"seed": seeds[0], "seed2": seeds[1], "aspect_ratio_range": list(aspects), "area_range": list(areas)}
+    attrs |= {"max_attempts": attempts, "use_image_if_no_bounding_boxes": whole}
+    definition = "image_size:T(uint8,int8,int16,int32,int64) bounding_boxes:float32 min_object_covered:float32"
+    with name_scope(name, "sample_distorted_bounding_box"):
+        values = [image_size, bounding_boxes, min_object_covered]
+        made = _random_op("SampleDistortedBoundingBoxV2", definition, values, rule, draw, seeds, attrs, name)
+        return SampleDistortedBoundingBoxV2(*made)
+
+
+def _check_ranges(aspects: Sequence[float], areas: Sequence[float], attempts: int) -> None:
+    if len(aspects) != 2 or min(aspects) <= 0:
+        raise bad("Aspect ratio range must be two positive numbers")
+    if len(areas) != 2 or min(areas) <= 0 or max(areas) > 1:
+        raise bad("Area range must be two numbers above 0.0 and at most 1.0")
+    if attempts <= 0:
+        raise bad(f"Max attempts must be positive: {attempts}")
+
+
+def extract_glimpse(
+    input: Any,
+    size: Any,
+    offsets: Any,
+    centered: bool = True,
+    normalized: bool = True,
+    uniform_noise: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """Return a part of each image of a batch, around its offset; what is beyond the image is noise.
+
+    Args:
+        input: float32 [batch, height, width, channels].
+        size: int32, height and width.
+        offsets: float32 [batch, 2]: y and x.
+        centered: Whether an offset of 0 is the image's centre, and not its first pixel.
+        normalized: Whether an offset of 1 is the image's border, and not one pixel.
+        uniform_noise: Whether the noise is uniform, and not normal.
+        name: Name of the op.
+
+    Raises:
+        ValueError: The shapes are known not to be these.
+    """
+    how = (bool(centered), bool(normalized), bool(uniform_noise))
+
+    def rule(images: Tensor, size: Tensor, offsets: Tensor) -> Any:
+        batch, channels = size_along(images, 0, 4), size_along(images, 3, 4)
+        must_be(size_along(offsets, 1, 2), 2)
+        batch = one_of_two(batch, size_along(offsets, 0, 2))
+        return [(dtypes.float32, [batch, *static_size(size), channels])]
+
+    def draw(generator: np.random.Generator, images: Any, size: Any, offsets: Any) -> Any:
+        if images.ndim != 4 or size.shape != (2,) or offsets.shape != (len(images), 2):
+            raise bad(f"input must be a batch of images, with offsets [{images.shape[0]}, 2]: {shown(offsets.shape)}")
+        return kernels.glimpses(generator, images, size, offsets, how)
+
+    attrs = {"centered": how[0], "normalized": how[1], "uniform_noise": how[2], "noise": "uniform"}
+    definition = "input:float32 size:int32 offsets:float32"
+    return _random_op("ExtractGlimpse", definition, [input, size, offsets], rule, draw, (0, 0), attrs, name)[0]

@@ -1,0 +1,169 @@
+"""Colour spaces and number ranges of images: dtypes, gray, HSV, YIQ, YUV."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels import image_colour as kernels
+from pipeline.compat.ops.arrays.arranging import tile
+from pipeline.compat.ops.arrays.filling import ones
+from pipeline.compat.ops.arrays.identities import identity
+from pipeline.compat.ops.arrays.joining import concat
+from pipeline.compat.ops.arrays.shaping import expand_dims, rank
+from pipeline.compat.ops.images.checks import checked_gray
+from pipeline.compat.ops.making.inputs import FLOATS
+from pipeline.compat.ops.making.opdef import check_rank_at_least, tensor_op
+from pipeline.compat.ops.math.arithmetic import floordiv, multiply
+from pipeline.compat.ops.math.casting import cast, saturate_cast
+from pipeline.compat.ops.math.products import tensordot
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.errors import FailedPreconditionError, InvalidArgumentError
+
+# How much of red, green and blue (rows) is in each component (columns), and back.
+_TO_YIQ = [
+    [0.299, 0.59590059, 0.2115],
+    [0.587, -0.27455667, -0.52273617],
+    [0.114, -0.32134392, 0.31119955],
+]
+_FROM_YIQ = [[1.0, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]]
+_TO_YUV = [
+    [0.299, -0.14714119, 0.61497538],
+    [0.587, -0.28886916, -0.51496512],
+    [0.114, 0.43601035, -0.10001026],
+]
+_FROM_YUV = [[1.0, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
+
+
+def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
+    """Return an image as another dtype: integers up to the dtype's largest are floats from 0 to 1.
+
+    Args:
+        image: Any integer or float dtype and shape.
+        dtype: An integer or float dtype.
+        saturate: Whether numbers that the dtype does not have become the nearest that it has.
+        name: Name of the op.
+
+    Raises:
+        AttributeError: A dtype is neither integer nor float.
+    """
+    image = convert_to_tensor(image, name="image")
+    wanted, given = dtypes.as_dtype(dtype), image.dtype
+    if not wanted.is_floating and not wanted.is_integer:
+        raise AttributeError("dtype must be either floating point or integer")
+    if not given.is_floating and not given.is_integer:
+        raise AttributeError("image dtype must be either floating point or integer")
+    if wanted == given:
+        return identity(image, name=name)  # type: ignore[no-any-return]
+    to_dtype = saturate_cast if saturate else cast
+    with name_scope(name, "convert_image", [image]) as scope:
+        if given.is_floating:
+            if not wanted.is_floating:
+                image = multiply(image, wanted.max + 0.5)
+                return to_dtype(image, wanted, name=scope)
+            return cast(image, wanted, name=scope)  # type: ignore[no-any-return]
+        if wanted.is_floating:
+            return multiply(cast(image, wanted), 1.0 / given.max, name=scope)
+        if given.max > wanted.max:
+            scaled = floordiv(image, (given.max + 1) // (wanted.max + 1))
+            return to_dtype(scaled, wanted, name=scope)
+        return multiply(to_dtype(image, wanted), (wanted.max + 1) // (given.max + 1), name=scope)
+
+
+def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
+    """Return images [..., 3] of any number dtype as [..., 1]: the luminance."""
+    with name_scope(name, "rgb_to_grayscale", [images]) as scope:
+        images = convert_to_tensor(images, name="images")
+        floats = convert_image_dtype(images, dtypes.float32)
+        gray = expand_dims(tensordot(floats, [0.2989, 0.587, 0.114], [-1, -1]), -1)
+        return convert_image_dtype(gray, images.dtype, name=scope)
+
+
+def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
+    """Return images [..., 1] of any dtype as [..., 3], all three components the same.
+
+    Raises:
+        ValueError: The last axis is known to have another size.
+    """
+    with name_scope(name, "grayscale_to_rgb", [images]) as scope:
+        images = checked_gray(images)
+        leading = expand_dims(rank(images) - 1, 0)  # type: ignore[operator]
+        multiples = concat([ones(leading, dtype=dtypes.int32), expand_dims(3, 0)], 0)
+        made = tile(images, multiples, name=scope)
+        made.set_shape(images.get_shape()[:-1].concatenate([3]))
+        return made
+
+
+def _checked(images: Tensor) -> Any:
+    check_rank_at_least(images, 1)
+    sizes = images.shape.sizes
+    if sizes is None:
+        return None
+    if sizes[-1] not in (None, 3):
+        raise ValueError(f"Dimension must be 3 but is {sizes[-1]}")
+    return [*sizes[:-1], 3]
+
+
+def _colours(op_type: str, images: Any, kernel: Any, name: str | None) -> Tensor:
+    definition = f"images:T({','.join(_KINDS)})=float32"
+    return tensor_op(op_type, definition, [images], _checked, _three(kernel), name, rows=True)
+
+
+_KINDS = (FLOATS[1], FLOATS[0], *FLOATS[2:])
+
+
+def _three(kernel: Any) -> Any:
+    """The kernel, for arrays of three colours."""
+
+    def checked(images: Any) -> Any:
+        if images.ndim < 1:
+            raise InvalidArgumentError(None, None, "input must be at least 1D")
+        if images.shape[-1] != 3:
+            text = f"input must have 3 channels but input only has {images.shape[-1]} channels."
+            raise FailedPreconditionError(None, None, text)
+        return kernel(images)
+
+    return checked
+
+
+def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
+    """Return hue, saturation and value of the colours along the last axis; floats from 0 to 1.
+
+    Raises:
+        ValueError: The last axis is known to have another size than 3.
+    """
+    return _colours("RGBToHSV", images, kernels.rgb_to_hsv, name)
+
+
+def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
+    """Return red, green and blue of hue, saturation and value along the last axis; floats from 0 to 1."""
+    return _colours("HSVToRGB", images, kernels.hsv_to_rgb, name)
+
+
+def _mixed(images: Any, parts: Any) -> Tensor:
+    images = convert_to_tensor(images, name="images")
+    matrix = convert_to_tensor(parts, dtype=images.dtype, name="kernel")
+    axes: Any = images.get_shape().ndims
+    return tensordot(images, matrix, axes=[[axes - 1], [0]])  # type: ignore[no-any-return]
+
+
+def rgb_to_yiq(images: Any) -> Tensor:
+    """Return float images [..., 3] of red, green and blue as YIQ."""
+    return _mixed(images, _TO_YIQ)
+
+
+def yiq_to_rgb(images: Any) -> Tensor:
+    """Return float images [..., 3] of YIQ as red, green and blue."""
+    return _mixed(images, _FROM_YIQ)
+
+
+def rgb_to_yuv(images: Any) -> Tensor:
+    """Return float images [..., 3] of red, green and blue as YUV."""
+    return _mixed(images, _TO_YUV)
+
+
+def yuv_to_rgb(images: Any) -> Tensor:
+    """Return float images [..., 3] of YUV as red, green and blue."""
+    return _mixed(images, _FROM_YUV)

@@ -1,0 +1,252 @@
+"""Image files as tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.node import tensor_node
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels.errors import bad
+from pipeline.compat.ops.making.inputs import check_allowed, dtype_of, fixed_input
+from pipeline.compat.ops.making.text import plain, shown, text, with_rank
+from pipeline.compat.values.static import constant_value
+from pipeline.decode.image import decode as images
+
+_METHODS = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
+
+
+def _contents(value: Any, op_type: str) -> Tensor:
+    return with_rank(text(value, "contents", op_type), 0)
+
+
+def _channels(channels: Any) -> int:
+    count = 0 if channels is None else int(channels)
+    if count < 0:
+        raise ValueError(f"channels must be non-negative, got {count}")
+    return count
+
+
+def _one(contents: Any) -> bytes:
+    """The bytes of one file."""
+    if not isinstance(contents, bytes):
+        raise bad(f"`contents` must be scalar but got shape{shown(contents.shape)}")
+    return contents
+
+
+def _decoder(
+    op_type: str,
+    contents: Any,
+    kernel: Callable[[bytes], Any],
+    shape: Any,
+    attrs: dict[str, Any],
+    name: str | None,
+    dtype: Any = dtypes.uint8,
+) -> Tensor:
+    """The op that decodes one file with the kernel."""
+    with name_scope(name, op_type) as scope:
+        tensor = _contents(contents, op_type)
+        return tensor_node(op_type, [tensor], lambda value: kernel(_one(value)), dtype, shape, scope, attrs=attrs)
+
+
+def _jpeg_attrs(channels: int, ratio: Any, fancy: Any, recover: Any, fraction: Any, method: Any) -> dict[str, Any]:
+    return {
+        "channels": channels,
+        "ratio": 1 if ratio is None else int(ratio),
+        "fancy_upscaling": True if fancy is None else bool(fancy),
+        "try_recover_truncated": bool(recover),
+        "acceptable_fraction": 1.0 if fraction is None else float(fraction),
+        "dct_method": plain("" if method is None else method, "dct_method"),
+    }
+
+
+def _jpeg(attrs: dict[str, Any]) -> Callable[[bytes], Any]:
+    channels, ratio, recover = attrs["channels"], attrs["ratio"], attrs["try_recover_truncated"]
+
+    def kernel(contents: bytes) -> Any:
+        if attrs["dct_method"] not in _METHODS:
+            raise bad("dct_method must be '', 'INTEGER_FAST' or 'INTEGER_ACCURATE'")
+        return images.decode_jpeg(contents, channels, ratio, recover)
+
+    return kernel
+
+
+def decode_jpeg(
+    contents: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Decode a JPEG image, or PNG, or GIF without animation, to uint8 [height, width, channels].
+
+    Args:
+        contents: A string scalar, the file.
+        channels: 0 for those of the image, 1 for gray, 3 for RGB.
+        ratio: 1, 2, 4 or 8: make a JPEG so many times smaller.
+        fancy_upscaling: Taken for the interface's sake, as are `acceptable_fraction` and `dct_method`.
+        try_recover_truncated: Take a JPEG that is cut off.
+        acceptable_fraction: See `fancy_upscaling`.
+        dct_method: "", "INTEGER_FAST" or "INTEGER_ACCURATE".
+        name: Name of the op.
+
+    Raises:
+        InvalidArgumentError: When run: no such image, it is damaged, or an argument is not as said above.
+    """
+    count = _channels(channels)
+    attrs = _jpeg_attrs(count, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method)
+    return _decoder("DecodeJpeg", contents, _jpeg(attrs), [None, None, count or None], attrs, name)
+
+
+def decode_and_crop_jpeg(
+    contents: Any,
+    crop_window: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Decode a part of a JPEG image: `crop_window` is int32, its first row, first column, height and width.
+
+    The other arguments are those of `decode_jpeg`.
+    """
+    count = _channels(channels)
+    attrs = _jpeg_attrs(count, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method)
+    decode = _jpeg(attrs)
+
+    def kernel(contents: Any, window: Any) -> Any:
+        if window.shape != (4,):
+            raise bad(f"crop_window must have four elements {shown(window.shape)}")
+        if not _one(contents).startswith(b"\xff\xd8\xff"):
+            raise bad("Trying to decode a format other than JPEG using DecodeAndCropJpeg op.")
+        image = decode(contents)
+        top, left, height, width = window.tolist()
+        fits = top >= 0 and left >= 0 and height > 0 and width > 0
+        if not fits or top + height > image.shape[0] or left + width > image.shape[1]:
+            raise bad(f"jpeg::Uncompress failed. Invalid JPEG data or crop window, data size {len(contents)}")
+        return image[top : top + height, left : left + width]
+
+    with name_scope(name, "DecodeAndCropJpeg") as scope:
+        tensor = text(contents, "contents", "DecodeAndCropJpeg")
+        window = fixed_input("DecodeAndCropJpeg", "crop_window", crop_window, dtypes.int32)
+        with_rank(tensor, 0)
+        if with_rank(window, 1).shape.num_elements() not in (None, 4):
+            raise ValueError(f"Dimension must be 4 but is {window.shape.num_elements()}")
+        known = constant_value(window)
+        height, width = (None, None) if known is None else (int(known[2]), int(known[3]))
+        shape = [height, width, count or None]
+        inputs = [tensor, window]
+        return tensor_node("DecodeAndCropJpeg", inputs, kernel, dtypes.uint8, shape, scope, attrs=attrs)
+
+
+def decode_png(contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None) -> Tensor:
+    """Decode a PNG image, or JPEG, or GIF without animation, to [height, width, channels].
+
+    Args:
+        contents: A string scalar, the file.
+        channels: 0 for those of the image, 1 for gray, 3 for RGB, 4 for RGBA.
+        dtype: uint8 or uint16.
+        name: Name of the op.
+
+    Raises:
+        InvalidArgumentError: When run: no such image, it is damaged, or an argument is not as said above.
+    """
+    count, kind = _channels(channels), dtype_of(dtype)
+    check_allowed("dtype", kind, ("uint8", "uint16"))
+
+    def kernel(contents: bytes) -> Any:
+        return images.decode_png(contents, count, kind.np)
+
+    attrs = {"channels": count, "dtype": kind}
+    return _decoder("DecodePng", contents, kernel, [None, None, count or None], attrs, name, kind)
+
+
+def decode_gif(contents: Any, name: str | None = None) -> Tensor:
+    """Decode a GIF image, all its frames, or the one of a JPEG or PNG, to uint8 [frames, height, width, 3]."""
+    return _decoder("DecodeGif", contents, images.decode_gif, [None, None, None, 3], {}, name)
+
+
+def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
+    """Decode a BMP image to uint8 [height, width, channels]; `channels` is 0, 3 or 4."""
+    count = _channels(channels)
+
+    def kernel(contents: bytes) -> Any:
+        return images.decode_bmp(contents, count)
+
+    return _decoder("DecodeBmp", contents, kernel, [None, None, count or None], {"channels": count}, name)
+
+
+def decode_image(
+    contents: Any,
+    channels: int | None = None,
+    dtype: Any = dtypes.uint8,
+    name: str | None = None,
+    expand_animations: bool = True,
+) -> Tensor:
+    """Decode a JPEG, PNG, GIF or BMP image to [height, width, channels], or a GIF to [frames, height, width, 3].
+
+    Args:
+        contents: A string scalar, the file.
+        channels: 0 or None for those of the image, 1 for gray, 3 for RGB, 4 for RGBA.
+        dtype: Any integer or float dtype; integers are parts of their dtype's largest, floats from 0 to 1.
+        name: Name of the scope.
+        expand_animations: Whether a GIF gives all its frames, and not the first alone. The static shape has no rank
+            then.
+
+    Raises:
+        InvalidArgumentError: When run: no such image, it is damaged, or an argument is not as said above.
+    """
+    from pipeline.compat.ops.images.colour import convert_image_dtype
+
+    with name_scope(name, "decode_image"):
+        wanted = 0 if channels is None else channels
+        count, kind = _channels(wanted), dtype_of(dtype)
+        decoded = kind if kind in (dtypes.float32, dtypes.uint8, dtypes.uint16) else dtypes.uint16
+        expand = bool(expand_animations)
+
+        def kernel(contents: bytes) -> Any:
+            return images.decode_image(contents, count, decoded.np, expand)
+
+        attrs = {"channels": count, "dtype": decoded, "expand_animations": expand}
+        image = _decoder("DecodeImage", contents, kernel, None, attrs, None, decoded)
+        if decoded != kind:
+            image = convert_image_dtype(image, kind)
+        if not expand:
+            image.set_shape([None, None, count or None])
+        return image
+
+
+def extract_jpeg_shape(contents: Any, output_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """Return height, width and channels of a JPEG image, as int32 or int64; it is not decoded."""
+    kind = dtype_of(output_type)
+    check_allowed("output_type", kind, ("int32", "int64"))
+
+    def kernel(contents: bytes) -> Any:
+        import io
+
+        import numpy as np
+
+        from pipeline.decode.image.pillow import damage, pillow
+
+        with damage("Invalid JPEG data or crop window, data size " + str(len(contents))):
+            image = pillow().JpegImagePlugin.JpegImageFile(io.BytesIO(contents))
+        return np.array([image.height, image.width, image.layers], kind.np)
+
+    return _decoder("ExtractJpegShape", contents, kernel, [3], {"output_type": kind}, name, kind)
+
+
+def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
+    """Return whether files begin as JPEG images do."""
+    from pipeline.compat.ops.math.comparing import equal
+    from pipeline.compat.ops.strings.splitting import substr
+
+    with name_scope(name, "is_jpeg"):
+        return equal(substr(contents, 0, 3), b"\xff\xd8\xff", name=name)  # type: ignore[no-any-return]

@@ -1,0 +1,128 @@
+"""Tensors as image files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels.errors import bad
+from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, tensor_op
+from pipeline.compat.ops.making.text import one_of, shown
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.decode.image import encode as image_files
+
+
+def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
+    """Encode images as PNG, without loss.
+
+    Args:
+        image: uint8 or uint16 [..., height, width, channels]: gray, gray and alpha, RGB or RGBA.
+        compression: 0 (none) to 9 (best), or -1 for the default.
+        name: Name of the op.
+
+    Returns:
+        The files, strings of the shape before the image's three axes.
+
+    Raises:
+        InvalidArgumentError: When run: an argument is not as said above.
+    """
+    level = -1 if compression is None else int(compression)
+
+    def rule(image: Tensor) -> Any:
+        check_rank_at_least(image, 3)
+        return None if image.shape.sizes is None else image.shape.sizes[:-3]
+
+    def kernel(image: Any) -> Any:
+        if image.ndim < 3:
+            raise bad(f"images must be at least rank 3{shown(image.shape)}")
+        if not 1 <= image.shape[-1] <= 4:
+            raise bad(f"image must have 1, 2, 3, or 4 channels, got {image.shape[-1]}")
+        if image.ndim == 3:
+            return image_files.encode_png(image, level)
+        files = np.empty(image.shape[:-3], object)
+        flat, each = files.reshape(-1), image.reshape(-1, *image.shape[-3:])
+        for i in range(len(flat)):
+            flat[i] = image_files.encode_png(each[i], level)
+        return files
+
+    definition, attrs = "image:T(uint8,uint16)=uint8", {"compression": level}
+    tensor = convert_to_tensor(image)
+    return tensor_op("EncodePng", definition, [tensor], rule, kernel, name, attrs, dtype=dtypes.string)
+
+
+def _is_image(image: Tensor, *_: Any) -> Any:
+    check_rank(image, 3)
+    return []
+
+
+def encode_jpeg(
+    image: Any,
+    format: str = "",
+    quality: int = 95,
+    progressive: bool = False,
+    optimize_size: bool = False,
+    chroma_downsampling: bool = True,
+    density_unit: str = "in",
+    x_density: int = 300,
+    y_density: int = 300,
+    xmp_metadata: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Encode an image as JPEG.
+
+    Args:
+        image: uint8 [height, width, channels]: gray or RGB.
+        format: "grayscale" or "rgb" to insist on 1 or 3 channels, "" for those of the image.
+        quality: 0 to 100.
+        progressive: Write a file that can be shown coarsely before all of it is there.
+        optimize_size: Take more time for a smaller file.
+        chroma_downsampling: Keep colour at half the resolution of brightness.
+        density_unit: "in" or "cm", for the densities.
+        x_density: Pixels per unit, noted in the file.
+        y_density: The same for the other direction.
+        xmp_metadata: Taken for the interface's sake.
+        name: Name of the op.
+
+    Raises:
+        InvalidArgumentError: When run: an argument is not as said above.
+    """
+    attrs = {
+        "format": one_of("" if format is None else format, ("", "grayscale", "rgb"), "format", "EncodeJpeg"),
+        "quality": 95 if quality is None else int(quality),
+        "progressive": bool(progressive),
+        "optimize_size": bool(optimize_size),
+        "chroma_downsampling": True if chroma_downsampling is None else bool(chroma_downsampling),
+        "density_unit": one_of(
+            "in" if density_unit is None else density_unit, ("in", "cm"), "density_unit", "EncodeJpeg"
+        ),
+        "x_density": 300 if x_density is None else int(x_density),
+        "y_density": 300 if y_density is None else int(y_density),
+    }
+    settings: dict[str, Any] = dict(attrs)
+
+    def kernel(image: Any) -> Any:
+        return image_files.encode_jpeg(image, **settings)
+
+    shown_attrs = {**attrs, "xmp_metadata": "" if xmp_metadata is None else xmp_metadata}
+    return tensor_op("EncodeJpeg", "image:uint8", [image], _is_image, kernel, name, shown_attrs, dtype=dtypes.string)
+
+
+def encode_jpeg_variable_quality(images: Any, quality: Any, name: str | None = None) -> Tensor:
+    """Encode a uint8 image [height, width, 1 or 3] as JPEG of a quality (an int32 scalar, 0 to 100)."""
+
+    def rule(image: Tensor, quality: Tensor) -> Any:
+        check_rank(image, 3)
+        check_rank(quality, 0)
+        return []
+
+    def kernel(image: Any, quality: Any) -> Any:
+        if np.ndim(quality):
+            raise bad(f"quality must be scalar: {shown(quality.shape)}")
+        return image_files.encode_jpeg(image, quality=int(quality))
+
+    definition = "images:uint8 quality:int32"
+    values = [images, quality]
+    return tensor_op("EncodeJpegVariableQuality", definition, values, rule, kernel, name, dtype=dtypes.string)

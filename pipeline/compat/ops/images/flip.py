@@ -1,0 +1,142 @@
+"""Images, or batches of them, turned: flipped, rotated, transposed; flipped at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.compat.graph.dtypes import int32
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays import arranging
+from pipeline.compat.ops.arrays.arranging import reverse
+from pipeline.compat.ops.arrays.shaping import rank, reshape, shape
+from pipeline.compat.ops.control.case import case
+from pipeline.compat.ops.control.cond import cond
+from pipeline.compat.ops.images.checks import checked_image, wrong_rank
+from pipeline.compat.ops.math.arithmetic import mod
+from pipeline.compat.ops.math.casting import cast
+from pipeline.compat.ops.math.comparing import equal, less
+from pipeline.compat.ops.math.unary import round as round_
+from pipeline.compat.values.convert import convert_to_tensor
+
+
+def _by_rank(image: Any, single: Callable[[], Any], batch: Callable[[], Any]) -> Any:
+    """What the one function gives for three axes and the other for four; it is seen when run, if need be."""
+    axes = image.get_shape().ndims
+    if axes is None:
+        return cond(equal(rank(image), 3), single, batch)
+    if axes not in (3, 4):
+        raise wrong_rank(image.get_shape())
+    return single() if axes == 3 else batch()
+
+
+def _like(image: Any, result: Any) -> Any:
+    """The result with the shape of the image, or three axes of any size."""
+    result.set_shape([None, None, None] if image.get_shape().ndims is None else image.get_shape())
+    return result
+
+
+def _flip(image: Any, axis: int, name: str) -> Any:
+    with name_scope(None, name, [image]):
+        image = checked_image(convert_to_tensor(image, name="image"))
+        return _by_rank(image, lambda: _like(image, reverse(image, [axis])), lambda: reverse(image, [axis + 1]))
+
+
+def flip_left_right(image: Any) -> Tensor:
+    """Return an image, or each of a batch, with its columns in reverse order; ValueError unless it has 3 or 4 axes."""
+    return _flip(image, 1, "flip_left_right")  # type: ignore[no-any-return]
+
+
+def flip_up_down(image: Any) -> Tensor:
+    """Return an image, or each of a batch, with its rows in reverse order; ValueError unless it has 3 or 4 axes."""
+    return _flip(image, 0, "flip_up_down")  # type: ignore[no-any-return]
+
+
+def _random_flip(image: Any, axis: int, seed: Any, name: str) -> Any:
+    from pipeline.compat.ops.random.random import random_uniform
+
+    with name_scope(None, name, [image]) as scope:
+        image = checked_image(convert_to_tensor(image, name="image"))
+
+        def single() -> Any:
+            number = random_uniform(shape=[], minval=0, maxval=1.0, seed=seed)
+            made = cond(less(number, 0.5), lambda: reverse(image, [axis]), lambda: image, name=scope)
+            return _like(image, made)
+
+        def batch() -> Any:
+            sizes: Any = shape(image)
+            count = sizes[0]
+            numbers: Any = random_uniform(shape=[count], minval=0, maxval=1.0, seed=seed)
+            flips = cast(round_(reshape(numbers, [count, 1, 1, 1])), image.dtype)
+            flipped = reverse(image, [axis + 1])
+            return flips * flipped + (1 - flips) * image
+
+        return _by_rank(image, single, batch)
+
+
+def random_flip_left_right(image: Any, seed: Any = None) -> Tensor:
+    """Return an image as it is or, as often, with its columns in reverse order; of a batch each by itself.
+
+    Args:
+        image: Any dtype, [height, width, channels] or a batch.
+        seed: The op's seed.
+
+    Raises:
+        ValueError: It has other than 3 or 4 axes.
+    """
+    return _random_flip(image, 1, seed, "random_flip_left_right")  # type: ignore[no-any-return]
+
+
+def random_flip_up_down(image: Any, seed: Any = None) -> Tensor:
+    """Return an image as it is or, as often, with its rows in reverse order; see `random_flip_left_right`."""
+    return _random_flip(image, 0, seed, "random_flip_up_down")  # type: ignore[no-any-return]
+
+
+def transpose(image: Any, name: str | None = None) -> Tensor:
+    """Return an image, or each of a batch, with rows and columns exchanged; ValueError unless it has 3 or 4 axes."""
+    with name_scope(name, "transpose", [image]):
+        image = checked_image(convert_to_tensor(image, name="image"))
+        return _by_rank(  # type: ignore[no-any-return]
+            image,
+            lambda: arranging.transpose(image, [1, 0, 2], name=name),
+            lambda: arranging.transpose(image, [0, 2, 1, 3], name=name),
+        )
+
+
+def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
+    """Return an image, or each of a batch, turned counter-clockwise by `k` (a number or int32 scalar) right angles.
+
+    Raises:
+        ValueError: It has other than 3 or 4 axes, or `k` is no scalar.
+    """
+    with name_scope(name, "rot90", [image, k]) as scope:
+        image = checked_image(convert_to_tensor(image, name="image"))
+        k = convert_to_tensor(k, dtype=int32, name="k")
+        k.get_shape().assert_has_rank(0)
+        k = mod(k, 4)
+
+        def turned(rows: int) -> Any:
+            columns = rows + 1
+            perm = [1, 0, 2] if rows == 0 else [0, 2, 1, 3]
+            cases = [
+                (equal(k, 1), lambda: arranging.transpose(reverse(image, [columns]), perm)),
+                (equal(k, 2), lambda: reverse(image, [rows, columns])),
+                (equal(k, 3), lambda: reverse(arranging.transpose(image, perm), [columns])),
+            ]
+            return case(cases, default=lambda: image, exclusive=True, name=scope)
+
+        def single() -> Any:
+            made = turned(0)
+            channels = image.get_shape().dims[2] if image.get_shape().ndims is not None else None
+            made.set_shape([None, None, channels])
+            return made
+
+        def batch() -> Any:
+            made = turned(1)
+            known = made.get_shape()
+            first, last = (None, None) if known.ndims is None else (known.dims[0], known.dims[3])
+            made.set_shape([first, None, None, last])
+            return made
+
+        return _by_rank(image, single, batch)  # type: ignore[no-any-return]

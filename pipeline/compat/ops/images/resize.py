@@ -1,0 +1,278 @@
+"""Images of another size: the four ways of TensorFlow, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels import image_resize as kernels
+from pipeline.compat.kernels.errors import bad
+from pipeline.compat.ops.arrays.shaping import expand_dims, squeeze
+from pipeline.compat.ops.control.flow import with_dependencies
+from pipeline.compat.ops.images.checks import as_batch, check_image, dimensions, largest, require
+from pipeline.compat.ops.images.crop import pad_to_bounding_box
+from pipeline.compat.ops.making.opdef import check_rank, tensor_op
+from pipeline.compat.ops.making.text import shown
+from pipeline.compat.ops.math.arithmetic import minimum
+from pipeline.compat.ops.math.casting import cast
+from pipeline.compat.ops.math.unary import floor
+from pipeline.compat.ops.math.unary import round as round_
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.static import constant_value, constant_value_as_shape, get_static_value
+
+_KINDS = "(int8,uint8,int16,uint16,int32,int64,float16,float32,float64,bfloat16)"
+_BILINEAR_KINDS = "(int8,uint8,int16,uint16,int32,int64,bfloat16,float16,float32,float64)"
+
+
+class ResizeMethod:
+    """The ways to resize, for `resize_images`."""
+
+    BILINEAR = 0
+    NEAREST_NEIGHBOR = 1
+    BICUBIC = 2
+    AREA = 3
+
+
+def static_size(size: Tensor) -> list[int | None]:
+    """Height and width of a size that is known in whole; ValueError if it is no vector of two."""
+    check_rank(size, 1)
+    if size.shape.num_elements() not in (None, 2):
+        raise ValueError(f"Dimension must be 2 but is {size.shape.num_elements()}")
+    known = constant_value(size)
+    return [None, None] if known is None else [int(each) if each >= 0 else None for each in known]
+
+
+def _resized(images: Tensor, size: Tensor) -> Any:
+    check_rank(images, 4)
+    height, width = static_size(size)
+    sizes = images.shape.sizes or (None, None, None, None)
+    return [sizes[0], height, width, sizes[3]]
+
+
+def _checked(kernel: Callable[..., Any], align_corners: bool, half_pixel: bool) -> Callable[..., Any]:
+    """The kernel, for images and a size that are as they must be."""
+
+    def checked(images: Any, size: Any) -> Any:
+        if align_corners and half_pixel:
+            raise bad("If half_pixel_centers is True, align_corners must be False.")
+        if images.ndim != 4:
+            raise bad(f"input must be 4-dimensional{shown(images.shape)}")
+        if size.shape != (2,):
+            raise bad(f"shape_t must have two elements{shown(size.shape)}")
+        height, width = size.tolist()
+        if height <= 0 or width <= 0:
+            raise bad("output dimensions must be positive")
+        if images.shape[1] == 0 or images.shape[2] == 0:
+            raise bad("input image must be of non-zero size")
+        return kernel(images, height, width)
+
+    return checked
+
+
+def _rows(checked: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel for many batches of one shape at once."""
+
+    def rows(is_row: tuple[bool, ...], images: Any, size: Any) -> Any:
+        if is_row != (True, False) or images.ndim != 5:
+            return None
+        count, batch = images.shape[:2]
+        made = checked(images.reshape(count * batch, *images.shape[2:]), size)
+        return made.reshape(count, batch, *made.shape[1:])
+
+    return rows
+
+
+def _resize(
+    op_type: str, images: Any, size: Any, align_corners: Any, half_pixel: Any, kernel: Any, name: str | None
+) -> Tensor:
+    align, half = bool(align_corners), bool(half_pixel)
+    kinds = _BILINEAR_KINDS if op_type == "ResizeBilinear" else _KINDS
+    attrs = {"align_corners": align, "half_pixel_centers": half}
+    dtype = None if op_type == "ResizeNearestNeighbor" else dtypes.float32
+    checked = _checked(lambda *values: kernel(*values, align, half), align, half)
+    definition = f"images:T{kinds} size:int32"
+    return tensor_op(op_type, definition, [images, size], _resized, checked, name, attrs, _rows(checked), dtype)
+
+
+def resize_bilinear(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
+) -> Tensor:
+    """Return a batch of images of another size, as float32; each pixel is a mean of the four about its place.
+
+    Args:
+        images: Any real number dtype, [batch, height, width, channels].
+        size: int32, height and width.
+        align_corners: Whether the corners' centres stay in their places.
+        name: Name of the op.
+        half_pixel_centers: Whether a pixel's centre is half a pixel from its start.
+
+    Raises:
+        ValueError: The shapes are known not to be these.
+    """
+    return _resize("ResizeBilinear", images, size, align_corners, half_pixel_centers, kernels.bilinear, name)
+
+
+def resize_nearest_neighbor(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
+) -> Tensor:
+    """Return a batch of images of another size, of the same dtype; each pixel is the nearest to its place."""
+    return _resize("ResizeNearestNeighbor", images, size, align_corners, half_pixel_centers, kernels.nearest, name)
+
+
+def resize_bicubic(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
+) -> Tensor:
+    """Return a batch of images of another size, as float32; each pixel is a mean of the sixteen about its place."""
+    return _resize("ResizeBicubic", images, size, align_corners, half_pixel_centers, kernels.bicubic, name)
+
+
+def resize_area(images: Any, size: Any, align_corners: bool = False, name: str | None = None) -> Tensor:
+    """Return a batch of images of another size, as float32; each pixel is the mean of what it covers."""
+    align = bool(align_corners)
+    checked = _checked(lambda value, height, width: kernels.area(value, height, width, align), align, False)
+    attrs = {"align_corners": align}
+    definition, values = f"images:T{_KINDS} size:int32", [images, size]
+    return tensor_op("ResizeArea", definition, values, _resized, checked, name, attrs, _rows(checked), dtypes.float32)
+
+
+_METHODS: list[tuple[Any, str, Callable[..., Tensor]]] = [
+    (ResizeMethod.BILINEAR, "bilinear", resize_bilinear),
+    (ResizeMethod.NEAREST_NEIGHBOR, "nearest", resize_nearest_neighbor),
+    (ResizeMethod.BICUBIC, "bicubic", resize_bicubic),
+    (ResizeMethod.AREA, "area", resize_area),
+]
+
+
+def _by_method(method: Any) -> Callable[..., Tensor]:
+    for number, word, function in _METHODS:
+        if method in (number, word):
+            return function
+    raise ValueError(f"Resize method is not implemented: {method}")
+
+
+def resize_images(
+    images: Any,
+    size: Any,
+    method: Any = ResizeMethod.BILINEAR,
+    align_corners: bool = False,
+    preserve_aspect_ratio: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Return an image, or each of a batch, of another size.
+
+    The result is float32, except where pixels are picked (NEAREST_NEIGHBOR), and where the size is known to be that
+    of the images already: they are returned as they are.
+
+    Args:
+        images: Any real number dtype, [height, width, channels] or a batch; the rank must be known.
+        size: int32, height and width.
+        method: A ResizeMethod, or "bilinear", "nearest", "bicubic", "area".
+        align_corners: Whether the corners' centres stay in their places.
+        preserve_aspect_ratio: Whether the result is as large as fits into the size, of the images' own ratio.
+        name: Name of the scope.
+
+    Raises:
+        ValueError: The shapes are not these, or there is no such method.
+    """
+    with name_scope(name, "resize", [images, size]):
+        images = convert_to_tensor(images, name="images")
+        axes = images.get_shape().ndims
+        if axes is None:
+            raise ValueError("'images' contains no shape.")
+        if axes not in (3, 4):
+            raise ValueError("'images' must have either 3 or 4 dimensions.")
+        if axes == 3:
+            images = expand_dims(images, 0)
+        _, height, width, _ = images.get_shape().sizes
+        try:
+            size = convert_to_tensor(size, dtypes.int32, name="size")
+        except (TypeError, ValueError):
+            raise ValueError("'size' must be a 1-D int32 Tensor") from None
+        if not size.get_shape().is_compatible_with([2]):
+            raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
+        if preserve_aspect_ratio:
+            size = _fitting(images, size)
+        wanted = _known(size)
+        if None not in (height, width) and (height, width) == tuple(wanted):
+            return images if axes == 4 else squeeze(images, axis=[0])
+        images = _by_method(method)(images, size, align_corners=align_corners)
+        images.set_shape([None, *wanted, None])
+        return images if axes == 4 else squeeze(images, axis=[0])
+
+
+def _is_plain(size: Tensor) -> bool:
+    """Whether it is constants, or parts of shapes; other sizes are not compared with those of the images."""
+    kind = size.op.type
+    if kind in ("StridedSlice", "ConcatV2"):
+        return all(map(_is_plain, size.op.inputs))
+    return kind == "Shape" or get_static_value(size) is not None
+
+
+def _known(size: Tensor) -> tuple[int | None, int | None]:
+    """Height and width, as far as TensorFlow's Python code knows them."""
+    sizes = constant_value_as_shape(size).sizes
+    if sizes is None:
+        return None, None
+    if size.op.type == "Pack":
+        plain = [get_static_value(each) is not None for each in size.op.inputs]
+    else:
+        plain = [_is_plain(size)] * 2
+    height, width = (each if known else None for each, known in zip(sizes, plain, strict=True))
+    return height, width
+
+
+def _fitting(images: Tensor, size: Any) -> Tensor:
+    """The largest size of the images' ratio that is within the size."""
+    _, height, width, _ = dimensions(images, 4)
+    tall = cast(size[0], dtypes.float32) / cast(height, dtypes.float32)
+    wide = cast(size[1], dtypes.float32) / cast(width, dtypes.float32)
+    scale = minimum(tall, wide)
+    fitting = [cast(round_(scale * cast(each, dtypes.float32)), dtypes.int32) for each in (height, width)]
+    return convert_to_tensor(fitting, dtypes.int32, name="size")
+
+
+def resize_image_with_pad(
+    image: Any,
+    target_height: Any,
+    target_width: Any,
+    method: Any = ResizeMethod.BILINEAR,
+    align_corners: bool = False,
+) -> Tensor:
+    """Return an image, or each of a batch, as large as fits into a size, with zeros around it.
+
+    Args:
+        image: Any real number dtype, [height, width, channels] or a batch.
+        target_height: Height of the result, a number or int32 scalar.
+        target_width: Width of the result.
+        method: How to resize, as for `resize_images`.
+        align_corners: Whether the corners' centres stay in their places.
+
+    Raises:
+        ValueError: The image has other than 3 or 4 axes, or no pixels are wanted.
+    """
+    with name_scope(None, "resize_image_with_pad", [image]):
+        image, is_batch = as_batch(image)
+        checks = check_image(image)
+        checks += require(target_width > 0, "target_width must be > 0.")
+        checks += require(target_height > 0, "target_height must be > 0.")
+        image = with_dependencies(checks, image)
+        _, height, width, _ = dimensions(image, 4)
+        tall, wide, full_tall, full_wide = (
+            cast(each, dtype=dtypes.float32) for each in (height, width, target_height, target_width)
+        )
+        ratio = largest(wide / full_wide, tall / full_tall)
+        tall, wide = tall / ratio, wide / ratio
+        size = [cast(floor(tall), dtype=dtypes.int32), cast(floor(wide), dtype=dtypes.int32)]
+        above, beside = (full_tall - tall) / 2, (full_wide - wide) / 2
+        above, beside = floor(above), floor(beside)
+        top = largest(0, cast(above, dtype=dtypes.int32))
+        left = largest(0, cast(beside, dtype=dtypes.int32))
+        resized = resize_images(image, size, method, align_corners=align_corners)
+        padded = pad_to_bounding_box(resized, top, left, target_height, target_width)
+        if padded.get_shape().ndims is None:
+            raise ValueError("padded contains no shape.")
+        dimensions(padded, 4)
+        return padded if is_batch else squeeze(padded, axis=[0])

@@ -1,0 +1,76 @@
+"""The keys and values of a lookup table that a text file holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.compat.graph.dtypes import DType, string
+from pipeline.compat.kernels.errors import bad
+from pipeline.errors import OutOfRangeError
+
+WHOLE_LINE = -2
+LINE_NUMBER = -1
+
+
+def entries(
+    filename: bytes, columns: tuple[int, int], dtypes: tuple[DType, DType], size: int, delimiter: bytes, offset: int
+) -> tuple[list[Any], list[Any]]:
+    """Return the keys and the values that the lines of a file hold.
+
+    Args:
+        filename: The file's name.
+        columns: What of a line is the key, and the value: a column by its number, the whole line, or its number.
+        dtypes: Those of the keys and the values.
+        size: The number of lines to read, -1 for all.
+        delimiter: What separates columns.
+        offset: Added to values that are line numbers.
+
+    Raises:
+        InvalidArgumentError: There are fewer lines, an empty one, too few columns, or text that is no number.
+        OutOfRangeError: The file is empty.
+        NotFoundError: There is no such file.
+    """
+    if len(delimiter) != 1:
+        raise bad("delimiter should be only 1 char")
+    shown = filename.decode(errors="replace")
+    found: tuple[list[Any], list[Any]] = [], []
+    lines = _lines(filename)
+    if not lines:
+        raise OutOfRangeError(None, None, "Read less bytes than requested")
+    place = 0
+    for number, (line, length) in enumerate(lines if size < 0 else lines[:size]):
+        place += length
+        if not line:
+            raise bad(f"Invalid content in {shown}: empty line found at position {place}.")
+        fields = line.split(delimiter) if max(columns) >= 0 else []
+        if max(columns) >= len(fields) and fields:
+            text = f"Invalid number of columns in {shown} line {number} ({line.decode(errors='replace')}) "
+            raise bad(f"{text}: expected at least {max(columns) + 1} got {len(fields)}")
+        for taken, column, dtype, first in zip(found, columns, dtypes, (0, offset), strict=True):
+            if column == LINE_NUMBER:
+                taken.append(first + number)
+            else:
+                taken.append(_value(line if column == WHOLE_LINE else fields[column], dtype, number))
+    if len(lines) < size:
+        raise bad(f"Invalid vocab_size in {shown}: expected {size} but got {len(lines)}")
+    return found
+
+
+def _value(text: bytes, dtype: DType, number: int) -> Any:
+    if dtype == string:
+        return text
+    try:
+        return dtype.np.type(text).item()
+    except ValueError:
+        shown = text.decode(errors="replace")
+        raise bad(f"Field {shown} in line {number} is not a valid {dtype.name}.") from None
+
+
+def _lines(filename: bytes) -> list[tuple[bytes, int]]:
+    """Each line without its end, and its length with it."""
+    from pipeline.files.opening import MAX_RECORD_BYTES, read_whole
+
+    lines = read_whole(filename, MAX_RECORD_BYTES).split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    return [(line.removesuffix(b"\r"), len(line) + 1) for line in lines]

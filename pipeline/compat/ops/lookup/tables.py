@@ -1,0 +1,282 @@
+"""StaticHashTable, a lookup table, and what fills it: lists, or a text file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline.compat.graph.dtypes import DType, as_dtype, int64, resource, string
+from pipeline.compat.graph.graph_keys import GraphKeys
+from pipeline.compat.graph.node import node, tensor_node
+from pipeline.compat.graph.scopes import add_to_collection, get_collection, name_scope
+from pipeline.compat.graph.shapes import scalar, unknown_shape
+from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.kernels.errors import bad
+from pipeline.compat.ops.control.flow import group, no_op
+from pipeline.compat.ops.lookup.files import LINE_NUMBER, WHOLE_LINE, entries
+from pipeline.compat.ops.making.text import objects, with_rank
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.sparse_tensor import SparseTensor
+from pipeline.errors import AbortedError, FailedPreconditionError
+
+
+class _Contents:
+    """What a table holds in one session: None until it is initialised."""
+
+    def __init__(self) -> None:
+        self.found: dict[Any, Any] | None = None
+
+    def fill(self, keys: list[Any], values: list[Any]) -> None:
+        found: dict[Any, Any] = {}
+        for key, value in zip(keys, values, strict=True):
+            if found.setdefault(key, value) != value:
+                shown = key.decode(errors="replace") if isinstance(key, bytes) else key
+                raise FailedPreconditionError(
+                    None,
+                    None,
+                    f"HashTable has different value for same key. Key {shown} has {found[key]} and trying to add "
+                    f"value {value}",
+                )
+        self.found = found
+
+    def ready(self) -> dict[Any, Any]:
+        """The table; FailedPreconditionError before it is initialised."""
+        if self.found is None:
+            raise FailedPreconditionError(None, None, "Table not initialized.")
+        return self.found
+
+
+class KeyValueTensorInitializer:
+    """Fills a table from two vectors.
+
+    Args:
+        keys: The keys, of strings or integers.
+        values: As many values.
+        key_dtype, value_dtype: Their dtypes, for Python values.
+        name: The name of the operation that fills the table.
+
+    Raises:
+        ValueError: There are more of one than of the other.
+    """
+
+    def __init__(
+        self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None, name: str | None = None
+    ) -> None:
+        self._keys = convert_to_tensor(keys, dtype=key_dtype, name="keys")
+        self._values = convert_to_tensor(values, dtype=value_dtype, name="values")
+        self._name = "key_value_init" if name is None else name
+        self.key_dtype: DType = self._keys.dtype.base_dtype
+        self.value_dtype: DType = self._values.dtype.base_dtype
+
+    def initialize(self, table: StaticHashTable) -> Operation:
+        """Return the operation that fills the table; it is in the collection of table initializers too."""
+        with_rank(self._keys, 1)
+        if not self._keys.shape.is_compatible_with(self._values.shape):
+            shown = ", ".join(str(each.shape) for each in (self._keys, self._values))
+            raise ValueError(f"Dimensions must be equal: keys and values have the shapes {shown}")
+        with name_scope(self._name, None, [table.resource_handle, self._keys, self._values]):
+
+            def kernel(run: Any, _: Any, keys: Any, values: Any) -> None:
+                if keys.shape != values.shape:
+                    raise bad(f"Number of elements of keys and values differ: {keys.size} and {values.size}")
+                table._in(run).fill(keys.ravel().tolist(), values.ravel().tolist())
+
+            inputs = [table.resource_handle, self._keys, self._values]
+            attrs = {"Tin": self.key_dtype, "Tout": self.value_dtype}
+            made = node("LookupTableImportV2", inputs, [], kernel, attrs=attrs, stateful=True)
+        add_to_collection(GraphKeys.TABLE_INITIALIZERS, made)
+        return made
+
+
+class TextFileIndex:
+    """What of a line is a key or value: its number, the whole line, or a column by its number."""
+
+    WHOLE_LINE = WHOLE_LINE
+    LINE_NUMBER = LINE_NUMBER
+
+
+class TextFileInitializer:
+    """Fills a table from the lines of a text file.
+
+    Args:
+        filename: The file's name.
+        key_dtype, value_dtype: string or int64.
+        key_index, value_index: A TextFileIndex, or the number of a column.
+        vocab_size: The number of lines, where it is known.
+        delimiter: What separates columns.
+        name: The name of the operation that fills the table.
+        value_index_offset: Added to line numbers.
+    """
+
+    def __init__(
+        self,
+        filename: Any,
+        key_dtype: Any,
+        key_index: int,
+        value_dtype: Any,
+        value_index: int,
+        vocab_size: int | None = None,
+        delimiter: str = "\t",
+        name: str | None = None,
+        value_index_offset: int = 0,
+    ) -> None:
+        if not isinstance(filename, Tensor) and not filename:
+            raise ValueError("`filename` argument required for tf.lookup.TextFileInitializer")
+        self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
+        for index, dtype, which in ((key_index, self.key_dtype, "key"), (value_index, self.value_dtype, "value")):
+            if index < WHOLE_LINE:
+                raise ValueError(f"`{which}_index` should be >= -2, received: {index}.")
+            if index == LINE_NUMBER and dtype != int64:
+                relation = f"if `{which}_index` is" if which == "key" else f"for `{which}_index`"
+                raise ValueError(f"`{which}_dtype` must be int64 {relation} {index}, received: {dtype}")
+            if index == WHOLE_LINE and not dtype.is_integer and dtype != string:
+                raise ValueError(
+                    f"`{which}_dtype` should be either integer or string for `{which}_index` {index}, received: {dtype}"
+                )
+        if vocab_size is not None and vocab_size <= 0:
+            raise ValueError(f"`vocab_size` should be > 0, received: {vocab_size}")
+        self._indices = key_index, value_index
+        self._size, self._offset = -1 if vocab_size is None else vocab_size, value_index_offset
+        self._delimiter = delimiter.encode()
+        self._name = "text_file_init" if name is None else name
+        self._filename = with_rank(convert_to_tensor(filename, dtype=string, name="asset_path"), 0)
+        add_to_collection(GraphKeys.ASSET_FILEPATHS, self._filename)
+
+    def initialize(self, table: StaticHashTable) -> Operation:
+        """Return the operation that fills the table; it is in the collection of table initializers too."""
+        with name_scope(self._name, "text_file_init", [table.resource_handle]):
+
+            def kernel(run: Any, _: Any, filename: bytes) -> None:
+                dtypes = self.key_dtype, self.value_dtype
+                found = entries(filename, self._indices, dtypes, self._size, self._delimiter, self._offset)
+                table._in(run).fill(*found)
+
+            made = node(
+                "InitializeTableFromTextFileV2",
+                [table.resource_handle, self._filename],
+                [],
+                kernel,
+                attrs={"key_index": self._indices[0], "value_index": self._indices[1]},
+                stateful=True,
+            )
+        add_to_collection(GraphKeys.TABLE_INITIALIZERS, made)
+        return made
+
+
+class StaticHashTable:
+    """A table that never changes once it is filled.
+
+    Args:
+        initializer: What fills it: a KeyValueTensorInitializer or TextFileInitializer.
+        default_value: What a key has that is not there.
+        name: The name of the table.
+        experimental_is_anonymous: Taken for the sake of TensorFlow's signature.
+    """
+
+    def __init__(
+        self, initializer: Any, default_value: Any, name: str | None = None, experimental_is_anonymous: bool = False
+    ) -> None:
+        self.key_dtype: DType = initializer.key_dtype
+        self.value_dtype: DType = initializer.value_dtype
+        self._default = convert_to_tensor(default_value, dtype=self.value_dtype)
+        self._default.shape.merge_with(scalar())
+        self._key = object()
+        attrs = {"key_dtype": self.key_dtype, "value_dtype": self.value_dtype}
+        self.resource_handle: Tensor = tensor_node(
+            "HashTableV2",
+            [],
+            lambda run: self._in(run),
+            resource,
+            scalar(),
+            name or "hash_table",
+            attrs=attrs,
+            stateful=True,
+        )
+        self._name = self.resource_handle.op.name.split("/")[-1]
+        self._initializer: Operation = initializer.initialize(self)
+
+    def _in(self, run: Any) -> _Contents:
+        contents: _Contents = run.state(self._key, _Contents)
+        return contents
+
+    @property
+    def default_value(self) -> Tensor:
+        """What a key has that is not there."""
+        return self._default
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that fills the table."""
+        return self._initializer
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self._name
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """Return the values of keys, a tensor or a SparseTensor.
+
+        Raises:
+            TypeError: The keys have another dtype.
+            FailedPreconditionError: When run: the table is not filled.
+        """
+        sparse = keys if isinstance(keys, SparseTensor) else None
+        if sparse is not None:
+            keys = sparse.values
+        if keys.dtype.base_dtype != self.key_dtype:
+            raise TypeError(f"Dtype of argument `keys` must be {self.key_dtype}, received: {keys.dtype}")
+        with name_scope(name, f"{self._name}_Lookup", [self.resource_handle, keys, self._default]):
+            dtype = self.value_dtype.np
+
+            def kernel(run: Any, _: Any, keys: Any, default: Any) -> Any:
+                found = self._in(run).ready()
+                if not isinstance(keys, np.ndarray):
+                    value = found.get(keys if isinstance(keys, bytes) else keys.item(), default)
+                    return value if dtype.kind == "O" else dtype.type(value)
+                values = [found.get(key, default) for key in keys.ravel().tolist()]
+                return objects(values, dtype).reshape(keys.shape)
+
+            keys = convert_to_tensor(keys)
+            inputs = [self.resource_handle, keys, self._default]
+            attrs = {"Tin": self.key_dtype, "Tout": self.value_dtype}
+            values = tensor_node(
+                "LookupTableFindV2", inputs, kernel, self.value_dtype, keys.shape, attrs=attrs, stateful=True
+            )
+        return values if sparse is None else SparseTensor(sparse.indices, values, sparse.dense_shape)
+
+    __getitem__ = lookup
+
+    def size(self, name: str | None = None) -> Tensor:
+        """Return the number of keys, int64."""
+        with name_scope(name, f"{self._name}_Size", [self.resource_handle]):
+
+            def kernel(run: Any, _: Any) -> Any:
+                return np.int64(len(self._in(run).found or ()))
+
+            return tensor_node("LookupTableSizeV2", [self.resource_handle], kernel, int64, scalar(), stateful=True)
+
+    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """Return all keys and their values, in no order."""
+        with name_scope(name, f"{self._name}_Export", [self.resource_handle]):
+
+            def kernel(run: Any, _: Any) -> Any:
+                found = self._in(run).found
+                if found is None:
+                    raise AbortedError(None, None, "HashTable is not initialized.")
+                keys, values = list(found), list(found.values())
+                return objects(keys, self.key_dtype.np), objects(values, self.value_dtype.np)
+
+            outputs = [(self.key_dtype, unknown_shape()), (self.value_dtype, unknown_shape())]
+            made = node("LookupTableExportV2", [self.resource_handle], outputs, kernel, stateful=True)
+        return made.outputs[0], made.outputs[1]
+
+
+def tables_initializer(name: str = "init_all_tables") -> Operation:
+    """Return an operation that fills all tables of the graph."""
+    initializers = get_collection(GraphKeys.TABLE_INITIALIZERS)
+    return group(*initializers, name=name) if initializers else no_op(name=name)
+
+
+initialize_all_tables = tables_initializer

@@ -1,0 +1,1 @@
+"""How an op is made from one line: inputs, dtypes, shape rule, kernel."""

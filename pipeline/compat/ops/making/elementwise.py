@@ -1,0 +1,175 @@
+"""Elementwise ops of one and two inputs: a kernel, the dtypes it takes, and the rest is common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pipeline import errors
+from pipeline.compat.graph.dtypes import DType
+from pipeline.compat.graph.node import tensor_node
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.shapes import TensorShape, broadcast_static_shape
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels.quiet import Kernel, quiet
+from pipeline.compat.ops.making.inputs import first_input, next_input
+
+
+def broadcast_shape(op_type: str, scope: str, x: Tensor, y: Tensor) -> TensorShape:
+    """Return the static shape of an op that broadcasts two inputs; ValueError if they cannot be broadcast."""
+    try:
+        return broadcast_static_shape(x.shape, y.shape)
+    except ValueError:
+        a, b = x.shape.sizes or (), y.shape.sizes or ()
+        left, right = next(
+            (p, q) for p, q in zip(a[::-1], b[::-1], strict=False) if p != q and None not in (p, q) and 1 not in (p, q)
+        )
+        shapes = ", ".join("[" + ",".join("?" if size is None else str(size) for size in s) + "]" for s in (a, b))
+        raise ValueError(
+            f"Dimensions must be equal, but are {left} and {right} for '{scope.rstrip('/')}' (op: '{op_type}') "
+            f"with input shapes: {shapes}."
+        ) from None
+
+
+def shown(value: Any) -> str:
+    """Return the shape of a value as errors write it: [2,3]."""
+    return "[" + ",".join(map(str, np.shape(value))) + "]"
+
+
+def _checked(kernel: Kernel) -> Kernel:
+    """Return the kernel with an error that shows the shapes, for inputs whose static shapes leave a doubt."""
+
+    def run(x: Any, y: Any) -> Any:
+        try:
+            return kernel(x, y)
+        except errors.OpError:
+            raise
+        except ValueError:
+            text = f"Incompatible shapes: {shown(x)} vs. {shown(y)}"
+            raise errors.InvalidArgumentError(None, None, text) from None
+
+    return run
+
+
+def binary_rows(kernel: Kernel) -> Kernel:
+    """Return the kernel for blocks of rows of an op that broadcasts two inputs.
+
+    A block has the rows' axis in front: axes of size 1 behind it make up for a rank that is lower than the other
+    input's, as broadcasting would in front of a row alone.
+    """
+
+    def rows(is_row: tuple[bool, ...], x: Any, y: Any) -> Any:
+        rank_x, rank_y = np.ndim(x) - is_row[0], np.ndim(y) - is_row[1]
+        if is_row[0] and rank_x < rank_y:
+            x = x.reshape((x.shape[0],) + (1,) * (rank_y - rank_x) + x.shape[1:])
+        if is_row[1] and rank_y < rank_x:
+            y = y.reshape((y.shape[0],) + (1,) * (rank_x - rank_y) + y.shape[1:])
+        return kernel(x, y)
+
+    return rows
+
+
+def binary_node(op_type: str, x: Tensor, y: Tensor, kernel: Kernel, scope: str, result: DType | None = None) -> Tensor:
+    """Make the node of an op that broadcasts two converted inputs of one dtype.
+
+    Args:
+        op_type: The node's type.
+        x: The first input.
+        y: The second input.
+        kernel: The function of both values.
+        scope: The node's name, as `name_scope` gives it.
+        result: The dtype of the output; that of `x` unless given.
+    """
+    dtype = x.dtype.base_dtype
+    shape = broadcast_shape(op_type, scope, x, y)
+    attrs = {"T": dtype}
+    certain = shape.is_fully_defined() and x.shape.is_fully_defined() and y.shape.is_fully_defined()
+    return tensor_node(
+        op_type,
+        [x, y],
+        kernel if certain else _checked(kernel),
+        result or dtype,
+        shape,
+        name=scope,
+        attrs=attrs,
+        rows=binary_rows(kernel),
+    )
+
+
+def binary(
+    op_type: str,
+    kernel: Kernel,
+    allowed: tuple[str, ...] | None,
+    doc: str,
+    *,
+    integers: Kernel | None = None,
+    result: DType | None = None,
+    names: tuple[str, str] = ("x", "y"),
+) -> Callable[..., Tensor]:
+    """Return the public function of an op of two inputs of one dtype that are broadcast.
+
+    Args:
+        op_type: The node's type, and its name unless the caller gives one.
+        kernel: The function of two values; it must keep their dtype, or give `result`.
+        allowed: Names of the dtypes it takes; None for all.
+        doc: The docstring of the function.
+        integers: The kernel for integers, if it is another.
+        result: The dtype of the output, if it is not that of the inputs.
+        names: What the op calls its inputs.
+    """
+    # Ufuncs say nothing of integers that wrap; division must be kept quiet (the smallest integer by -1).
+    floats = quiet(kernel)
+    exact = integers or kernel
+
+    def apply(x: Any, y: Any, name: str | None = None) -> Tensor:
+        with name_scope(name, op_type, [x, y]) as scope:
+            first = first_input(names[0], x, allowed)
+            second = next_input(op_type, names[1], y, first.dtype, names[0])
+            chosen = exact if first.dtype.base_dtype.np.kind in "iu" else floats
+            return binary_node(op_type, first, second, chosen, scope, result)
+
+    return _named(apply, op_type, doc)
+
+
+def unary(
+    op_type: str,
+    kernel: Kernel,
+    allowed: tuple[str, ...] | None,
+    doc: str,
+    *,
+    integers: Kernel | None = None,
+    result: DType | None = None,
+    argument: str = "x",
+) -> Callable[..., Tensor]:
+    """Return the public function of an op of one input, which acts on each element alone; arguments as `binary`."""
+    floats = quiet(kernel)
+    exact = integers or kernel
+
+    def make(value: Any, name: str | None) -> Tensor:
+        with name_scope(name, op_type) as scope:
+            x = first_input(argument, value, allowed)
+            dtype = x.dtype.base_dtype
+            chosen = exact if dtype.np.kind in "iu" else floats
+            attrs = {"T": dtype}
+            return tensor_node(op_type, [x], chosen, result or dtype, x.shape, name=scope, attrs=attrs, rows=True)
+
+    if argument == "features":
+
+        def apply(features: Any, name: str | None = None) -> Tensor:
+            return make(features, name)
+
+        return _named(apply, op_type, doc)
+
+    def apply_x(x: Any, name: str | None = None) -> Tensor:
+        return make(x, name)
+
+    return _named(apply_x, op_type, doc)
+
+
+def _named(function: Callable[..., Tensor], op_type: str, doc: str) -> Callable[..., Tensor]:
+    name = "".join(f"_{each.lower()}" if each.isupper() else each for each in op_type).lstrip("_")
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function

@@ -1,0 +1,215 @@
+"""Operations from one-line definitions: the inputs with their dtypes, a shape rule, a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.dtypes import DType
+from pipeline.compat.graph.node import node
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.ops.making.inputs import check_allowed, first_input, fixed_input, list_input, next_input
+
+INDEX = "(int32,int64)"
+INDEX_32 = "(int32,int64)=int32"
+
+
+class _Input(NamedTuple):
+    name: str
+    attr: str
+    fixed: DType | None
+    allowed: tuple[str, ...] | None
+    default: DType | None
+    many: bool
+
+
+_parsed: dict[str, list[_Input]] = {}
+_FIXED = ("uint8", "int32", "int64", "bool", "float32", "string")
+
+
+def _parse(definition: str) -> list[_Input]:
+    found = []
+    for token in definition.split():
+        name, _, kind = token.partition(":")
+        many = kind.startswith("*")
+        attr, _, rest = kind.lstrip("*").partition("(")
+        allowed, _, default = rest.partition(")")
+        found.append(
+            _Input(
+                name,
+                attr,
+                getattr(dtypes, attr) if attr in _FIXED else None,
+                tuple(allowed.split(",")) if allowed else None,
+                getattr(dtypes, default[1:]) if default else None,
+                many,
+            )
+        )
+    return found
+
+
+def convert_inputs(op_type: str, definition: str, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return the tensors of an op's inputs, and the attributes that they decide.
+
+    Args:
+        op_type: The op's type, for messages.
+        definition: The inputs as `name:attribute(allowed,dtypes)=default`; `name:int32` for a fixed dtype and
+            `name:*attribute` for a list of tensors. The first input of an attribute decides its dtype.
+        values: What was given for each of them.
+
+    Raises:
+        TypeError: A value has a dtype that the op does not take.
+    """
+    parsed = _parsed.get(definition)
+    if parsed is None:
+        parsed = _parsed[definition] = _parse(definition)
+    attrs: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    tensors: list[Any] = []
+    for one, value in zip(parsed, values, strict=True):
+        known = attrs.get(one.attr)
+        if one.many:
+            made = _list(op_type, one, value, known or one.fixed)
+            tensors.append(made)
+            attrs["N"] = len(made)
+            if one.fixed is None:
+                attrs[one.attr] = made[0].dtype.base_dtype
+        elif one.fixed is not None:
+            tensors.append(fixed_input(op_type, one.name, value, one.fixed))
+        elif known is not None:
+            tensors.append(next_input(op_type, one.name, value, known, origin[one.attr]))
+        else:
+            tensors.append(first_input(one.name, value, one.allowed, one.default))
+            attrs[one.attr] = tensors[-1].dtype.base_dtype
+            origin[one.attr] = one.name
+    return tensors, attrs
+
+
+def _list(op_type: str, one: _Input, values: Any, dtype: DType | None) -> list[Tensor]:
+    if dtype is None:
+        return list_input(op_type, one.name, values, one.allowed)
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(f"Expected list for '{one.name}' argument to '{op_type}' Op, not {values!r}.")
+    made = [fixed_input(op_type, f"{one.name}_{index}", value, dtype) for index, value in enumerate(values)]
+    if one.allowed is not None:
+        check_allowed(one.name, dtype, one.allowed)
+    return made
+
+
+def array(value: Any) -> Any:
+    """Return a value as an array; a single string as an array without axes."""
+    if value.__class__ is bytes:
+        made = np.empty((), object)
+        made[()] = value
+        return made
+    return np.asarray(value)
+
+
+def _with_strings(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel for values among which single strings are not arrays."""
+
+    def plain(value: Any) -> Any:
+        # Indexing without an index gives the string of an array without axes, and an array else.
+        return value[()] if isinstance(value, np.ndarray) and value.dtype.kind == "O" else value
+
+    def on_strings(*values: Any) -> Any:
+        made = kernel(*map(array, values))
+        return [plain(each) for each in made] if isinstance(made, (list, tuple)) else plain(made)
+
+    return on_strings
+
+
+def _rows_with_strings(rows: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda is_row, *values: rows(is_row, *map(array, values))
+
+
+def _brief(tensor: Tensor) -> str:
+    sizes = tensor.shape.sizes
+    return "<unknown>" if sizes is None else f"[{','.join('?' if size is None else str(size) for size in sizes)}]"
+
+
+def op(
+    op_type: str,
+    definition: str,
+    values: Sequence[Any],
+    rule: Callable[..., Any],
+    kernel: Callable[..., Any],
+    name: str | None = None,
+    attrs: dict[str, Any] | None = None,
+    rows: Any = None,
+) -> Operation:
+    """Add an operation to the graph.
+
+    Args:
+        op_type: Its type, and its name by default.
+        definition: Its inputs; see `convert_inputs`.
+        values: What was given for them.
+        rule: Computes a list of (dtype, shape) of the outputs, from the tensors; ValueError if they do not fit.
+        kernel: Computes the value, or a list of values; strings are always arrays here.
+        name: The name.
+        attrs: Attributes besides the dtypes.
+        rows: The kernel for blocks of rows.
+
+    Raises:
+        TypeError: An input has a dtype that the op does not take.
+        ValueError: The shapes do not fit.
+    """
+    with name_scope(name, op_type, values) as scope:
+        tensors, found = convert_inputs(op_type, definition, values)
+        if attrs:
+            found.update(attrs)
+        flat: list[Tensor] = []
+        for each in tensors:
+            flat.extend(each if isinstance(each, list) else [each])
+        try:
+            outputs = rule(*tensors)
+        except ValueError as error:
+            raise ValueError(
+                f"{error} for '{scope.rstrip('/')}' (op: '{op_type}') with input shapes: "
+                f"{', '.join(map(_brief, flat))}."
+            ) from None
+        if any(tensor.dtype.np.kind == "O" for tensor in flat):
+            kernel = _with_strings(kernel)
+            if rows is not None and rows is not True:
+                rows = _rows_with_strings(rows)
+        return node(op_type, flat, outputs, kernel, name=scope, attrs=found, rows=rows)
+
+
+def tensor_op(
+    op_type: str,
+    definition: str,
+    values: Sequence[Any],
+    rule: Callable[..., Any],
+    kernel: Callable[..., Any],
+    name: str | None = None,
+    attrs: dict[str, Any] | None = None,
+    rows: Any = None,
+    dtype: DType | None = None,
+) -> Tensor:
+    """As `op`, for one output: the rule gives its shape; its dtype is that of the first input unless given."""
+
+    def outputs(*tensors: Any) -> list[tuple[DType, Any]]:
+        first = tensors[0][0] if isinstance(tensors[0], list) else tensors[0]
+        return [(dtype or first.dtype.base_dtype, rule(*tensors))]
+
+    return op(op_type, definition, values, outputs, kernel, name, attrs, rows).outputs[0]
+
+
+def same_shape(tensor: Tensor, *_: Any) -> Any:
+    """The rule of ops that keep the shape of their first input."""
+    return tensor.shape
+
+
+def check_rank(tensor: Tensor, rank: int) -> None:
+    """ValueError unless the tensor may have this rank."""
+    if tensor.shape.ndims not in (None, rank):
+        raise ValueError(f"Shape must be rank {rank} but is rank {tensor.shape.ndims}")
+
+
+def check_rank_at_least(tensor: Tensor, rank: int) -> None:
+    """ValueError if the tensor is known to have a lower rank."""
+    if tensor.shape.ndims is not None and tensor.shape.ndims < rank:
+        raise ValueError(f"Shape must be at least rank {rank} but is rank {tensor.shape.ndims}")

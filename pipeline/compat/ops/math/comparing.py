@@ -1,0 +1,95 @@
+"""Comparisons of two tensors, and tests of floats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline.compat.graph.dtypes import bool as bool_
+from pipeline.compat.graph.dtypes import string
+from pipeline.compat.graph.node import tensor_node
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.shapes import broadcast_static_shape, unknown_shape
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels.quiet import Kernel, quiet
+from pipeline.compat.ops.making.elementwise import binary, binary_node, broadcast_shape, unary
+from pipeline.compat.ops.making.inputs import ANY_NUMBER, FLOATS, REALS, first_input, next_input
+
+
+def _strings(function: Kernel) -> Kernel:
+    """Return the comparison for bytes and arrays of bytes; NumPy's own would drop trailing zeros."""
+
+    def kernel(x: Any, y: Any) -> Any:
+        left, right = (each if isinstance(each, np.ndarray) else _boxed(each) for each in (x, y))
+        return np.asarray(function(left, right), np.bool_)
+
+    return kernel
+
+
+def _boxed(value: Any) -> Any:
+    array = np.empty((), object)
+    array[()] = value
+    return array
+
+
+def _equality(op_type: str, function: Kernel, doc: str) -> Any:
+    numbers, strings = quiet(function), _strings(function)
+
+    def apply(x: Any, y: Any, name: str | None = None, *, incompatible_shape_error: bool = True) -> Tensor:
+        with name_scope(name, op_type, [x, y]) as scope:
+            first = first_input("x", x)
+            second = next_input(op_type, "y", y, first.dtype, "x")
+            kernel = strings if first.dtype.base_dtype is string else numbers
+            if incompatible_shape_error:
+                return binary_node(op_type, first, second, kernel, scope, bool_)
+            return _lenient(op_type, first, second, kernel, scope)
+
+    apply.__doc__ = doc
+    return apply
+
+
+def _lenient(op_type: str, x: Tensor, y: Tensor, kernel: Kernel, scope: str) -> Tensor:
+    """Make the comparison that gives one value for shapes that cannot be broadcast."""
+    differ = np.bool_(op_type == "NotEqual")
+
+    def compare(first: Any, second: Any) -> Any:
+        try:
+            np.broadcast_shapes(np.shape(first), np.shape(second))
+        except ValueError:
+            return differ
+        return kernel(first, second)
+
+    shape = unknown_shape()
+    if x.shape.is_fully_defined() and y.shape.is_fully_defined():
+        try:
+            shape = broadcast_static_shape(x.shape, y.shape)
+        except ValueError:
+            shape = unknown_shape(0)
+    return tensor_node(op_type, [x, y], compare, bool_, shape, name=scope, attrs={"T": x.dtype.base_dtype})
+
+
+equal = _equality("Equal", np.equal, "Return whether x == y, elementwise, broadcast; of any dtype.")
+not_equal = _equality("NotEqual", np.not_equal, "Return whether x != y, elementwise, broadcast; of any dtype.")
+less = binary("Less", np.less, REALS, "Return whether x < y, elementwise.", result=bool_)
+less_equal = binary("LessEqual", np.less_equal, REALS, "Return whether x <= y, elementwise.", result=bool_)
+greater = binary("Greater", np.greater, REALS, "Return whether x > y, elementwise.", result=bool_)
+greater_equal = binary("GreaterEqual", np.greater_equal, REALS, "Return whether x >= y, elementwise.", result=bool_)
+is_nan = unary("IsNan", np.isnan, FLOATS, "Return which elements are NaN.", result=bool_)
+is_inf = unary("IsInf", np.isinf, FLOATS, "Return which elements are infinite.", result=bool_)
+is_finite = unary("IsFinite", np.isfinite, FLOATS, "Return which elements are finite.", result=bool_)
+
+
+def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None = None) -> Tensor:
+    """Return whether |x - y| < tolerance, elementwise; both of one shape."""
+
+    def kernel(first: Any, second: Any) -> Any:
+        return np.less(np.abs(np.subtract(first, second)), tolerance)
+
+    with name_scope(name, "ApproximateEqual") as scope:
+        first = first_input("x", x, ANY_NUMBER)
+        second = next_input("ApproximateEqual", "y", y, first.dtype, "x")
+        first.shape.assert_is_compatible_with(second.shape)
+        shape = broadcast_shape("ApproximateEqual", scope, first, second)
+        attrs = {"T": first.dtype.base_dtype, "tolerance": tolerance}
+        return tensor_node("ApproximateEqual", [first, second], quiet(kernel), bool_, shape, name=scope, attrs=attrs)

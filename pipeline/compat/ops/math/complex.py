@@ -1,0 +1,94 @@
+"""Complex numbers: their parts, angles and conjugates."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.node import tensor_node
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels.quiet import Kernel
+from pipeline.compat.ops.making.elementwise import binary_node
+from pipeline.compat.values.convert import convert_to_tensor
+
+
+def _part(op_type: str, kernel: Kernel, x: Tensor, scope: str) -> Tensor:
+    dtype = x.dtype.real_dtype
+    attrs = {"T": x.dtype.base_dtype, "Tout": dtype}
+    return tensor_node(op_type, [x], kernel, dtype, x.shape, name=scope, attrs=attrs, rows=True)
+
+
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """Return complex numbers of two parts, both float32 or both float64; TypeError for others."""
+    real = convert_to_tensor(real, name="real")
+    imag = convert_to_tensor(imag, name="imag")
+    with name_scope(name, "Complex") as scope:
+        kinds = (real.dtype.base_dtype, imag.dtype.base_dtype)
+        if kinds == (dtypes.float64, dtypes.float64):
+            result = dtypes.complex128
+        elif kinds == (dtypes.float32, dtypes.float32):
+            result = dtypes.complex64
+        else:
+            raise TypeError(
+                f"The `real` and `imag` components have incorrect types: {real.dtype.name} {imag.dtype.name}. "
+                "They must be both float32 or both float64."
+            )
+
+        def kernel(x: Any, y: Any) -> Any:
+            made = np.empty(np.broadcast_shapes(np.shape(x), np.shape(y)), result.np)
+            made.real, made.imag = x, y
+            return made[()] if made.ndim == 0 else made
+
+        return binary_node("Complex", real, imag, kernel, scope, result)
+
+
+def real(input: Any, name: str | None = None) -> Tensor:
+    """Return the real part; real tensors as they are."""
+    with name_scope(name, "Real") as scope:
+        x = convert_to_tensor(input, name="input")
+        if x.dtype.is_complex:
+            return _part("Real", lambda value: np.real(value).copy(), x, scope)
+        if x.dtype.np.kind == "O" or x.dtype.is_bool:
+            raise TypeError(f"input must be a numeric tensor, but got tensor with dtype {x.dtype}")
+        return x
+
+
+def imag(input: Any, name: str | None = None) -> Tensor:
+    """Return the imaginary part; zeros for real tensors."""
+    with name_scope(name, "Imag") as scope:
+        x = convert_to_tensor(input, name="input")
+        if x.dtype.is_complex:
+            return _part("Imag", lambda value: np.imag(value).copy(), x, scope)
+        from pipeline.compat.ops.arrays.filling import zeros_like
+
+        return zeros_like(x)
+
+
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """Return the angle in radians; 0 or pi for real tensors."""
+    with name_scope(name, "Angle") as scope:
+        x = convert_to_tensor(input, name="input")
+        if x.dtype.is_complex:
+            return _part("Angle", np.angle, x, scope)
+        from pipeline.compat.ops.arrays.filling import ones_like, zeros_like
+        from pipeline.compat.ops.arrays.masking import where
+
+        number, ones = cast("Any", x), cast("Any", ones_like(x))
+        return where(number < 0, np.pi * ones, zeros_like(x))
+
+
+def conj(x: Any, name: str | None = None) -> Tensor:
+    """Return the complex conjugate; real tensors as they are. TypeError if x is no number."""
+    if isinstance(x, Tensor) and (x.dtype.is_floating or x.dtype.is_integer):
+        return x
+    with name_scope(name, "Conj") as scope:
+        x = convert_to_tensor(x, name="x")
+        dtype = x.dtype.base_dtype
+        if dtype.is_complex:
+            return tensor_node("Conj", [x], np.conj, dtype, x.shape, name=scope, attrs={"T": dtype}, rows=True)
+        if dtype.is_floating or dtype.is_integer:
+            return x  # type: ignore[no-any-return]
+        raise TypeError(f"Expected numeric or variant tensor, got dtype {x.dtype!r}.")

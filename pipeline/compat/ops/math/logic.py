@@ -1,0 +1,72 @@
+"""Logic of tensors of truth values, and the selection that Python's & | ^ ~ make by dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline.compat.graph.dtypes import bool as bool_
+from pipeline.compat.graph.dtypes import uint8
+from pipeline.compat.graph.node import tensor_node
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels.quiet import Kernel
+from pipeline.compat.ops.making.elementwise import binary, binary_node, unary
+from pipeline.compat.ops.making.inputs import BITS, fixed_input
+
+
+def _logical(op_type: str, kernel: Kernel, doc: str) -> Any:
+    def apply(x: Any, y: Any, name: str | None = None) -> Tensor:
+        with name_scope(name, op_type, [x, y]) as scope:
+            first = fixed_input(op_type, "x", x, bool_)
+            second = fixed_input(op_type, "y", y, bool_)
+            return binary_node(op_type, first, second, kernel, scope)
+
+    apply.__doc__ = doc
+    return apply
+
+
+logical_and = _logical("LogicalAnd", np.logical_and, "Return x and y, elementwise; both bool.")
+logical_or = _logical("LogicalOr", np.logical_or, "Return x or y, elementwise; both bool.")
+
+
+def logical_not(x: Any, name: str | None = None) -> Tensor:
+    """Return not x, elementwise; x is bool."""
+    with name_scope(name, "LogicalNot") as scope:
+        x = fixed_input("LogicalNot", "x", x, bool_)
+        return tensor_node("LogicalNot", [x], np.logical_not, bool_, x.shape, name=scope, rows=True)
+
+
+def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
+    """Return whether one of x and y is true, elementwise; both bool."""
+    either = logical_or(x, y)
+    return logical_and(either, logical_not(logical_and(x, y)), name=name)  # type: ignore[no-any-return]
+
+
+def _clipped(shift: Kernel) -> Kernel:
+    """Shift by no less than 0 and no more than all bits but one: more is undefined in C."""
+
+    def kernel(x: Any, y: Any) -> Any:
+        kind = np.asarray(y).dtype
+        return shift(x, np.clip(y, kind.type(0), kind.type(kind.itemsize * 8 - 1)))
+
+    return kernel
+
+
+def _population_count(x: Any) -> Any:
+    array = np.asarray(x)
+    unsigned = array.view(np.dtype(f"u{array.dtype.itemsize}")).astype(np.uint64)
+    count = np.zeros(array.shape, np.uint8)
+    for bit in range(array.dtype.itemsize * 8):
+        count += ((unsigned >> np.uint64(bit)) & np.uint64(1)).astype(np.uint8)
+    return count
+
+
+bitwise_and = binary("BitwiseAnd", np.bitwise_and, BITS, "Return the bits that are set in both.")
+bitwise_or = binary("BitwiseOr", np.bitwise_or, BITS, "Return the bits that are set in one or both.")
+bitwise_xor = binary("BitwiseXor", np.bitwise_xor, BITS, "Return the bits that are set in one of both.")
+left_shift = binary("LeftShift", _clipped(np.left_shift), BITS, "Return x's bits moved left by y.")
+right_shift = binary("RightShift", _clipped(np.right_shift), BITS, "Return x's bits moved right by y.")
+invert = unary("Invert", np.invert, BITS, "Return the complement of each bit.")
+population_count = unary("PopulationCount", _population_count, BITS, "Return how many bits are set.", result=uint8)

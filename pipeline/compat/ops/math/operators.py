@@ -1,0 +1,148 @@
+"""Python's operators on tensors, and its ranges as tensors: importing this module attaches them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.compat.graph.dtypes import bool as bool_
+from pipeline.compat.graph.dtypes import int32
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.math import arithmetic, comparing, unary
+from pipeline.compat.ops.math import logic as bitwise
+from pipeline.compat.ops.math import logic as logical
+from pipeline.compat.values.convert import convert_to_tensor, register_conversion
+from pipeline.compat.values.sparse_tensor import SparseTensor
+
+Function = Callable[..., Any]
+
+
+def _add(x: Any, y: Any, name: str) -> Any:
+    if not isinstance(y, (Tensor, SparseTensor)):
+        y = convert_to_tensor(y, preferred_dtype=x.dtype.base_dtype, name="y")
+    return arithmetic.add_tensors(x, y, name)
+
+
+def _multiply(x: Any, y: Any, name: str) -> Any:
+    if _is_bool(x) or _is_bool(y):
+        from pipeline.compat.values.casts import cast_node
+
+        return cast_node(arithmetic.multiply(cast_node(x, int32), cast_node(y, int32), name=name), bool_)
+    return arithmetic.multiply(x, y, name=name)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.dtype.base_dtype is bool_
+
+
+def _matmul(x: Any, y: Any, name: str) -> Any:
+    from pipeline.compat.ops.math.products import matmul
+
+    return matmul(x, y, name=name)
+
+
+def _by_dtype(logic: Function, bits: Function) -> Function:
+    """Choose by the left operand's dtype: logic for bool, else bits, whose op keeps its own name."""
+
+    def function(x: Any, y: Any, name: str) -> Any:
+        return logic(x, y, name) if x.dtype.base_dtype is bool_ else bits(x, y)
+
+    return function
+
+
+def _invert(x: Any) -> Tensor:
+    return logical.logical_not(x) if x.dtype.base_dtype is bool_ else bitwise.invert(x)
+
+
+def _getitem(x: Any, key: Any) -> Any:
+    from pipeline.compat.ops.arrays.brackets import getitem
+
+    return getitem(x, key)
+
+
+BINARY: dict[str, Function] = {
+    "add": _add,
+    "sub": arithmetic.subtract,
+    "mul": _multiply,
+    "div": arithmetic.div,
+    "truediv": arithmetic.truediv,
+    "floordiv": arithmetic.floordiv,
+    "mod": arithmetic.mod,
+    "pow": arithmetic.pow,
+    "matmul": _matmul,
+    "and": _by_dtype(logical.logical_and, bitwise.bitwise_and),
+    "or": _by_dtype(logical.logical_or, bitwise.bitwise_or),
+    "xor": _by_dtype(logical.logical_xor, bitwise.bitwise_xor),
+}
+
+
+def _forward(operator: str, function: Function) -> Function:
+    reflected = f"__r{operator}__"
+
+    def method(x: Any, y: Any) -> Any:
+        with name_scope(None, operator, [x, y]) as scope:
+            try:
+                return function(x, y, name=scope)
+            except (TypeError, ValueError):
+                # A class of the program may know what to do with a tensor on its left.
+                theirs = getattr(type(y), reflected, None)
+                if theirs is None or isinstance(y, Tensor):
+                    raise
+                try:
+                    result = theirs(y, x)
+                except (TypeError, ValueError):
+                    result = NotImplemented
+                if result is NotImplemented:
+                    raise
+                return result
+
+    return method
+
+
+def _reflected(operator: str, function: Function) -> Function:
+    def method(y: Any, x: Any) -> Any:
+        with name_scope(None, operator, [x, y]) as scope:
+            x = convert_to_tensor(x, y.dtype.base_dtype, name="x")
+            return function(x, y, name=scope)
+
+    return method
+
+
+def _of_two(function: Function) -> Function:
+    def method(x: Any, y: Any) -> Any:
+        return function(x, y)
+
+    return method
+
+
+def _of_one(function: Function) -> Function:
+    def method(x: Any) -> Any:
+        return function(x)
+
+    return method
+
+
+def attach(overload: Callable[[str, Function], None]) -> None:
+    """Define all operators through `overload(method name, function)`; variables have the tensors' own too."""
+    for operator, function in BINARY.items():
+        overload(f"__{operator}__", _forward(operator, function))
+        overload(f"__r{operator}__", _reflected(operator, function))
+    overload("__lt__", _of_two(comparing.less))
+    overload("__le__", _of_two(comparing.less_equal))
+    overload("__gt__", _of_two(comparing.greater))
+    overload("__ge__", _of_two(comparing.greater_equal))
+    overload("__neg__", _of_one(unary.negative))
+    overload("__abs__", _of_one(unary.abs))
+    overload("__invert__", _of_one(_invert))
+    overload("__getitem__", _getitem)
+
+
+def _from_range(value: range, dtype: Any, name: str | None, as_ref: bool) -> Tensor:
+    from pipeline.compat.ops.arrays.sequences import range as numbers
+
+    return numbers(value.start, value.stop, value.step, dtype=dtype, name=name)
+
+
+attach(Tensor.overload)
+register_conversion(range, _from_range)

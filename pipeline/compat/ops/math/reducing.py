@@ -1,0 +1,278 @@
+"""Reductions over axes: sums, means, extremes, truth, and what is made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline import errors
+from pipeline.compat.graph.dtypes import DType, int32, int64
+from pipeline.compat.graph.dtypes import bool as bool_
+from pipeline.compat.graph.node import tensor_node
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.shapes import TensorShape, unknown_shape
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels.quiet import Kernel, quiet
+from pipeline.compat.ops.making.inputs import ANY_NUMBER, INDEX, REALS, first_input, fixed_input, renamed
+from pipeline.compat.values.constants import constant
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.static import constant_value
+
+_EXTREMES = (*REALS, "qint8", "quint8", "qint32", "qint16", "quint16")
+
+
+def _axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """Return the axes as numbers from 0; InvalidArgumentError for what is out of range or twice there."""
+    found = []
+    for each in np.ravel(axis).tolist():
+        if not -rank <= each < rank:
+            raise errors.InvalidArgumentError(
+                None, None, f"Invalid reduction dimension ({each} for input with {rank} dimension(s)"
+            )
+        found.append(each % rank)
+        if found.count(found[-1]) > 1:
+            raise errors.InvalidArgumentError(
+                None, None, f"Invalid reduction arguments: Axes contains duplicate dimension: {found[-1]}"
+            )
+    return tuple(found)
+
+
+def _reduced_shape(x: Tensor, axis: Tensor, keepdims: bool) -> TensorShape:
+    if axis.shape.ndims is not None and axis.shape.ndims > 1:
+        raise ValueError(f"reduction_indices must be a scalar or a vector, but its shape is {axis.shape}")
+    sizes, axes = x.shape.sizes, constant_value(axis)
+    if sizes is None:
+        return unknown_shape()
+    if axes is None:
+        return unknown_shape(len(sizes)) if keepdims else unknown_shape()
+    picked = set()
+    for each in np.ravel(axes).tolist():
+        if not -len(sizes) <= each < len(sizes):
+            raise ValueError(f"Invalid reduction dimension {each} for input with {len(sizes)} dimensions.")
+        picked.add(each % len(sizes))
+    if keepdims:
+        return TensorShape([1 if at in picked else size for at, size in enumerate(sizes)])
+    return TensorShape([size for at, size in enumerate(sizes) if at not in picked])
+
+
+def reduction(
+    op_type: str, x: Any, axis: Any, keepdims: bool, kernel: Kernel, allowed: Any, name: str | None
+) -> Tensor:
+    """Make the node of a reduction.
+
+    Args:
+        op_type: The node's type.
+        x: What to reduce.
+        axis: The axes: a number or a vector.
+        keepdims: Whether reduced axes stay, with size 1.
+        kernel: `kernel(value, axes, keepdims)`.
+        allowed: Names of the dtypes that x may have; None for bool.
+        name: The node's name.
+    """
+    with name_scope(name, op_type) as scope:
+        x = fixed_input(op_type, "input", x, bool_) if allowed is None else first_input("input", x, allowed)
+        axis = first_input("reduction_indices", axis, INDEX, int32)
+        dtype = x.dtype.base_dtype
+        attrs = {"T": dtype, "Tidx": axis.dtype.base_dtype, "keep_dims": keepdims}
+
+        def run(value: Any, axes: Any) -> Any:
+            return kernel(value, _axes(axes, np.ndim(value)), keepdims)
+
+        def rows(is_row: tuple[bool, ...], value: Any, axes: Any) -> Any:
+            if is_row[1]:
+                return None
+            return kernel(value, tuple(each + 1 for each in _axes(axes, np.ndim(value) - 1)), keepdims)
+
+        return tensor_node(
+            op_type, [x, axis], run, dtype, _reduced_shape(x, axis, keepdims), name=scope, attrs=attrs, rows=rows
+        )
+
+
+def all_axes(x: Any, axis: Any) -> Any:
+    """Return the axes to reduce: all of x if none are given, as a constant where the rank is known."""
+    if axis is not None:
+        return axis
+    rank = getattr(getattr(x, "shape", None), "rank", None)
+    if rank:
+        return constant(np.arange(rank, dtype=np.int32))
+    from pipeline.compat.ops.arrays.sequences import range as range_
+    from pipeline.compat.ops.arrays.shaping import rank as rank_of
+
+    return range_(0, rank_of(x))
+
+
+def _reduce(op_type: str, x: Any, axis: Any, keepdims: Any, kernel: Kernel, allowed: Any, name: str | None) -> Tensor:
+    keepdims = False if keepdims is None else bool(keepdims)
+    result = reduction(op_type, x, all_axes(x, axis), keepdims, kernel, allowed, name)
+    if axis is None and not keepdims and not result.shape.is_fully_defined():
+        result.set_shape(())
+    return result
+
+
+# Kernels. NumPy would widen sums of small integers; empty extremes are the dtype's other limit.
+
+
+def _sum(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return np.sum(x, axis=axes, dtype=x.dtype, keepdims=keepdims)
+
+
+def _prod(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return np.prod(x, axis=axes, dtype=x.dtype, keepdims=keepdims)
+
+
+def _mean(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    count = 1
+    for axis in axes:
+        count *= x.shape[axis]
+    if x.dtype.kind in "iu":
+        total = np.sum(x, axis=axes, dtype=np.int64 if x.dtype.kind == "i" else np.uint64, keepdims=keepdims)
+        if not count:
+            return total.astype(x.dtype)
+        quotient = np.abs(total) // total.dtype.type(count) if x.dtype.kind == "i" else total // np.uint64(count)
+        return (np.sign(total) * quotient).astype(x.dtype)
+    wide = np.float32 if x.dtype.kind not in "fc" or x.dtype.itemsize < 4 else x.dtype
+    return (np.sum(x, axis=axes, dtype=wide, keepdims=keepdims) / np.dtype(wide).type(count)).astype(x.dtype)
+
+
+def _lowest(dtype: Any, sign: int) -> Any:
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min if sign < 0 else np.iinfo(dtype).max
+    return dtype.type(sign * np.inf)
+
+
+def _max(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return np.max(x, axis=axes, keepdims=keepdims, initial=_lowest(x.dtype, -1))
+
+
+def _min(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return np.min(x, axis=axes, keepdims=keepdims, initial=_lowest(x.dtype, 1))
+
+
+def _all(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return np.all(x, axis=axes, keepdims=keepdims)
+
+
+def _any(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return np.any(x, axis=axes, keepdims=keepdims)
+
+
+def _euclidean(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return np.sqrt(np.sum(x * np.conj(x), axis=axes, keepdims=keepdims)).astype(x.dtype)
+
+
+def _function(op_type: str, kernel: Kernel, allowed: Any, doc: str) -> Any:
+    kernel = quiet(kernel)
+
+    def function(
+        input_tensor: Any,
+        axis: Any = None,
+        keepdims: Any = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: Any = None,
+    ) -> Tensor:
+        axis = renamed("axis", axis, "reduction_indices", reduction_indices)
+        keepdims = renamed("keepdims", keepdims, "keep_dims", keep_dims)
+        return _reduce(op_type, input_tensor, axis, keepdims, kernel, allowed, name)
+
+    function.__doc__ = f"{doc} All axes unless `axis` is given; `keepdims` leaves them with size 1."
+    return function
+
+
+reduce_sum = _function("Sum", _sum, ANY_NUMBER, "Return the sum over axes, of the same dtype.")
+reduce_prod = _function("Prod", _prod, ANY_NUMBER, "Return the product over axes, of the same dtype.")
+reduce_mean = _function("Mean", _mean, ANY_NUMBER, "Return the mean over axes; of integers without the fraction.")
+reduce_max = _function("Max", _max, _EXTREMES, "Return the largest over axes.")
+reduce_min = _function("Min", _min, _EXTREMES, "Return the smallest over axes.")
+reduce_all = _function("All", _all, None, "Return whether all are true over axes.")
+reduce_any = _function("Any", _any, None, "Return whether one is true over axes.")
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None
+) -> Tensor:
+    """Return the square root of the sum of squares over axes."""
+    return _reduce("EuclideanNorm", input_tensor, axis, keepdims, quiet(_euclidean), ANY_NUMBER, name)
+
+
+def count_nonzero(
+    input_tensor: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
+    dtype: DType = int64,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+    input: Any = None,
+) -> Tensor:
+    """Return how many elements are not 0 (not the empty string) over axes, as `dtype`."""
+    from pipeline.compat.ops.arrays.filling import zeros
+    from pipeline.compat.ops.math.casting import cast
+    from pipeline.compat.ops.math.comparing import not_equal
+
+    keepdims = renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    value = renamed("input", input, "input_tensor", input_tensor)
+    axis = renamed("axis", axis, "reduction_indices", reduction_indices)
+    with name_scope(name, "count_nonzero"):
+        value = convert_to_tensor(value, name="input")
+        if value.dtype.base_dtype is bool_:
+            counted = value
+        else:
+            counted = not_equal(value, zeros([], dtype=value.dtype.base_dtype))
+        total = reduce_sum(cast(counted, int64), axis=axis, keepdims=keepdims)
+        return cast(total, dtype)  # type: ignore[no-any-return]
+
+
+def reduce_logsumexp(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:
+    """Return log(sum(exp(x))) over axes, computed without overflow."""
+    from pipeline.compat.ops.arrays import identities, masking, shaping
+    from pipeline.compat.ops.math import arithmetic, comparing, unary
+
+    axis = renamed("axis", axis, "reduction_indices", reduction_indices)
+    keepdims = bool(renamed("keepdims", keepdims, "keep_dims", keep_dims))
+    with name_scope(name, "ReduceLogSumExp") as scope:
+        highest = reduce_max(input_tensor, axis=axis, keepdims=True)
+        offset = identities.stop_gradient(masking.where_v2(comparing.is_finite(highest), highest, 0))
+        powers = unary.exp(arithmetic.subtract(input_tensor, offset))
+        result = unary.log(reduce_sum(powers, axis=axis, keepdims=keepdims))
+        if not keepdims:
+            offset = shaping.reshape(offset, shaping.shape_of(result, optimize=False))
+        result = arithmetic.add(result, offset, name=scope)
+        if axis is None and not keepdims and not result.shape.is_fully_defined():
+            result.set_shape(())
+        return result
+
+
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None) -> Tensor:
+    """Return the variance over axes; TypeError for integers."""
+    from pipeline.compat.ops.math import arithmetic, unary
+    from pipeline.compat.ops.math import complex as complex_numbers
+
+    with name_scope(name or "reduce_variance"):
+        x: Any = convert_to_tensor(input_tensor)
+        means: Any = reduce_mean(x, axis=axis, keepdims=True)
+        if means.dtype.is_integer:
+            raise TypeError(f"Input must be either real or complex. Received integer type {means.dtype}.")
+        difference = x - means
+        if difference.dtype.is_complex:
+            squares = complex_numbers.real(arithmetic.multiply(complex_numbers.conj(difference), difference))
+        else:
+            squares = unary.square(difference)
+        return reduce_mean(squares, axis=axis, keepdims=keepdims)  # type: ignore[no-any-return]
+
+
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None) -> Tensor:
+    """Return the standard deviation over axes; TypeError for integers."""
+    from pipeline.compat.ops.math.unary import sqrt
+
+    with name_scope(name or "reduce_std"):
+        x = convert_to_tensor(input_tensor)
+        return sqrt(reduce_variance(x, axis=axis, keepdims=keepdims))

@@ -1,0 +1,253 @@
+"""decode_raw, decode_csv and decode_compressed: records of bytes as typed tensors."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline.compat.graph.node import node, tensor_node
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels.errors import bad
+from pipeline.compat.ops.making.inputs import check_allowed, dtype_of, renamed
+from pipeline.compat.ops.making.text import at_most_rank, encoded, one_or_all, text, unary
+from pipeline.compat.ops.strings.elements import float_of, int_of
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.decode import raw
+from pipeline.decode.csv import decode_csv as decode
+from pipeline.decode.csv.numerals import number
+from pipeline.errors import DataLossError, InvalidArgumentError
+from pipeline.files.opening import MAX_RECORD_BYTES, WINDOW_BITS, byte_limit, too_long
+
+_RAW: tuple[str, ...] = ("float16", "float32", "float64", "int32", "uint16", "uint8", "int16", "int8", "int64")
+_RAW += ("complex64", "complex128", "bool", "bfloat16")
+_CSV = ("float32", "float64", "int32", "int64", "string")
+
+
+def decode_raw(
+    input_bytes: Any = None,
+    out_type: Any = None,
+    little_endian: bool = True,
+    name: str | None = None,
+    bytes: Any = None,
+) -> Tensor:
+    """The bytes of strings as numbers.
+
+    Args:
+        input_bytes: Strings of one length.
+        out_type: The dtype of the numbers.
+        little_endian: The order of the bytes of a number.
+        name: The op's name.
+        bytes: Old name of `input_bytes`.
+
+    Returns:
+        A tensor of the strings' shape with one more dimension, of unknown size.
+
+    Raises:
+        InvalidArgumentError: When run: a length is no multiple of a number's size, or lengths differ.
+    """
+    value = renamed("input_bytes", input_bytes, "bytes", bytes)
+    if out_type is None:
+        raise ValueError("decode_raw_v1() missing 1 positional argument: 'out_type'")
+    if value is None:
+        raise ValueError("decode_raw_v1() missing 1 positional argument: 'input_bytes'")
+    little = bool(little_endian)
+    with name_scope(name, "DecodeRaw") as scope:
+        dtype = dtype_of(out_type)
+        check_allowed("out_type", dtype, _RAW)
+        tensor = text(value, "bytes", "DecodeRaw")
+        sizes = tensor.shape.sizes
+        shape = None if sizes is None else [*sizes, None]
+
+        def kernel(values: Any) -> Any:
+            return raw.decode_raw(values, dtype.np, little)
+
+        def rows(_: Any, values: Any) -> Any:
+            # Only a block of equal lengths is one array.
+            try:
+                return kernel(values)
+            except InvalidArgumentError:
+                return None
+
+        attrs = {"out_type": dtype, "little_endian": little}
+        return tensor_node("DecodeRaw", [tensor], kernel, dtype, shape, name=scope, attrs=attrs, rows=rows)
+
+
+def decode_csv(
+    records: Any,
+    record_defaults: Any,
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    name: str | None = None,
+    na_value: str = "",
+    select_cols: Any = None,
+) -> list[Tensor]:
+    """The fields of CSV records, a tensor for each column.
+
+    Args:
+        records: Strings, each a record without a line end.
+        record_defaults: For each column a tensor of its dtype with one element, which is what a missing field counts
+            as, or with none for a column that must not be missing. float32, float64, int32, int64 or string.
+        field_delim: The character between fields.
+        use_quote_delim: Whether `"` quotes a field.
+        name: The op's name.
+        na_value: A field of this text is missing, as an empty one is.
+        select_cols: The columns to decode, as increasing numbers from 0.
+
+    Returns:
+        Tensors of the shape of `records`, and of the dtypes of `record_defaults`.
+
+    Raises:
+        TypeError, ValueError: The arguments are not as said above.
+        InvalidArgumentError: When run: a record is not as `record_defaults` says.
+    """
+    select = _selected(record_defaults, select_cols)
+    delim = encoded("," if field_delim is None else field_delim)
+    na = encoded("" if na_value is None else na_value)
+    quotes = True if use_quote_delim is None else bool(use_quote_delim)
+    with name_scope(name, "DecodeCSV") as scope:
+        tensor = text(records, "records", "DecodeCSV")
+        defaults = _defaults(record_defaults)
+        parsed = _Csv(delim, na, quotes, select or None)
+
+        def rows(is_row: Sequence[bool], *values: Any) -> Any:
+            if not is_row[0] or any(is_row[1:]):
+                return None
+            try:
+                return parsed(*values)
+            except InvalidArgumentError:  # which record it is is said by the kernel itself
+                return None
+
+        attrs = {"OUT_TYPE": [one.dtype for one in defaults], "field_delim": delim, "use_quote_delim": quotes}
+        attrs |= {"na_value": na, "select_cols": select}
+        results = [(one.dtype.base_dtype, tensor.shape) for one in defaults]
+        return node("DecodeCSV", [tensor, *defaults], results, parsed, scope, attrs, rows=rows).outputs
+
+
+def _selected(record_defaults: Any, select_cols: Any) -> list[int]:
+    select = [] if select_cols is None else [int(column) for column in select_cols]
+    if select_cols is not None:
+        if any(b <= a for a, b in itertools.pairwise(select)):
+            raise ValueError("select_cols is not strictly increasing.")
+        if select[0] < 0:
+            raise ValueError("select_cols contains negative values.")
+        if len(select) != len(record_defaults):
+            raise ValueError("Length of select_cols and record_defaults do not match.")
+    return select
+
+
+def _defaults(record_defaults: Any) -> list[Tensor]:
+    if not isinstance(record_defaults, (list, tuple)):
+        raise TypeError(f"Expected list for 'record_defaults' argument to 'DecodeCSV' Op, not {record_defaults!r}.")
+    try:
+        tensors = [convert_to_tensor(one, name=f"record_defaults_{i}") for i, one in enumerate(record_defaults)]
+    except (TypeError, ValueError):
+        raise TypeError(
+            "Tensors in list passed to 'record_defaults' of 'DecodeCSV' Op have types that are invalid. "
+            f"Tensors: {record_defaults!r}"
+        ) from None
+    for one in tensors:
+        check_allowed("record_defaults", one.dtype.base_dtype, _CSV)
+    if not tensors:
+        raise ValueError("Attr 'OUT_TYPE' of 'DecodeCSV' Op passed list of length 0 less than minimum 1.")
+    for one in tensors:
+        size = at_most_rank(one, 1).shape.num_elements()
+        if size is not None and size > 1:
+            raise ValueError("Shape of a default must be a length-0 or length-1 vector, or a scalar.")
+    return tensors
+
+
+class _Layout(decode.Layout):
+    """Numbers as C reads them: hexadecimal floats, and a plus before integers too."""
+
+    __slots__ = ()
+
+    def _value(self, field: bytes, index: int, record: int) -> Any:
+        dtype = self.columns[index].dtype
+        if dtype.kind != "O" and field and field != self.na and number(field, dtype) is None:
+            value = float_of(field) if dtype.kind == "f" else int_of(field)
+            if value is not None and (dtype.kind == "f" or np.iinfo(dtype).min <= value <= np.iinfo(dtype).max):
+                return dtype.type(value)
+        return super()._value(field, index, record)
+
+
+class _Csv:
+    """The kernel: records and defaults to columns."""
+
+    def __init__(self, delim: bytes, na: bytes, quotes: bool, select: list[int] | None) -> None:
+        self._settings = delim, quotes, na, None if select is None else tuple(select)
+        self._layout: tuple[tuple[Any, ...], _Layout] | None = None
+
+    def __call__(self, records: Any, *defaults: Any) -> Any:
+        layout = self._layout_of(defaults)
+        if isinstance(records, bytes):
+            return one_or_all(layout.decode_one(records, 0))
+        columns = layout.decode_block(records.ravel().tolist())
+        return one_or_all(columns if records.ndim == 1 else [column.reshape(records.shape) for column in columns])
+
+    def _layout_of(self, defaults: tuple[Any, ...]) -> _Layout:
+        last = self._layout
+        if last is not None and all(map(_is, last[0], defaults)):
+            return last[1]
+        if len(self._settings[0]) != 1:
+            raise bad("field_delim should be only 1 char")
+        layout = _Layout(tuple(map(_column, range(len(defaults)), defaults)), *self._settings)
+        self._layout = defaults, layout
+        return layout
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other
+
+
+def _column(index: int, default: Any) -> decode.Column:
+    array = (
+        default
+        if isinstance(default, np.ndarray)
+        else np.asarray(default, object if isinstance(default, bytes) else None)
+    )
+    if array.ndim > 1:
+        raise bad("Each record default should be at most rank 1")
+    if array.size > 1:
+        raise bad(f"There should only be 1 default per field but field {index} has {array.size}")
+    return decode.Column(array.dtype, array.ravel()[0] if array.size else None)
+
+
+def decode_compressed(
+    bytes: Any, compression_type: str = "", name: str | None = None, *, max_record_bytes: int | None = MAX_RECORD_BYTES
+) -> Tensor:
+    """The strings decompressed: "ZLIB", "GZIP" or "" for none.
+
+    Args:
+        max_record_bytes: A string that unpacks to more is an error; None is without limit.
+
+    Raises:
+        ResourceExhaustedError: When run: a string unpacks to more than the limit.
+        DataLossError: When run: a string is damaged.
+        InvalidArgumentError: When run: there is no such compression.
+    """
+    kind, most = encoded(compression_type), byte_limit(max_record_bytes)
+
+    def function(value: Any) -> Any:
+        if not kind:
+            return value
+        if kind not in (b"ZLIB", b"GZIP"):
+            raise bad("Only ZLIB, GZIP or NONE are supported compressions")
+        import zlib
+
+        engine = zlib.decompressobj(WINDOW_BITS[kind.decode()])
+        try:
+            data = engine.decompress(value, min(most, sys.maxsize - 1) + 1)
+        except zlib.error as error:
+            raise DataLossError(None, None, f"inflate() failed: {error}") from error
+        if len(data) > most:
+            raise too_long(f"a string of {len(value):,} compressed bytes unpacks to", most)
+        if not engine.eof:
+            raise DataLossError(None, None, "inflate() failed: incomplete or truncated stream")
+        return data
+
+    return unary("DecodeCompressed", bytes, function, name, argument="bytes", attrs={"compression_type": kind})

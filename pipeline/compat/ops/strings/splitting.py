@@ -1,0 +1,231 @@
+"""string_split and strings.split: the parts of strings as a sparse matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pipeline.compat.graph.dtypes import int64, string
+from pipeline.compat.graph.node import node, tensor_node
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.shapes import TensorShape, broadcast_static_shape, unknown_shape
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels.errors import bad
+from pipeline.compat.ops.arrays.shaping import expand_dims
+from pipeline.compat.ops.making.inputs import INDEX, first_input, next_input, renamed
+from pipeline.compat.ops.making.text import objects, one_of, scalar_or, shown, text, with_rank
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.sparse_tensor import SparseTensor
+
+_SPACE = b" \t\n\v\f\r"
+
+
+def string_split(
+    source: Any,
+    sep: Any = None,
+    skip_empty: bool = True,
+    delimiter: Any = None,
+    result_type: str = "SparseTensor",
+    name: str | None = None,
+) -> SparseTensor:
+    """The parts of each string of a vector, between any of the delimiter's bytes.
+
+    Args:
+        source: A vector of strings.
+        sep, delimiter: The bytes that separate parts, " " by default; if there is none, every byte is a part.
+        skip_empty: Leave out empty parts.
+        result_type: "SparseTensor".
+        name: The op's name.
+
+    Raises:
+        ValueError: `source` is no vector.
+    """
+    delimiter = renamed("sep", sep, "delimiter", delimiter)
+    delimiter = " " if delimiter is None else delimiter
+    skip = bool(skip_empty)
+    with name_scope(name, "StringSplit") as outer:
+        separators = convert_to_tensor(delimiter, dtype=string)
+        tensor = convert_to_tensor(source, dtype=string)
+        _sparse_only(result_type)
+
+        def kernel(values: Any, separators: Any) -> Any:
+            _vector(values)
+            return _sparse([_pieces(one, separators, skip) for one in values.tolist()])
+
+        return _node("StringSplit", tensor, separators, kernel, {"skip_empty": skip}, outer)
+
+
+def split(
+    input: Any = None,
+    sep: Any = None,
+    maxsplit: int = -1,
+    result_type: str = "SparseTensor",
+    source: Any = None,
+    name: str | None = None,
+) -> SparseTensor:
+    """The parts of each string, as Python's `str.split` makes them.
+
+    Args:
+        input, source: Strings: a scalar, which counts as a vector of one, or a vector.
+        sep: What separates parts; None or "" for white space, of which runs separate once.
+        maxsplit: Split at most so often, unless -1.
+        result_type: "SparseTensor".
+        name: The op's name.
+    """
+    input = renamed("input", input, "source", source)
+    with name_scope(name, "StringSplit") as outer:
+        tensor = convert_to_tensor(input, dtype=string, name="input")
+        _sparse_only(result_type)
+        if tensor.shape.ndims == 0:
+            tensor = expand_dims(tensor, axis=0)
+        separator = convert_to_tensor("" if sep is None else sep, dtype=string)
+        most = int(maxsplit)
+
+        def kernel(values: Any, separator: Any) -> Any:
+            _vector(values)
+            return _sparse([_words(one, separator, most) for one in values.tolist()])
+
+        return _node("StringSplitV2", tensor, separator, kernel, {"maxsplit": most}, outer)
+
+
+def _sparse_only(result_type: Any) -> None:
+    if result_type == "RaggedTensor":
+        raise NotImplementedError("there are no ragged tensors here; result_type must be 'SparseTensor'")
+    if result_type != "SparseTensor":
+        raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
+
+
+def _node(
+    op_type: str, tensor: Tensor, separator: Tensor, kernel: Callable[..., Any], attrs: dict[str, Any], outer: str
+) -> SparseTensor:
+    with_rank(tensor, 1)
+    with_rank(separator, 0)
+    outputs: list[tuple[Any, Any]] = [(int64, [None, 2]), (string, [None]), (int64, [2])]
+    made = node(op_type, [tensor, separator], outputs, kernel, op_type, attrs)
+    indices, values, shape = made.outputs
+    return SparseTensor(indices, values, shape)
+
+
+def _vector(values: Any) -> None:
+    if not isinstance(values, np.ndarray) or values.ndim != 1:
+        shape = values.shape if isinstance(values, np.ndarray) else ()
+        raise bad(f"input must be a vector, got shape: {shown(shape)}")
+
+
+def _pieces(value: bytes, separators: bytes, skip: bool) -> list[bytes]:
+    if not separators:
+        return [value[i : i + 1] for i in range(len(value))]
+    if not value:
+        return []
+    first = separators[:1]
+    for other in separators[1:]:
+        value = value.replace(bytes((other,)), first)
+    parts = value.split(first)
+    return [part for part in parts if part] if skip else parts
+
+
+def _words(value: bytes, separator: bytes, most: int) -> list[bytes]:
+    if separator:
+        return value.split(separator, most if most >= 0 else -1)
+    if most < 0:
+        return value.split()
+    if most == 0:
+        return [value]
+    words: list[bytes] = []
+    rest = value.lstrip(_SPACE)
+    while rest and len(words) < most:
+        word = rest.split(None, 1)[0]
+        words.append(word)
+        rest = rest[len(word) :].lstrip(_SPACE)
+    return [*words, rest] if len(words) == most else words  # what is left counts, even if it is nothing
+
+
+def _sparse(rows: list[list[bytes]]) -> tuple[Any, Any, Any]:
+    counts = np.fromiter(map(len, rows), np.int64, len(rows))
+    values = objects([part for row in rows for part in row])
+    indices = np.empty((len(values), 2), np.int64)
+    indices[:, 0] = np.repeat(np.arange(len(rows), dtype=np.int64), counts)
+    starts = np.cumsum(counts) - counts
+    indices[:, 1] = np.arange(len(values), dtype=np.int64) - np.repeat(starts, counts)
+    return indices, values, np.array([len(rows), counts.max(initial=0)], np.int64)
+
+
+def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """A part of each string.
+
+    Args:
+        input: Strings.
+        pos: Where the part begins; negative ones count from the end. int32 or int64.
+        len: Its length, of the same dtype and shape as `pos`; less where the string ends. Negative: to the
+            end in bytes, nothing in characters, where `pos` must not be negative then.
+        name: The op's name.
+        unit: "BYTE" or "UTF8_CHAR": what `pos` and `len` count.
+
+    Returns:
+        Strings of the shape that `input` and `pos` have together.
+
+    Raises:
+        ValueError: The shapes do not go together.
+        InvalidArgumentError: When run: a position is outside the string.
+    """
+    unit = one_of(unit, ("BYTE", "UTF8_CHAR"), "unit", "Substr")
+    with name_scope(name, "Substr") as scope:
+        tensor = text(input, "input", "Substr")
+        first, count = _positions(pos, len)
+        shape = _shape(tensor.shape, first.shape, count.shape)
+        by_bytes = unit == "BYTE"
+
+        def kernel(values: Any, first: Any, count: Any) -> Any:
+            return _parts(values, np.asarray(first), np.asarray(count), by_bytes)
+
+        attrs = {"unit": unit.encode(), "T": first.dtype}
+        return tensor_node("Substr", [tensor, first, count], kernel, string, shape, name=scope, attrs=attrs)
+
+
+def _positions(pos: Any, count: Any) -> tuple[Tensor, Tensor]:
+    """The two arguments as tensors of one dtype, that that of the first."""
+    first = first_input("pos", pos, INDEX)
+    return first, next_input("Substr", "len", count, first.dtype, "pos")
+
+
+def _shape(strings: TensorShape, pos: TensorShape, count: TensorShape) -> TensorShape:
+    if pos.ndims is None:
+        return unknown_shape()
+    if count.ndims is not None:
+        if pos.ndims != count.ndims:
+            raise ValueError(f"Shape must be rank {count.ndims} but is rank {pos.ndims}")
+        pos.merge_with(count)
+    return broadcast_static_shape(strings, pos)
+
+
+def _parts(values: Any, first: Any, count: Any, by_bytes: bool) -> Any:
+    if first.shape != count.shape:
+        raise bad(f"pos and len should have the same shape, got: {shown(first.shape)} vs. {shown(count.shape)}")
+    strings = values if isinstance(values, np.ndarray) else objects([values]).reshape(())
+    try:
+        strings, first, count = np.broadcast_arrays(strings, first, count)
+    except ValueError:
+        raise bad(f"Incompatible shapes: {shown(strings.shape)} vs. {shown(first.shape)}") from None
+    part = _bytes_part if by_bytes else _characters_part
+    triples = zip(strings.ravel().tolist(), first.ravel().tolist(), count.ravel().tolist(), strict=True)
+    parts = [part(value, at, size, i) for i, (value, at, size) in enumerate(triples)]
+    return scalar_or(objects(parts).reshape(strings.shape))
+
+
+def _bytes_part(value: bytes, at: int, size: int, index: int) -> bytes:
+    if not -len(value) <= at <= len(value):
+        raise bad(f"pos {at} out of range for string b'{value.decode(errors='replace')}' at index {index}")
+    begin = at + len(value) if at < 0 else at
+    return value[begin:] if size < 0 else value[begin : begin + size]
+
+
+def _characters_part(value: bytes, at: int, size: int, index: int) -> bytes:
+    starts = [i for i, byte in enumerate(value) if not 0x80 <= byte < 0xC0]
+    if not -len(starts) <= at <= len(starts) or (at < 0 and size < 0):
+        raise bad(f"pos {at} out of range for string at index {index}")
+    begin = at + len(starts) if at < 0 else at
+    end = min(begin + max(size, 0), len(starts))
+    starts.append(len(value))
+    return value[starts[begin] : starts[end]]

@@ -1,0 +1,236 @@
+"""tf.summary: operations that give serialized summaries of tensors."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.graph_keys import GraphKeys
+from pipeline.compat.graph.node import tensor_node
+from pipeline.compat.graph.scopes import add_to_collection, get_collection, name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.making.inputs import REALS, first_input, fixed_input
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.monitor import summary_values as values_of
+
+
+def scalar(name: Any, tensor: Any, collections: Any = None, family: Any = None) -> Tensor:
+    """A summary of a number.
+
+    Args:
+        name: Name of the op; with its scope it is the tag. Characters that cannot be in names become "_".
+        tensor: A scalar of a real dtype.
+        collections: Collections for the summary; None is GraphKeys.SUMMARIES.
+        family: Put in front of the tag.
+
+    Returns:
+        A scalar string: a serialized Summary.
+    """
+    with _scope(name, family, [tensor]) as (tag, scope):
+        tags = convert_to_tensor(tag, dtypes.string, name="tags")
+        values = first_input("values", tensor, REALS)
+        attrs = {"T": values.dtype.base_dtype}
+        return _collected("ScalarSummary", [tags, values], values_of.scalars, scope, attrs, collections)
+
+
+def histogram(name: Any, values: Any, collections: Any = None, family: Any = None) -> Tensor:
+    """A summary of how values are distributed.
+
+    Args:
+        name: Name of the op; with its scope it is the tag.
+        values: A tensor of a real dtype and any shape.
+        collections: Collections for the summary; None is GraphKeys.SUMMARIES.
+        family: Put in front of the tag.
+    """
+    with _scope(name, family, [values], "HistogramSummary") as (tag, scope):
+        tags = convert_to_tensor(tag, dtypes.string, name="tag")
+        given = first_input("values", values, REALS, dtypes.float32)
+        attrs = {"T": given.dtype.base_dtype}
+        return _collected("HistogramSummary", [tags, given], values_of.histogram, scope, attrs, collections)
+
+
+def image(name: Any, tensor: Any, max_outputs: int = 3, collections: Any = None, family: Any = None) -> Tensor:
+    """A summary of images, as PNG.
+
+    Args:
+        name: Name of the op; with its scope and the number of the image it is the tag.
+        tensor: uint8 or float [batch, height, width, 1, 3 or 4].
+        max_outputs: How many images of the batch are taken.
+        collections: Collections for the summary; None is GraphKeys.SUMMARIES.
+        family: Put in front of the tag.
+    """
+    with _scope(name, family, [tensor]) as (tag, scope):
+        tags = convert_to_tensor(tag, dtypes.string, name="tag")
+        given = first_input("tensor", tensor, ("uint8", "float32", "float16", "float64"), dtypes.float32)
+        _at_least_one("max_images", max_outputs, "ImageSummary")
+        attrs = {
+            "T": given.dtype.base_dtype,
+            "max_images": max_outputs,
+            "bad_color": np.array([255, 0, 0, 255], np.uint8),
+        }
+        most = max_outputs
+        kernel = lambda tag, value: values_of.images(tag, np.asarray(value), most)  # noqa: E731
+        return _collected("ImageSummary", [tags, given], kernel, scope, attrs, collections)
+
+
+def audio(
+    name: Any, tensor: Any, sample_rate: Any, max_outputs: int = 3, collections: Any = None, family: Any = None
+) -> Tensor:
+    """A summary of sounds, as WAV.
+
+    Args:
+        name: Name of the op; with its scope and the number of the sound it is the tag.
+        tensor: float32 [batch, frames] or [batch, frames, channels], from -1 to 1.
+        sample_rate: Frames a second.
+        max_outputs: How many sounds of the batch are taken.
+        collections: Collections for the summary; None is GraphKeys.SUMMARIES.
+        family: Put in front of the tag.
+    """
+    with _scope(name, family, [tensor]) as (tag, scope):
+        rate = convert_to_tensor(sample_rate, dtypes.float32, name="sample_rate")
+        tags = convert_to_tensor(tag, dtypes.string, name="tag")
+        given = fixed_input("AudioSummaryV2", "tensor", tensor, dtypes.float32)
+        _at_least_one("max_outputs", max_outputs, "AudioSummaryV2")
+        most = max_outputs
+        kernel = lambda tag, value, rate: values_of.sounds(tag, np.asarray(value), rate, most)  # noqa: E731
+        attrs = {"max_outputs": max_outputs}
+        return _collected("AudioSummaryV2", [tags, given, rate], kernel, scope, attrs, collections)
+
+
+def text(name: Any, tensor: Any, collections: Any = None) -> Tensor:
+    """A summary of strings.
+
+    Args:
+        name: Name of the op; with its scope it is the tag.
+        tensor: A tensor of strings.
+        collections: Collections for the summary; None is GraphKeys.SUMMARIES.
+
+    Raises:
+        ValueError: The tensor is not one of strings.
+    """
+    from pipeline.monitor.summary_proto import SummaryMetadata
+
+    if tensor.dtype.base_dtype != dtypes.string:
+        raise ValueError(f"Expected tensor {tensor.name} to have dtype string, got {tensor.dtype}")
+    metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text"))
+    return tensor_summary(name, tensor, summary_metadata=metadata, collections=collections)
+
+
+def tensor_summary(
+    name: Any,
+    tensor: Any,
+    summary_description: str | None = None,
+    collections: Any = None,
+    summary_metadata: Any = None,
+    family: Any = None,
+    display_name: str | None = None,
+) -> Tensor:
+    """A summary of a whole tensor.
+
+    Args:
+        name: Name of the op; with its scope it is the tag.
+        tensor: A tensor of any dtype.
+        summary_description, display_name: Put into the metadata.
+        collections: Collections for the summary; None is GraphKeys.SUMMARIES.
+        summary_metadata: A SummaryMetadata.
+        family: Put in front of the tag.
+    """
+    from pipeline.compat.ops.strings.tensors import packed
+    from pipeline.monitor.summary_proto import SummaryMetadata
+
+    metadata = SummaryMetadata() if summary_metadata is None else summary_metadata
+    if summary_description is not None:
+        metadata.summary_description = summary_description
+    if display_name is not None:
+        metadata.display_name = display_name
+    with _scope(name, family, [tensor]) as (tag, scope):
+        tags = convert_to_tensor(tag, dtypes.string, name="tag")
+        given = first_input("tensor", tensor)
+        dtype = given.dtype.base_dtype
+        how = metadata.SerializeToString()
+        details = convert_to_tensor(how, dtypes.string, name="serialized_summary_metadata")
+
+        def kernel(tag: bytes, value: Any, how: bytes) -> bytes:
+            if isinstance(value, bytes):
+                value = values_of._object(value)
+            return values_of.tensor(tag, packed(np.asarray(value), dtype), how)
+
+        return _collected("TensorSummaryV2", [tags, given, details], kernel, scope, {"T": dtype}, collections)
+
+
+def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = None) -> Tensor:
+    """All values of several summaries as one.
+
+    Args:
+        inputs: Tensors of serialized summaries.
+        collections: Collections for the result; None is no collection.
+        name: Name of the op.
+
+    Raises:
+        InvalidArgumentError: When run: two values have the same tag.
+    """
+    name = _clean(name)
+    with name_scope(name, "Merge", inputs):
+        if not isinstance(inputs, (list, tuple)):
+            raise TypeError(f"Expected list for 'inputs' argument to 'merge_summary' Op, not {inputs!r}.")
+        if not inputs:
+            raise ValueError(
+                "List argument 'inputs' to 'merge_summary' Op with length 0 shorter than minimum length 1."
+            )
+        with name_scope(name, "MergeSummary") as scope:
+            tensors = [fixed_input("MergeSummary", f"inputs_{i}", each, dtypes.string) for i, each in enumerate(inputs)]
+            attrs = {"N": len(tensors)}
+            return _collected("MergeSummary", tensors, values_of.merged, scope, attrs, collections or [])
+
+
+def merge_all(key: Any = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Tensor | None:
+    """All summaries of a collection as one; None if there are none."""
+    found = get_collection(key, scope=scope)
+    return merge(found, name=name) if found else None
+
+
+def initialize(graph: Any = None, session: Any = None) -> None:
+    """Summaries need no initialisation here; taken, and without effect."""
+
+
+def all_v2_summary_ops() -> list[Any]:
+    """The summary ops of TensorFlow 2: none."""
+    return []
+
+
+@contextlib.contextmanager
+def _scope(name: Any, family: Any, values: list[Any], default_name: str | None = None) -> Iterator[tuple[str, str]]:
+    """Enter the scope of a summary; gives the tag and the scope."""
+    name, family = _clean(name), _clean(family)
+    with name_scope(name if family is None else f"{family}/{name}", default_name, values) as scope:
+        path = scope.rstrip("/")
+        yield (path if family is None else f"{family}/{path}"), scope
+
+
+def _clean(name: Any) -> Any:
+    """A name without the characters that no name may have."""
+    return None if name is None else re.sub(r"[^-/\w.]", "_", name).lstrip("/")
+
+
+def _at_least_one(attr: str, value: int, op_type: str) -> None:
+    if value < 1:
+        raise ValueError(f"Value for attr '{attr}' of {value} must be at least minimum 1 for '{op_type}'")
+
+
+def _collected(
+    op_type: str,
+    inputs: list[Tensor],
+    kernel: Any,
+    scope: str,
+    attrs: dict[str, Any],
+    collections: Any,
+) -> Tensor:
+    made = tensor_node(op_type, inputs, kernel, dtypes.string, (), scope, attrs=attrs)
+    for key in [GraphKeys.SUMMARIES] if collections is None else collections:
+        add_to_collection(key, made)
+    return made

@@ -1,0 +1,1 @@
+"""Variables, their scopes, initial values and updates."""

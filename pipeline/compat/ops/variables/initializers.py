@@ -1,0 +1,354 @@
+"""Initializers: functions of shape and dtype that make the initial values of variables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.dtypes import DType
+from pipeline.compat.graph.graph_keys import GraphKeys
+from pipeline.compat.graph.node import node
+from pipeline.compat.graph.scopes import get_default_graph
+from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.ops.arrays.arranging import matrix_transpose
+from pipeline.compat.ops.arrays.diagonals import diag_part, eye
+from pipeline.compat.ops.arrays.filling import ones, zeros
+from pipeline.compat.ops.arrays.shaping import reshape
+from pipeline.compat.ops.math.unary import sign
+from pipeline.compat.ops.random.random import random_normal, random_uniform, truncated_normal
+from pipeline.compat.values.constants import constant
+
+
+class Initializer:
+    """Base of the initializers: `initializer(shape, dtype)` is a tensor; `dtype` defaults to the initializer's."""
+
+    dtype: DType
+    _options: tuple[str, ...] = ()
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """The tensor of initial values."""
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that it was made with."""
+        return {**{option: getattr(self, option) for option in self._options}, "dtype": self.dtype.name}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        """An initializer from what `get_config` gave."""
+        return cls(**config)
+
+
+def _float(dtype: Any) -> DType:
+    found = dtypes.as_dtype(dtype)
+    if not found.is_floating:
+        raise ValueError(f"Argument `dtype` is expected to be floating point. Received: {found}.")
+    return found
+
+
+class zeros_initializer(Initializer):
+    """Zeros (false, empty strings)."""
+
+    def __init__(self, dtype: Any = dtypes.float32) -> None:
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return zeros(shape, dtype or self.dtype)
+
+
+class ones_initializer(Initializer):
+    """Ones."""
+
+    def __init__(self, dtype: Any = dtypes.float32) -> None:
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return ones(shape, dtype or self.dtype)
+
+
+class constant_initializer(Initializer):
+    """A constant; TypeError unless `value` is a scalar, list, tuple or array."""
+
+    _options = ("value",)
+
+    def __init__(self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False) -> None:
+        if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
+            raise TypeError(
+                f"Invalid type for initial value={value} of type: {type(value).__name__}. "
+                "Expected Python scalar, list or tuple of values, or numpy.ndarray."
+            )
+        self.value, self.dtype, self._verify_shape = value, dtypes.as_dtype(dtype), verify_shape
+
+    def __call__(
+        self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
+    ) -> Tensor:
+        verify = self._verify_shape if verify_shape is None else verify_shape
+        return constant(self.value, dtype or self.dtype, shape, verify_shape=verify)
+
+
+class random_uniform_initializer(Initializer):
+    """Numbers from [minval, maxval)."""
+
+    _options = ("minval", "maxval", "seed")
+
+    def __init__(self, minval: Any = 0.0, maxval: Any = None, seed: Any = None, dtype: Any = dtypes.float32) -> None:
+        self.minval, self.maxval, self.seed, self.dtype = minval, maxval, seed, dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return random_uniform(shape, self.minval, self.maxval, dtype or self.dtype, self.seed)
+
+
+class _Normal(Initializer):
+    _options = ("mean", "stddev", "seed")
+    _draw: Callable[..., Tensor]
+
+    def __init__(self, mean: Any = 0.0, stddev: Any = 1.0, seed: Any = None, dtype: Any = dtypes.float32) -> None:
+        self.mean, self.stddev, self.seed, self.dtype = mean, stddev, seed, _float(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return type(self)._draw(shape, self.mean, self.stddev, dtype or self.dtype, self.seed)
+
+
+class random_normal_initializer(_Normal):
+    """Numbers from a normal distribution."""
+
+    _draw = staticmethod(random_normal)
+
+
+class truncated_normal_initializer(_Normal):
+    """Numbers from a normal distribution, none more than two deviations away."""
+
+    _draw = staticmethod(truncated_normal)
+
+
+class uniform_unit_scaling_initializer(Initializer):
+    """Uniform numbers that keep the scale of what a layer of this shape gets."""
+
+    _options = ("factor", "seed")
+
+    def __init__(self, factor: Any = 1.0, seed: Any = None, dtype: Any = dtypes.float32) -> None:
+        self.factor, self.seed, self.dtype = factor, seed, _float(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        size = 1.0
+        for each in shape[:-1]:
+            size *= float(each)
+        limit = math.sqrt(3 / max(size, 1.0)) * self.factor
+        return random_uniform(shape, -limit, limit, dtype or self.dtype, self.seed)
+
+
+# The deviation of a standard normal distribution that is cut off at two.
+_TRUNCATED_DEVIATION = 0.87962566103423978
+
+
+class variance_scaling_initializer(Initializer):
+    """Numbers whose variance is `scale` divided by the number of inputs, of outputs, or by their mean.
+
+    Args:
+        mode: "fan_in", "fan_out" or "fan_avg".
+        distribution: "normal" or "truncated_normal", "untruncated_normal", "uniform".
+
+    Raises:
+        ValueError: Another mode, distribution or dtype, or a scale that is not positive.
+    """
+
+    _options: tuple[str, ...] = ("scale", "mode", "distribution", "seed")
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: Any = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        if scale <= 0.0:
+            raise ValueError(f"Argument `scale` must be a positive float. Received: {scale}")
+        if mode not in ("fan_in", "fan_out", "fan_avg"):
+            raise ValueError(f"Argument `mode` should be one of ('fan_in', 'fan_out', 'fan_avg'). Received: {mode}")
+        distribution = distribution.lower()
+        kinds = ("normal", "uniform", "truncated_normal", "untruncated_normal")
+        if distribution not in kinds:
+            raise ValueError(f"Argument `distribution` should be one of {kinds}. Received: {distribution}")
+        self.scale, self.mode, self.distribution = scale, mode, distribution
+        self.seed, self.dtype = seed, _float(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        fan_in, fan_out = _fans(shape)
+        fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[self.mode]
+        scale = self.scale / max(1.0, fan)
+        dtype = dtype or self.dtype
+        if self.distribution in ("normal", "truncated_normal"):
+            return truncated_normal(shape, 0.0, math.sqrt(scale) / _TRUNCATED_DEVIATION, dtype, self.seed)
+        if self.distribution == "untruncated_normal":
+            return random_normal(shape, 0.0, math.sqrt(scale), dtype, self.seed)
+        limit = math.sqrt(3.0 * scale)
+        return random_uniform(shape, -limit, limit, dtype, self.seed)
+
+
+def _fans(shape: Any) -> tuple[int, int]:
+    """Numbers of inputs and outputs of a layer with weights of this shape; a kernel's last two sizes are channels."""
+    if len(shape) < 2:
+        size = int(shape[0]) if len(shape) else 1
+        return size, size
+    field = 1
+    for each in shape[:-2]:
+        field *= int(each)
+    return int(shape[-2]) * field, int(shape[-1]) * field
+
+
+class glorot_uniform_initializer(variance_scaling_initializer):
+    """Uniform numbers scaled by the mean of inputs and outputs."""
+
+    _options = ("seed",)
+
+    def __init__(self, seed: Any = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_avg", "uniform", seed)
+
+
+class glorot_normal_initializer(variance_scaling_initializer):
+    """Truncated normal numbers scaled by the mean of inputs and outputs."""
+
+    _options = ("seed",)
+
+    def __init__(self, seed: Any = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_avg", "truncated_normal", seed)
+
+
+def lecun_normal(seed: Any = None) -> Initializer:
+    """Truncated normal numbers scaled by the number of inputs."""
+    return variance_scaling_initializer(1.0, "fan_in", "truncated_normal", seed)
+
+
+def lecun_uniform(seed: Any = None) -> Initializer:
+    """Uniform numbers scaled by the number of inputs."""
+    return variance_scaling_initializer(1.0, "fan_in", "uniform", seed)
+
+
+def he_normal(seed: Any = None) -> Initializer:
+    """Truncated normal numbers of twice the variance of `lecun_normal`."""
+    return variance_scaling_initializer(2.0, "fan_in", "truncated_normal", seed)
+
+
+def he_uniform(seed: Any = None) -> Initializer:
+    """Uniform numbers of twice the variance of `lecun_uniform`."""
+    return variance_scaling_initializer(2.0, "fan_in", "uniform", seed)
+
+
+class identity_initializer(Initializer):
+    """The identity matrix times `gain`; ValueError unless the shape is a matrix's."""
+
+    _options = ("gain",)
+
+    def __init__(self, gain: Any = 1.0, dtype: Any = dtypes.float32) -> None:
+        self.gain, self.dtype = gain, _float(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        if len(shape) != 2:
+            raise ValueError(f"identity_initializer: shape must be two-dimensional, got {shape}")
+        rows, columns = (int(each) for each in shape)
+        return self.gain * eye(rows, columns, dtype=dtype or self.dtype)  # type: ignore[no-any-return]
+
+
+class orthogonal_initializer(Initializer):
+    """A matrix with orthogonal rows or columns, whichever are fewer; ValueError for less than two dimensions."""
+
+    _options = ("gain", "seed")
+
+    def __init__(self, gain: Any = 1.0, seed: Any = None, dtype: Any = dtypes.float32) -> None:
+        self.gain, self.seed, self.dtype = gain, seed, _float(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal_initializer: shape must be at least two-dimensional, got {shape}")
+        rows = 1
+        for each in shape[:-1]:
+            rows *= int(each)
+        columns = int(shape[-1])
+        flat = (columns, rows) if rows < columns else (rows, columns)
+        numbers = random_normal(flat, dtype=dtype or self.dtype, seed=self.seed)
+        small = min(flat)
+        outputs = [(numbers.dtype, [flat[0], small]), (numbers.dtype, [small, flat[1]])]
+        made: list[Any] = node(
+            "Qr", [numbers], outputs, _qr, attrs={"T": numbers.dtype, "full_matrices": False}
+        ).outputs
+        q = made[0] * sign(diag_part(made[1]))
+        if rows < columns:
+            q = matrix_transpose(q)
+        return self.gain * reshape(q, shape)  # type: ignore[no-any-return]
+
+
+def _qr(matrix: Any) -> tuple[Any, Any]:
+    exact = matrix.astype(np.float64 if matrix.dtype == np.float64 else np.float32, copy=False)
+    q, r = np.linalg.qr(exact)
+    return q.astype(matrix.dtype, copy=False), r.astype(matrix.dtype, copy=False)
+
+
+def without_uninitialized(name: str, value: Tensor) -> Tensor:
+    """`value` with each variable that it is made of replaced by its initialized value.
+
+    The variables of a graph are initialised in any order.
+    """
+    if _in_cycle(value.op):
+        return value
+    return _safe_tensor(name.rstrip("/"), value, {})
+
+
+def _in_cycle(op: Operation, done: set[Operation] | None = None) -> bool:
+    """Whether a loop leads up to `op`; loops cannot be copied node by node."""
+    done = set() if done is None else done
+    pending = [op]
+    while pending:
+        op = pending.pop()
+        if op in done:
+            continue
+        done.add(op)
+        if op.type in ("NextIteration", "Exit"):
+            return True
+        pending += [each.op for each in op.inputs]
+    return False
+
+
+def _safe_tensor(name: str, tensor: Tensor, done: dict[Operation, Operation]) -> Tensor:
+    op = tensor.op
+    if op not in done:
+        done[op] = _safe_op(name, op, done)
+    new = done[op]
+    if new is op:
+        return tensor
+    return new.outputs[0] if op.type == "VariableV2" else new.outputs[tensor.value_index]
+
+
+def _safe_op(name: str, op: Operation, done: dict[Operation, Operation]) -> Operation:
+    if op.type == "IsVariableInitialized":
+        return op
+    if op.type == "VariableV2":
+        for variable in [*_all(GraphKeys.GLOBAL_VARIABLES), *_all(GraphKeys.LOCAL_VARIABLES)]:
+            if variable.name == f"{op.name}:0":
+                return variable.initialized_value().op  # type: ignore[no-any-return]
+        return op
+    inputs = [_safe_tensor(name, each, done) for each in op.inputs]
+    if all(new is old for new, old in zip(inputs, op.inputs, strict=True)):
+        return op
+    ref_switch = op.type == "RefSwitch"
+    outputs = [(each.dtype.base_dtype if ref_switch else each.dtype, each.get_shape()) for each in op.outputs]
+    return node(
+        "Switch" if ref_switch else op.type,
+        inputs,
+        outputs,
+        op.kernel,
+        name=f"{op.name}_{name}/".replace(":", "_"),
+        attrs=op.attrs,
+        stateful=op.stateful,
+        blocking=op.blocking,
+        rows=op.rows,
+        ref_inputs=() if ref_switch else op.ref_inputs,
+    )
+
+
+def _all(key: str) -> list[Any]:
+    return get_default_graph().get_collection(key)

@@ -1,0 +1,361 @@
+"""Variable: values that outlive a run, one per session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Any
+
+from pipeline.compat.graph.dtypes import DType
+from pipeline.compat.graph.graph import Graph
+from pipeline.compat.graph.graph_keys import GraphKeys
+from pipeline.compat.graph.scopes import (
+    add_to_collections,
+    colocate_with,
+    control_dependencies,
+    device,
+    get_default_graph,
+    name_scope,
+)
+from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.ops.control.flow import identity_of
+from pipeline.compat.ops.variables import updates as scatter
+from pipeline.compat.ops.variables import updates as state
+from pipeline.compat.ops.variables.initializers import without_uninitialized
+from pipeline.compat.values.convert import convert_to_tensor, register_conversion
+from pipeline.compat.values.sparse_tensor import IndexedSlices
+
+
+class VariableSynchronization(Enum):
+    """When copies of a variable on several devices agree; there is one device here."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(Enum):
+    """How copies of a variable on several devices are put together; there is one device here."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = 3
+
+
+class Variable:
+    """A value that operations read and assign; it lives in the session and has to be initialised there.
+
+    Args:
+        initial_value: Tensor, Python value or a function without arguments that returns one of these.
+        trainable: Whether it is also put into the collection of trainable variables.
+        collections: Names of the collections that it is put into, GLOBAL_VARIABLES by default.
+        validate_shape: False: the shape is not known before it is initialised, and may change.
+        name: "Variable" by default, made unique.
+        dtype: DType of the value, that of `initial_value` by default.
+        shape: Its static shape, that of `initial_value` by default.
+        caching_device, expected_shape, import_scope, use_resource: Taken and without effect.
+
+    Raises:
+        ValueError: No initial value, one without a known shape, or one from inside a branch or loop.
+    """
+
+    # NumPy leaves binary operations with arrays to the variable's reflected ones.
+    __array_priority__ = 100
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: Any = None,
+        collections: Any = None,
+        validate_shape: Any = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: Any = None,
+        constraint: Any = None,
+        use_resource: Any = None,
+        synchronization: Any = VariableSynchronization.AUTO,
+        aggregation: Any = VariableAggregation.NONE,
+        shape: Any = None,
+    ) -> None:
+        if variable_def is not None:
+            raise NotImplementedError("Variable from a VariableDef is not part of pipeline.compat.v1")
+        if initial_value is None:
+            raise ValueError("initial_value must be specified.")
+        collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
+        if not isinstance(collections, (list, tuple, set)):
+            raise ValueError(
+                "collections argument to Variable constructor must be a list, tuple, or set. "
+                f"Got {collections} of type {type(collections)}"
+            )
+        if constraint is not None and not callable(constraint):
+            raise ValueError("The `constraint` argument must be a callable.")
+        self._synchronization = _mode(VariableSynchronization, synchronization, "synchronization", name)
+        self._aggregation = _mode(VariableAggregation, aggregation, "aggregation", name)
+        self._trainable = (
+            self._synchronization is not VariableSynchronization.ON_READ if trainable is None else trainable
+        )
+        self._constraint = constraint
+        if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
+            collections = [*collections, GraphKeys.TRAINABLE_VARIABLES]
+        # A variable is there whatever branch is taken and whatever has to run before what.
+        with control_dependencies(None):
+            self._build(initial_value, validate_shape, name, dtype, shape)
+        add_to_collections(collections, self)
+
+    def _build(self, initial_value: Any, validate_shape: Any, name: str | None, dtype: Any, shape: Any) -> None:
+        from_function = callable(initial_value) and not isinstance(initial_value, (Tensor, Variable))
+        with name_scope(name, "Variable", [] if from_function else [initial_value]) as scope:
+            if from_function:
+                with name_scope("Initializer"), device(None):
+                    value = convert_to_tensor(initial_value(), dtype, name="initial_value")
+            else:
+                value = convert_to_tensor(initial_value, dtype, name="initial_value")
+                if value.op in get_default_graph()._unfetchable:
+                    raise ValueError(
+                        f"Initializer for variable {scope} is from inside a control-flow construct, such as a loop "
+                        "or conditional. When creating a variable inside a loop or conditional, use a lambda as the "
+                        "initializer."
+                    )
+            self._initial_value = value
+            if shape is None:
+                shape = value.get_shape() if validate_shape else None
+            self._variable = state.variable_op(shape, value.dtype.base_dtype, scope)
+            if validate_shape and not value.get_shape().is_fully_defined():
+                raise ValueError(f"initial_value must have a shape specified: {value}")
+            value = without_uninitialized(scope, value)
+            self._initializer_op = state.assign(self._variable, value, validate_shape=validate_shape).op
+            with colocate_with(self._variable):
+                self._snapshot = identity_of(self._variable, "read")
+
+    # What it is
+
+    @property
+    def name(self) -> str:
+        """Name of the ref tensor, such as "Variable:0"."""
+        return self._variable.name
+
+    @property
+    def dtype(self) -> DType:
+        """The DType, a ref type."""
+        return self._variable.dtype
+
+    @property
+    def shape(self) -> Any:
+        """The static shape."""
+        return self._variable.get_shape()
+
+    def get_shape(self) -> Any:
+        """The static shape."""
+        return self._variable.get_shape()
+
+    def set_shape(self, shape: Any) -> None:
+        """Add to what is known of the static shape."""
+        self._variable.set_shape(shape)
+        self._snapshot.set_shape(shape)
+
+    @property
+    def op(self) -> Operation:
+        """The VariableV2 operation."""
+        return self._variable.op
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it is in."""
+        return self._variable.graph
+
+    @property
+    def device(self) -> str:
+        """The device that was asked for."""
+        return self._variable.device
+
+    @property
+    def trainable(self) -> Any:
+        """Whether it is in the collection of trainable variables."""
+        return self._trainable
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        """As given."""
+        return self._synchronization  # type: ignore[no-any-return]
+
+    @property
+    def aggregation(self) -> VariableAggregation:
+        """As given."""
+        return self._aggregation  # type: ignore[no-any-return]
+
+    @property
+    def constraint(self) -> Any:
+        """As given."""
+        return self._constraint
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that gives it the initial value."""
+        return self._initializer_op
+
+    @property
+    def initial_value(self) -> Tensor:
+        """The tensor of the initial value."""
+        return self._initial_value
+
+    # Reading
+
+    def _ref(self) -> Tensor:
+        return self._variable
+
+    def _as_graph_element(self) -> Tensor:
+        return self._variable
+
+    def value(self) -> Tensor:
+        """The value, as the one tensor that all readers share."""
+        return self._snapshot
+
+    def read_value(self) -> Tensor:
+        """The value, read by a new operation: after the control inputs that are asked for here."""
+        return identity_of(self._variable, "read")
+
+    def initialized_value(self) -> Tensor:
+        """The value, or the initial value while there is none."""
+        from pipeline.compat.ops.control.cond import cond
+
+        with control_dependencies(None):
+            return cond(  # type: ignore[no-any-return]
+                state.is_variable_initialized(self), self.read_value, lambda: self.initial_value
+            )
+
+    def eval(self, session: Any = None) -> Any:
+        """The value in `session`, or in the default one."""
+        return self._variable.eval(session=session)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Set the value in `session`, or in the default one; ValueError if there is none."""
+        from pipeline.compat.graph.default_session import get_default_session
+
+        session = session or get_default_session()
+        if session is None:
+            raise ValueError("Either session argument should be provided or default session should be established")
+        session.run(self.initializer, {self.initializer.inputs[1]: value})
+
+    # Writing
+
+    def assign(self, value: Any, use_locking: Any = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Set it; returns the ref tensor, or the operation if not `read_value`."""
+        assigned = state.assign(self._variable, value, use_locking=use_locking, name=name)
+        return assigned if read_value else assigned.op
+
+    def assign_add(self, delta: Any, use_locking: Any = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Add to it; as `assign`."""
+        assigned = state.assign_add(self._variable, delta, use_locking=use_locking, name=name)
+        return assigned if read_value else assigned.op
+
+    def assign_sub(self, delta: Any, use_locking: Any = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Subtract from it; as `assign`."""
+        assigned = state.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
+        return assigned if read_value else assigned.op
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """The value, which grows by one; OutOfRangeError at `limit`."""
+        return state.count_up_to(self._variable, limit)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Set the places `indices`."""
+        return scatter.scatter_nd_update(self._variable, indices, updates, name=name)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Add at the places `indices`."""
+        return scatter.scatter_nd_add(self._variable, indices, updates, name=name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Subtract at the places `indices`."""
+        return scatter.scatter_nd_sub(self._variable, indices, updates, name=name)
+
+    # Keys
+
+    def experimental_ref(self) -> Any:
+        """A key for dicts and sets."""
+        from pipeline.compat.graph.tensor import Reference
+
+        return Reference(self)
+
+    ref = experimental_ref
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.value())
+
+    def __repr__(self) -> str:
+        return f"<tf.Variable '{self.name}' shape={self.get_shape()} dtype={self.dtype.name}>"
+
+    __str__ = __repr__
+
+
+def _mode(kind: Any, value: Any, what: str, name: str | None) -> Any:
+    try:
+        return kind(0 if value is None else value)
+    except ValueError:
+        raise ValueError(f"Invalid variable {what} mode: {value} for variable: {name}") from None
+
+
+# Operators and scatters: one line each would be forty times the same.
+
+_OPERATORS = (
+    "abs add radd sub rsub mul rmul truediv rtruediv div rdiv floordiv rfloordiv mod rmod pow rpow matmul "
+    "rmatmul and rand or ror xor rxor lt le gt ge invert neg getitem"
+)
+
+
+def _forward(operator: str) -> Callable[..., Any]:
+    def method(self: Variable, *args: Any, **kwargs: Any) -> Any:
+        return getattr(Tensor, operator)(self.value(), *args, **kwargs)
+
+    method.__name__ = operator
+    return method
+
+
+def _scatter_method(operation: str) -> Callable[..., Any]:
+    def method(self: Variable, sparse_delta: Any, use_locking: Any = False, name: str | None = None) -> Tensor:
+        if not isinstance(sparse_delta, IndexedSlices):
+            raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
+        update = getattr(scatter, operation)
+        return update(self._variable, sparse_delta.indices, sparse_delta.values, use_locking, name)  # type: ignore[no-any-return]
+
+    method.__name__ = operation
+    method.__doc__ = f"`tf.{operation}` with the rows and indices of `sparse_delta`."
+    return method
+
+
+for _name in _OPERATORS.split():
+    setattr(Variable, f"__{_name}__", _forward(f"__{_name}__"))
+for _name in ("update", "add", "sub", "mul", "div", "min", "max"):
+    setattr(Variable, f"scatter_{_name}", _scatter_method(f"scatter_{_name}"))
+
+
+def _to_tensor(value: Any, dtype: DType | None, name: str | None, as_ref: bool) -> Tensor:
+    if dtype is not None and not dtype.is_compatible_with(value.dtype.base_dtype):
+        raise ValueError(
+            f"Incompatible type conversion requested to type '{dtype.name}' for variable "
+            f"of type '{value.dtype.name}' ({value})"
+        )
+    tensor: Tensor = value._ref() if as_ref else value.value()
+    return tensor
+
+
+register_conversion(Variable, _to_tensor)
+
+
+# As TensorFlow names the class where a program asks for reference variables.
+RefVariable = VariableV1 = Variable

@@ -1,0 +1,1 @@
+"""Queues and queue runners in a graph, and block execution."""

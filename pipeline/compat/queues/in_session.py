@@ -1,0 +1,230 @@
+"""The queue that a graph's queue operation is in a session: a native one that knows of runs, and of its graph."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from typing import TYPE_CHECKING, Any
+
+from pipeline._queue import CALLS
+from pipeline.compat.graph.dtypes import resource
+from pipeline.compat.graph.graph_keys import GraphKeys
+from pipeline.compat.session.run import Run, current
+from pipeline.dtypes import STRING
+from pipeline.errors import CancelledError, InvalidArgumentError
+from pipeline.explain.waits import LOOK, Watch
+from pipeline.queues.components import Component, Shape, component, parse_capacity
+from pipeline.queues.kinds import limits
+from pipeline.queues.seeds import some_seeds
+from pipeline.queues.typed import TypedQueue
+
+if TYPE_CHECKING:
+    from pipeline.compat.graph.dtypes import DType
+    from pipeline.compat.graph.graph import Graph
+    from pipeline.compat.graph.shapes import TensorShape
+
+_log = logging.getLogger("pipeline")
+_numbers = itertools.count()
+_ORDERS = {"RandomShuffleQueue": "shuffle", "PriorityQueue": "priority"}
+_CANCELLED = {
+    CALLS["enqueue"]: "Enqueue operation was cancelled",
+    CALLS["dequeue"]: "Dequeue operation was cancelled",
+    CALLS["dequeue_many"]: "Dequeue operation was cancelled",
+    CALLS["dequeue_up_to"]: "Dequeue operation was cancelled",
+}
+
+
+class Spec:
+    """What a queue operation asks for; also what a shared queue is compared with.
+
+    Args:
+        kind: Such as "FIFOQueue".
+        capacity, minimum, seeds: As the operation's attributes have them; seeds of (0, 0) are none.
+        dtypes, shapes: Of the components, the priority's included; None for no shapes.
+        container, shared_name: Where a shared queue is found; an empty name is a queue of its own.
+        op_name: The operation's name.
+        graph: Its graph.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        capacity: int,
+        dtypes: list[DType],
+        shapes: list[TensorShape] | None,
+        graph: Graph,
+        shared_name: str,
+        minimum: int = 0,
+        seeds: tuple[int, int] = (0, 0),
+    ) -> None:
+        self.kind, self.capacity, self.minimum, self.seeds = kind, capacity, minimum, seeds
+        self.dtypes, self.shapes = dtypes, shapes
+        self.graph, self.container, self.shared_name, self.op_name = graph, graph._container, shared_name, ""
+
+    def open(self, run: Run) -> SessionQueue:
+        """Return the queue in the session of a run, made if there is none yet.
+
+        Raises:
+            InvalidArgumentError: The operation asks for something else than the shared queue is, or cannot be met.
+        """
+        if not self.shared_name:
+            return SessionQueue(self, f"_{next(_numbers)}_{self.op_name}", run)
+        key = "queue", self.container, self.shared_name
+        queue = run.state(key, lambda: SessionQueue(self, self.shared_name, run))
+        if queue.spec is not self:
+            self._verify(queue.spec)
+        return queue
+
+    def _verify(self, shared: Spec) -> None:
+        limit, wanted = parse_capacity(shared.capacity), parse_capacity(self.capacity)
+        who = f"Shared queue '{self.shared_name}' has"
+        if self.kind != shared.kind:
+            problem = f"Expected {shared.kind}, found {self.kind}V2"
+        elif wanted != limit:
+            problem = f"{who} capacity {limit} but requested capacity was {wanted}"
+        elif self.minimum != shared.minimum:
+            problem = f"{who} min_after_dequeue {shared.minimum} but requested min_after_dequeue was {self.minimum}."
+        elif self.seeds not in ((0, 0), shared.seeds):
+            problem = f"{who} random seeds {shared.seeds} but requested seeds are {self.seeds}."
+        elif self.dtypes != shared.dtypes:
+            problem = (
+                f"{who} component types {_types(shared.dtypes)} but requested component types were "
+                f"{_types(self.dtypes)}"
+            )
+        elif not self._same_shapes(shared):
+            problem = (
+                f"{who} component shapes {_shapes(shared.shapes)} but requested component shapes were "
+                f"{_shapes(self.shapes)}"
+            )
+        else:
+            return
+        raise InvalidArgumentError(None, None, problem)
+
+    def _same_shapes(self, shared: Spec) -> bool:
+        if self.shapes is None or shared.shapes is None:
+            return self.shapes is shared.shapes
+        if self.kind == "PaddingFIFOQueue":
+            return all(a.is_compatible_with(b) for a, b in zip(self.shapes, shared.shapes, strict=True))
+        return self.shapes == shared.shapes
+
+
+class SessionQueue(TypedQueue):
+    """A queue of a session. Calls that wait end with CancelledError when their run is cancelled."""
+
+    def __init__(self, spec: Spec, name: str, run: Run) -> None:
+        self.spec = spec
+        self._kind = spec.kind
+        capacity = parse_capacity(spec.capacity)
+        if spec.kind == "RandomShuffleQueue":
+            limits(spec.capacity, spec.minimum)
+        order = _ORDERS.get(spec.kind, "fifo")
+        self._setup(order, capacity, name, self._parts(), None, spec.minimum, some_seeds(spec.seeds))
+        self._watch = _SessionWatch(spec)
+        run.session._resources.wakes(self)
+
+    def _parts(self) -> list[Component]:
+        shapes: list[Shape] = [None] * len(self.spec.dtypes)
+        if self.spec.shapes is not None:
+            shapes = [each.sizes for each in self.spec.shapes]
+        if self.spec.kind == "PriorityQueue":
+            shapes[0] = ()
+        return [
+            component(STRING if dtype.name == "string" else dtype.np, shape)
+            for dtype, shape in zip(self.spec.dtypes, shapes, strict=True)
+        ]
+
+    @property
+    def stackable(self) -> bool:
+        """Whether a block of elements is what as many dequeues would give: they leave in order, and have one shape."""
+        known = self.spec.shapes is not None and all(each.is_fully_defined() for each in self.spec.shapes)
+        return known and self._kind in ("FIFOQueue", "PaddingFIFOQueue")
+
+    def _convert(self, vals: Any, many: bool) -> tuple[Any, ...]:
+        if len(vals) < len(self.spec.dtypes):
+            have, want = (_types([resource, *each]) for each in (self.spec.dtypes[: len(vals)], self.spec.dtypes))
+            raise InvalidArgumentError(None, None, f"Signature mismatch, have: {have}-> expected: {want}->")
+        return super()._convert(vals, many)
+
+    def _unique(self, name: str | None) -> str:
+        return str(name)
+
+    def _about_to_wait(self, call: int) -> float | None:
+        self._check_run(call)
+        return super()._about_to_wait(call)
+
+    def _still_waiting(self, call: int, waited_s: float) -> float | None:
+        self._check_run(call)
+        return super()._still_waiting(call, waited_s)
+
+    def _check_run(self, call: int) -> None:
+        run = current.run
+        if run is not None and run.cancelled and call in _CANCELLED:
+            raise CancelledError(None, None, _CANCELLED[call])
+
+
+class _SessionWatch(Watch):
+    """Warns of what natively is an error: another thread may yet start the runners."""
+
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec.minimum)
+        self._spec = spec
+        self._warned = False
+
+    def about_to_wait(self, queue: Any, call: str) -> float | None:
+        """Say when to look again."""
+        super().about_to_wait(queue, call)
+        return None if self._warned and self._told else LOOK
+
+    def still_waiting(self, queue: Any, call: str) -> float | None:
+        """Warn of a wait that nobody will end, once."""
+        super().still_waiting(queue, call)
+        if not self._warned and all(crew.idle() for crew in self._crews):
+            self._never_started(queue, call)
+        return None if self._warned and self._told else LOOK
+
+    def _never_started(self, queue: Any, call: str) -> None:
+        if self._warned or queue.stats().enqueued:
+            return
+        runners = [
+            each
+            for each in self._spec.graph.get_collection(GraphKeys.QUEUE_RUNNERS)
+            if getattr(each.queue, "name", None) == self._spec.op_name
+        ]
+        if runners:
+            self._warned = True
+            _log.warning(
+                "%s of %s '%s' has waited for %.0f s: the threads of its QueueRunner were never started. "
+                "Call tf.train.start_queue_runners(sess=sess, coord=coord) after the variables are initialised.",
+                call,
+                queue._kind,
+                self._spec.op_name,
+                LOOK,
+            )
+
+    def _all_lost(self, queue: Any, call: str) -> None:
+        failures = [crew.lost() for crew in self._crews]
+        if self._warned or not failures or None in failures or queue.is_closed():
+            return
+        self._warned = True
+        _log.warning(
+            "%s of %s '%s' waits for ever: %s. With a Coordinator the failure would have closed the queue.",
+            call,
+            queue._kind,
+            self._spec.op_name,
+            failures[0].text(own=True),  # type: ignore[union-attr]
+        )
+
+
+def _types(dtypes: list[DType]) -> str:
+    from pipeline.compat.values.placeholders import runtime_name
+
+    return ", ".join(map(runtime_name, dtypes))
+
+
+def _shapes(shapes: list[TensorShape] | None) -> str:
+    each = ["?" if s.sizes is None else _sizes(s.sizes) for s in shapes or ()]
+    return f"[{', '.join(each)}]"
+
+
+def _sizes(sizes: tuple[int | None, ...]) -> str:
+    return f"[{','.join('?' if size is None else str(size) for size in sizes)}]"

@@ -1,0 +1,214 @@
+"""Block execution: a runner's operation that moves one element from queue to queue, done for many elements at once.
+
+An operation that takes one element from a queue, or one record from a reader, computes on that row alone and puts one
+element into another queue may run on a block of what is there upstream and fits downstream: the same elements in the
+same order, and none is waited for. A row of 784 floats through slice_input_producer and batch takes TensorFlow 28 us,
+and 1.3 us in blocks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.session.failures import failure
+from pipeline.compat.session.plan import Plan
+from pipeline.compat.session.run import Run, current
+from pipeline.compat.session.session import BaseSession
+from pipeline.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OpError
+from pipeline.explain.workers import note_read
+from pipeline.queues.rows import Rows
+
+# Rows of a block: enough that what a block costs by itself does not matter, few enough to stay in the cache.
+_LARGEST = 256
+
+
+def in_blocks(sess: Any, op: Any, single: Callable[[], object]) -> Callable[[], object] | None:
+    """Return what does `op` for one or more elements at each call, or None if the operation is not of that kind.
+
+    Args:
+        sess: The session.
+        op: A runner's operation.
+        single: What does it for one element.
+    """
+    if not isinstance(sess, BaseSession) or not isinstance(op, Operation) or op.type != "QueueEnqueueV2":
+        return None
+    source = _source(op)
+    return None if source is None else _Blocks(sess, op, source, single).move
+
+
+def _source(op: Operation) -> Operation | None:
+    """The dequeue or read that gives the element which an enqueue stores; None if there is more to it than rows."""
+    sources: set[Operation] = set()
+    seen: set[Operation] = set()
+    waiting = [op]
+    while waiting:
+        each = waiting.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        if each.control_inputs:
+            return None
+        if each.type in ("QueueDequeueV2", "ReaderReadV2"):
+            sources.add(each)
+        elif each is op:
+            waiting += [one.op for one in each.inputs[1:]]
+        elif each.stateful:
+            return None
+        else:
+            waiting += [one.op for one in each.inputs]
+    if len(sources) != 1:
+        return None
+    source = sources.pop()
+    rows = set(source.outputs)
+    for each in sorted(seen, key=lambda each: each._id):
+        if each is not op and each is not source and any(one in rows for one in each.inputs):
+            if each.rows is None:
+                return None
+            rows.update(each.outputs)
+    upstream = source.inputs[-1].op  # of a reader, the queue of its work
+    return None if upstream is op.inputs[0].op or not upstream.handle else source
+
+
+class _Blocks:
+    """Moves elements in blocks. Each thread of a runner has one; what an error leaves behind they share."""
+
+    def __init__(self, sess: BaseSession, op: Operation, source: Operation, single: Callable[[], object]) -> None:
+        self._sess, self._op, self._source, self._single = sess, op, source, single
+        self._one_row = Plan([op], source.outputs, sess._folded)
+        self._steps: list[tuple[Operation, tuple[bool, ...]]] = []
+        self._carried: set[Tensor] = set(source.outputs)
+        for each in self._one_row.ops:
+            if each is not op:
+                self._steps.append((each, tuple(tensor in self._carried for tensor in each.inputs)))
+                self._carried.update(each.outputs)
+        self._queues: list[Any] | None = None
+        # Elements that were taken together with one that then failed: rows for the next to do them.
+        self._held: deque[list[Any]] = sess._resources.get(("held", op), deque)
+
+    def move(self) -> object:
+        """Move the elements that are there and fit, at least one."""
+        if self._held:
+            with contextlib.suppress(IndexError):  # another thread was faster
+                return self._one_row.run(self._run(), self._held.popleft())
+        if self._queues is None:
+            self._queues = self._sess.run([*self._source.inputs, self._op.inputs[0]])
+        *upstream, downstream = self._queues
+        count = min(downstream._flow()[1], _LARGEST)
+        if len(upstream) == 1:
+            count = min(count, upstream[0]._flow()[0] if upstream[0].stackable else 0)
+        if count < 2:
+            return self._single()
+        outer, current.run = current.run, self._run()
+        try:
+            block = self._take(upstream, count, current.run.remaining())
+            values = self._values(block)
+            if values is None:
+                self._one_by_one(block)
+            else:
+                try:
+                    downstream._enqueue_each(values, current.run.remaining())
+                except InvalidArgumentError:  # nothing went in; let the error be about one element
+                    self._one_by_one(block)
+                except (CancelledError, DeadlineExceededError) as error:
+                    stored = _stored(error, len(block[0]))
+                    if stored is not None:
+                        self._keep([component[stored:] for component in block])
+                    raise
+            return None
+        except DeadlineExceededError as error:  # another thread took some of them
+            if current.run.remaining() is not None:
+                raise failure(error, self._op) from error.__cause__
+            return self._single()
+        except OpError as error:
+            raise failure(error, self._op) from error.__cause__
+        finally:
+            current.run = outer
+
+    def _take(self, upstream: list[Any], count: int, timeout: float | None) -> list[Any]:
+        """The components of up to `count` elements, at least one."""
+        if len(upstream) == 1:
+            taken = upstream[0].dequeue_up_to(count, timeout=0)
+            return taken if isinstance(taken, list) else [taken]
+        reader, queue = upstream
+        try:
+            records = reader.read_ahead(queue, count, timeout=timeout)
+        except Exception as error:
+            raise failure(error, self._source) from error.__cause__
+        return [_strings(each) for each in records]
+
+    def _run(self) -> Run:
+        self._sess._check_open()
+        return self._sess._begin(None)
+
+    def _values(self, block: list[Any]) -> tuple[Any, ...] | None:
+        """The components to enqueue; None if a row fails, so that each has to go by itself."""
+        values = dict(self._one_row.constants)
+        values.update(zip(self._source.outputs, block, strict=True))
+        try:
+            for op, is_row in self._steps:
+                args = [_array(values[each]) for each in op.inputs]
+                result = op.kernel(*args) if op.rows is True else op.rows(is_row, *args)  # type: ignore[misc]
+                if result is None:
+                    return None
+                if len(op.outputs) == 1:
+                    values[op.outputs[0]] = result
+                else:
+                    values.update(zip(op.outputs, result, strict=True))
+        except Exception:
+            return None
+        count = len(block[0])
+        return tuple(
+            values[each] if each in self._carried else _repeated(values[each], count) for each in self._op.inputs[1:]
+        )
+
+    def _one_by_one(self, block: list[Any]) -> None:
+        rows = [[component[i] for component in block] for i in range(len(block[0]))]
+        for i, row in enumerate(rows):
+            if self._source.type == "ReaderReadV2":
+                note_read(row[:1])  # so that an error names this record, not the whole block
+            try:
+                self._one_row.run(self._run(), row)
+            except BaseException:
+                self._keep([component[i + 1 :] for component in block])
+                raise
+
+    def _keep(self, block: list[Any]) -> None:
+        """Leave elements that were not handed on to others: in their queue again or, if they are records, to whoever
+        does the operation next."""
+        count = len(block[0])
+        if self._source.type == "QueueDequeueV2" and self._queues is not None:
+            if count:
+                self._queues[0]._give_back(tuple(block))
+        else:
+            self._held.extendleft([component[i] for component in block] for i in reversed(range(count)))
+
+
+def _stored(error: OpError, count: int) -> int | None:
+    """How many of the elements of an enqueue went in, by its error; None if that does not say."""
+    if count == 1:
+        return 0
+    said = re.search(r"\n(\d+) of the \d+ elements of this call were stored", str(error))
+    return int(said.group(1)) if said else None
+
+
+def _strings(values: Any) -> Any:
+    array = np.empty(len(values), object)
+    array[:] = list(values)
+    return array
+
+
+def _array(value: Any) -> Any:
+    """What an operation computes with; rows that are only stored are not gathered before."""
+    return np.asarray(value) if type(value) is Rows else value
+
+
+def _repeated(value: Any, count: int) -> Any:
+    array = np.asarray(value, object) if isinstance(value, bytes) else np.asarray(value)
+    return np.broadcast_to(array, (count, *array.shape))

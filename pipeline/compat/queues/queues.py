@@ -1,0 +1,354 @@
+"""Queues in a graph: classes whose methods add operations; the queues themselves live in sessions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline.compat.graph import dtypes as types
+from pipeline.compat.graph.dtypes import as_dtype
+from pipeline.compat.graph.scopes import get_default_graph, name_scope
+from pipeline.compat.graph.seeds import get_seed, shared_seed
+from pipeline.compat.graph.shapes import TensorShape, as_shape, unknown_shape
+from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.queues import ops
+from pipeline.compat.queues.arguments import as_bool, as_int, as_list, as_names, as_shapes, as_text
+from pipeline.compat.queues.in_session import Spec
+
+
+class QueueBase:
+    """What the queues share: the operations on a queue.
+
+    Made by its subclasses and by `from_list`.
+
+    Args:
+        dtypes: A list of DTypes, of the components.
+        shapes: A list of their shapes, or None.
+        names: A list of their names, or None.
+        queue_ref: The tensor of the queue's handle.
+
+    Thread safety: the operations may run in several threads of a session at the same time.
+    """
+
+    def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Any) -> None:
+        self._dtypes = dtypes
+        if shapes is not None and len(shapes) != len(dtypes):
+            raise ValueError(
+                "Queue shapes must have the same length as dtypes, "
+                f"received len(shapes)={len(shapes)}, len(dtypes)={len(dtypes)}"
+            )
+        self._shapes = [unknown_shape() for _ in dtypes] if shapes is None else [as_shape(each) for each in shapes]
+        if names is not None and len(names) != len(dtypes):
+            raise ValueError(
+                f"Queue names must have the same length as dtypes,received len(names)={len(names)},"
+                f"len(dtypes)={len(dtypes)}"
+            )
+        self._names = names
+        self._queue_ref = queue_ref
+        self._name = queue_ref.op.name.rpartition("/")[2]
+
+    @staticmethod
+    def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
+        """A queue whose operations go to `queues[index]`.
+
+        Args:
+            index: An integer scalar, a tensor or not.
+            queues: A non-empty list of queues with equal dtypes and names.
+
+        Raises:
+            TypeError: `queues` is no such list.
+        """
+        if not isinstance(queues, list) or not queues or not all(isinstance(each, QueueBase) for each in queues):
+            raise TypeError("A list of queues expected")
+        first = queues[0]
+        if not all(each.dtypes == first.dtypes for each in queues[1:]):
+            raise TypeError("Queues do not have matching component dtypes.")
+        if not all(each.names == first.names for each in queues[1:]):
+            raise TypeError("Queues do not have matching component names.")
+        shapes = [functools.reduce(_common, each) for each in zip(*(queue.shapes for queue in queues), strict=True)]
+        selected = ops.select(index, [each.queue_ref for each in queues])
+        return QueueBase(dtypes=first.dtypes, shapes=shapes, names=first.names, queue_ref=selected)
+
+    @property
+    def queue_ref(self) -> Tensor:
+        """The tensor of the queue's handle."""
+        return self._queue_ref  # type: ignore[no-any-return]
+
+    @property
+    def name(self) -> str:
+        """The name of the queue's operation."""
+        return self._queue_ref.op.name  # type: ignore[no-any-return]
+
+    @property
+    def dtypes(self) -> list[Any]:
+        """The DType of each component."""
+        return self._dtypes  # type: ignore[no-any-return]
+
+    @property
+    def shapes(self) -> list[TensorShape]:
+        """The shape of each component."""
+        return self._shapes
+
+    @property
+    def names(self) -> list[str] | None:
+        """The name of each component, or None."""
+        return self._names  # type: ignore[no-any-return]
+
+    def enqueue(self, vals: Any, name: str | None = None) -> Operation:
+        """An operation that puts one element in.
+
+        Args:
+            vals: A list or tuple of the components, one component by itself, or a dict if the queue has names.
+            name: Name of the operation.
+
+        Raises:
+            ValueError: Static shapes that do not fit, tensors of another dtype; no values; a dict for a queue without
+                names, or the other way round.
+            TypeError: Values that do not go into the dtype.
+        """
+        with name_scope(name, f"{self._name}_enqueue") as scope:
+            tensors = self._tensors(vals)
+            for tensor, shape in zip(tensors, self._shapes, strict=False):
+                tensor.shape.assert_is_compatible_with(shape)
+            return ops.enqueue(self._queue_ref, tensors, scope)
+
+    def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
+        """An operation that puts in as many elements as the components have rows.
+
+        Args, Raises: As `enqueue`; the first dimensions are the elements.
+        """
+        with name_scope(name, f"{self._name}_EnqueueMany") as scope:
+            tensors = self._tensors(vals)
+            rows = tensors[0].shape.with_rank_at_least(1)[0]
+            for tensor, shape in zip(tensors, self._shapes, strict=False):
+                rows = rows.merge_with(tensor.shape.with_rank_at_least(1)[0])
+                tensor.shape[1:].assert_is_compatible_with(shape)
+            return ops.enqueue_many(self._queue_ref, tensors, scope)
+
+    def dequeue(self, name: str | None = None) -> Any:
+        """The tensors of one element that is taken out: one, a list of several, or a dict if the queue has names."""
+        outputs = zip(self._types(), self._shapes, strict=True)
+        return self._result(ops.dequeue(self._queue_ref, list(outputs), self._named(name, "Dequeue")))
+
+    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
+        """The tensors of `n` elements, stacked.
+
+        Args:
+            n: An int32 scalar, a tensor or not.
+            name: Name of the operation.
+
+        Raises:
+            ValueError: `n` is None or, if it is known, negative.
+            TypeError: It is not an int32.
+        """
+        name = self._named(name, "DequeueMany")
+        return self._result(ops.dequeue_many("Many", self._queue_ref, n, self._types(), self._shapes, name))
+
+    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
+        """The tensors of `n` elements, or of what is left of a closed queue; see `dequeue_many`."""
+        name = self._named(name, "DequeueUpTo")
+        return self._result(ops.dequeue_many("UpTo", self._queue_ref, n, self._types(), self._shapes, name))
+
+    def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
+        """An operation that closes the queue, after the enqueues that wait or, cancelling them, at once."""
+        cancel = as_bool(cancel_pending_enqueues, "cancel_pending_enqueues")
+        return ops.close(self._queue_ref, cancel, self._named(name, "Close"))
+
+    def size(self, name: str | None = None) -> Tensor:
+        """The number of elements in the queue: an int32 scalar."""
+        return ops.size(self._queue_ref, self._named(name, "Size"))
+
+    def is_closed(self, name: str | None = None) -> Tensor:
+        """Whether the queue is closed: a bool scalar."""
+        return ops.is_closed(self._queue_ref, self._named(name, "Is_Closed"))
+
+    def _named(self, name: str | None, what: str) -> str:
+        return f"{self._name}_{what}" if name is None else name
+
+    def _types(self) -> list[types.DType]:
+        return [as_dtype(each) for each in self._dtypes]
+
+    def _tensors(self, vals: Any) -> list[Tensor]:
+        """The components of `vals`, in order, as tensors."""
+        if isinstance(vals, dict):
+            if not self._names:
+                raise ValueError("Queue must have names to enqueue a dictionary")
+            if sorted(self._names, key=str) != sorted(vals.keys(), key=str):
+                raise ValueError(
+                    "Keys in dictionary to enqueue do not match names of Queue.  "
+                    f"Dictionary: {sorted(vals.keys(), key=str)},Queue: {sorted(self._names, key=str)}"
+                )
+            vals = [vals[key] for key in self._names]
+        else:
+            if self._names:
+                raise ValueError("You must enqueue a dictionary in a Queue with names")
+            if not isinstance(vals, (list, tuple)):
+                vals = [vals]
+        return [
+            ops.component(value, dtype, i) for i, (value, dtype) in enumerate(zip(vals, self._types(), strict=False))
+        ]
+
+    def _result(self, tensors: Sequence[Tensor]) -> Any:
+        if self._names:
+            return dict(zip(self._names, tensors, strict=True))
+        return tensors[0] if len(tensors) == 1 else list(tensors)
+
+
+class FIFOQueue(QueueBase):
+    """A queue whose elements leave in the order in which they came.
+
+    Args:
+        capacity: How many elements fit; negative or None for no limit.
+        dtypes: The DType of the components, or a list of them.
+        shapes: Their shapes, fully defined, or None: then elements may have any, and `dequeue_many` is not available.
+        names: Names for the components: elements are then dicts.
+        shared_name: Sessions find one queue under this name, whoever asks for it.
+        name: Name of the operation.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str | None = "fifo_queue",
+    ) -> None:
+        kinds = as_list(dtypes)
+        known = as_shapes(shapes)
+        labels = as_names(names, kinds)
+        graph = get_default_graph()
+        with graph.control_dependencies(None), graph.device("CPU"):  # so TensorFlow does for this one alone
+            ref = _make("FIFOQueue", capacity, kinds, known, shared_name, name)
+        super().__init__(kinds, known, labels, ref)
+
+
+class RandomShuffleQueue(QueueBase):
+    """A queue whose elements leave in random order.
+
+    Args:
+        capacity, dtypes, shapes, names, shared_name, name: As for FIFOQueue.
+        min_after_dequeue: While the queue is open, dequeues leave at least as many elements.
+        seed: Seed of the draws; see `set_random_seed`.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        min_after_dequeue: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        seed: int | None = None,
+        shared_name: str | None = None,
+        name: str | None = "random_shuffle_queue",
+    ) -> None:
+        kinds = as_list(dtypes)
+        known = as_shapes(shapes)
+        labels = as_names(names, kinds)
+        first, second = get_seed(seed)
+        if seed is None and first and shared_name:
+            second = shared_seed(first, shared_name)
+        ref = _make("RandomShuffleQueue", capacity, kinds, known, shared_name, name, min_after_dequeue, (first, second))
+        super().__init__(kinds, known, labels, ref)
+
+
+class PaddingFIFOQueue(QueueBase):
+    """A FIFOQueue for elements that vary in shape, padded to the largest of each batch.
+
+    Args:
+        capacity, dtypes, names, shared_name, name: As for FIFOQueue.
+        shapes: A list with the shape of each component, in which dimensions may be None.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str | None = "padding_fifo_queue",
+    ) -> None:
+        kinds = as_list(dtypes)
+        known = as_shapes(shapes, partial=True)
+        labels = as_names(names, kinds)
+        if known is None or len(known) != len(kinds):
+            raise ValueError(
+                "Shapes must be provided for all components, but received "
+                f"{len(kinds)} dtypes and {len(known or ())} shapes."
+            )
+        ref = _make("PaddingFIFOQueue", capacity, kinds, known, shared_name, name)
+        super().__init__(kinds, known, labels, ref)
+
+
+class PriorityQueue(QueueBase):
+    """A queue whose elements leave in the order of their first component, an int64 scalar, the smallest first.
+
+    Args:
+        capacity, names, shared_name, name: As for FIFOQueue; names include the priority's.
+        types: The DTypes of the other components.
+        shapes: Their shapes.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        types: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str | None = "priority_queue",
+    ) -> None:
+        kinds = as_list(types)
+        known = as_shapes(shapes)
+        ref = _make("PriorityQueue", capacity, kinds, known, shared_name, name)
+        all_shapes = None if known is None else [as_shape(()), *known]
+        super().__init__([as_dtype("int64"), *kinds], all_shapes, names, ref)
+
+
+def _make(
+    kind: str,
+    capacity: Any,
+    kinds: list[Any],
+    shapes: list[TensorShape] | None,
+    shared_name: str | None,
+    name: str | None,
+    minimum: int = 0,
+    seeds: tuple[int, int] | None = None,
+) -> Tensor:
+    """The handle of a new queue."""
+    dtypes = [as_dtype(each) for each in kinds]
+    if not dtypes and kind != "PriorityQueue":
+        raise ValueError(f"Attr 'component_types' of '{kind}V2' Op passed list of length 0 less than minimum 1.")
+    limit = -1 if capacity is None else as_int(capacity, "capacity")
+    if shapes is not None and len(shapes) != len(dtypes):
+        raise ValueError(
+            "Queue shapes must have the same length as dtypes, "
+            f"received len(shapes)={len(shapes)}, len(dtypes)={len(dtypes)}"
+        )
+    shared_name = as_text(shared_name, "shared_name")
+    attrs: dict[str, Any] = {
+        "capacity": limit,
+        "component_types": dtypes,
+        "container": "",
+        "shapes": shapes or [],
+        "shared_name": shared_name,
+    }
+    least = 0
+    if seeds is not None:
+        least = 0 if minimum is None else as_int(minimum, "min_after_dequeue")
+        attrs.update({"min_after_dequeue": least, "seed": seeds[0], "seed2": seeds[1]})
+    graph = get_default_graph()
+    attrs["container"] = graph._container
+    if kind == "PriorityQueue":
+        dtypes = [types.int64, *dtypes]
+        shapes = None if shapes is None else [as_shape(()), *shapes]
+    spec = Spec(kind, limit, dtypes, shapes, graph, shared_name, least, seeds or (0, 0))
+    return ops.queue(f"{kind}V2", spec, attrs, name)
+
+
+def _common(a: TensorShape, b: TensorShape) -> TensorShape:
+    return a.most_specific_compatible_shape(b)

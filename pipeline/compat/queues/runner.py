@@ -1,0 +1,190 @@
+"""QueueRunner in a graph, and the collection of all that wait to be started."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pipeline.threads.runner as native
+from pipeline.compat.graph.default_session import get_default_session
+from pipeline.compat.graph.graph_keys import GraphKeys
+from pipeline.compat.graph.scopes import get_default_graph
+from pipeline.compat.queues.move_blocks import in_blocks
+from pipeline.compat.queues.runner_def import QueueRunnerDef, definition, elements
+from pipeline.compat.session.session import BaseSession
+from pipeline.errors import OpError, OutOfRangeError
+from pipeline.explain.workers import Crew, current_worker
+from pipeline.threads.coordinator import Coordinator
+
+_log = logging.getLogger("pipeline")
+
+
+class QueueRunner(native.QueueRunner):
+    """Threads that fill a queue, one for each enqueue operation, in the sessions that they are made for.
+
+    Args:
+        queue: The queue, which is closed at the end of the input.
+        enqueue_ops: One operation for each thread; the same one may be listed several times.
+        close_op: Run at the end of the input; None closes the queue.
+        cancel_op: Run when the coordinator stops; None closes the queue and cancels its waiting enqueues.
+        queue_closed_exception_types: Error classes that mean that the input is used up; None is OutOfRangeError.
+        queue_runner_def: A QueueRunnerDef to make the runner from, instead of all other arguments.
+        import_scope: The scope that the names in `queue_runner_def` are in.
+
+    Raises:
+        ValueError: No queue or no operations; or a definition besides these.
+        TypeError: `queue_closed_exception_types` is not a non-empty tuple of error classes.
+    """
+
+    def __init__(
+        self,
+        queue: Any = None,
+        enqueue_ops: Any = None,
+        close_op: Any = None,
+        cancel_op: Any = None,
+        queue_closed_exception_types: tuple[type[OpError], ...] | None = None,
+        queue_runner_def: Any = None,
+        import_scope: str | None = None,
+    ) -> None:
+        if queue_runner_def is not None:
+            if queue or enqueue_ops:
+                raise ValueError("queue_runner_def and queue are mutually exclusive.")
+            if not isinstance(queue_runner_def, QueueRunnerDef):
+                raise AssertionError(f"queue_runner_def must be a QueueRunnerDef, not {queue_runner_def!r:.80}")
+            queue, enqueue_ops, close_op, cancel_op, queue_closed_exception_types = elements(
+                queue_runner_def, import_scope
+            )
+        if not queue or not enqueue_ops:
+            raise ValueError("Must provide queue and enqueue_ops.")
+        types = (OutOfRangeError,) if queue_closed_exception_types is None else queue_closed_exception_types
+        if not isinstance(types, tuple) or not types or not all(_is_error(each) for each in types):
+            raise TypeError(
+                f"queue_closed_exception_types, when provided, must be a tuple of tf.error types, but saw: {types}"
+            )
+        close = queue.close() if close_op is None else close_op
+        cancel = queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op
+        super().__init__(queue, enqueue_ops, close, cancel, types)
+
+    def create_threads(  # type: ignore[override]  # a graph's operations run in a session only
+        self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+    ) -> list[threading.Thread]:
+        """Make one thread for each enqueue operation and, with `coord`, one more that closes the queue when it stops.
+
+        Args:
+            sess: The session.
+            coord: The Coordinator that stops the threads and hears of their errors.
+            daemon: Let the interpreter end without waiting for the threads.
+            start: Start the threads, too.
+
+        Returns:
+            The threads; none if those of an earlier call with this session have not all ended.
+        """
+        if sess is None:
+            raise TypeError("create_threads needs a session, got None")
+        return super().create_threads(sess, coord, daemon, start)
+
+    def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
+        worker = current_worker()
+        if worker is not None and worker.crew.gate is not None:
+            worker.crew.gate.wait()
+        single = sess.make_callable(op)
+        return in_blocks(sess, op, single) or single
+
+    def _crew_for(self, sess: Any) -> Crew:
+        queue: Any = self.queue
+        try:
+            # A runner made from its definition has the operation for its queue.
+            queue = sess.run(queue.queue_ref if hasattr(queue, "queue_ref") else queue.outputs[0])
+        except Exception as error:  # the threads meet it too, and report it
+            _log.debug("no queue in the session for '%s': %s", self.name, error)
+        crew = Crew(queue, len(self.enqueue_ops))
+        crew.gate = _starting.gate
+        watch = getattr(queue, "watch", None)
+        if watch is not None:
+            watch.filled_by(crew)
+        return crew
+
+    def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
+        """The definition of this runner; None if its queue is not in `export_scope`."""
+        return definition(self, export_scope)
+
+    @staticmethod
+    def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
+        """A runner from a definition, of operations in the default graph."""
+        return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
+
+
+def _is_error(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, OpError)
+
+
+def add_queue_runner(qr: Any, collection: Any = GraphKeys.QUEUE_RUNNERS) -> None:
+    """Put a runner into a collection of the default graph."""
+    get_default_graph().add_to_collection(collection, qr)
+
+
+def start_queue_runners(
+    sess: Any = None,
+    coord: Coordinator | None = None,
+    daemon: bool = True,
+    start: bool = True,
+    collection: Any = GraphKeys.QUEUE_RUNNERS,
+) -> list[threading.Thread]:
+    """Make, and start, the threads of all runners in a collection of the session's graph.
+
+    Args:
+        sess: The session; None is the default one.
+        coord: The Coordinator of the threads.
+        daemon: Let the interpreter end without waiting for the threads.
+        start: Start the threads; False only makes them.
+        collection: The collection.
+
+    Returns:
+        All new threads; a runner that is running already adds none.
+
+    Raises:
+        ValueError: There is no session.
+        TypeError: `sess` is none.
+    """
+    if sess is None:
+        sess = get_default_session()
+        if sess is None:
+            raise ValueError(
+                "Cannot start queue runners: No default session is registered. Use `with sess.as_default()` or pass an "
+                "explicit session to tf.start_queue_runners(sess=sess)"
+            )
+    if not isinstance(sess, BaseSession):
+        # Monitored sessions start their runners themselves.
+        if sess.__class__.__name__ in ("MonitoredSession", "SingularMonitoredSession"):
+            return []
+        raise TypeError(f"sess must be a `tf.Session` object. Given class: {sess.__class__}")
+    runners = get_default_graph().get_collection(collection)
+    if not runners:
+        _log.warning(
+            "`tf.train.start_queue_runners()` was called when no queue runners were defined. You can safely remove the "
+            "call to this deprecated function."
+        )
+    # All begin together, when the last was started: one that fails at once does so after this has returned.
+    gate = threading.Event()
+    outer, _starting.gate = _starting.gate, gate if start else None
+    try:
+        with sess.graph.as_default():
+            return [
+                thread
+                for qr in sess.graph.get_collection(collection)
+                for thread in qr.create_threads(sess, coord=coord, daemon=daemon, start=start)
+            ]
+    finally:
+        _starting.gate = outer
+        gate.set()
+
+
+class _Starting(threading.local):
+    """The gate of the runners that this thread is starting."""
+
+    gate: threading.Event | None = None
+
+
+_starting = _Starting()

@@ -1,0 +1,69 @@
+"""QueueRunnerDef: a QueueRunner as the names of its operations."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pipeline.compat.graph.scopes import get_default_graph
+from pipeline.errors import OutOfRangeError, error_code_from_exception_type, exception_type_from_error_code
+from pipeline.proto.table import Field, Proto
+
+
+class QueueRunnerDef(Proto):
+    """The names of a runner's queue and operations, and the codes of the errors that mean that its input ended."""
+
+    FIELDS: ClassVar[dict[str, Field]] = {
+        "queue_name": Field(1, "string"),
+        "enqueue_op_name": Field(2, "string", many=True),
+        "close_op_name": Field(3, "string"),
+        "cancel_op_name": Field(4, "string"),
+        "queue_closed_exception_types": Field(5, "int", many=True),
+    }
+
+    def lines(self) -> list[str]:
+        """The lines of the message as text, with the names of the error codes."""
+        found = super().lines()
+        count = len(self.queue_closed_exception_types)
+        codes = [f"queue_closed_exception_types: {_name(each)}" for each in self.queue_closed_exception_types]
+        return found[: len(found) - count] + codes
+
+
+def _name(code: int) -> str:
+    kind = exception_type_from_error_code(code).__name__.removesuffix("Error")
+    return "".join(f"_{each}" if each.isupper() else each.upper() for each in kind)[1:]
+
+
+def definition(runner: Any, scope: str | None) -> QueueRunnerDef | None:
+    """The definition of a runner, with `scope` taken off the names; None if its queue is not in there."""
+    if scope is not None and not runner.queue.name.startswith(scope):
+        return None
+    return QueueRunnerDef(
+        queue_name=_without(runner.queue.name, scope),
+        enqueue_op_name=[_without(op.name, scope) for op in runner.enqueue_ops],
+        close_op_name=_without(runner.close_op.name, scope),
+        cancel_op_name=_without(runner.cancel_op.name, scope),
+        queue_closed_exception_types=[
+            error_code_from_exception_type(each) for each in runner.queue_closed_exception_types
+        ],
+    )
+
+
+def elements(definition: QueueRunnerDef, scope: str | None) -> tuple[Any, list[Any], Any, Any, tuple[Any, ...]]:
+    """The queue, operations and error classes that a definition names; KeyError for a name that there is not."""
+    find = get_default_graph().as_graph_element
+
+    def named(name: str) -> Any:
+        return find(f"{scope}/{name}" if scope else name)
+
+    types = tuple(exception_type_from_error_code(code) for code in definition.queue_closed_exception_types)
+    return (
+        named(definition.queue_name),
+        [named(name) for name in definition.enqueue_op_name],
+        named(definition.close_op_name),
+        named(definition.cancel_op_name),
+        types or (OutOfRangeError,),
+    )
+
+
+def _without(name: str, scope: str | None) -> str:
+    return name[len(scope.rstrip("/")) + 1 :] if scope and name.startswith(scope.rstrip("/") + "/") else name

@@ -1,0 +1,23 @@
+"""What a failed operation raises: an error of the right class that names the operation and where it was made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.errors import InvalidArgumentError, OpError, ResourceExhaustedError
+
+if TYPE_CHECKING:
+    from pipeline.compat.graph.tensor import Operation
+
+
+def failure(error: Exception, op: Operation) -> OpError:
+    """Return `error` as an OpError of `op`; one that has an operation already stays as it is."""
+    if not isinstance(error, OpError):
+        kind = ResourceExhaustedError if isinstance(error, MemoryError) else InvalidArgumentError
+        cause, error = error, kind(None, None, str(error) or type(error).__name__)
+        error.__cause__ = cause
+    if error.op is None:
+        error.op, error.node_def = op, op.node_def
+        file, line = op.made_at
+        error.message = f"{error.message}\n\t [[node {op.name} (defined at {file}:{line}) ]]"
+    return error

@@ -1,0 +1,86 @@
+"""feed_dict: the values that a run is given for tensors, checked and in the form in which kernels take them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.values.constants import to_array
+from pipeline.compat.values.sparse_tensor import IndexedSlices, SparseTensor
+
+
+def fed(graph: Any, feed_dict: Any) -> dict[Tensor, Any]:
+    """Return the value for each tensor that `feed_dict` names.
+
+    Raises:
+        TypeError: A key that is no tensor; a value that is one, or that does not go into the dtype.
+        ValueError: A value whose shape does not fit, or a tensor that may not be fed.
+    """
+    if not hasattr(feed_dict, "items"):
+        raise TypeError(f"feed_dict must be a dict, not {type(feed_dict).__name__}")
+    result: dict[Tensor, Any] = {}
+    for key, value in feed_dict.items():
+        for tensor, part in _parts(graph, key, value):
+            if isinstance(part, Tensor):
+                raise TypeError(
+                    "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, "
+                    f"strings, lists, numpy ndarrays, or TensorHandles. For reference, the tensor object was {part} "
+                    f"which was passed to the argument `feed_dict` with key {key}."
+                )
+            if not graph.is_feedable(tensor):
+                raise ValueError(f"Tensor {tensor.name} may not be fed.")
+            result[tensor] = as_value(tensor, part)
+    return result
+
+
+def _parts(graph: Any, key: Any, value: Any) -> list[tuple[Tensor, Any]]:
+    if isinstance(key, SparseTensor):
+        return list(zip((key.indices, key.values, key.dense_shape), value, strict=True))
+    if isinstance(key, IndexedSlices):
+        tensors = [key.values, key.indices, *([] if key.dense_shape is None else [key.dense_shape])]
+        return list(zip(tensors, value, strict=False))
+    if isinstance(key, (list, tuple)) and not hasattr(key, "_as_graph_element"):
+        return [part for one, each in zip(key, value, strict=True) for part in _parts(graph, one, each)]
+    try:
+        return [(graph.as_graph_element(key, allow_operation=False), value)]
+    except (TypeError, ValueError, KeyError) as error:
+        text = error.args[0] if error.args else error
+        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {text}") from None
+
+
+def as_value(tensor: Tensor, value: Any) -> Any:
+    """`value` as the value of `tensor`: an array that nobody writes to, or a scalar."""
+    dtype = tensor.dtype.base_dtype
+    if dtype is dtypes.string:
+        array = to_array(value, dtype)
+    elif dtype.is_numpy_compatible:
+        array = _array(dtype, value)
+    else:
+        return value
+    sizes = tensor._shape.sizes
+    if sizes != array.shape and not tensor._shape.is_compatible_with(array.shape):
+        raise ValueError(
+            f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, which has shape {tensor._shape}"
+        )
+    if not array.ndim:
+        return array[()]
+    array = array.view()
+    array.flags.writeable = False
+    return array
+
+
+def as_array(tensor: Any, value: Any) -> Any:
+    """A fed value as a run hands it back: an array, even of a scalar."""
+    return np.asarray(value, tensor.dtype.base_dtype.np)
+
+
+def _array(dtype: Any, value: Any) -> Any:
+    if type(value) is int and dtype.is_integer and not dtype.min <= value <= dtype.max:
+        raise TypeError(
+            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type {dtype.np}. Try "
+            "explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
+        )
+    return np.asarray(value, dtype.np)

@@ -1,0 +1,43 @@
+"""Which operations a run needs, in the order of their steps."""
+
+from __future__ import annotations
+
+from pipeline.compat.graph.tensor import Operation, Tensor
+
+
+def needed(fetches: list[Tensor | Operation], fed: set[Tensor]) -> list[Operation]:
+    """The operations that the fetches need, each after those that it needs; else in the order of their making."""
+    seen: set[Operation] = set()
+    waiting = [each if isinstance(each, Operation) else each.op for each in fetches if each not in fed]
+    while waiting:
+        op = waiting.pop()
+        if op in seen:
+            continue
+        seen.add(op)
+        waiting += [each.op for each in op.inputs if each not in fed]
+        waiting += op.control_inputs
+    ops = sorted(seen, key=lambda op: op._id)
+    done: set[Operation] = set()
+    for op in ops:
+        if any(each.op in seen and each.op not in done for each in op.inputs if each not in fed) or any(
+            each not in done for each in op.control_inputs
+        ):
+            return _sorted(ops, fed)
+        done.add(op)
+    return ops
+
+
+def _sorted(ops: list[Operation], fed: set[Tensor]) -> list[Operation]:
+    """Depth first, for graphs in which an operation was given a later one to wait for."""
+    order: dict[Operation, None] = {}
+    for root in ops:
+        path = [(root, False)]
+        while path:
+            op, ready = path.pop()
+            if ready:
+                order[op] = None
+            elif op not in order:
+                path.append((op, True))
+                before = [each.op for each in op.inputs if each not in fed] + op.control_inputs
+                path += [(each, False) for each in before if each not in order]
+    return list(order)

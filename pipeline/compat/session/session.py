@@ -1,0 +1,279 @@
+"""Session: runs parts of a graph, and holds the queues, variables and readers in it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from numpy import ndarray
+
+from pipeline.compat.graph.default_session import _default, _pushed
+from pipeline.compat.graph.graph import Graph
+from pipeline.compat.graph.scopes import get_default_graph
+from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.session.feeding import as_array, fed
+from pipeline.compat.session.fetches import Assemble, fetching, structure_key
+from pipeline.compat.session.plan import Plan
+from pipeline.compat.session.run import Resources, Run
+from pipeline.compat.session.settings import ConfigProto
+from pipeline.errors import CancelledError, NotFoundError
+
+
+class BaseSession:
+    """What sessions share; see Session.
+
+    Thread safety: every method may be called from every thread; runs go side by side.
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        if graph is not None and not isinstance(graph, Graph):
+            raise TypeError(f'Argument `graph` must be a tf.Graph, but got "{type(graph).__name__}"')
+        if not isinstance(target, (str, bytes)) and target is not None:
+            raise TypeError(f'Argument `target` must be a string, but got "{type(target).__name__}"')
+        if target:
+            raise NotFoundError(
+                None, None, f"No session factory registered for the target {target!r}: sessions run in this process."
+            )
+        if config is not None and not isinstance(config, ConfigProto):
+            raise TypeError(f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"')
+        self._graph = get_default_graph() if graph is None else graph
+        self._config = config
+        milliseconds = config.operation_timeout_in_ms if config is not None else 0
+        self._timeout = milliseconds / 1000 if milliseconds > 0 else None
+        self._closed = False
+        self._opened = True
+        self._resources = Resources()
+        self._plans: dict[Any, tuple[Plan, Assemble | None]] = {}
+        self._folded: dict[Operation, Any] = {}
+        self._plain_run = Run(self)
+        self._entered = threading.local()
+
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        return self._graph
+
+    @property
+    def graph_def(self) -> Any:
+        """The definition of the graph."""
+        return self._graph.as_graph_def()
+
+    @property
+    def sess_str(self) -> str:
+        """The target: none."""
+        return ""
+
+    def list_devices(self) -> list[Any]:
+        """The devices: the CPU."""
+        return [_Device()]
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """Run the operations that the fetches need, each once, and return the values of the fetches.
+
+        Args:
+            fetches: A tensor, operation, variable, SparseTensor or name, or lists, tuples and dicts of these.
+            feed_dict: Values for tensors, instead of those that would be computed.
+            options: RunOptions; `timeout_in_ms` limits the run.
+            run_metadata: Taken; nothing is put into it.
+
+        Returns:
+            The values in the structure of `fetches`: NumPy arrays, scalars, bytes; None for operations.
+
+        Raises:
+            RuntimeError: The session is closed, or the graph is empty.
+            TypeError, ValueError: Fetches or feeds that cannot be.
+            OpError: An operation failed, or the time was over (DeadlineExceededError).
+        """
+        if not feed_dict:
+            kind = fetches.__class__
+            key = fetches if kind is Tensor or kind is Operation else structure_key(fetches)
+            entry = self._plans.get(key)
+            if entry is None:
+                entry = self._planned(key, fetches, ())
+            plan, assemble = entry
+            run = self._begin(options)
+            values = plan.run(run)
+            plan.done(run)
+            if assemble is None:  # a single element
+                return _handed_over(values[0])
+            return assemble([_handed_over(each) for each in values])
+        self._check()
+        given = fed(self._graph, feed_dict)
+        key = structure_key(fetches)
+        if key is not None:
+            key = (key, frozenset(given))
+        entry = self._plans.get(key) if key is not None else None
+        if entry is None:
+            entry = self._planned(key, fetches, tuple(given))
+        plan, assemble = entry
+        run = self._begin(options)
+        values = plan.run(run, [given[each] for each in plan.fed])
+        plan.done(run)
+        values = [_handed_over(each) for each in values]
+        for place, tensor in plan.fed_fetches:
+            values[place] = as_array(tensor, values[place])
+        return values[0] if assemble is None else assemble(values)
+
+    def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable[..., Any]:
+        """Return a function that does what `run` does for these fetches, with less work at each call.
+
+        Args:
+            fetches: As for `run`.
+            feed_list: Tensors whose values are the arguments of the function.
+            accept_options: Whether the function takes `options` and `run_metadata`.
+        """
+        if feed_list is not None:
+            if not isinstance(feed_list, (list, tuple)):
+                raise TypeError(f"Argument `feed_list` must be a list or tuple. Received: feed_list={feed_list}")
+
+            def feeding(*args: Any, **options: Any) -> Any:
+                return self.run(fetches, dict(zip(feed_list, args, strict=False)), **options)
+
+            return feeding
+        plan, assemble = self._planned(None, fetches, ())
+        follow = plan.run
+        begin = self._begin
+
+        def call(options: Any = None, run_metadata: Any = None) -> Any:
+            self._check_open()
+            run = begin(options)
+            values = [_handed_over(each) for each in follow(run)]
+            plan.done(run)
+            return values[0] if assemble is None else assemble(values)
+
+        if accept_options:
+            return call
+        if assemble is not None:
+            return lambda: call()
+
+        def call_simply() -> Any:
+            self._check_open()
+            run = begin(None)
+            values = follow(run)
+            plan.done(run)
+            return _handed_over(values[0])
+
+        return call_simply
+
+    def close(self) -> None:
+        """Release what the session holds; runs that wait end with CancelledError."""
+        if self._closed:
+            return
+        self._closed = True
+        self._plans = {}  # so that no run begins
+        self._resources.poke()
+
+    def as_default(self) -> contextlib.AbstractContextManager[BaseSession]:
+        """Let this be the session of `eval` and `run` in this thread within."""
+        return _pushed(self)
+
+    def _begin(self, options: Any) -> Run:
+        if options is None and self._timeout is None:
+            return self._plain_run
+        timeout = self._timeout
+        if options is not None and options.timeout_in_ms > 0:
+            timeout = options.timeout_in_ms / 1000
+        return self._plain_run if timeout is None else Run(self, timeout)
+
+    def _check_open(self) -> None:
+        """What callables and runners check; they cannot know whether the session was closed before they began."""
+        if self._closed:
+            raise CancelledError(None, None, "Session has been closed.")
+
+    def _check(self) -> None:
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if self._graph.version == 0:
+            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+
+    def _planned(self, key: Any, fetches: Any, tensors: Any) -> tuple[Plan, Assemble | None]:
+        self._check()
+        leaves, assemble = fetching(self._graph, fetches)
+        single = len(leaves) == 1 and isinstance(fetches, (Tensor, Operation, str))
+        entry = Plan(leaves, tensors, self._folded), None if single else assemble
+        if key is not None:
+            self._plans[key] = entry
+        return entry
+
+
+def _handed_over(value: Any) -> Any:
+    """A value as the caller may keep and change it: a copy where constants or variables share its memory."""
+    if value.__class__ is not ndarray:
+        return value
+    if value.ndim == 0:
+        return value[()]
+    return value if value.flags.writeable else value.copy()
+
+
+class _Device:
+    name, device_type, memory_limit_bytes, memory_limit = "/job:localhost/replica:0/task:0/device:CPU:0", "CPU", 0, 0
+
+
+class Session(BaseSession):
+    """Runs parts of a graph.
+
+    Args:
+        target: Must be empty: sessions run in this process.
+        graph: The graph; None is the default one.
+        config: A ConfigProto.
+
+    As a context manager it is the default session within, its graph the default graph, and it is closed at the end.
+    """
+
+    def __enter__(self) -> Session:
+        stack = contextlib.ExitStack()
+        stack.enter_context(self._graph.as_default())
+        stack.enter_context(self.as_default())
+        stacks = self._entered.__dict__.setdefault("stacks", [])
+        stacks.append(stack)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        try:
+            self._entered.stacks.pop().__exit__(*exc)
+        finally:
+            self.close()
+
+    @staticmethod
+    def reset(target: str, containers: Any = None, config: Any = None) -> None:
+        """Forget containers of a remote session: there are none."""
+
+
+class InteractiveSession(BaseSession):
+    """A session that is the default one from the moment it is made until it is closed."""
+
+    _active = 0
+    _lock = threading.Lock()
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        with InteractiveSession._lock:
+            if InteractiveSession._active > 0:
+                warnings.warn(
+                    "An interactive session is already active. This can cause out-of-memory errors in some cases. You "
+                    "must explicitly call `InteractiveSession.close()` to release resources held by the other "
+                    "session(s).",
+                    stacklevel=2,
+                )
+            InteractiveSession._active += 1
+        self._explicit = graph
+        _default.stack.append(self)
+        if graph is not None:
+            self._graph_context = graph.as_default()
+            self._graph_context.__enter__()
+
+    def close(self) -> None:
+        """Release what the session holds, and be the default no more."""
+        if self._closed:
+            return
+        super().close()
+        with InteractiveSession._lock:
+            InteractiveSession._active -= 1
+        if self in _default.stack:
+            _default.stack.remove(self)
+        if self._explicit is not None:
+            with contextlib.suppress(Exception):
+                self._graph_context.__exit__(None, None, None)

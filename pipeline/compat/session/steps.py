@@ -1,0 +1,76 @@
+"""A step of a plan: one operation, where its inputs come from, what kills it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from pipeline.compat.graph.tensor import Operation
+from pipeline.compat.session.cells import Cell
+from pipeline.compat.session.failures import failure
+from pipeline.compat.session.run import Run
+
+
+class _Dead:
+    def __repr__(self) -> str:
+        return "DEAD"
+
+
+# The value of a tensor in the branch of a conditional that was not taken.
+DEAD = _Dead()
+
+
+_SWITCHES = frozenset(("Switch", "RefSwitch"))
+
+
+_MERGES = frozenset(("Merge", "RefMerge"))
+
+
+class Step(NamedTuple):
+    """One operation: `values[outputs] = kernel(values[inputs])`."""
+
+    kernel: Callable[..., Any]
+    stateful: bool
+    inputs: tuple[int, ...]
+    outputs: Any  # the place of the only output, or a tuple of places
+    op: Operation
+    guarded: bool  # within a branch, so that it is skipped where the other one is taken
+
+    @property
+    def reads(self) -> bool:
+        """Whether this only takes the value of a variable for the step behind it."""
+        return self.kernel is _value_of
+
+
+def _value_of(cell: Any) -> Any:
+    return cell.read() if cell.__class__ is Cell else cell
+
+
+def _still(cell: Any) -> Any:
+    """The same; an error if it is a variable without a value."""
+    _value_of(cell)
+    return cell
+
+
+def take(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> None:
+    """Take one step where some may be dead: in a branch that was not taken; `dead` collects their operations."""
+    kernel, stateful, inputs, outputs, op, _ = step
+    args = [values[place] for place in inputs]
+    if op.type in _MERGES:
+        skip = all(each is DEAD for each in args)
+    else:
+        skip = any(each is DEAD for each in args) or not dead.isdisjoint(op.control_inputs)
+    if skip:
+        if not step.reads:  # a step that reads a variable for a Merge says nothing of the Merge
+            dead.add(op)
+        result: Any = DEAD if outputs.__class__ is int else [DEAD] * len(outputs)
+    else:
+        try:
+            result = kernel(run, *args) if stateful else kernel(*args)
+        except Exception as error:
+            raise failure(error, op) from error.__cause__
+    if outputs.__class__ is int:
+        values[outputs] = result
+    elif outputs:
+        for place, value in zip(outputs, result, strict=True):
+            values[place] = value

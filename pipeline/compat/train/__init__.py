@@ -1,1 +1,0 @@
-"""Queues, runners, producers, batches and readers in a graph; monitored sessions."""

@@ -1,0 +1,1 @@
+"""Python values as tensors: constants, packing, casts, static values, sparse tensors."""

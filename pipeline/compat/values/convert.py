@@ -1,0 +1,191 @@
+"""What Python and NumPy values become in a graph: constants, and tensors packed from lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.dimensions import Dimension
+from pipeline.compat.graph.dtypes import DType, as_dtype
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.shapes import TensorShape
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.values.constants import constant
+from pipeline.compat.values.packing import pack
+
+Conversion = Callable[..., Any]
+_conversions: list[tuple[Any, Conversion]] = []
+_priorities: list[int] = []
+
+
+def register_conversion(cls: Any, function: Conversion) -> None:
+    """Let `convert_to_tensor` use `function(value, dtype, name, as_ref)` for instances of `cls`, a class or tuple."""
+    register_tensor_conversion_function(cls, function)
+
+
+def register_tensor_conversion_function(base_type: Any, conversion_func: Any, priority: int = 100) -> None:
+    """Let `convert_to_tensor` use a function for instances of a class, or of any of a tuple of classes.
+
+    Args:
+        base_type: The class or classes.
+        conversion_func: Called with (value, dtype=, name=, as_ref=); returns a tensor or NotImplemented.
+        priority: Of several functions for a value the one with the lowest is asked first.
+
+    Raises:
+        TypeError: These are no classes, or this is no function.
+    """
+    classes = base_type if isinstance(base_type, tuple) else (base_type,)
+    if not all(isinstance(each, type) for each in classes):
+        raise TypeError("Argument `base_type` must be a type or a tuple of types.")
+    if not callable(conversion_func):
+        raise TypeError("Argument `conversion_func` must be callable.")
+    place = sum(1 for each in _priorities if each <= priority)
+    _priorities.insert(place, priority)
+    _conversions.insert(place, (base_type, conversion_func))
+
+
+def convert_to_tensor(
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+    dtype_hint: Any = None,
+    as_ref: bool = False,
+) -> Tensor:
+    """Return `value` as a tensor of the default graph.
+
+    Args:
+        value: A tensor or variable; a number, str, bytes, NumPy array, shape; or a list of any of these.
+        dtype: The DType that it must have; Python values take it on, tensors are never cast.
+        name: Name of a constant that is made.
+        preferred_dtype: The DType to try first where `dtype` is None; also `dtype_hint`.
+        as_ref: Whether a variable may stay a reference.
+
+    Raises:
+        ValueError: A tensor of another dtype; None; a list whose parts differ in shape.
+        TypeError: A value that does not go into the dtype, or into any.
+    """
+    wanted = None if dtype is None else as_dtype(dtype).base_dtype
+    if value.__class__ is Tensor:
+        if wanted is not None and not wanted.is_compatible_with(value.dtype.base_dtype):
+            raise ValueError(
+                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: {value!r}"
+            )
+        return value
+    hint = dtype_hint if preferred_dtype is None else preferred_dtype
+    if wanted is None and hint is not None:
+        try:
+            return _convert(value, as_dtype(hint).base_dtype, name, as_ref)
+        except (TypeError, ValueError):
+            pass
+    return _convert(value, wanted, name, as_ref)
+
+
+def _convert(value: Any, dtype: DType | None, name: str | None, as_ref: bool) -> Tensor:
+    for cls, function in _conversions:
+        if isinstance(value, cls):
+            converted = function(value, dtype=dtype, name=name, as_ref=as_ref)
+            if converted is not NotImplemented:
+                return converted  # type: ignore[no-any-return]
+    if isinstance(value, (list, tuple)) and _has_tensor(value):
+        found = _dtype_within(value)
+        if dtype is not None and found is not dtype:
+            value = _cast_within(value, dtype)
+        return _packed(value, dtype or found, name or "packed")
+    return constant(value, dtype, name=name or "Const")
+
+
+def convert_n(values: Any, dtype: Any = None, name: str | None = None) -> list[Tensor]:
+    """Convert each of `values`; constants are named after `name` and their number."""
+    return [
+        convert_to_tensor(value, dtype, name=None if name is None else f"{name}_{i}") for i, value in enumerate(values)
+    ]
+
+
+def _shape_constant(value: Any, dtype: DType | None, name: str | None, as_ref: bool) -> Tensor:
+    if isinstance(value, Dimension):
+        if value.value is None:
+            raise ValueError("Cannot convert an unknown Dimension to a Tensor.")
+        sizes: Any = value.value
+    else:
+        if not value.is_fully_defined():
+            raise ValueError(f"Cannot convert a partially known TensorShape {value} to a Tensor.")
+        sizes = list(value.sizes)
+    if dtype not in (None, dtypes.int32, dtypes.int64):
+        raise TypeError(f"Cannot convert a {type(value).__name__} to dtype {dtype.name}")
+    if dtype is None:
+        dtype = dtypes.int64 if np.any(np.asarray(sizes, np.int64) >= 2**31) else dtypes.int32
+    return constant(sizes, dtype, name=name or "shape_as_tensor")
+
+
+register_conversion((Dimension, TensorShape), _shape_constant)
+
+
+# Lists with tensors in them
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor) or (
+        not isinstance(value, (Dimension, TensorShape)) and any(isinstance(value, cls) for cls, _ in _conversions)
+    )
+
+
+def _has_tensor(values: Any) -> bool:
+    return any(_has_tensor(each) if isinstance(each, (list, tuple)) else _is_tensor(each) for each in values)
+
+
+def _dtype_within(values: Any) -> DType | None:
+    for each in values:
+        found = _dtype_within(each) if isinstance(each, (list, tuple)) else None
+        if found is None and _is_tensor(each) and hasattr(each, "dtype"):
+            found = each.dtype.base_dtype
+        if found is not None:
+            return found
+    return None
+
+
+def _cast_within(values: Any, dtype: DType) -> list[Any]:
+    """Cast the tensors in a list, as TensorFlow does where the first of them has another dtype than is asked for."""
+    from pipeline.compat.values.casts import cast_node
+
+    made: list[Any] = []
+    for each in values:
+        if isinstance(each, (list, tuple)):
+            made.append(_cast_within(each, dtype))
+        elif _is_tensor(each) and each.dtype.base_dtype is not dtype:
+            made.append(cast_node(each, dtype))
+        else:
+            made.append(each)
+    return made
+
+
+def _packed(values: Any, dtype: DType | None, name: str) -> Tensor:
+    with name_scope(name) as scope:
+        parts: list[Any] = []
+        for i, each in enumerate(values):
+            if isinstance(each, (list, tuple)) and _has_tensor(each):
+                parts.append(_packed(each, dtype, str(i)))
+            elif _is_tensor(each):
+                tensor = convert_to_tensor(each)
+                if dtype is not None and tensor.dtype.base_dtype != dtype:
+                    raise TypeError(
+                        f"Cannot convert a list containing a tensor of dtype {tensor.dtype!r} to {dtype!r} "
+                        f"(Tensor is: {tensor!r})"
+                    )
+                parts.append(tensor)
+            else:
+                if isinstance(each, (list, tuple)):
+                    # TensorFlow looks for tensors in a scope of this name, so that the constant gets the next one.
+                    with name_scope(str(i)):
+                        pass
+                parts.append(each)
+        tensors = [
+            each if isinstance(each, Tensor) else constant(each, dtype, name=str(i)) for i, each in enumerate(parts)
+        ]
+        return pack(tensors, 0, scope)
+
+
+# Constants

@@ -1,0 +1,75 @@
+"""Placeholders: tensors whose values a run is given."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from pipeline.compat.graph.dtypes import DType, as_dtype
+from pipeline.compat.graph.node import tensor_node
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.shapes import TensorShape, as_shape
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.errors import InvalidArgumentError
+
+# What the runtime calls these types in messages.
+_RUNTIME_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+    """A tensor that every run must be fed a value for.
+
+    Args:
+        dtype: The DType of the value.
+        shape: What its shape must be compatible with; None is any shape.
+        name: Name of the operation, "Placeholder" by default.
+    """
+    kind, known = as_dtype(dtype), as_shape(shape)
+    attrs = {"dtype": kind, "shape": known}
+    tensor = tensor_node("Placeholder", (), None, kind, known, name, attrs=attrs, stateful=True)
+
+    def kernel(run: Any) -> NoReturn:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"You must feed a value for placeholder tensor '{tensor.op.name}' with dtype {runtime_name(kind)}"
+            f"{_shape_text(known)}",
+        )
+
+    tensor.op.kernel = kernel
+    return tensor
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """A tensor that a run may be fed a value for, and else has the value of `input`.
+
+    Args:
+        input: The default.
+        shape: What the shape of a value must be compatible with.
+        name: Name of the operation, "PlaceholderWithDefault" by default.
+    """
+    with name_scope(name, "PlaceholderWithDefault") as scope:
+        default = convert_to_tensor(input, name="input")
+        known = as_shape(shape)
+        known.assert_is_compatible_with(default.shape)
+        attrs = {"dtype": default.dtype.base_dtype, "shape": known}
+        dtype = default.dtype.base_dtype
+        return tensor_node(
+            "PlaceholderWithDefault", [default], _passed_on, dtype, known, scope, attrs=attrs, stateful=True
+        )
+
+
+def _passed_on(run: Any, value: Any) -> Any:
+    return value
+
+
+def runtime_name(dtype: DType) -> str:
+    """The name of a dtype in messages of the runtime: float, double, half, and the others as they are."""
+    name = dtype.base_dtype.name
+    return _RUNTIME_NAMES.get(name, name)
+
+
+def _shape_text(shape: TensorShape) -> str:
+    if not shape.sizes:
+        return ""  # nothing is known, or a scalar
+    return f" and shape [{','.join('?' if size is None else str(size) for size in shape.sizes)}]"

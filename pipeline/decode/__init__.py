@@ -1,0 +1,1 @@
+"""Turns records into arrays; pure functions."""

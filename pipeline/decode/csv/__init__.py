@@ -1,0 +1,1 @@
+"""decode_csv: fields, digits, numbers, a block at a time."""

@@ -1,0 +1,1 @@
+"""parse_example: features of serialized Examples, a block at a time."""

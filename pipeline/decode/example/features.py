@@ -1,0 +1,162 @@
+"""What parse_example is to find in an Example: FixedLenFeature, VarLenFeature, FixedLenSequenceFeature."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.dtypes import parse_dtype
+from pipeline.errors import invalid
+from pipeline.proto.lists import LISTS, ListKind
+
+_TYPES = {np.dtype("S"): LISTS[1], np.dtype(object): LISTS[1], np.dtype("f4"): LISTS[2], np.dtype("i8"): LISTS[3]}
+
+
+class FixedLenFeature(NamedTuple):
+    """A feature with one number of values in all examples.
+
+    Attributes:
+        shape: Of its array; every dimension is known.
+        dtype: float32, int64 or strings.
+        default_value: As many values as the shape has, for an example without the feature; None: it must have it.
+    """
+
+    shape: Any
+    dtype: Any
+    default_value: Any = None
+
+
+class VarLenFeature(NamedTuple):
+    """A feature with any number of values, or none: `dtype` is float32, int64 or strings."""
+
+    dtype: Any
+
+
+class FixedLenSequenceFeature(NamedTuple):
+    """A feature with any number of rows of one shape.
+
+    Attributes:
+        shape: Of a row.
+        dtype: float32, int64 or strings.
+        allow_missing: Must be True: an example without the feature has no rows.
+        default_value: One value, with which a block pads the shorter ones; None: 0 or an empty string.
+    """
+
+    shape: Any
+    dtype: Any
+    allow_missing: bool = False
+    default_value: Any = None
+
+
+class SparseTensorValue(NamedTuple):
+    """A matrix of which only some places have a value.
+
+    Attributes:
+        indices: int64[n, 2]: row and column of each value.
+        values: The n values.
+        dense_shape: int64[2]: the numbers of rows and columns.
+    """
+
+    indices: NDArray[np.int64]
+    values: NDArray[Any]
+    dense_shape: NDArray[np.int64]
+
+
+class Wanted(NamedTuple):
+    """A feature to look for, checked.
+
+    Attributes:
+        name: Its key, as given; `key` is the same as bytes.
+        kind: The list that it must be.
+        form: "fixed", "rows" or "any".
+        shape: Of its array, or of a row; `size` is the number of values in it.
+        default: An array of `size` values ("fixed") or of one ("rows"), or None.
+    """
+
+    name: str
+    key: bytes
+    kind: ListKind
+    form: str
+    shape: tuple[int, ...]
+    size: int
+    default: NDArray[Any] | None
+
+
+def wanted(features: Any) -> list[Wanted]:
+    """Check what the caller asks for.
+
+    Raises:
+        ValueError: There is no feature, or one without a dtype, with dimensions or a default that cannot be.
+        InvalidArgumentError: A dtype is none of the three.
+        TypeError: `features` is no dict with str keys, or a default has another type.
+    """
+    if not features:
+        raise ValueError(f"Argument `features` cannot be None or falsy. Got {features!r}")
+    if not isinstance(features, Mapping):
+        raise TypeError(f"features must be a dict of features by name, not {type(features).__name__}")
+    return [_wanted(name, features[name]) for name in features]
+
+
+def _wanted(name: Any, feature: Any) -> Wanted:
+    if not isinstance(name, (str, bytes)):
+        raise TypeError(f"the name of a feature must be str, not {type(name).__name__} {name!r:.80}")
+    key = name.encode() if isinstance(name, str) else bytes(name)
+    name = key.decode(errors="replace")
+    if not isinstance(feature, (FixedLenFeature, VarLenFeature, FixedLenSequenceFeature)):
+        raise ValueError(f"Unsupported {type(feature).__name__} {feature!r:.80} for key {name!r}")
+    if feature.dtype is None:
+        raise ValueError(f"Missing type for feature {name}. Received feature={feature}.")
+    dtype = parse_dtype(feature.dtype)
+    if dtype not in _TYPES:
+        raise invalid(f"feature {name}: dtype {dtype} is not in the list of allowed values: float32, int64, string")
+    kind = _TYPES[dtype]
+    if isinstance(feature, VarLenFeature):
+        return Wanted(name, key, kind, "any", (), 1, None)
+    shape = _shape(name, feature)
+    size = math.prod(shape)
+    if isinstance(feature, FixedLenFeature):
+        return Wanted(name, key, kind, "fixed", shape, size, _default(name, kind, feature.default_value, size, shape))
+    if not feature.allow_missing:
+        raise ValueError("Unsupported: FixedLenSequenceFeature requires allow_missing to be True.")
+    if not size:
+        raise ValueError(f"feature {name}: rows of shape {list(shape)} have no values, so they cannot be counted")
+    default = _default(name, kind, feature.default_value, 1, ())
+    return Wanted(name, key, kind, "rows", shape, size, default)
+
+
+def _shape(name: str, feature: Any) -> tuple[int, ...]:
+    given = feature.shape
+    if given is None:
+        raise ValueError(f"Missing shape for feature {name}. Received feature={feature}.")
+    given = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+    if given and given[0] is None and isinstance(feature, FixedLenFeature):
+        text = "Consider using FixedLenSequenceFeature"
+        raise ValueError(f"First dimension of shape for feature {name} unknown. {text}. Received feature={feature}.")
+    if None in given:
+        raise ValueError(f"All dimensions of shape for feature {name} need to be known but received {list(given)}.")
+    shape = tuple(operator.index(size) for size in given)
+    if any(size < 0 for size in shape):
+        raise ValueError(f"feature {name}: a dimension must be >= 0, got {list(shape)}")
+    return shape
+
+
+def _default(name: str, kind: ListKind, given: Any, size: int, shape: tuple[int, ...]) -> NDArray[Any] | None:
+    if given is None:
+        return None
+    strings = kind.dtype.hasobject
+    flat = np.asarray(given, object if strings else None).ravel().tolist()
+    try:
+        values = kind.check([value.encode() if strings and isinstance(value, str) else value for value in flat])
+    except TypeError as error:
+        raise TypeError(f"default_value of feature {name}: {error}") from None
+    if len(values) != size:
+        text = f"default_value of feature {name} has {len(values)} values, but the requested shape"
+        raise ValueError(f"{text} {list(shape)} has {size}")
+    array = np.empty(size, kind.dtype)
+    array[:] = values
+    return array

@@ -1,0 +1,241 @@
+"""parse_single_example and parse_example: the features of serialized Examples as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.decode.example.features import SparseTensorValue, Wanted, wanted
+from pipeline.decode.example.payloads import Column, column_of
+from pipeline.decode.example.uniform import uniform_columns
+from pipeline.decode.example.walk import Found, find_lists
+from pipeline.errors import InvalidArgumentError, invalid, show
+from pipeline.proto.lists import LISTS
+from pipeline.proto.wire import WireError
+
+
+def parse_single_example(serialized: Any, features: Mapping[str, Any], *, example_names: Any = None) -> dict[str, Any]:
+    """Parse one serialized Example.
+
+    Safe in any number of threads.
+
+    Args:
+        serialized: The Example as bytes.
+        features: For each name a FixedLenFeature, VarLenFeature or FixedLenSequenceFeature.
+        example_names: What error messages call the example.
+
+    Returns:
+        For each name an array: of the feature's shape (a NumPy scalar or bytes for shape ()), of `[n] + shape` for a
+        FixedLenSequenceFeature, of `[n]` for a VarLenFeature. Arrays of strings hold bytes and have dtype object.
+
+    Raises:
+        InvalidArgumentError: The bytes are no Example; a feature is missing, has another type or number of values.
+        ValueError: `features` cannot be.
+    """
+    asked = wanted(features)
+    data = _bytes(serialized, "")
+    name = None if example_names is None else _bytes(example_names, "").decode(errors="replace")
+    return dict(zip((one.name for one in asked), single_values(data, asked, name), strict=True))
+
+
+def parse_example(serialized: Any, features: Mapping[str, Any], *, example_names: Any = None) -> dict[str, Any]:
+    """Parse a block of serialized Examples.
+
+    Safe in any number of threads. A block takes a fraction of the time of its examples one by one.
+
+    Args:
+        serialized: A list or 1-D array of Examples as bytes.
+        features: For each name a FixedLenFeature, VarLenFeature or FixedLenSequenceFeature.
+        example_names: What error messages call the examples, one name for each.
+
+    Returns:
+        For each name: an array of `[examples] + shape`; for a FixedLenSequenceFeature one of
+        `[examples, most rows] + shape`, filled up with its default; for a VarLenFeature a SparseTensorValue.
+
+    Raises:
+        InvalidArgumentError: As for parse_single_example; `error.record` is the index of the example.
+        ValueError: `features` cannot be.
+    """
+    asked = wanted(features)
+    if isinstance(serialized, (bytes, str)):
+        raise invalid("parse_example takes a list or 1-D array of Examples; for one there is parse_single_example")
+    if isinstance(serialized, np.ndarray):
+        if serialized.ndim != 1:
+            raise invalid(f"Expected serialized to be a vector, got shape: {show(serialized.shape)}")
+        serialized = serialized.tolist()
+    block = [_bytes(one, f" {i}") for i, one in enumerate(serialized)]
+    names = ["<unknown>"] * len(block)
+    if example_names is not None and len(example_names) > 0:
+        names = [_bytes(one, "").decode(errors="replace") for one in example_names]
+        if len(names) != len(block):
+            raise invalid(f"example_names has {len(names)} names for {len(block)} examples")
+    return dict(zip((one.name for one in asked), block_values(block, asked, names), strict=True))
+
+
+def single_values(data: bytes, asked: Sequence[Wanted], name: str | None) -> list[Any]:
+    """The values of the features of one Example, in the order of `asked`; errors as of `parse_single_example`."""
+    lists = find_example(data, None, name)
+    return [single_value(one, lists.get(one.key), name) for one in asked]
+
+
+def block_values(block: Sequence[bytes], asked: Sequence[Wanted], names: Sequence[str]) -> list[Any]:
+    """The values of the features of a block of Examples, in the order of `asked`; errors as of `parse_example`."""
+    columns = uniform_columns(block, asked)
+    if columns is None:
+        rows = [find_example(data, i, names[i]) for i, data in enumerate(block)]
+        columns = [_column(one, [row.get(one.key) for row in rows], names) for one in asked]
+    return [_shaped(one, column, names) for one, column in zip(asked, columns, strict=True)]
+
+
+def find_example(data: bytes, index: int | None, name: str | None) -> dict[bytes, Found]:
+    """Where the lists of an Example are, or those of the context of a SequenceExample."""
+    try:
+        return find_lists(data)
+    except WireError as error:
+        shown = data[:100].decode("latin-1").encode("unicode_escape").decode() + ("..." if len(data) > 100 else "")
+        which = "the example" if index is None else f"example {index}"
+        if name not in (None, "<unknown>"):
+            which += f", {name},"
+        text = f"Could not parse example input, value: '{shown}'\n{which} of {len(data)} bytes is damaged: {error}"
+        raise _error(text, index) from error
+
+
+def single_value(one: Wanted, found: Found | None, name: str | None) -> Any:
+    """The value of a feature of a single example."""
+    if found is None or not found[0]:
+        if one.form == "fixed" and one.default is None:
+            raise _missing(one, None, name)
+        empty = np.empty(0, one.kind.dtype)
+        values: Any = one.default.copy() if one.form == "fixed" and one.default is not None else empty
+    else:
+        if found[0] != one.kind.number:
+            raise _mismatch(one, found[0], None, name)
+        try:
+            values = one.kind.read(*found[1:])
+        except WireError as error:
+            raise _damaged(one, None, name, error) from error
+    if one.form == "fixed" and len(values) != one.size:
+        text = f"Can't parse serialized Example: Some {one.kind.field} slice was not parsed."
+        why = f"there are {len(values)} values where a feature of shape {list(one.shape)} has {one.size}"
+        raise _error(f"{_key(one, None, name)}{text}\n{why}", None)
+    if one.form == "rows" and len(values) % one.size:
+        text = f"Error while parsing feature with key {one.name}: number of elements should be divisible by {one.size}"
+        raise _error(f"{text}, found {len(values)} instead", None)
+    if one.form == "fixed" and one.shape == ():
+        return values[0]
+    if isinstance(values, list):
+        values, strings = np.empty(len(values), object), values
+        values[:] = strings
+    return values if one.form == "any" else values.reshape(one.shape if one.form == "fixed" else (-1, *one.shape))
+
+
+def _column(one: Wanted, found: Sequence[Found | None], names: Sequence[str]) -> Column:
+    """The values of a feature of all examples, from where they were found."""
+    number, fixed = one.kind.number, one.form == "fixed"
+    for i, place in enumerate(found):
+        if place is None or not place[0]:
+            if fixed and one.default is None:
+                raise _missing(one, i, names[i])
+        elif place[0] != number:
+            raise _mismatch(one, place[0], i, names[i])
+    try:
+        return column_of(one.kind, found, one.default if fixed else None)
+    except WireError as error:
+        raise _first_damaged(one, found, names, error) from error
+
+
+def _shaped(one: Wanted, column: Column, names: Sequence[str]) -> Any:
+    """A column as what the caller gets."""
+    if one.form == "fixed":
+        wrong = np.flatnonzero(column.counts != one.size)
+        if len(wrong):
+            i = int(wrong[0])
+            text = f"Number of {one.kind.field[:-5]} values != expected.  Values size: {column.counts[i]}"
+            raise _error(f"{_key(one, i, names[i])}{text} but output shape: {show(one.shape)}", i)
+        return column.values.reshape(len(names), *one.shape)
+    return _sparse(column) if one.form == "any" else _padded(one, column, names)
+
+
+def _sparse(column: Column) -> SparseTensorValue:
+    counts = column.counts
+    indices = np.empty((len(column.values), 2), np.int64)
+    indices[:, 0] = np.repeat(np.arange(len(counts)), counts)
+    indices[:, 1] = np.arange(len(column.values)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return SparseTensorValue(indices, column.values, np.array([len(counts), counts.max(initial=0)], np.int64))
+
+
+def _padded(one: Wanted, column: Column, names: Sequence[str]) -> NDArray[Any]:
+    wrong = np.flatnonzero(column.counts % one.size)
+    if len(wrong):
+        i = int(wrong[0])
+        text = (
+            f"Number of {one.kind.field[:-5]} values is not a multiple of stride length. Saw {column.counts[i]} values"
+        )
+        raise _error(f"{_key(one, i, names[i])}{text} but output shape is: {show((None, *one.shape))}", i)
+    places = _places(column.counts)
+    filler = one.default[0] if one.default is not None else b"" if one.kind.dtype.hasobject else 0
+    padded = np.full(places.shape, filler, one.kind.dtype)
+    padded[places] = column.values
+    return padded.reshape(len(places), places.shape[1] // one.size, *one.shape)
+
+
+def _places(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which places of the matrix, as wide as the largest count, have a value."""
+    return np.arange(counts.max(initial=0)) < counts[:, None]
+
+
+def _first_damaged(
+    one: Wanted, found: Sequence[Found | None], names: Sequence[str], error: WireError
+) -> InvalidArgumentError:
+    for i, place in enumerate(found):
+        if place is not None and place[0]:
+            try:
+                one.kind.read(*place[1:])
+            except WireError as first:
+                return _damaged(one, i, names[i], first)
+    return invalid(f"{_key(one, None, None)}Can't parse serialized Example.\n{error}")
+
+
+def _damaged(one: Wanted, index: int | None, name: str | None, error: WireError) -> InvalidArgumentError:
+    text = "Can't parse serialized Example." if index is not None else "Can't parse serialized Example: Parsing "
+    text += "" if index is not None else f"{one.kind.field} failed."
+    return _error(f"{_key(one, index, name)}{text}\n{error}", index)
+
+
+def _missing(one: Wanted, index: int | None, name: str | None) -> InvalidArgumentError:
+    who = "" if name is None else f"Name: {name}, "
+    text = f"{who}Feature: {one.name} (data type: {one.kind.name}) is required but could not be found."
+    return _error(text if index is None else f"{text}\nexample {index} does not have it", index)
+
+
+def _mismatch(one: Wanted, number: int, index: int | None, name: str | None) -> InvalidArgumentError:
+    got, wants = LISTS[number].name, one.kind.name
+    text = f"Data type: {got} but expected type: {wants}"
+    if one.form == "any":
+        text = f"Expected type: {wants}, Actual type: {got}"
+    return _error(f"{_key(one, index, name)}Data types don't match. {text}", index)
+
+
+def _key(one: Wanted, index: int | None, name: str | None) -> str:
+    who = "" if name is None else f"Name: {name}, "
+    return f"{who}Key: {one.name}{'' if index is None else f', Index: {index}'}.  "
+
+
+def _error(message: str, index: int | None) -> InvalidArgumentError:
+    error = invalid(message)
+    if index is not None:
+        error.record = index  # type: ignore[attr-defined]
+    return error
+
+
+def _bytes(given: Any, which: str) -> bytes:
+    if isinstance(given, np.ndarray) and given.ndim == 0:
+        given = given.item()
+    if isinstance(given, str):
+        return given.encode()
+    if isinstance(given, (bytes, bytearray, memoryview)):
+        return given if type(given) is bytes else bytes(given)
+    raise TypeError(f"serialized example{which} must be bytes, not {type(given).__name__} {given!r:.80}")

@@ -1,0 +1,1 @@
+"""Images to arrays and back, by Pillow."""

@@ -1,0 +1,218 @@
+"""decode_image, decode_jpeg, decode_png, decode_gif, decode_bmp: images as arrays, by Pillow."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.decode.image.pillow import check_size, damage, pillow, pixels
+from pipeline.decode.image.png import SIGNATURE, png_array
+from pipeline.errors import invalid
+
+MAX_PIXELS = 1 << 27
+
+_MAGIC = [(b"\xff\xd8\xff", "JPEG"), (SIGNATURE, "PNG"), (b"GIF87a", "GIF"), (b"GIF89a", "GIF"), (b"BM", "BMP")]
+_OTHERS = [
+    (b"II*\0", "TIFF"),
+    (b"MM\0*", "TIFF"),
+    (b"\0\0\x01\0", "an icon"),
+    (b"\x1f\x8b", "gzip"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"%PDF", "PDF"),
+    (b"<", "XML, SVG or HTML"),
+    (b"\x89PNG", "PNG with changed line ends"),
+]
+
+
+def decode_image(
+    contents: Any,
+    channels: int | None = None,
+    dtype: Any = np.uint8,
+    expand_animations: bool = True,
+    *,
+    max_pixels: int = MAX_PIXELS,
+) -> NDArray[Any]:
+    """Decode a JPEG, PNG, GIF or BMP image.
+
+    Safe in any number of threads; they decode at the same time.
+
+    Args:
+        contents: The file as bytes.
+        channels: 0 or None for those of the image, 1 for gray, 3 for RGB, 4 for RGBA (PNG and BMP only).
+        dtype: uint8; uint16, in full for PNG and else 256 times the uint8; float32 or float64 from 0 to 1.
+        expand_animations: A GIF gives all its frames; if False, the first one.
+        max_pixels: An image with more pixels, in all frames together, is refused before memory is taken for it.
+
+    Returns:
+        An array [height, width, channels]; of a GIF, unless told otherwise, [frames, height, width, 3].
+
+    Raises:
+        InvalidArgumentError: The bytes are no such image, are damaged, or the arguments do not fit it.
+        ImportError: Pillow is not installed.
+    """
+    kind = np.dtype(dtype)
+    if kind not in (np.uint8, np.uint16, np.float32, np.float64):
+        raise invalid(f"decode_image has no dtype {kind}; there are uint8, uint16, float32 and float64")
+    data, found = _open(contents)
+    wanted = _channels(0 if channels is None else channels)
+    array = _DECODERS[found](data, wanted, max_pixels, not expand_animations)
+    array = array[0] if array.ndim == 4 and not expand_animations else array
+    return _as(array, kind, found)
+
+
+def decode_png(
+    contents: Any, channels: int = 0, dtype: Any = np.uint8, *, max_pixels: int = MAX_PIXELS
+) -> NDArray[Any]:
+    """Decode a PNG image; as in TensorFlow, JPEG and GIF without animation too. See `decode_image`."""
+    kind = np.dtype(dtype)
+    if kind not in (np.uint8, np.uint16):
+        raise invalid(f"Value for attr 'dtype' of {kind} is not in the list of allowed values: uint8, uint16")
+    data, found = _open(contents)
+    return _as(_still(data, found, _channels(channels), max_pixels, "DecodePng"), kind, found)
+
+
+def decode_jpeg(
+    contents: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    try_recover_truncated: bool = False,
+    *,
+    max_pixels: int = MAX_PIXELS,
+) -> NDArray[Any]:
+    """Decode a JPEG image; as in TensorFlow, PNG and GIF without animation too. See `decode_image`.
+
+    Args:
+        contents: The file as bytes.
+        channels: 0, 1 or 3.
+        ratio: 1, 2, 4 or 8: make a JPEG so many times smaller, which is faster than to do so later.
+        try_recover_truncated: Take a JPEG that is cut off; what is missing is gray.
+        max_pixels: As for decode_image.
+    """
+    if ratio not in (1, 2, 4, 8):
+        raise invalid(f"ratio must be 1, 2, 4, or 8, got {ratio}")
+    data, found = _open(contents)
+    wanted = _channels(channels)
+    if found == "JPEG":
+        return _jpeg(data, wanted, max_pixels, ratio=ratio, recover=try_recover_truncated)
+    return _as(_still(data, found, wanted, max_pixels, "DecodeJpeg"), np.dtype(np.uint8), found)
+
+
+def decode_gif(contents: Any, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
+    """Decode all frames of a GIF to [frames, height, width, 3]; of a JPEG or PNG, its one frame. See `decode_image`."""
+    data, found = _open(contents)
+    if found == "GIF":
+        return _gif(data, 0, max_pixels)
+    return _as(_still(data, found, 3, max_pixels, "DecodeGif"), np.dtype(np.uint8), found)[None]
+
+
+def decode_bmp(contents: Any, channels: int = 0, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
+    """Decode a BMP image; `channels` is 0, 3 or 4. See `decode_image`."""
+    data, found = _open(contents)
+    if found != "BMP":
+        use = f"Use `decode_{found.lower()}` or `decode_image` instead."
+        raise invalid(f"Trying to decode {found} format using DecodeBmp op. {use}")
+    return _bmp(data, _channels(channels), max_pixels)
+
+
+def _open(contents: Any) -> tuple[bytes, str]:
+    """The bytes, and which format they are."""
+    if isinstance(contents, np.ndarray) and contents.ndim == 0:
+        contents = contents.item()
+    if not isinstance(contents, (bytes, bytearray, memoryview)):
+        raise TypeError(f"contents must be the bytes of one image, not {type(contents).__name__} {contents!r:.80}")
+    data = bytes(contents)
+    if not data:
+        raise invalid("Input is empty.")
+    for magic, name in _MAGIC:
+        if data.startswith(magic):
+            return data, name
+    named = next((name for magic, name in _OTHERS if data.lstrip()[:20].startswith(magic)), None)
+    named = "WebP" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else named
+    guess = f", which looks like {named}" if named else ""
+    text = "Unknown image file format. One of JPEG, PNG, GIF, BMP required."
+    raise invalid(f"{text}\ngot {len(data)} bytes that begin with {data[:16]!r}{guess}")
+
+
+def _channels(channels: int) -> int:
+    if channels not in (0, 1, 3, 4):
+        raise invalid(f"`channels` must be 0, 1, 3 or 4 but got {channels}")
+    return int(channels)
+
+
+def _as(array: NDArray[Any], dtype: np.dtype[Any], found: str) -> NDArray[Any]:
+    if array.dtype == dtype:
+        return array
+    if dtype.kind == "f":
+        scale = dtype.type(65535 if array.dtype == np.uint16 else 255)
+        return np.asarray(array.astype(dtype) / scale)
+    if dtype == np.uint8:
+        return (array >> 8).astype(np.uint8)
+    return array.astype(np.uint16) * np.uint16(257 if found == "PNG" else 256)
+
+
+def _still(data: bytes, found: str, channels: int, max_pixels: int, op: str) -> NDArray[Any]:
+    """An image without animation."""
+    if found == "BMP":
+        use = "Use `decode_bmp` or `decode_image` instead."
+        raise invalid(f"Trying to decode BMP format using a wrong op. {use} Op used: {op}")
+    array = _DECODERS[found](data, channels, max_pixels)
+    if array.ndim == 4 and len(array) > 1:
+        text = "animated gifs can only be decoded by tf.io.decode_gif or tf.io.decode_image"
+        raise invalid(f"Got {len(array)} frames, but {text}")
+    return array.reshape(array.shape[-3:])
+
+
+def _png(data: bytes, channels: int, max_pixels: int, first: bool = False) -> NDArray[Any]:
+    return png_array(data, channels, max_pixels)
+
+
+def _jpeg(
+    data: bytes, channels: int, max_pixels: int, first: bool = False, *, ratio: int = 1, recover: bool = False
+) -> NDArray[np.uint8]:
+    if channels == 4:
+        raise invalid("JPEG does not support 4 channels")
+    with damage("jpeg::Uncompress failed. Invalid JPEG data or crop window."):
+        data = data + b"\xff\xd9" if recover else data  # the marker at the end
+        image = pillow().JpegImagePlugin.JpegImageFile(io.BytesIO(data))
+        check_size(image.size, 1, max_pixels)
+        gray = channels == 1 or (channels == 0 and image.mode == "L")
+        # With sizes that are no whole numbers this is that ratio for every size.
+        image.draft("L" if gray else "RGB", (image.width / ratio, image.height / ratio))
+        return pixels(image, "L" if gray else "RGB")
+
+
+def _gif(data: bytes, channels: int, max_pixels: int, first: bool = False) -> NDArray[np.uint8]:
+    if channels not in (0, 3):
+        raise invalid(f"channels must be 0 or 3 for GIF, got {channels}")
+    with damage(f"Invalid GIF data (size {len(data)})"):
+        image = pillow().GifImagePlugin.GifImageFile(io.BytesIO(data))
+        width, height = image.size
+        check_size((width, height), 1, max_pixels)
+        count = 1 if first else image.n_frames
+        check_size((width, height), count, max_pixels)
+        frames = np.zeros((count, height, width, 3), np.uint8)
+        for i in range(count):
+            image.seek(i)
+            check_size(image.size, 1, max_pixels)  # a frame may be larger than the first one
+            frames[i] = pixels(image, "RGB")[:height, :width]
+        return frames
+
+
+def _bmp(data: bytes, channels: int, max_pixels: int, first: bool = False) -> NDArray[np.uint8]:
+    if channels == 1:
+        raise invalid("`channels` must be 0, 3 or 4 for BMP, but got 1")
+    with damage(f"Invalid BMP data, size {len(data)}"):
+        image = pillow().BmpImagePlugin.BmpImageFile(io.BytesIO(data))
+        check_size(image.size, 1, max_pixels)
+        codec, _, offset, arguments = image.tile[0]
+        if codec == "raw" and arguments[0] == "BGRX":  # TensorFlow takes the fourth byte of a pixel for alpha
+            image = pillow().Image.frombytes("RGBA", image.size, data[offset:], "raw", "BGRA", *arguments[1:])
+        own = {"1": 1, "L": 1, "RGBA": 4}.get(image.mode, 3)
+        return pixels(image, {1: "L", 3: "RGB", 4: "RGBA"}[channels or own])
+
+
+_DECODERS: dict[str, Callable[..., NDArray[Any]]] = {"JPEG": _jpeg, "PNG": _png, "GIF": _gif, "BMP": _bmp}

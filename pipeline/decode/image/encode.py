@@ -1,0 +1,105 @@
+"""encode_png, encode_jpeg: arrays as image files."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.decode.image.pillow import pillow
+from pipeline.decode.image.png import png_bytes
+from pipeline.errors import invalid, show
+
+_CHANNELS = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}
+
+
+def encode_png(image: Any, compression: int = -1) -> bytes:
+    """Encode an array as PNG, without loss.
+
+    Safe in any number of threads.
+
+    Args:
+        image: uint8 or uint16 of shape [height, width, channels]: gray, gray and alpha, RGB or RGBA.
+        compression: 0 (none) to 9 (best, slow), or -1 for zlib's default.
+
+    Raises:
+        InvalidArgumentError: The array or compression is not as said above.
+        ImportError: Pillow is not installed.
+    """
+    array = _image(image, (np.uint8, np.uint16))
+    if array.shape[2] not in (1, 2, 3, 4):
+        raise invalid(f"image must have 1, 2, 3, or 4 channels, got {array.shape[2]}")
+    if not -1 <= compression <= 9:
+        raise invalid(f"compression should be in [-1,9], got {compression}")
+    return png_bytes(array, compression)
+
+
+def encode_jpeg(
+    image: Any,
+    format: str = "",
+    quality: int = 95,
+    progressive: bool = False,
+    optimize_size: bool = False,
+    chroma_downsampling: bool = True,
+    density_unit: str = "in",
+    x_density: int = 300,
+    y_density: int = 300,
+) -> bytes:
+    """Encode an array as JPEG.
+
+    Safe in any number of threads.
+
+    Args:
+        image: uint8 of shape [height, width, channels]: gray or RGB.
+        format: "grayscale" or "rgb" to insist on 1 or 3 channels, "" for those of the image.
+        quality: 0 to 100.
+        progressive: Write a file that can be shown coarsely before all of it is there.
+        optimize_size: Take more time for a smaller file of the same quality.
+        chroma_downsampling: Keep colour at half the resolution of brightness.
+        density_unit: "in" or "cm", for the densities.
+        x_density: Pixels per unit, noted in the file.
+        y_density: The same for the other direction.
+
+    Raises:
+        InvalidArgumentError: The arguments are not as said above.
+        ImportError: Pillow is not installed.
+    """
+    array = _image(image, (np.uint8,))
+    if format not in _CHANNELS:
+        raise invalid(f"format {format!r} is not in the list of allowed values: '', 'grayscale', 'rgb'")
+    if array.shape[2] not in (1, 3):
+        raise invalid(f"image must have 1 or 3 channels, got {show(array.shape)}")
+    if array.shape[2] not in _CHANNELS[format]:
+        raise invalid(f"format {format} expects {_CHANNELS[format][0]} channels, got {show(array.shape)}")
+    if not 0 <= quality <= 100:
+        raise invalid(f"quality must be in [0,100], got {quality}")
+    if density_unit not in ("in", "cm"):
+        raise invalid(f"density_unit {density_unit!r} is not in the list of allowed values: 'in', 'cm'")
+    if max(array.shape) > 65535:
+        raise invalid(f"a JPEG has at most 65535 pixels in each direction, got {show(array.shape)}")
+    scale = 1 if density_unit == "in" else 2.54
+    file = io.BytesIO()
+    pillow().Image.fromarray(array[:, :, 0] if array.shape[2] == 1 else array).save(
+        file,
+        "JPEG",
+        quality=max(1, quality),  # Pillow takes 0 for its default, libjpeg for 1
+        progressive=progressive,
+        optimize=optimize_size,
+        subsampling="4:2:0" if chroma_downsampling else "4:4:4",
+        dpi=(round(x_density * scale), round(y_density * scale)),
+    )
+    return file.getvalue()
+
+
+def _image(image: Any, dtypes: tuple[type[Any], ...]) -> NDArray[Any]:
+    array = np.asarray(image)
+    if array.dtype not in dtypes:
+        allowed = ", ".join(np.dtype(one).name for one in dtypes)
+        raise invalid(f"image has dtype {array.dtype}, which is not in the list of allowed values: {allowed}")
+    if array.ndim != 3:
+        raise invalid(f"image must be 3-dimensional{show(array.shape)}")
+    if array.size == 0:
+        raise invalid(f"image has no pixels: its shape is {show(array.shape)}")
+    return np.ascontiguousarray(array)

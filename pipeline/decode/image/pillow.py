@@ -1,0 +1,61 @@
+"""What all image functions need of Pillow: its import, its errors, and the arrays of its images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.errors import OpError, invalid
+
+
+def pillow() -> Any:
+    """The package PIL, with the plugins of the formats that are used here.
+
+    Raises:
+        ImportError: Pillow is not installed.
+    """
+    try:
+        import PIL
+        import PIL.BmpImagePlugin
+        import PIL.GifImagePlugin
+        import PIL.Image
+        import PIL.JpegImagePlugin
+        import PIL.PngImagePlugin
+    except ImportError as error:
+        raise ImportError("decoding and encoding images needs Pillow: pip install 'queue-runner[image]'") from error
+    return PIL
+
+
+@contextmanager
+def damage(message: str) -> Iterator[None]:
+    """Whatever Pillow raises within is an InvalidArgumentError of that first line: Pillow has no class of its own."""
+    try:
+        yield
+    except (OpError, ImportError, MemoryError):
+        raise
+    except Exception as error:
+        raise invalid(f"{message}\n{type(error).__name__}: {error}") from error
+
+
+def pixels(image: Any, mode: str) -> NDArray[np.uint8]:
+    """The uint8 array [height, width, channels] of an image in a mode."""
+    array = np.array(image if image.mode == mode else image.convert(mode), np.uint8)
+    return array if array.ndim == 3 else array[:, :, None]
+
+
+def check_size(size: tuple[int, int], frames: int, limit: int) -> None:
+    """Refuse an image that is empty, or larger than the limit, before memory is taken for it.
+
+    Raises:
+        InvalidArgumentError: It is.
+    """
+    width, height = size
+    if width < 1 or height < 1:
+        raise invalid(f"the image has {width} x {height} pixels")
+    if width * height * frames > limit:
+        shown = f"{width} x {height} pixels" + (f" in {frames} frames" if frames > 1 else "")
+        raise invalid(f"the image has {shown}, more than the limit of {limit:,}; max_pixels= sets another limit")

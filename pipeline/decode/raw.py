@@ -1,0 +1,82 @@
+"""decode_raw: the bytes of a record as the numbers that they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline.errors import invalid
+
+_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
+_SAME_NAME = {"uint8", "uint16", "int8", "int16", "int32", "int64", "complex64", "complex128", "bool", "bfloat16"}
+
+
+def decode_raw(input_bytes: Any, out_dtype: Any, little_endian: bool = True) -> Any:
+    """Read bytes as an array of numbers.
+
+    Safe in any number of threads.
+
+    Args:
+        input_bytes: One record of bytes, or a list or array of records of one length.
+        out_dtype: float16, float32, float64, (u)int8, (u)int16, int32, int64, complex64, complex128, bool, or bfloat16
+            of ml_dtypes.
+        little_endian: The order of the bytes of each number; of no account for numbers of one byte.
+
+    Returns:
+        A 1-D array of a record; of an array of records, an array with one more dimension. Where the bytes are the
+        numbers as they stand, the array looks at them without a copy, and as bytes never change it is read-only.
+
+    Raises:
+        InvalidArgumentError: The length is no multiple of the size of a number, the lengths in a block differ, or
+            there is no such dtype here.
+        TypeError: A record is not bytes or str.
+    """
+    dtype = np.dtype(out_dtype)
+    name = _NAMES.get(dtype.name) or (dtype.name if dtype.name in _SAME_NAME else None)
+    if name is None:
+        known = ", ".join(sorted([*_NAMES, *_SAME_NAME]))
+        raise invalid(f"decode_raw has no out_dtype {dtype}; there are {known}")
+    native = dtype.newbyteorder("=")
+    if isinstance(input_bytes, np.ndarray) and input_bytes.ndim == 0:
+        input_bytes = input_bytes.item()
+    shape: tuple[int, ...]
+    if isinstance(input_bytes, (bytes, bytearray, memoryview, str)):
+        data, size, shape = _bytes(input_bytes, 0), None, ()
+    else:
+        array = isinstance(input_bytes, np.ndarray)
+        records = [_bytes(record, i) for i, record in enumerate(input_bytes.ravel().tolist() if array else input_bytes)]
+        data, size = b"".join(records), len(records[0]) if records else 0
+        shape = input_bytes.shape if array else (len(records),)
+        for i, record in enumerate(records):
+            if len(record) != size:
+                text = "DecodeRaw requires input strings to all be the same size, but element"
+                raise invalid(f"{text} {i} has size {size} != {len(record)}")
+    size = len(data) if size is None else size
+    if size % dtype.itemsize:
+        text = f"Input to DecodeRaw has length {size} that is not a multiple of {dtype.itemsize}, the size of {name}"
+        raise invalid(text)
+    return _numbers(data, native, little_endian).reshape(*shape, size // dtype.itemsize)
+
+
+def _numbers(data: bytes, dtype: np.dtype[Any], little_endian: bool) -> np.ndarray[Any, Any]:
+    if dtype == np.bool_:
+        flags: np.ndarray[Any, Any] = np.frombuffer(data, np.uint8) != 0  # a byte of a bool array must be 0 or 1
+        return flags
+    stored = dtype.newbyteorder("<" if little_endian else ">")
+    if stored == dtype or dtype.itemsize == 1:
+        return np.frombuffer(data, dtype)
+    if dtype.kind == "V":  # bfloat16: NumPy keeps no byte order for types that are not its own
+        little = np.dtype(np.uint16).newbyteorder("<" if little_endian else ">")
+        return np.frombuffer(data, little).astype(np.uint16).view(dtype)
+    return np.frombuffer(data, stored).astype(dtype)
+
+
+def _bytes(record: Any, index: int) -> bytes:
+    if type(record) is bytes:
+        return record
+    if isinstance(record, str):
+        return record.encode()
+    if isinstance(record, (bytes, bytearray, memoryview)):
+        return bytes(record)
+    raise TypeError(f"decode_raw: record {index} must be bytes, not {type(record).__name__} {record!r:.80}")

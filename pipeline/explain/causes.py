@@ -1,0 +1,133 @@
+"""Why a queue was closed: by its user, because a Coordinator stopped, or because its input ended."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+from pipeline.explain.ends import End
+from pipeline.explain.frames import Place, caller, shown
+from pipeline.explain.wording import count, named
+from pipeline.explain.workers import Crew, Failure, current_worker
+from pipeline.stats import QueueStats
+
+
+class Cause:
+    """Why a queue was closed.
+
+    Attributes:
+        error: The exception that was to blame, if there was one: the `__cause__` of the queue's errors.
+        end: What those who take their input from the queue learn from it.
+    """
+
+    error: BaseException | None = None
+    end = End()
+
+    def text(self, crews: list[Crew], stats: QueueStats) -> str:
+        """Return it as a line for people.
+
+        Args:
+            crews: The threads that fill the queue in question.
+            stats: What that queue has seen.
+        """
+        raise NotImplementedError
+
+
+class ByHand(Cause):
+    """Somebody called `close`."""
+
+    def __init__(self, cancel: bool) -> None:
+        self._call = "close(cancel_pending_enqueues=True)" if cancel else "close()"
+        self._place = caller()
+
+    def text(self, crews: list[Crew], stats: QueueStats) -> str:
+        return f"{_nothing(stats)}closed by {self._call}{_at(self._place)}"
+
+
+class Stopped(Cause):
+    """A Coordinator was asked to stop, which may have been because something failed.
+
+    Args:
+        error: What was reported, unless it was of a type that is no failure.
+    """
+
+    def __init__(self, error: BaseException | None) -> None:
+        worker = current_worker()
+        failure = None if worker is None else worker.failure
+        self._failure: Failure | None = failure if error is not None and failure and failure.error is error else None
+        self._place = caller()
+        self._thread = threading.current_thread().name
+        self.error = error
+        if error is not None:
+            self.end = End(failed=self._failed(own=False))
+
+    def _failed(self, own: bool) -> str:
+        assert self.error is not None
+        if self._failure is not None:
+            return self._failure.text(own)
+        return f"thread '{self._thread}' reported an error to its Coordinator{_at(self._place)}: {named(self.error)}"
+
+    def text(self, crews: list[Crew], stats: QueueStats) -> str:
+        if self.error is not None:
+            return "closed because " + self._failed(self._failure is not None and self._failure.crew in crews)
+        by = "" if self._place else f" in thread '{self._thread}'"
+        return f"{_nothing(stats)}closed by coord.request_stop(){by}{_at(self._place)}"
+
+
+class Ended(Cause):
+    """The threads of a QueueRunner came to the end of their input."""
+
+    def __init__(self, crew: Crew) -> None:
+        ends, self._failures = crew.ends()
+        self._crew = crew
+        self._reached = len(ends)
+        epochs = [end.epochs for end, _ in ends if end.epochs is not None]
+        whys = [end.why for end, _ in ends if end.why is not None]
+        failed, error = next(((end.failed, error) for end, error in ends if end.failed is not None), (None, None))
+        if failed is None and self._failures:
+            failed, error = self._failures[0].text(own=False), self._failures[0].error
+        self.error = error
+        self.end = End(max(epochs, default=None), whys[0] if whys else None, failed)
+
+    def text(self, crews: list[Crew], stats: QueueStats) -> str:
+        if self.end.failed is not None and not self._failures:
+            return f"closed because {self.end.failed}"
+        if self._failures:
+            own = self._crew in crews
+            reached = f"{self._reached} of {count(self._crew.size, 'thread')} reached the end of the input"
+            return f"{reached}, but {self._failures[0].text(own)}"
+        if stats.enqueued == 0 and self.end.why is not None:
+            return f"no element was ever enqueued: {self.end.why}"
+        size = self._crew.size
+        who = f"all {size} threads reached the end of their" if size > 1 else "its thread reached the end of its"
+        after = "" if self.end.epochs is None else f" after {count(self.end.epochs, 'epoch')}"
+        if stats.enqueued == 0:
+            return f"no element was ever enqueued: {who} input{after} without one"
+        return f"{who} input{after}: {count(stats.enqueued, 'element')} in, {stats.dequeued:,} out"
+
+
+_thread = threading.local()
+
+
+@contextlib.contextmanager
+def because(cause: Cause | None) -> Iterator[None]:
+    """Give the cause for every queue that this thread closes in the body."""
+    _thread.cause = cause
+    try:
+        yield
+    finally:
+        _thread.cause = None
+
+
+def cause_of_closing(cancel: bool) -> Cause:
+    """Return why this thread closes a queue now; without a `because` it is the caller's own wish."""
+    return getattr(_thread, "cause", None) or ByHand(cancel)
+
+
+def _at(place: Place | None) -> str:
+    return "" if place is None else f" at {shown(place)}"
+
+
+def _nothing(stats: QueueStats) -> str:
+    return "" if stats.enqueued else "no element was ever enqueued; "

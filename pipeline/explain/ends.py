@@ -1,0 +1,32 @@
+"""How a thread ended: at the end of its input, stopped, or by an error."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pipeline.errors import OutOfRangeError
+
+
+class End(NamedTuple):
+    """What is known about the end of an input; the attribute `end` of the OutOfRangeError that reports it.
+
+    Attributes:
+        epochs: How many epochs the input had, if it had epochs.
+        why: Why there was no input at all, such as "the file list was empty".
+        failed: The failure that cut the input short, as a clause; the exception is the error's `__cause__`.
+    """
+
+    epochs: int | None = None
+    why: str | None = None
+    failed: str | None = None
+
+
+def end_of_input(message: str, epochs: int | None = None, why: str | None = None) -> OutOfRangeError:
+    """Make the error that ends an input, with what is known about the end; see `End`."""
+    return ended(OutOfRangeError(None, None, message), End(epochs, why))
+
+
+def ended(error: OutOfRangeError, end: End) -> OutOfRangeError:
+    """Note on an error what is known about the end that it reports."""
+    error.end = end  # type: ignore[attr-defined]
+    return error

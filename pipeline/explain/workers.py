@@ -1,0 +1,178 @@
+"""What is known of the threads of a QueueRunner: whether they started, how they ended, at which record they were."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from pipeline.explain.ends import End
+from pipeline.explain.frames import Place, caller
+from pipeline.explain.wording import count, named
+
+
+class Failure(NamedTuple):
+    """An exception that ended a thread of a QueueRunner."""
+
+    crew: Crew
+    number: int
+    error: BaseException
+    elements: int | None  # that all threads together had put into the queue
+    record: str | None
+
+    def text(self, own: bool) -> str:
+        """Return it as a clause; `own` says that the reader knows which QueueRunner it is about."""
+        whose = "its QueueRunner" if own else f"the QueueRunner of '{self.crew.name}'"
+        when = "" if self.elements is None else f" after {count(self.elements, 'element')}"
+        where = f" ({self.record})" if self.record else ""
+        return f"thread {self.number} of {self.crew.size} of {whose} failed{when}: {named(self.error)}{where}"
+
+
+class Crew:
+    """The record of a QueueRunner's threads. The runner writes it, and the queue that they fill reads it.
+
+    Thread safety: every method may be called from every thread; a lock guards the counts.
+
+    Attributes:
+        queue: The queue.
+        name: Its name, once threads were made.
+        size: Number of enqueue ops, which is the number of threads.
+        made_at: Where the runner was made.
+        listed: Whether `add_queue_runner` put the runner on the process-wide list (True) or another (False).
+        begun: Whether threads were ever made.
+        gate: What the threads wait for before they begin; None to begin at once.
+    """
+
+    def __init__(self, queue: Any, size: int) -> None:
+        self.queue = queue
+        self.name = ""
+        self.size = size
+        self.made_at: Place | None = caller()
+        self.listed: bool | None = None
+        self.begun = False
+        self.gate: threading.Event | None = None
+        self._lock = threading.RLock()  # reentrant: a signal handler may ask a queue that is filled by it
+        self._threads: list[threading.Thread] = []
+        self._running: set[threading.Thread] = set()
+        self._ends: list[tuple[End, BaseException | None]] = []
+        self._failures: list[Failure] = []
+
+    def begin(self, name: str, threads: list[threading.Thread]) -> None:
+        """Note that threads were made."""
+        with self._lock:
+            self.name = name
+            self.begun = True
+            if not self._running:
+                self._threads, self._ends, self._failures = [], [], []
+            self._threads += threads
+            self._running |= set(threads)
+
+    def idle(self) -> bool:
+        """Return whether no thread was ever started."""
+        with self._lock:
+            return not any(thread.ident is not None for thread in self._threads)
+
+    def leave(self, thread: threading.Thread | None = None) -> None:
+        """Note that a thread, by default this one, runs no more; a second time changes nothing."""
+        with self._lock:
+            self._running.discard(thread or threading.current_thread())
+
+    def reached_end(self, error: BaseException) -> None:
+        """Note that a thread reached the end of its input, as `error` reports."""
+        end = getattr(error, "end", None)
+        with self._lock:
+            self._ends.append((end if isinstance(end, End) else End(), error.__cause__))
+
+    def failed(self, failure: Failure) -> None:
+        """Note a failure that nobody but this runner hears of."""
+        with self._lock:
+            self._failures.append(failure)
+
+    def ends(self) -> tuple[list[tuple[End, BaseException | None]], list[Failure]]:
+        """Return the ends of inputs and the failures so far, since threads were made last."""
+        with self._lock:
+            return list(self._ends), list(self._failures)
+
+    def lost(self) -> Failure | None:
+        """Return the failure after which no thread is left to fill the queue or to close it."""
+        with self._lock:
+            if any(thread.ident is None or thread.is_alive() for thread in self._running):
+                return None
+            if not self._running or self._failures:
+                return self._failures[0] if self._failures else None
+            # Struck before its first line, as where there is no memory for a call: nobody could note it.
+            number = min(self._threads.index(thread) for thread in self._running) + 1
+            return Failure(self, number, RuntimeError("the thread ended before it began"), None, None)
+
+
+class Worker:
+    """One thread of a crew, as that thread itself sees it: `current_worker()` returns it there.
+
+    Attributes:
+        keys: The keys of the records that the enqueue op read, as `note_read` said; None before it read any.
+        failure: The exception that ends the thread, once there is one.
+    """
+
+    def __init__(self, crew: Crew, number: int) -> None:
+        self.crew = crew
+        self.number = number
+        self.keys: Sequence[bytes] | None = None
+        self.failure: Failure | None = None
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Make this the current worker of the thread."""
+        _thread.worker = self
+        try:
+            yield
+        finally:
+            _thread.worker = None
+
+    def fail(self, error: BaseException) -> Failure:
+        """Note the exception that ends the thread; it also gets a note for its traceback, where Python has notes."""
+        watched = getattr(self.crew.queue, "watch", None) is not None
+        elements = self.crew.queue.stats().enqueued if watched else None
+        record = None
+        with contextlib.suppress(Exception):  # whatever attributes the exception has, the thread must report it
+            record = self._record(error)
+            if record is not None and hasattr(error, "add_note"):
+                error.add_note(f"in thread {self.number} of the QueueRunner of '{self.crew.name}', {record}")
+        self.failure = Failure(self.crew, self.number, error, elements, record)
+        return self.failure
+
+    def _record(self, error: BaseException) -> str | None:
+        """The record that the op was at: the error's `record_key`, or its `record` counts within what was read.
+        None where nothing was read, or the error names it itself."""
+        key = getattr(error, "record_key", None)
+        if key is None and not self.keys:
+            return None
+        keys = self.keys if key is None else [key]
+        index = getattr(error, "record", None)
+        if key is None and isinstance(index, int) and 0 <= index < len(self.keys or ()):
+            keys = (self.keys or ())[index : index + 1]
+        assert keys
+        first, last = _text(keys[0]), _text(keys[-1])
+        if len(keys) == 1 and first in str(error):  # such as that of a file that cannot be opened
+            return None
+        return f"record {first!r}" if len(keys) == 1 else f"records {first!r} to {last!r}"
+
+
+_thread = threading.local()
+
+
+def current_worker() -> Worker | None:
+    """Return the Worker that this thread is; None for a thread that is not of a QueueRunner."""
+    return getattr(_thread, "worker", None)
+
+
+def note_read(keys: Sequence[bytes]) -> None:
+    """Say which records this thread has just read, so that an error in handling them can name them."""
+    worker = current_worker()
+    if worker is not None:
+        worker.keys = keys
+
+
+def _text(key: Any) -> str:
+    return os.fsdecode(key) if isinstance(key, (bytes, str)) else str(key)

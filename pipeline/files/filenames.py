@@ -1,0 +1,148 @@
+"""match_filenames_once: the names of files that match patterns."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pipeline.errors import invalid, show
+
+_SPECIAL = re.compile(r"[*?\[\\]")
+_NOTHING = "(?!)"  # matches no text
+
+
+class Filenames(list[str]):
+    """The names that patterns matched, in order; a list that knows its patterns.
+
+    Attributes:
+        patterns: The patterns.
+    """
+
+    def __init__(self, names: list[str], patterns: list[str]) -> None:
+        super().__init__(names)
+        self.patterns = patterns
+
+
+def match_filenames_once(pattern: Any, name: str | None = None) -> Filenames:
+    r"""Find the files and directories whose names match a pattern, once: those that come later are not found.
+
+    `*` stands for any characters and `?` for any one character of a name, but not for `/`. `[abc]` and `[a-c]` stand
+    for one of these characters, `[!abc]` and `[^abc]` for any other one. `\` takes the special meaning from the
+    character behind it. `**` means what `*` means, and braces mean themselves. Names that begin with a dot are names
+    like all others.
+
+    Args:
+        pattern: The pattern, or a list or array of patterns, of str, bytes or paths. What has no special character is
+            found if it exists.
+        name: Taken for the sake of TensorFlow's signature.
+
+    Returns:
+        The names as a list of str, sorted by their bytes, for `string_input_producer`. What several patterns match is
+        there several times. A pattern that begins with a special name, not a directory, gives names beginning with
+        `./`. No match, or no such directory, gives an empty list. Thread safe.
+
+    Raises:
+        InvalidArgumentError: The patterns have more than one dimension, or one has a class such as `[[:alpha:]]`.
+        TypeError: A pattern is not a string.
+        OSError: A directory cannot be read.
+    """
+    patterns = _patterns(pattern)
+    names = [found for each in patterns for found in _matches(each)]
+    return Filenames(sorted(names, key=os.fsencode), patterns)
+
+
+def _patterns(pattern: Any) -> list[str]:
+    if isinstance(pattern, np.ndarray) and pattern.ndim > 1:
+        raise invalid(f"Input patterns tensor must be scalar or vector, but had shape: {show(pattern.shape)}")
+    if isinstance(pattern, np.ndarray):
+        pattern = pattern.tolist()
+    if isinstance(pattern, (str, bytes, os.PathLike)):
+        return [os.fsdecode(pattern)]
+    if not isinstance(pattern, (list, tuple)):
+        raise TypeError(f"match_filenames_once: a pattern must be a string, or a list of them, not {pattern!r:.80}")
+    for each in pattern:
+        if isinstance(each, (list, tuple, np.ndarray)):
+            raise invalid(f"Input patterns tensor must be scalar or vector, but it contains {each!r:.80}")
+        if not isinstance(each, (str, bytes, os.PathLike)):
+            raise TypeError(f"match_filenames_once: a pattern must be a string, not {each!r:.80}")
+    return [os.fsdecode(each) for each in pattern]
+
+
+def _matches(pattern: str) -> list[str]:
+    """The names that match one pattern, in any order."""
+    special = _SPECIAL.search(pattern)
+    if special is None:
+        return [pattern] if os.path.exists(pattern) else []
+    base = pattern[: pattern.rfind("/", 0, special.start()) + 1]
+    parts = [re.compile(_expression(part), re.DOTALL) for part in pattern[len(base) :].rstrip("/").split("/")]
+    found = [base or "./"]
+    for depth, part in enumerate(parts, 1):
+        found = [path for directory in found for path in _children(directory, part, depth < len(parts))]
+    return found
+
+
+def _children(directory: str, part: re.Pattern[str], descend: bool) -> Iterator[str]:
+    """The paths of what is in a directory and matches; only directories, ending in a slash, if we are to descend."""
+    try:
+        names = os.listdir(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for name in names:
+        if part.fullmatch(name):
+            path = directory + name
+            if not descend:
+                yield path
+            elif os.path.isdir(path):
+                yield path + "/"
+
+
+def _expression(part: str) -> str:
+    """The regular expression for one name of a path."""
+    text, i = "", 0
+    while i < len(part):
+        char, i = part[i], i + 1
+        if char == "*":
+            text += ".*"
+        elif char == "?":
+            text += "."
+        elif char == "[":
+            found, i = _set(part, i)
+            text += found
+        elif char == "\\":
+            text, i = text + (re.escape(part[i]) if i < len(part) else _NOTHING), i + 1
+        else:
+            text += re.escape(char)
+    return text
+
+
+def _set(part: str, begin: int) -> tuple[str, int]:
+    """The expression for a set whose bracket is before `begin`, and where the text goes on behind it."""
+    i = begin
+    negated = part[i : i + 1] in ("!", "^")
+    i += negated
+    first, members = i, ""
+    while i < len(part) and (part[i] != "]" or i == first):
+        if part.startswith(("[:", "[.", "[="), i):
+            raise invalid(
+                f"match_filenames_once: {part!r} has a character class such as [[:alpha:]]; name a range: [a-z]"
+            )
+        low, i = _member(part, i)
+        high = low
+        if part[i : i + 1] == "-" and part[i + 1 : i + 2] not in ("", "]"):
+            high, i = _member(part, i + 1)
+        if low <= high:  # else there is nothing in between
+            members += f"{re.escape(low)}-{re.escape(high)}"
+    if i >= len(part):  # no end: the bracket means itself
+        return re.escape("["), begin
+    if not members:
+        return "." if negated else _NOTHING, i + 1
+    return f"[{'^' if negated else ''}{members}]", i + 1
+
+
+def _member(part: str, i: int) -> tuple[str, int]:
+    escaped = part[i] == "\\" and i + 1 < len(part)
+    return part[i + escaped], i + escaped + 1

@@ -1,0 +1,1 @@
+"""Queues that a thread fills with names, numbers and rows, epoch after epoch."""

@@ -1,0 +1,115 @@
+"""What the epochs of a producer are: how many there may be, and in which order each one gives the rows."""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._random import permutation
+from pipeline.explain.ends import end_of_input
+from pipeline.queues.base import QueueBase
+from pipeline.queues.seeds import generator_seeds
+from pipeline.threads.enqueue_ops import op_name
+
+
+class EpochLimit:
+    """Counts epochs up to a limit.
+
+    Thread safety: every thread may begin an epoch; a lock guards the count.
+
+    Args:
+        num_epochs: How many there may be; None is without end.
+
+    Raises:
+        ValueError: `num_epochs` is not above 0.
+        TypeError: It is not an integer.
+    """
+
+    def __init__(self, num_epochs: int | None) -> None:
+        self._limit = None if num_epochs is None else operator.index(num_epochs)
+        if self._limit is not None and self._limit <= 0:
+            raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
+        self._lock = threading.Lock()
+        self.begun = 0
+
+    def begin(self) -> None:
+        """Begin the next epoch; OutOfRangeError when all have been."""
+        with self._lock:
+            if self._limit is not None and self.begun >= self._limit:
+                raise end_of_input(f"Reached limit of {self._limit}", epochs=self._limit)
+            self.begun += 1
+
+
+def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
+    """Limit how often something is evaluated.
+
+    Args:
+        tensor: What is evaluated: a callable without arguments is called; an iterator gives its next item, to one
+            thread at a time; anything else, such as an array, is itself the value.
+        num_epochs: How often; None is without limit.
+        name: Name of the result, for the names of threads; by default that of `tensor`.
+
+    Returns:
+        A callable without arguments that evaluates `tensor`, and after `num_epochs` times raises OutOfRangeError at
+        each call. With None, `tensor` itself. An evaluation that fails counts. Any thread may call it, several at once
+        if `tensor` allows that.
+
+    Raises:
+        ValueError: `num_epochs` is not above 0.
+        TypeError: `num_epochs` is not an integer, or `tensor` is a queue.
+    """
+    if num_epochs is None:
+        return tensor
+    limit = EpochLimit(num_epochs)
+    evaluate = _evaluation(tensor)
+
+    def limited() -> Any:
+        limit.begin()
+        return evaluate()
+
+    limited.__qualname__ = name or (op_name(tensor) if callable(tensor) else "limit_epochs")
+    return limited
+
+
+def _evaluation(tensor: Any) -> Callable[[], Any]:
+    if isinstance(tensor, QueueBase):
+        raise TypeError(f"limit_epochs: '{tensor.name}' is a queue; for a limit on its elements pass its dequeue")
+    if callable(tensor):
+        return tensor  # type: ignore[no-any-return]
+    if not isinstance(tensor, Iterator):
+        return lambda: tensor
+    lock, iterator = threading.Lock(), tensor
+
+    def following() -> Any:
+        with lock:
+            return next(iterator)
+
+    return following
+
+
+class EpochShuffle:
+    """The shuffled orders of `rows` rows, a new one for each epoch; not thread safe.
+
+    The same seeds give the orders of `tf.random_shuffle`: a Fisher-Yates shuffle with the words of a Philox generator,
+    which every epoch advances by the whole blocks that it needed.
+
+    Args:
+        rows: Number of rows.
+        seed: Seed of the operation; see `set_random_seed` for what None means.
+    """
+
+    def __init__(self, rows: int, seed: int | None = None) -> None:
+        self._rows = rows
+        self._seeds = generator_seeds(seed)
+        self._blocks_used = 0
+
+    def next(self) -> NDArray[np.int64]:
+        """Return the order of the next epoch: a permutation of `rows` row numbers, int64."""
+        order = permutation(*self._seeds, self._blocks_used, self._rows)
+        self._blocks_used += max(0, -(-(self._rows - 1) // 4))  # whole blocks of the generator
+        return order

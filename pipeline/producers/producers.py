@@ -1,0 +1,275 @@
+"""Producers: queues that a thread fills with the rows of an array, epoch after epoch."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from pipeline.errors import DeadlineExceededError, invalid
+from pipeline.explain.ends import end_of_input
+from pipeline.producers.epochs import EpochLimit, EpochShuffle
+from pipeline.queues.kinds import FIFOQueue
+from pipeline.threads.current_loop import current_loop
+from pipeline.threads.registry import add_queue_runner
+from pipeline.threads.runner import QueueRunner
+
+# An epoch goes into the queue in pieces of about this many bytes, so that it need not be in memory twice.
+_PIECE_BYTES = 2 << 20
+
+
+class ProducerQueue(FIFOQueue):
+    """The queue of a producer. A batch loop that asks it for rows starts its thread, unless it was started before."""
+
+    starts_itself = True
+    runner: QueueRunner | None = None
+    _starting = threading.Lock()
+
+    def block(self, n: int) -> Any:
+        """Take the rows that are there, at least 1 and at most `n`, waiting only for the first: an array.
+
+        Raises:
+            OutOfRangeError: All epochs are over.
+            ValueError: `n` is not above 0.
+        """
+        there = min(self.size(), at_least_one(n))
+        if there > 1:
+            try:
+                return self.dequeue_up_to(there, timeout=0)
+            except DeadlineExceededError:  # another thread took some of them
+                pass
+        return self.dequeue_many(1)
+
+    def dequeue(self, name: str | None = None, *, timeout: float | None = None) -> Any:
+        """As FIFOQueue."""
+        self._start()
+        return super().dequeue(name, timeout=timeout)
+
+    def dequeue_many(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
+        """As FIFOQueue."""
+        self._start()
+        return super().dequeue_many(n, name, timeout=timeout, out=out)
+
+    def dequeue_up_to(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
+        """As FIFOQueue."""
+        self._start()
+        return super().dequeue_up_to(n, name, timeout=timeout, out=out)
+
+    def _start(self) -> None:
+        if self.runner is None:
+            return
+        coord = current_loop()
+        if coord is not None:
+            with self._starting:
+                runner, self.runner = self.runner, None
+            if runner is not None and not runner.begun:
+                runner.create_threads(coord=coord, daemon=True, start=True)
+
+
+def at_least_one(n: int) -> int:
+    """Return `n` as an int, or raise ValueError if it is not above 0."""
+    number = operator.index(n)
+    if number < 1:
+        raise ValueError(f"a block has at least 1 row, not {number}")
+    return number
+
+
+def input_producer(
+    input_tensor: ArrayLike,
+    element_shape: Sequence[int | None] | None = None,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    summary_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Any = None,
+    *,
+    collection: list[QueueRunner] | None = None,
+) -> ProducerQueue:
+    """Make a queue that a thread fills with the rows of an array; `start_queue_runners` starts the thread.
+
+    One epoch is all rows once. Epochs do not mix, and after the last one the queue is closed.
+
+    Args:
+        input_tensor: The rows: an array of rank 1 or more. It is not copied; do not change it.
+        element_shape: The shape of one row; must agree with the array's.
+        num_epochs: Number of epochs; None is without end.
+        shuffle: Shuffle the rows anew for each epoch, else keep their order.
+        seed: Seed of the shuffle: the same one gives the order that TensorFlow gives.
+        capacity: Capacity of the queue, in rows.
+        shared_name: Shared name of the queue.
+        summary_name: Taken for the sake of TensorFlow's signature; `stats()` of the queue says how full it is.
+        name: Name of the queue, `input_producer` by default.
+        cancel_op: Called when the coordinator stops; None closes the queue.
+        collection: The list that the QueueRunner is put on; None is the process-wide one.
+
+    Returns:
+        The queue. Thread safe, as all queues are. Its method `block(n)` takes what is there, up to n rows.
+
+    Raises:
+        ValueError: The array has rank 0, or another row shape than `element_shape`; `num_epochs` is not above 0; there
+            are no rows and no last epoch, so that a dequeue would wait for ever.
+        TypeError: `cancel_op` is not callable; `num_epochs` is not an integer.
+    """
+    rows = np.asarray(input_tensor)
+    if rows.ndim == 0:
+        raise ValueError("input_producer: the input must have rank 1 or more, got a scalar")
+    shape = rows.shape[1:]
+    if element_shape is not None and not _compatible(shape, tuple(element_shape)):
+        raise ValueError(f"Shapes {shape} and {tuple(element_shape)} are incompatible")
+    dtype: DTypeLike = "string" if rows.dtype.kind in "SU" or _holds_bytes(rows) else rows.dtype
+    queue = ProducerQueue(capacity, [dtype], [shape], shared_name=shared_name, name=name or "input_producer")
+    row_bytes = math.prod(shape) * rows.dtype.itemsize
+    return _produce(queue, rows, len(rows), row_bytes, (num_epochs, shuffle, seed), cancel_op, collection)
+
+
+def string_input_producer(
+    string_tensor: Iterable[str | bytes | os.PathLike[Any]],
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Any = None,
+    *,
+    collection: list[QueueRunner] | None = None,
+) -> ProducerQueue:
+    """Make a queue that a thread fills with strings, such as file names; see `input_producer` for the arguments.
+
+    Args:
+        string_tensor: The strings: a sequence or array of rank 1, of str, bytes or paths. They come out as bytes.
+
+    Returns:
+        The queue, of variable-length bytes.
+
+    Raises:
+        ValueError: There are no strings, or they have another rank than 1.
+        TypeError: Something among them is not a string.
+    """
+    if isinstance(string_tensor, (str, bytes, os.PathLike)):
+        raise ValueError(f"string_input_producer requires a list of strings, not the single {string_tensor!r}")
+    if isinstance(string_tensor, np.ndarray) and string_tensor.ndim != 1:
+        raise ValueError(f"string_input_producer: the input must have rank 1, not {string_tensor.ndim}")
+    if string_tensor is not None and not isinstance(string_tensor, Iterable):
+        raise TypeError(f"string_input_producer requires a list of strings, not {string_tensor!r:.80}")
+    listed = [] if string_tensor is None else list(string_tensor)
+    if not listed:
+        raise ValueError(f"string_input_producer requires a non-null input tensor: {_why_empty(string_tensor)}")
+    strings = np.empty(len(listed), object)
+    for i, value in enumerate(listed):
+        if isinstance(value, (list, tuple, np.ndarray)):
+            raise ValueError(f"string_input_producer: the input must have rank 1, but item {i} is {value!r}")
+        if not isinstance(value, (str, bytes, os.PathLike)):
+            raise TypeError(f"string_input_producer: item {i} is not a string: {value!r}")
+        strings[i] = os.fsencode(value)
+    return input_producer(
+        strings, None, num_epochs, shuffle, seed, capacity, shared_name, None, name, cancel_op, collection=collection
+    )
+
+
+def range_input_producer(
+    limit: int | np.integer[Any] | NDArray[np.integer[Any]],
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+    *,
+    collection: list[QueueRunner] | None = None,
+) -> ProducerQueue:
+    """Make a queue that a thread fills with the integers from 0 up to a limit; see `input_producer` for the arguments.
+
+    Args:
+        limit: The limit, itself not included: an integer, or an integer array of rank 0.
+
+    Returns:
+        The queue, of int64 where the limit is one of NumPy's int64 or is 2**31 or more, else of int32.
+
+    Raises:
+        InvalidArgumentError: The limit is negative.
+        TypeError: The limit is not an integer.
+        ValueError: The limit is 0 and there is no last epoch, so that a dequeue would wait for ever.
+    """
+    if isinstance(limit, np.ndarray) and limit.ndim:
+        raise ValueError(f"range_input_producer: limit must be a scalar, got an array of shape {limit.shape}")
+    try:
+        count = operator.index(limit)
+    except TypeError:
+        raise TypeError(f"range_input_producer: limit must be an integer, not {limit!r:.80}") from None
+    if count < 0:
+        raise invalid(f"Requires start <= limit when delta > 0: 0/{count}")
+    wide = getattr(limit, "dtype", None) == np.int64 or count > np.iinfo(np.int32).max
+    dtype = np.dtype(np.int64 if wide else np.int32)
+    queue = ProducerQueue(capacity, [dtype], [()], shared_name=shared_name, name=name or "input_producer")
+    return _produce(queue, _Range(dtype), count, 8, (num_epochs, shuffle, seed), None, collection)
+
+
+class _Range:
+    """The integers from 0, made when asked for."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._dtype = dtype
+
+    def __getitem__(self, which: Any) -> NDArray[Any]:
+        if isinstance(which, slice):
+            return np.arange(which.start, which.stop, dtype=self._dtype)
+        return which.astype(self._dtype, copy=False)  # type: ignore[no-any-return]
+
+
+def _produce(
+    queue: ProducerQueue,
+    rows: Any,
+    count: int,
+    row_bytes: int,
+    epochs: tuple[int | None, bool, int | None],
+    cancel_op: Any,
+    collection: list[QueueRunner] | None,
+) -> ProducerQueue:
+    """Give a queue its runner, which fills it with `count` rows; slices and arrays of indices select from `rows`."""
+    num_epochs, shuffle, seed = epochs
+    limit = EpochLimit(num_epochs)
+    if cancel_op is not None and not callable(cancel_op):
+        raise TypeError(f"cancel_op must be a callable without arguments, not {cancel_op!r:.80}")
+    if num_epochs is None and count == 0:
+        raise ValueError(f"{queue.name}: the input has no rows, and num_epochs=None would look for one for ever")
+    order = EpochShuffle(count, seed) if shuffle else None
+    piece = max(1, _PIECE_BYTES // max(1, row_bytes))
+
+    def enqueue_epoch() -> None:
+        if count == 0:
+            raise end_of_input(f"Reached limit of {num_epochs}", num_epochs, f"the input of '{queue.name}' has no rows")
+        limit.begin()
+        numbers = None if order is None else order.next()
+        for begin in range(0, count, piece):
+            part = slice(begin, min(begin + piece, count))
+            queue.enqueue_many((rows[part if numbers is None else numbers[part]],))
+
+    queue.runner = QueueRunner(queue, [enqueue_epoch], cancel_op=cancel_op)
+    add_queue_runner(queue.runner, collection)
+    return queue
+
+
+def _why_empty(strings: Any) -> str:
+    """What is known about strings that are none: they may be file names that patterns should have matched."""
+    patterns = getattr(strings, "patterns", None)
+    if not patterns:
+        return "the list of strings is empty"
+    return f"{', '.join(map(repr, patterns))} matched no file"
+
+
+def _compatible(shape: tuple[int, ...], declared: tuple[int | None, ...]) -> bool:
+    return len(shape) == len(declared) and all(d is None or d == s for s, d in zip(shape, declared, strict=True))
+
+
+def _holds_bytes(rows: NDArray[Any]) -> bool:
+    return rows.dtype == object and rows.size > 0 and all(isinstance(value, (bytes, str)) for value in rows.flat)

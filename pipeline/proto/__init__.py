@@ -1,0 +1,1 @@
+"""Reads and writes protocol buffer messages without protobuf."""

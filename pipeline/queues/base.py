@@ -1,0 +1,164 @@
+"""What all queues offer: QueueBase, the record of statistics, and the choice of one queue among several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pipeline.errors import OutOfRangeError, invalid
+from pipeline.queues.components import Shape
+from pipeline.stats import QueueStats
+
+if TYPE_CHECKING:
+    from pipeline.explain.waits import Watch
+
+
+class QueueBase:
+    """What all queues offer. Made from another queue, it forwards every call to that one.
+
+    Args:
+        dtypes, shapes, names: What the properties of the same names say.
+        queue_ref: The queue that the calls reach.
+
+    Thread safety: all methods of all queues may be called from any thread; each element is delivered once.
+    """
+
+    def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Any) -> None:
+        self._dtypes, self._shapes, self._names, self._queue_ref = list(dtypes), shapes, names, queue_ref
+
+    @property
+    def queue_ref(self) -> Any:
+        """The queue that the calls reach."""
+        return self._queue_ref
+
+    _names: list[str] | None
+
+    @property
+    def name(self) -> str:
+        """The name, as error messages and thread names show it."""
+        return str(self.queue_ref.name)
+
+    @property
+    def dtypes(self) -> list[np.dtype[Any]]:
+        """The dtype of each component; variable-length strings are `np.dtype("S")`."""
+        return self._dtypes
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """The shape of each component: a tuple (a None in it: any size), or None where any shape goes."""
+        return list(self._shapes)
+
+    @property
+    def names(self) -> list[str] | None:
+        """The component names, or None."""
+        return self._names
+
+    def enqueue(self, vals: Any, name: str | None = None, *, timeout: float | None = None) -> None:
+        """Put one element in; see FIFOQueue.enqueue."""
+        self.queue_ref.enqueue(vals, timeout=timeout)
+
+    def enqueue_many(self, vals: Any, name: str | None = None, *, timeout: float | None = None) -> None:
+        """Put many elements in; see FIFOQueue.enqueue_many."""
+        self.queue_ref.enqueue_many(vals, timeout=timeout)
+
+    def dequeue(self, name: str | None = None, *, timeout: float | None = None) -> Any:
+        """Take one element; see FIFOQueue.dequeue."""
+        return self.queue_ref.dequeue(timeout=timeout)
+
+    def dequeue_many(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
+        """Take n elements, stacked; see FIFOQueue.dequeue_many."""
+        return self.queue_ref.dequeue_many(n, timeout=timeout, out=out)
+
+    def dequeue_up_to(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
+        """Take n elements, or what is left of a closed queue; see FIFOQueue.dequeue_up_to."""
+        return self.queue_ref.dequeue_up_to(n, timeout=timeout, out=out)
+
+    def close(
+        self, cancel_pending_enqueues: bool = False, name: str | None = None, *, timeout: float | None = None
+    ) -> None:
+        """Close the queue; see FIFOQueue.close."""
+        self.queue_ref.close(cancel_pending_enqueues, timeout=timeout)
+
+    def size(self, name: str | None = None) -> int:
+        """The number of elements in the queue at this moment."""
+        return int(self.queue_ref.size())
+
+    def is_closed(self, name: str | None = None) -> bool:
+        """Whether the queue is closed."""
+        return bool(self.queue_ref.is_closed())
+
+    def stats(self) -> QueueStats:
+        """What the queue has seen since it was made."""
+        return self.queue_ref.stats()  # type: ignore[no-any-return]
+
+    @property
+    def watch(self) -> Watch | None:
+        """What is known about those who fill the queue, for messages; None where that is not one queue."""
+        return self.queue_ref.watch  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Take elements until the queue is closed and empty.
+
+        Raises:
+            OutOfRangeError: The queue was closed because something failed, which is the error's `__cause__`.
+        """
+        while True:
+            try:
+                value = self.dequeue()
+            except OutOfRangeError as error:
+                if error.__cause__ is not None:
+                    raise
+                return
+            yield value
+
+    @staticmethod
+    def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
+        """A queue whose calls go to `queues[index]`.
+
+        Args:
+            index: An int or an integer array of one element; an array is read at each call, so that changing it in
+                place redirects the calls that follow.
+            queues: A non-empty list of queues with equal dtypes and names; kinds and capacities may differ.
+
+        Raises:
+            TypeError: `queues` is not such a list.
+            InvalidArgumentError: at a call, if the index is out of range.
+        """
+        return _Selected(index, queues)
+
+
+class _Selected(QueueBase):
+    """The queue that an index selects at each call."""
+
+    def __init__(self, index: Any, queues: list[QueueBase]) -> None:
+        if not isinstance(queues, list) or not queues or not all(isinstance(queue, QueueBase) for queue in queues):
+            raise TypeError(f"A list of queues expected, got {queues!r:.80}")
+        first = queues[0]
+        if any(queue.dtypes != first.dtypes for queue in queues):
+            raise TypeError("Queues do not have matching component dtypes.")
+        if any(queue.names != first.names for queue in queues):
+            raise TypeError("Queues do not have matching component names.")
+        self._index, self._queues = index, list(queues)
+        shapes = [_common_shape(list(each)) for each in zip(*(queue.shapes for queue in queues), strict=True)]
+        super().__init__(first.dtypes, shapes, first.names, None)
+
+    @property
+    def queue_ref(self) -> Any:
+        index = int(np.asarray(self._index).reshape(()))
+        if not 0 <= index < len(self._queues):
+            raise invalid(f"indices = {index} is not in [0, {len(self._queues)})")
+        return self._queues[index]
+
+    @property
+    def watch(self) -> None:
+        return None
+
+
+def _common_shape(shapes: list[Shape]) -> Shape:
+    """Where all agree, the size; elsewhere None; None altogether if the ranks differ."""
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) < len(shapes) or len({len(shape) for shape in known}) != 1:
+        return None
+    return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*known, strict=True))

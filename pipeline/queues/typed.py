@@ -1,0 +1,263 @@
+"""A queue of its own: the compiled engine's calls, with the rules for values that it asks for."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pipeline._batch import pad, stack
+from pipeline._queue import CALLS, FORMS, ORDERS, Engine
+from pipeline.dtypes import STRING
+from pipeline.explain.causes import cause_of_closing
+from pipeline.explain.frames import note_wait
+from pipeline.explain.waits import Watch
+from pipeline.queues import texts as messages
+from pipeline.queues.base import QueueBase
+from pipeline.queues.components import Component, Shape, component
+from pipeline.queues.values import element, elements, infer
+from pipeline.stats import QueueStats
+
+_CALL_NAMES = {number: name for name, number in CALLS.items()}
+_DEQUEUES = frozenset(number for name, number in CALLS.items() if name.startswith("dequeue"))
+
+
+class TypedQueue(Engine, QueueBase):
+    """The engine moves slots and bytes; this says what may be in them. The kinds of queue derive from it."""
+
+    _kind: str
+    _default_name: str
+    _counters: ClassVar[dict[str, Iterator[int]]] = {}
+    _components: list[Component] | None
+    _names: list[str] | None
+
+    def _setup(
+        self,
+        order: str,
+        capacity: int,
+        name: str | None,
+        components: list[Component] | None,
+        names: list[str] | None,
+        reserve: int = 0,
+        seeds: tuple[int, int] = (0, 0),
+    ) -> None:
+        self._open(ORDERS[order], capacity, reserve, *seeds, names is None)
+        self._name = self._unique(name)
+        self._watch = Watch(reserve)
+        self._components = None
+        self._names = names
+        self._deciding = threading.RLock()  # reentrant: a value that is looked at may enqueue something itself
+        if components is not None:
+            self._decide(components)
+
+    def _unique(self, name: str | None) -> str:
+        """A name that was given stays; the default gets a number from the second queue on."""
+        default = type(self)._default_name
+        if name is not None and name != default:
+            return name
+        number = next(self._counters.setdefault(default, itertools.count()))
+        return f"{default}_{number}" if number else default
+
+    def _decide(self, components: list[Component]) -> None:
+        self._configure([(each.dtype, FORMS[each.form], each.shape) for each in components])
+        self._components = components
+
+    @property
+    def holds_large(self) -> bool:
+        """Whether rows are so large that arrays which are given away are held instead of copied."""
+        return self._mixed() and self._names is None
+
+    @property
+    def queue_ref(self) -> Any:
+        return self
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def dtypes(self) -> list[np.dtype[Any]]:
+        return [STRING if each.form == "bytes" else each.dtype for each in self._components or ()]
+
+    @property
+    def shapes(self) -> list[Shape]:
+        return [each.shape for each in self._components or ()]
+
+    def __repr__(self) -> str:
+        stats = self.stats()
+        state = "closed" if stats.closed else "open"
+        return f"<{self._kind} '{self._name}': {stats.size} of {stats.capacity} elements, {state}>"
+
+    def stats(self) -> QueueStats:
+        return QueueStats(*self._numbers())
+
+    @property
+    def watch(self) -> Watch:
+        return self._watch
+
+    def close(
+        self, cancel_pending_enqueues: bool = False, name: str | None = None, *, timeout: float | None = None
+    ) -> None:
+        first = self._watch.closing(cause_of_closing(cancel_pending_enqueues))
+        try:
+            super().close(cancel_pending_enqueues, name, timeout=timeout)
+        except BaseException:
+            if first and not self.is_closed():
+                self._watch.not_closed()
+            raise
+
+    close.__doc__ = Engine.close.__doc__
+
+    # What the engine asks for.
+
+    def _about_to_wait(self, call: int) -> float | None:
+        note_wait(self, _CALL_NAMES[call])
+        return self._watch.about_to_wait(self, _CALL_NAMES[call]) if call in _DEQUEUES else None
+
+    def _still_waiting(self, call: int, waited_s: float) -> float | None:
+        return self._watch.still_waiting(self, _CALL_NAMES[call]) if call in _DEQUEUES else None
+
+    def _where(self, index: int) -> str:
+        name = f" ('{self._names[index]}')" if self._names else ""
+        return f"{self._kind} '{self._name}': component {index}{name}"
+
+    def _in_order(self, vals: Any) -> tuple[Any, ...]:
+        """The values of a call in the order of the components."""
+        if isinstance(vals, dict):
+            if self._names is None:
+                raise ValueError(f"Queue must have names to enqueue a dictionary; {self._kind} '{self._name}' has none")
+            if sorted(map(str, vals)) != sorted(map(str, self._names)):
+                raise ValueError(
+                    "Keys in dictionary to enqueue do not match names of Queue. "
+                    f"Dictionary: ({', '.join(sorted(map(str, vals)))}), Queue: ({', '.join(sorted(self._names))})"
+                )
+            return tuple(vals[name] for name in self._names)
+        if self._names is not None:
+            raise ValueError(f"You must enqueue a dictionary in a Queue with names; the names are {self._names}")
+        return tuple(vals) if isinstance(vals, (list, tuple)) else (vals,)
+
+    def _convert(self, vals: Any, many: bool) -> tuple[Any, ...]:
+        """The values of a call in the form in which slots take them; errors say which component and why."""
+        if self._components is None:
+            with self._deciding:
+                if self._components is None:
+                    self._infer(vals, many)
+        assert self._components is not None
+        values = self._in_order(vals)
+        if not values:
+            raise (IndexError if many else ValueError)(f"{self._kind} '{self._name}': no value to enqueue")
+        if len(values) < len(self._components):
+            raise messages.signature_mismatch(values, self._components)
+        if not many:
+            return tuple(
+                element(value, each, i, self._where(i))
+                for i, (value, each) in enumerate(zip(values, self._components, strict=False))
+            )
+        converted, count = [], None
+        for i, (value, each) in enumerate(zip(values, self._components, strict=False)):
+            rows, length = elements(value, each, i, count, self._where(i))
+            count = length if count is None else count
+            converted.append(rows)
+        return tuple(converted)
+
+    def _infer(self, vals: Any, many: bool) -> None:
+        """Let the first element fix dtypes, shapes and, where it is a dict, names."""
+        if isinstance(vals, dict) and self._names is None:
+            self._rename(list(vals))
+            try:
+                self._infer(vals, many)
+            except BaseException:
+                if self._components is None:
+                    self._rename(None)
+                raise
+            return
+        values = self._in_order(vals)
+        if not values:
+            raise (IndexError if many else ValueError)(f"{self._kind} '{self._name}': no value to enqueue")
+        components = self._describe(values, many)
+        for i, (value, each) in enumerate(zip(values, components, strict=True)):  # a bad value fixes nothing
+            if many:
+                elements(value, each, i, None, self._where(i))
+            else:
+                element(value, each, i, self._where(i))
+        try:
+            self._decide(components)
+        except RuntimeError:
+            if self._components is None:
+                raise  # else what was run meanwhile, by a value or a signal, has enqueued the first element
+
+    def _describe(self, values: tuple[Any, ...], many: bool) -> list[Component]:
+        """What the first values say about the components."""
+        return [component(*infer(value, many, self._where(i))) for i, value in enumerate(values)]
+
+    def _rename(self, names: list[str] | None) -> None:
+        self._names = names
+        self._direct(names is None)
+
+    def _named(self, values: list[Any]) -> dict[str, Any]:
+        assert self._names is not None
+        return dict(zip(self._names, values, strict=True))
+
+    def _count(self, n: Any, call: int) -> int:
+        return messages.count(n, call)
+
+    def _no_shapes(self) -> Exception:
+        return messages.no_shapes(self._kind)
+
+    def _failure(self, status: int, call: int, requested: int, current: int) -> Exception:
+        return messages.failure(self, status, call, requested, current)
+
+    def _outputs(self, out: Any) -> tuple[Any, ...]:
+        """The arrays of `out` in the order of the components."""
+        if self._components is None:
+            raise ValueError(f"{self._kind} '{self._name}': out= needs dtypes that are known; no element has come yet")
+        if self._names is not None:
+            if not isinstance(out, dict) or sorted(map(str, out)) != sorted(map(str, self._names)):
+                raise ValueError(f"out: expected a dict with the keys {self._names}, got {type(out).__name__}")
+            return tuple(out[name] for name in self._names)
+        if len(self._components) == 1:
+            return (out,)
+        if not isinstance(out, (list, tuple)) or len(out) != len(self._components):
+            raise ValueError(
+                f"out: expected a tuple or list of {len(self._components)} arrays, got {type(out).__name__}"
+            )
+        return tuple(out)
+
+    def _wrong_out(self, index: int, out: Any, n: int) -> Exception:
+        assert self._components is not None
+        return messages.wrong_out(
+            self._where(index), out, (n, *(self._components[index].shape or ())), self._components[index]
+        )
+
+    def _nothing(self, outs: tuple[Any, ...] | None) -> Any:
+        """The result for n = 0."""
+        if self._components is None:
+            raise messages.no_shapes(self._kind)
+        values = [
+            np.empty((0, *(size or 0 for size in each.shape or ())), dtype=each.dtype) for each in self._components
+        ]
+        values = values if outs is None else list(outs)
+        if self._names is not None:
+            return self._named(values)
+        return values[0] if len(values) == 1 else values
+
+    def _pack(self, index: int, values: list[Any], out: Any) -> Any:
+        """A batch of a component that slots hold by reference."""
+        assert self._components is not None
+        each = self._components[index]
+        if each.shape == ():
+            result = np.empty(len(values), dtype=each.dtype)
+            result[:] = values
+        elif each.shape is not None and None not in each.shape:
+            result = stack(values)
+        else:
+            result = pad(values, value=b"" if each.form == "bytes" else 0)
+        if out is None:
+            return result
+        if out.shape[1:] != result.shape[1:]:
+            raise messages.wrong_out(self._where(index), out, result.shape, each)
+        out[: len(values)] = result
+        return out[: len(values)] if len(out) > len(values) else out

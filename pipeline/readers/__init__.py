@@ -1,0 +1,1 @@
+"""Takes file names from a queue and gives their records."""

@@ -1,0 +1,53 @@
+"""TFRecordReader: the records of TFRecord files, every one of them checked."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline.errors import InvalidArgumentError
+from pipeline.files.opening import MAX_RECORD_BYTES, byte_limit
+from pipeline.files.tfrecord import TFRecordOptions, crc_function
+from pipeline.files.tfrecord_cutter import _Cutter
+from pipeline.readers.stream import StreamReader
+
+_log = logging.getLogger(__name__)
+
+
+class TFRecordReader(StreamReader):
+    """Reads TFRecord files: the key is `file:offset`, that of the record's first byte before compression.
+
+    A file that ends at the end of a record, or within the 12 bytes before its data, simply ends.
+
+    Args:
+        options: TFRecordOptions, or a compression type: "GZIP", "ZLIB", or "" or None for none. One that does not
+            exist is logged as an error, and the file is read as it is.
+        name, on_error, max_errors: As ReaderBase. With `on_error="skip"` the rest of a corrupt file is left out.
+        max_record_bytes: A longer record is a ResourceExhaustedError before it is read, and the file cannot be read
+            further; None is without limit.
+
+    Raises:
+        ImportError: google-crc32c is not installed (extra `tfrecord`).
+        InvalidArgumentError: `max_record_bytes` is negative.
+        TypeError: It is not an integer.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        options: Any = None,
+        *,
+        on_error: str = "raise",
+        max_errors: int | None = None,
+        max_record_bytes: int | None = MAX_RECORD_BYTES,
+    ) -> None:
+        super().__init__(name or "tf_record_reader", on_error=on_error, max_errors=max_errors)
+        self._cutter = _Cutter(crc_function(), byte_limit(max_record_bytes))
+        try:
+            self._compression = TFRecordOptions.get_compression_type_string(options)
+        except InvalidArgumentError as error:
+            _log.error("%s; %s reads its files as not compressed", error, self)
+
+    def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
+        return self._cutter.cut(self._file, self._work)

@@ -1,0 +1,1 @@
+"""Runs enqueue ops in threads and stops all of them together."""

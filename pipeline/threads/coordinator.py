@@ -1,0 +1,194 @@
+"""Coordinator and LooperThread: how several threads agree to stop, and who hears what went wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, TypeAlias
+
+from pipeline.errors import OutOfRangeError
+from pipeline.explain.causes import Stopped
+from pipeline.explain.frames import whereabouts
+from pipeline.threads.stop_flag import StopFlag
+
+ExcInfo: TypeAlias = "tuple[type[BaseException], BaseException, TracebackType | None]"
+
+# join() hears a stop at once; that a thread ended by itself it hears at the end of such a slice (seconds).
+SLICE = 0.02
+
+_log = logging.getLogger(__name__)
+
+
+class Coordinator:
+    """Lets threads ask each other to stop, waits for them, and hands on the first exception that was reported.
+
+    ```
+    coord = Coordinator()
+    threads = start_queue_runners(coord=coord)
+    try:
+        while not coord.should_stop():
+            train_step(queue.dequeue_many(128))
+    except OutOfRangeError:
+        print("input used up")
+    finally:
+        coord.request_stop()
+    coord.join(threads)
+    ```
+
+    Thread safety: every method may be called from every thread; one lock guards the recorded exception, the joined
+    flag and the set of registered threads.
+
+    Args:
+        clean_stop_exception_types: Exception classes that mean "stop" but not "failed", as any iterable;
+            None means `(OutOfRangeError,)`. A bare class is a TypeError.
+    """
+
+    def __init__(self, clean_stop_exception_types: Iterable[type[BaseException]] | None = None) -> None:
+        if clean_stop_exception_types is None:
+            clean_stop_exception_types = (OutOfRangeError,)
+        self._clean_types = tuple(clean_stop_exception_types)
+        # Reentrant: an abandoned loop over batches stops its coordinator from wherever the garbage collector runs.
+        self._lock = threading.RLock()
+        self._stop = StopFlag()
+        self._recorded: tuple[BaseException, TracebackType | None] | None = None
+        self._stopped: Stopped | None = None
+        self._joined = False
+        self._registered: set[threading.Thread] = set()
+
+    @property
+    def joined(self) -> bool:
+        """True once `join` has returned or raised, until `clear_stop`."""
+        return self._joined
+
+    @property
+    def stopped(self) -> Stopped | None:
+        """Who asked for the stop, and why, for messages; None before a stop."""
+        return self._stopped
+
+    def request_stop(self, ex: BaseException | ExcInfo | None = None) -> None:
+        """Ask all threads to stop; the first request decides what `join` raises.
+
+        Args:
+            ex: What went wrong: an exception, or a tuple as `sys.exc_info()` gives it. An exception of the clean types
+                counts as None. Anything else is reported as a ValueError, so that a stop is never lost.
+
+        Raises:
+            BaseException: `ex` itself, when `join` is over and nobody else could hear of it.
+        """
+        error = _exception_of(ex)
+        if error is not None and isinstance(error[0], self._clean_types):
+            error = None
+        with self._lock:
+            if error is not None and self._joined:
+                raise error[0].with_traceback(error[1])
+            first = not self._stop.is_set()
+            if first:
+                self._recorded = error
+                self._stopped = Stopped(None if error is None else error[0])
+                self._stop.set()
+        if first and error is not None:
+            _log.info("Error reported to Coordinator: %s, %s", type(error[0]), error[0])
+
+    def clear_stop(self) -> None:
+        """Make the coordinator as new: no stop, no exception, not joined; registered threads stay registered."""
+        with self._lock:
+            self._joined = False
+            self._recorded = None
+            self._stopped = None
+            self._stop.clear()
+
+    def should_stop(self) -> bool:
+        """Return whether a stop was requested."""
+        return self._stop.raised
+
+    def wait_for_stop(self, timeout: float | None = None) -> bool:
+        """Wait until a stop is requested.
+
+        Args:
+            timeout: Seconds to wait; None is for ever, a negative number returns at once.
+
+        Returns:
+            True if a stop was requested, False if the time was up first.
+        """
+        return self._stop.wait(timeout)
+
+    @contextlib.contextmanager
+    def stop_on_exception(self) -> Iterator[None]:
+        """Context manager that gives any exception of its body to `request_stop` instead of raising it."""
+        try:
+            yield
+        except BaseException as error:
+            self.request_stop((type(error), error, error.__traceback__))
+
+    def register_thread(self, thread: threading.Thread) -> None:
+        """Let `join` wait for `thread` too; it may be started later, or have been registered before."""
+        with self._lock:
+            self._registered.add(thread)
+
+    def raise_requested_exception(self) -> None:
+        """Raise the exception that was reported, if one was; before and after `join`, as often as called."""
+        with self._lock:
+            recorded = self._recorded
+        if recorded is not None:
+            # With the traceback of the report: else each time it is raised would lengthen it.
+            raise recorded[0].with_traceback(recorded[1])
+
+    def join(
+        self,
+        threads: Iterable[threading.Thread] | None = None,
+        stop_grace_period_secs: float = 120,
+        ignore_live_threads: bool = False,
+    ) -> None:
+        """Wait until the registered threads and `threads` have ended, then raise what was reported.
+
+        Waits without limit until a stop is requested or all threads have ended; then at most the grace period. Threads
+        are never interrupted, and those that were not started count as ended.
+
+        Args:
+            threads: More threads to wait for.
+            stop_grace_period_secs: Seconds that the threads may take to end once a stop is requested.
+            ignore_live_threads: Do not mind threads that go on after the grace period.
+
+        Raises:
+            BaseException: The exception that was reported first.
+            RuntimeError: Threads are still running after the grace period; names each, and what it is blocked in.
+        """
+        with self._lock:
+            waiting = self._registered.union(threads or ())
+        while any(thread.is_alive() for thread in waiting) and not self._stop.wait(SLICE):
+            pass
+        deadline = time.monotonic() + stop_grace_period_secs
+        for thread in waiting:
+            if thread is threading.current_thread():
+                continue
+            # In slices: a signal that comes just before a wait begins would not end it.
+            while thread.is_alive() and (left := deadline - time.monotonic()) > 0:
+                thread.join(min(left, SLICE))
+        with self._lock:
+            self._joined = True
+            self._registered = set()
+        self.raise_requested_exception()
+        running = sorted((thread for thread in waiting if thread.is_alive()), key=lambda thread: thread.name)
+        if running:
+            names = " ".join(thread.name for thread in running)
+            text = "\n".join([f"Coordinator stopped with threads still running: {names}", *map(whereabouts, running)])
+            if not ignore_live_threads:
+                raise RuntimeError(text)
+            _log.info("%s", text)
+
+
+def _exception_of(ex: Any) -> tuple[BaseException, TracebackType | None] | None:
+    """Return the exception of a report and its traceback; a malformed report gives a ValueError that says so."""
+    if isinstance(ex, BaseException):
+        return ex, ex.__traceback__
+    if not isinstance(ex, tuple):
+        if not ex:
+            return None
+    elif len(ex) == 3 and isinstance(ex[1], BaseException):
+        return ex[1], ex[2] if isinstance(ex[2], TracebackType) else ex[1].__traceback__
+    error = ValueError(f"ex must be an exception or a tuple as sys.exc_info() gives it, not {ex!r}")
+    return error, None

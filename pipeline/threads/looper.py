@@ -1,0 +1,87 @@
+"""LooperThread: calls a function again and again until the Coordinator stops it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pipeline.threads.coordinator import Coordinator
+
+
+class LooperThread(threading.Thread):
+    """A daemon thread that calls a function again and again until its coordinator stops.
+
+    Subclasses may override `start_loop`, `run_loop` and `stop_loop` instead of giving a target. An exception goes to
+    `coord.request_stop`, and `stop_loop` is then not called.
+
+    Args:
+        coord: The Coordinator that stops it; the thread registers itself there.
+        timer_interval_secs: Seconds from the start of one call to the start of the next; calls that come late are made
+            up for. None calls back to back.
+        target: Called each time.
+        args: Positional arguments of `target`.
+        kwargs: Keyword arguments of `target`.
+
+    Raises:
+        ValueError: `coord` is not a Coordinator, or arguments came without a target.
+    """
+
+    def __init__(
+        self,
+        coord: Coordinator,
+        timer_interval_secs: float | None,
+        target: Callable[..., object] | None = None,
+        args: Iterable[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not isinstance(coord, Coordinator):
+            raise ValueError(f"'coord' argument must be a Coordinator: {coord}")
+        if target is None and (args or kwargs):
+            raise ValueError("'args' and 'kwargs' argument require that you also pass 'target'")
+        super().__init__(daemon=True)
+        self._coord = coord
+        self._interval = timer_interval_secs
+        self._function = target
+        self._arguments = tuple(args or ())
+        self._keywords = dict(kwargs or {})
+        coord.register_thread(self)
+
+    @staticmethod
+    def loop(
+        coord: Coordinator,
+        timer_interval_secs: float | None,
+        target: Callable[..., object] | None = None,
+        args: Iterable[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> LooperThread:
+        """Make a LooperThread of these arguments, start it and return it."""
+        looper = LooperThread(coord, timer_interval_secs, target, args, kwargs)
+        looper.start()
+        return looper
+
+    def run(self) -> None:
+        """The thread's body: start_loop, run_loop as often as the interval says, stop_loop."""
+        with self._coord.stop_on_exception():
+            self.start_loop()
+            if self._interval is None:
+                while not self._coord.should_stop():
+                    self.run_loop()
+            else:
+                due = time.monotonic()
+                while not self._coord.wait_for_stop(due - time.monotonic()):
+                    due += self._interval
+                    self.run_loop()
+            self.stop_loop()
+
+    def start_loop(self) -> None:
+        """Called once before the first `run_loop`."""
+
+    def run_loop(self) -> None:
+        """Called each time; calls the target."""
+        if self._function is not None:
+            self._function(*self._arguments, **self._keywords)
+
+    def stop_loop(self) -> None:
+        """Called once after the last `run_loop`, unless an exception ended the loop."""

@@ -1,0 +1,248 @@
+"""QueueRunner: threads that fill a queue, and the list of all that wait to be started."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pipeline.errors import OpError, OutOfRangeError
+from pipeline.explain.causes import Ended, because
+from pipeline.explain.workers import Crew, Worker
+from pipeline.threads.coordinator import Coordinator
+from pipeline.threads.enqueue_ops import Fillable, make_callable, op_name
+
+_log = logging.getLogger(__name__)
+
+
+class QueueRunner:
+    """Threads that fill a queue: one for each enqueue op, which it runs until its input ends or it is told to stop.
+
+    When the last thread of the runner has reached the end of its input, the queue is closed; the elements in it stay.
+    With a Coordinator, an exception in a thread stops all threads of that coordinator and closes the queue, and
+    `Coordinator.join` raises it. Without one it is logged, kept in `exceptions_raised`, and ends that thread alone.
+
+    Thread safety: every method may be called from every thread; a lock guards the counts of running threads.
+
+    Args:
+        queue: The queue to close at the end. The ops need not enqueue into it.
+        enqueue_ops: One callable without arguments per thread; the same one may be listed several times.
+        close_op: Called at the end of the input; None closes the queue.
+        cancel_op: Called when the coordinator stops; None closes the queue and cancels its waiting enqueues.
+        queue_closed_exception_types: Exception classes that mean that the input is used up, as a non-empty tuple of
+            OpError subclasses; None means `(OutOfRangeError,)`.
+
+    Raises:
+        ValueError: No queue or no enqueue ops.
+        TypeError: `queue_closed_exception_types` is not as said above.
+    """
+
+    def __init__(
+        self,
+        queue: Fillable | None = None,
+        enqueue_ops: Sequence[Any] | None = None,
+        close_op: Any = None,
+        cancel_op: Any = None,
+        queue_closed_exception_types: tuple[type[OpError], ...] | None = None,
+    ) -> None:
+        if not queue or not enqueue_ops:
+            raise ValueError("Must provide queue and enqueue_ops.")
+        if queue_closed_exception_types is None:
+            queue_closed_exception_types = (OutOfRangeError,)
+        self._closed_types = _checked_types(queue_closed_exception_types)
+        self._queue = queue
+        self._enqueue_ops = enqueue_ops
+        self._close_op = queue.close if close_op is None else close_op
+        self._cancel_op = (
+            functools.partial(queue.close, cancel_pending_enqueues=True) if cancel_op is None else cancel_op
+        )
+        self._lock = threading.RLock()  # reentrant, for what signal handlers do
+        # The numbers of the running threads, per session; without one the runner stands for it. Weak, as sessions come
+        # and go.
+        self._running: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
+        self._exceptions_raised: list[Exception] = []
+        self._crew = Crew(queue, len(enqueue_ops))
+        watch = getattr(queue, "watch", None)
+        if watch is not None:
+            watch.filled_by(self._crew)
+
+    @property
+    def queue(self) -> Fillable:
+        """The queue that is filled."""
+        return self._queue
+
+    @property
+    def enqueue_ops(self) -> Sequence[Any]:
+        """The enqueue ops, one for each thread."""
+        return self._enqueue_ops
+
+    @property
+    def close_op(self) -> Any:
+        """What is run at the end of the input."""
+        return self._close_op
+
+    @property
+    def cancel_op(self) -> Any:
+        """What is run when the coordinator stops."""
+        return self._cancel_op
+
+    @property
+    def queue_closed_exception_types(self) -> tuple[type[OpError], ...]:
+        """The exception classes that mean that the input is used up."""
+        return self._closed_types
+
+    @property
+    def exceptions_raised(self) -> list[Exception]:
+        """Exceptions that threads without a coordinator ended with; emptied when threads are made anew."""
+        return self._exceptions_raised
+
+    @property
+    def begun(self) -> bool:
+        """Whether threads were ever made."""
+        return self._crew.begun
+
+    @property
+    def crew(self) -> Crew:
+        """The record of the threads, for messages."""
+        return self._crew
+
+    @property
+    def name(self) -> str:
+        """The name of the queue."""
+        return self._queue.name
+
+    def create_threads(
+        self, sess: Any = None, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+    ) -> list[threading.Thread]:
+        """Make one thread for each enqueue op and, with `coord`, one more that closes the queue when `coord` stops.
+
+        Args:
+            sess: The session that runs the ops; None calls them directly.
+            coord: The Coordinator that stops the threads and hears of their exceptions; they are registered with it.
+            daemon: Let the interpreter end without waiting for the threads.
+            start: Start the threads, too.
+
+        Returns:
+            The threads; none if those of an earlier call (with the same session) have not all ended.
+        """
+        key = self if sess is None else sess
+        with self._lock:
+            if self._running.get(key):
+                return []
+            self._running[key] = running = set(range(1, len(self._enqueue_ops) + 1))
+            self._exceptions_raised = []
+        crew = self._crew_for(sess)
+        threads = [
+            self._thread(self._run, op_name(op), running, sess, coord, op, Worker(crew, number))
+            for number, op in enumerate(self._enqueue_ops, 1)
+        ]
+        crew.begin(self.name, threads)
+        closing = [] if coord is None else [self._thread(self._close_on_stop, "close_on_stop", sess, coord)]
+        try:
+            # In this order: when a start fails, those that run already have who closes the queue.
+            for thread in closing + threads:
+                if coord is not None:
+                    coord.register_thread(thread)
+                thread.daemon = daemon or thread.daemon
+                if start:
+                    thread.start()
+        except BaseException:
+            for number, thread in enumerate(threads, 1):
+                if thread.ident is None:  # the system has no thread to spare: this one will never leave by itself
+                    running.discard(number)
+                    crew.leave(thread)
+            raise
+        return threads + closing
+
+    def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
+        """What a thread calls over and over for an enqueue op."""
+        return make_callable(sess, op)
+
+    def _crew_for(self, sess: Any) -> Crew:
+        """The record of the threads that run in a session."""
+        return self._crew
+
+    def _thread(self, target: Callable[..., None], what: str, *args: Any) -> threading.Thread:
+        return threading.Thread(target=target, args=args, name=f"QueueRunnerThread-{self.name}-{what}")
+
+    # What strikes a thread may strike anywhere, also while it reports something else or leaves. So it does both twice;
+    # the second time changes nothing.
+
+    def _run(self, running: set[int], sess: Any, coord: Coordinator | None, op: Any, worker: Worker) -> None:
+        try:
+            with worker.at_work():
+                self._fill(running, sess, coord, op, worker)
+        except BaseException as error:
+            if coord is None:
+                self._note(error, worker)
+                raise
+            coord.request_stop(error)
+        finally:
+            self._leave(running, worker)
+
+    def _fill(self, running: set[int], sess: Any, coord: Coordinator | None, op: Any, worker: Worker) -> None:
+        try:
+            run = self._callable(sess, op)
+            while coord is None or not coord.should_stop():
+                worker.keys = None
+                try:
+                    run()
+                except self._closed_types as error:
+                    worker.crew.reached_end(error)
+                    if self._leave(running, worker, at_end=True) == 0:
+                        with because(Ended(worker.crew)):
+                            self._quietly(sess, self._close_op)
+                    return
+        except BaseException as error:
+            self._note(error, worker, alone=coord is None)
+            if coord is None:
+                raise
+            coord.request_stop(error)
+        finally:
+            self._leave(running, worker)
+
+    def _note(self, error: BaseException, worker: Worker, alone: bool = True) -> None:
+        """Note what ends a thread; also in `exceptions_raised` where no coordinator hears of it."""
+        if worker.failure is not None and worker.failure.error is error:
+            return
+        failure = worker.fail(error)
+        if alone:
+            worker.crew.failed(failure)
+            if isinstance(error, Exception):
+                with self._lock:
+                    self._exceptions_raised.append(error)
+                _log.error("Exception in QueueRunner: %s", error)
+
+    def _leave(self, running: set[int], worker: Worker, at_end: bool = False) -> int:
+        """Count a thread as running no more; return how many others are. At its end it has yet to close the queue."""
+        with self._lock:
+            running.discard(worker.number)
+            left = len(running)
+        if not at_end:
+            worker.crew.leave()
+        return left
+
+    def _close_on_stop(self, sess: Any, coord: Coordinator) -> None:
+        try:
+            coord.wait_for_stop()
+        except BaseException as error:
+            coord.request_stop(error)  # nobody else would close the queue when the others stop
+        with because(coord.stopped):
+            self._quietly(sess, self._cancel_op)
+
+    def _quietly(self, sess: Any, op: Any) -> None:
+        """Run a closing op; its errors (the queue was closed already) matter to nobody."""
+        try:
+            make_callable(sess, op)()
+        except Exception as error:
+            _log.debug("Ignored exception from %s: %s", op_name(op), error)
+
+
+def _checked_types(types: Any) -> tuple[type[OpError], ...]:
+    valid = isinstance(types, tuple) and types and all(isinstance(t, type) and issubclass(t, OpError) for t in types)
+    if not valid:
+        raise TypeError(f"queue_closed_exception_types must be a tuple of pipeline.errors types, not {types!r}")
+    return types  # type: ignore[no-any-return]

@@ -1,0 +1,91 @@
+"""map_ahead: a function applied to items by the processes or threads of an executor, in chunks, in order."""
+
+from __future__ import annotations
+
+import operator
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from pipeline.workers.ahead import Ahead
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+
+def map_ahead(
+    function: Callable[[Any], Any],
+    items: Iterable[Any],
+    executor: Executor,
+    *,
+    chunksize: int = 32,
+    buffersize: int | None = None,
+) -> Ahead:
+    """Apply a function to items in the workers of an executor, ahead of who takes the examples that it returns.
+
+    It is how a decode function that holds the interpreter's lock uses more than one core:
+
+        with concurrent.futures.ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as executor:
+            source = pipeline.map_ahead(decode, paths, executor)
+            with pipeline.shuffle_batch(source, 128, capacity=10_000, min_after_dequeue=5_000) as batches:
+                for images, labels in batches:
+                    train_step(images, labels)
+
+    Items go to a worker in chunks, and the examples of a chunk come back stacked, as one block. They are delivered in
+    the order of the items. No process is started here: the executor is the caller's, who shuts it down.
+
+    Args:
+        function: Called with each item, returns an example: an array, number, bytes or object, or a list, tuple or
+            dict of them. For processes it must be importable in them: defined at the top level of a module. It goes
+            along with each chunk, so it should not carry data.
+        items: An iterable, which may be endless. It is read by the thread that takes examples, as they are needed.
+        executor: Any `concurrent.futures.Executor`.
+        chunksize: Items that a worker gets at once: some milliseconds of work. 1 for items that come slowly; less than
+            the default for examples of 100 KiB and more.
+        buffersize: The most chunks that are in flight; None is four for each worker where the executor tells how
+            many there are, else for each processor.
+
+    Returns:
+        A source for `batch`, `shuffle_batch` and the others; one thread that reads it is enough. Or an iterator over
+        the examples. A loop that is left, and `close`, cancel what no worker has begun. After an error of the
+        function (or of a chunk that cannot be pickled), which has the item in a note, it goes on with the next item;
+        see `Ahead.block` for the errors.
+
+    Raises:
+        TypeError: `function` is not callable or cannot go to the processes of the executor, `items` is not iterable, or
+            `executor` is no executor.
+        ValueError: `chunksize` or `buffersize` is not above 0.
+    """
+    if not callable(function):
+        raise TypeError(f"map_ahead: function must be callable, not {function!r:.80}")
+    if not callable(getattr(executor, "submit", None)):
+        raise TypeError(f"map_ahead: executor must be a concurrent.futures.Executor, not {executor!r:.80}")
+    if buffersize is None:
+        buffersize = 4 * (getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
+    sizes = {"chunksize": operator.index(chunksize), "buffersize": operator.index(buffersize)}
+    for name, size in sizes.items():
+        if size < 1:
+            raise ValueError(f"map_ahead: {name} must be at least 1, got {size}")
+    try:
+        iterator = iter(items)
+    except TypeError:
+        raise TypeError(f"map_ahead: items must be iterable, not {items!r:.80}") from None
+    _check_pickle(function, executor)
+    return Ahead(function, iterator, executor, **sizes)
+
+
+def _check_pickle(function: Any, executor: Any) -> None:
+    """Say at once what would otherwise be said of each chunk."""
+    module = sys.modules.get("concurrent.futures.process")
+    if module is None or not isinstance(executor, module.ProcessPoolExecutor):
+        return
+    from multiprocessing.reduction import ForkingPickler
+
+    try:
+        ForkingPickler.dumps(function)
+    except Exception as error:
+        raise TypeError(
+            f"map_ahead: {function!r:.80} cannot be sent to the processes of the executor ({error}): it must be "
+            "defined at the top level of a module, not be a lambda or defined in a function"
+        ) from error

@@ -1,0 +1,60 @@
+"""The batch functions take TensorFlow's arguments in TensorFlow's order, and additions by name only."""
+
+import inspect
+
+import pytest
+
+from pipeline.batches import buckets
+from pipeline.batches import functions as batching
+from pipeline.batches import functions as joining
+
+BATCH = "capacity=32, enqueue_many=False, shapes=None, dynamic_pad=False, allow_smaller_final_batch=False"
+SHUFFLE = "seed=None, enqueue_many=False, shapes=None, allow_smaller_final_batch=False"
+NAMES = "shared_name=None, name=None"
+POSITIONAL = {
+    batching.batch: f"tensors, batch_size, num_threads=1, {BATCH}, {NAMES}",
+    batching.maybe_batch: f"tensors, keep_input, batch_size, num_threads=1, {BATCH}, {NAMES}",
+    joining.batch_join: f"tensors_list, batch_size, {BATCH}, {NAMES}",
+    joining.maybe_batch_join: f"tensors_list, keep_input, batch_size, {BATCH}, {NAMES}",
+    batching.shuffle_batch: (f"tensors, batch_size, capacity, min_after_dequeue, num_threads=1, {SHUFFLE}, {NAMES}"),
+    batching.maybe_shuffle_batch: (
+        f"tensors, batch_size, capacity, min_after_dequeue, keep_input, num_threads=1, {SHUFFLE}, {NAMES}"
+    ),
+    joining.shuffle_batch_join: f"tensors_list, batch_size, capacity, min_after_dequeue, {SHUFFLE}, {NAMES}",
+    joining.maybe_shuffle_batch_join: (
+        f"tensors_list, batch_size, capacity, min_after_dequeue, keep_input, {SHUFFLE}, {NAMES}"
+    ),
+    buckets.bucket_by_sequence_length: (
+        "input_length, tensors, batch_size, bucket_boundaries, num_threads=1, capacity=32, dynamic_pad=True, "
+        "allow_smaller_final_batch=False"
+    ),
+}
+
+
+@pytest.mark.parametrize("function", POSITIONAL, ids=lambda function: function.__name__)
+def test_order_and_defaults(function):
+    parameters = inspect.signature(function).parameters.values()
+    positional = [each.replace(annotation=each.empty) for each in parameters if each.kind != each.KEYWORD_ONLY]
+    assert ", ".join(map(str, positional)) == POSITIONAL[function]
+    by_name = {each.name for each in parameters if each.kind == each.KEYWORD_ONLY}
+    assert {"on_error", "max_errors", "coord"} <= by_name
+    assert ("dynamic_pad" in by_name) == ("shuffle" in function.__name__)
+
+
+@pytest.mark.parametrize("function", list(POSITIONAL)[:8], ids=lambda function: function.__name__)
+def test_names(function):
+    required = {
+        "tensors": [[1, 2]],
+        "tensors_list": [[[1, 2]]],
+        "batch_size": 1,
+        "capacity": 5,
+        "min_after_dequeue": 1,
+        "keep_input": True,
+    }
+    given = {key: value for key, value in required.items() if key in inspect.signature(function).parameters}
+    if "tensors" in given:
+        given["tensors"] = [1, 2]
+    for name in (None, "mine"):
+        with function(**given, name=name) as batches:
+            next(batches)
+            assert batches.queue.name == (name or function.__name__.removeprefix("maybe_"))

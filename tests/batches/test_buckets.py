@@ -1,0 +1,178 @@
+"""bucket_by_sequence_length: batches of examples of similar length."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from helpers import raises, run_in_thread, wait_blocked, wait_until
+from orchestration import fresh_collection, no_thread_left, source
+
+from pipeline.batches.buckets import bucket_by_sequence_length
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    with fresh_collection(), no_thread_left():
+        yield
+
+
+def sequences(lengths):
+    """An array of each length, filled with its number."""
+    return [np.full(n, i, np.int32) for i, n in enumerate(lengths)]
+
+
+def taken(batches):
+    with batches:
+        return [(lengths.tolist(), rows.tolist()) for lengths, rows in batches]
+
+
+def test_boundaries_belong_to_the_upper_bucket():
+    examples = sequences([9, 10, 20, 19, 0, 25])
+    with bucket_by_sequence_length(len, examples, 2, [10, 20]) as batches:
+        got = [(lengths.tolist(), rows.shape) for lengths, rows in batches]
+    assert got == [([10, 19], (2, 19)), ([9, 0], (2, 9)), ([20, 25], (2, 25))]
+
+
+def test_lengths_and_padding():
+    with bucket_by_sequence_length(len, sequences([1, 2]), 2, [5]) as batches:
+        [(lengths, rows)] = batches
+    assert (lengths.dtype, rows.dtype) == (np.int32, np.int32)
+    assert rows.tolist() == [[0, 0], [1, 1]]
+
+
+@pytest.mark.parametrize("smaller", [False, True])
+def test_rest_of_each_bucket(smaller):
+    got = taken(bucket_by_sequence_length(len, sequences([1, 7, 1, 1]), 2, [5], allow_smaller_final_batch=smaller))
+    rest = [([1], [[3]]), ([7], [[1] * 7])] if smaller else []
+    assert got == [([1, 1], [[0], [2]]), *rest]
+
+
+def test_a_batch_size_for_each_bucket():
+    with bucket_by_sequence_length(len, sequences([1, 7] * 6), [3, 2], [5]) as batches:
+        assert Counter(lengths.tolist()[0] * 100 + len(lengths) for lengths, _ in batches) == {103: 2, 702: 3}
+
+
+def test_dicts_and_the_length_as_a_component():
+    examples = [{"words": ["w"] * n, "id": n} for n in (1, 2, 6)]
+    with bucket_by_sequence_length(
+        lambda example: example["id"], examples, 1, [5], shapes=[(), (None,)], allow_smaller_final_batch=True
+    ) as batches:
+        got = [(lengths.tolist(), each["id"].tolist(), each["words"].tolist()) for lengths, each in batches]
+    assert got == [([n], [n], [[b"w"] * n]) for n in (1, 2, 6)]
+
+
+def test_examples_of_one_shape():
+    got = taken(bucket_by_sequence_length(int, range(6), 3, [3], dynamic_pad=False))
+    assert got == [([0, 1, 2], [0, 1, 2]), ([3, 4, 5], [3, 4, 5])]
+    with raises(ValueError, "Shape mismatch in tuple component 1"):
+        list(bucket_by_sequence_length(len, sequences([1, 2]), 2, [5], dynamic_pad=False))
+
+
+class TestShuffle:
+    def run(self, seed, minimum=20):
+        lengths = [1 + i % 9 for i in range(200)]
+        with bucket_by_sequence_length(
+            len, sequences(lengths), 5, [4], min_after_dequeue=minimum, seed=seed, allow_smaller_final_batch=True
+        ) as batches:
+            return [row[0] for _, rows in batches for row in rows.tolist()]
+
+    def test_inside_buckets(self):
+        got = self.run(1)
+        assert sorted(got) == list(range(200))
+        assert got != self.run(1, 0)
+        assert got[:5] != sorted(got[:5])
+
+    def test_a_seed_fixes_batches_and_their_order(self):
+        assert self.run(1) == self.run(1)
+        assert self.run(1) != self.run(2)
+
+    def test_first_batch_waits_for_the_minimum(self):
+        given = []
+
+        def one():
+            given.append(1)
+            return np.ones(2)
+
+        with bucket_by_sequence_length(len, one, 5, [4], capacity=1, min_after_dequeue=20) as batches:
+            next(batches)
+        assert len(given) >= 25
+
+
+def test_keep_input():
+    got = taken(bucket_by_sequence_length(len, sequences([1, 2, 3, 4]), 2, [9], keep_input=lambda x: len(x) % 2 == 0))
+    assert got == [([2, 4], [[1, 1, 0, 0], [3, 3, 3, 3]])]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_every_example_comes_once(threads):
+    lengths = [1 + i * 7 % 30 for i in range(2000)]
+    with bucket_by_sequence_length(
+        len, source(sequences(lengths)), 8, [10, 20], threads, 2, allow_smaller_final_batch=True
+    ) as batches:
+        got = []
+        for counts, rows in batches:
+            assert len({np.searchsorted([10, 20], n, side="right") for n in counts}) == 1
+            got += rows[:, 0].tolist()
+            assert counts.tolist() == [lengths[row] for row in rows[:, 0]]
+    assert sorted(got) == list(range(2000))
+
+
+class TestEnds:
+    def test_leaving_early(self):
+        with bucket_by_sequence_length(len, lambda: np.ones(3), 2, [5], 3, 1) as batches:
+            next(batches)
+            wait_blocked(batches.queue, enqueues=3)
+        assert batches.coord.joined
+
+    def test_error_of_input_length(self):
+        with raises(TypeError, "'float' object cannot be interpreted as an integer"):
+            next(bucket_by_sequence_length(lambda _: 2.5, [np.ones(3)], 2, [5]))
+
+    def test_error_skipped(self):
+        examples = sequences([1, 2, 3])
+
+        def length(example):
+            if len(example) == 2:
+                raise ValueError("no length")
+            return len(example)
+
+        batches = bucket_by_sequence_length(length, examples, 2, [5], on_error="skip")
+        assert [lengths for lengths, _ in taken(batches)] == [[1, 3]]
+        assert batches.num_errors == 1
+
+    def test_nothing_is_kept(self):
+        batches = bucket_by_sequence_length(len, print, 2, [5], keep_input=False)
+        call = run_in_thread(list, batches)
+        wait_until(lambda: batches.queue is not None, "the queue")
+        wait_blocked(batches.queue, enqueues=1, dequeues=1)
+        batches.close()
+        assert call.result() == []
+
+    def test_last_batches_do_not_wait_for_a_loop_that_was_left(self):
+        batches = bucket_by_sequence_length(
+            len, sequences([1, 6, 11, 16]), 2, [5, 10, 15], capacity=1, allow_smaller_final_batch=True
+        )
+        with batches:
+            next(batches)
+            wait_blocked(batches.queue, enqueues=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"input_length": 3}, TypeError, "input_length must be a callable"),
+        ({"bucket_boundaries": 10}, TypeError, "bucket_boundaries must be a list or tuple, but received: 10"),
+        ({"bucket_boundaries": []}, ValueError, "bucket_boundaries must not be empty"),
+        ({"bucket_boundaries": [1.5]}, TypeError, "bucket boundaries must be integers, but saw: 1.5"),
+        ({"bucket_boundaries": [2, 2]}, ValueError, "Buckets must be sequential and increasing"),
+        ({"bucket_boundaries": [0, 2]}, ValueError, "Buckets must be sequential and increasing"),
+        ({"batch_size": [1, 2, 3]}, ValueError, "If batch_size is a list it must have an element for each of the 2"),
+        ({"batch_size": 0}, ValueError, "batch_size must be >= 1, got 0"),
+        ({"num_threads": 0}, ValueError, "Must provide queue and enqueue_ops"),
+        ({"min_after_dequeue": -1}, ValueError, "min_after_dequeue -1 must be >= 0"),
+    ],
+)
+def test_bad_arguments(arguments, error, text):
+    given = {"input_length": len, "tensors": [], "batch_size": 2, "bucket_boundaries": [5], **arguments}
+    with raises(error, text):
+        bucket_by_sequence_length(**given)

@@ -1,0 +1,178 @@
+"""The maybe_ forms: which examples are kept."""
+
+import threading
+
+import numpy as np
+import pytest
+from helpers import raises, run_in_thread, wait_blocked, wait_until
+from orchestration import fresh_collection, no_thread_left, source
+from test_batching_sources import Blocks, CallableBlocks
+
+from pipeline import Coordinator, InvalidArgumentError
+from pipeline.batches.functions import maybe_batch, maybe_batch_join, maybe_shuffle_batch, maybe_shuffle_batch_join
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    with fresh_collection(), no_thread_left():
+        yield
+
+
+def taken(batches):
+    with batches:
+        return [value.tolist() for value in batches]
+
+
+def even(i):
+    return i % 2 == 0
+
+
+class TestEachForm:
+    """Positional arguments in TensorFlow's order."""
+
+    def test_batch(self):
+        assert taken(maybe_batch(range(8), even, 2)) == [[0, 2], [4, 6]]
+
+    def test_batch_join(self):
+        with maybe_batch_join([range(8), range(10, 16)], even, 7) as batches:
+            [values] = batches
+        assert sorted(values.tolist()) == [0, 2, 4, 6, 10, 12, 14]
+
+    def test_shuffle_batch(self):
+        [values] = taken(maybe_shuffle_batch(range(40), 20, 30, 10, even))
+        assert sorted(values) == list(range(0, 40, 2))
+
+    def test_shuffle_batch_join(self):
+        [values] = taken(maybe_shuffle_batch_join([range(20), range(20, 40)], 20, 30, 10, even))
+        assert sorted(values) == list(range(0, 40, 2))
+
+    def test_capacity_must_be_above_the_minimum(self):
+        with raises(ValueError, "capacity 10 must be bigger than min_after_dequeue 10."):
+            maybe_shuffle_batch([], 1, 10, 10, True)
+        with raises(InvalidArgumentError, "min_after_dequeue 10 must be < capacity 10"):
+            maybe_shuffle_batch_join([[]], 1, 10, 10, True)
+
+
+class TestConstant:
+    @pytest.mark.parametrize("keep", [True, 1, np.True_, np.array(True), np.int32(1)])
+    def test_true_keeps_all(self, keep):
+        assert taken(maybe_batch(range(4), keep, 2)) == [[0, 1], [2, 3]]
+
+    @pytest.mark.parametrize("keep", [False, 0, np.False_, np.array(False)])
+    @pytest.mark.parametrize("many", [False, True])
+    def test_false_parks_and_reads_nothing(self, keep, many):
+        called = []
+        batches = maybe_batch(lambda: called.append(1), keep, 2, 3, enqueue_many=many)
+        call = run_in_thread(list, batches)
+        wait_until(lambda: batches.queue is not None, "the queue")
+        wait_blocked(batches.queue, enqueues=1, dequeues=1)
+        batches.close()
+        assert call.result() == []
+        assert called == []
+
+    @pytest.mark.parametrize("stop", [True, False])
+    def test_false_with_a_given_coordinator(self, stop):
+        coord = Coordinator()
+        batches = maybe_batch(lambda: 1, False, 2, coord=coord)
+        call = run_in_thread(list, batches)
+        wait_until(lambda: batches.queue is not None, "the queue")
+        wait_blocked(batches.queue, enqueues=1, dequeues=1)
+        coord.request_stop() if stop else batches.close()
+        assert call.result() == []
+        coord.request_stop()
+        coord.join()  # no error of a cancelled enqueue
+
+    def test_false_gives_no_batch_of_nothing_either(self):
+        batches = maybe_batch(lambda: 1, False, 0, allow_smaller_final_batch=True)
+        call = run_in_thread(list, batches)
+        wait_until(lambda: batches.queue is not None, "the queue")
+        wait_blocked(batches.queue, enqueues=1, dequeues=1)
+        batches.close()
+        assert call.result() == []
+
+    def test_vector_for_every_block(self):
+        blocks = np.arange(12).reshape(4, 3)
+        keep = np.array([True, False, True])
+        assert taken(maybe_batch(blocks, keep, 4, enqueue_many=True)) == [[0, 2, 3, 5], [6, 8, 9, 11]]
+
+
+class TestCallable:
+    def test_is_asked_about_the_example_as_the_source_gave_it(self):
+        asked = []
+
+        def keep(example):
+            asked.append(example)
+            return example["x"] > 1
+
+        assert [each["x"].tolist() for each in maybe_batch([{"x": i} for i in range(4)], keep, 2)] == [[2, 3]]
+        assert asked == [{"x": i} for i in range(4)]
+
+    def test_input_is_read_to_its_end_even_if_nothing_is_kept(self):
+        assert taken(maybe_batch(source(range(100)), lambda _: False, 2, allow_smaller_final_batch=True)) == []
+
+    def test_block_as_a_whole_or_by_rows(self):
+        blocks = [[np.arange(3), list("abc")], [np.arange(3, 5), list("de")], [np.arange(5, 7), list("fg")]]
+        answers = {0: np.array([True, False, True]), 3: False, 5: np.True_}
+
+        def keep(block):
+            return answers[int(block[0][0])]
+
+        with maybe_batch(blocks, keep, 4, enqueue_many=True) as batches:
+            assert [[n.tolist(), s.tolist()] for n, s in batches] == [[[0, 2, 5, 6], [b"a", b"c", b"f", b"g"]]]
+
+    def test_no_row_of_a_block(self):
+        blocks = np.arange(9).reshape(3, 3)
+        batches = maybe_batch(blocks, lambda block: block > 4, 4, enqueue_many=True)
+        assert taken(batches) == [[5, 6, 7, 8]]
+
+    @pytest.mark.parametrize("kind", [Blocks, CallableBlocks])
+    def test_sources_with_blocks_are_asked_row_by_row(self, kind):
+        assert taken(maybe_batch(kind(np.arange(8)), lambda row: row[0] % 2 == 0, 4)) == [[0, 2, 4, 6]]
+
+    def test_several_threads(self):
+        [values] = taken(maybe_batch(source(range(1000)), even, 500, 4))
+        assert sorted(values) == list(range(0, 1000, 2))
+
+    def test_leaving_a_loop_of_which_nothing_is_kept(self):
+        asked, coord = threading.Event(), Coordinator()
+
+        def keep(i):
+            asked.set()
+            return i == 0
+
+        first = iter([0])
+        batches = maybe_batch(lambda: next(first, 1), keep, 2, coord=coord)
+        call = run_in_thread(list, batches)
+        assert asked.wait(30)
+        batches.close()
+        assert call.result() == []
+        coord.request_stop()
+        coord.join()
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("keep", "many", "error", "text"),
+        [
+            ([True, False], False, ValueError, "`keep_input` cannot be a vector when `enqueue_many=False`."),
+            ([[True]], True, ValueError, "`keep_input` must be 0 or 1 dimensions"),
+            ("yes", False, TypeError, "`keep_input` must be a bool or an array of bools, got 'yes'"),
+            (2, False, TypeError, "`keep_input` must be a bool or an array of bools, got 2"),
+            (None, False, TypeError, "`keep_input` must be a bool or an array of bools, got None"),
+        ],
+    )
+    def test_bad_values(self, keep, many, error, text):
+        with raises(error, text):
+            maybe_batch([], keep, 2, enqueue_many=many)
+        with raises(error, text):
+            next(maybe_batch([np.zeros(2)] * 9, lambda _: keep, 2, enqueue_many=many))
+
+    @pytest.mark.parametrize("block", [np.zeros((3, 1)), (["a", "b", "c"],)])
+    def test_vector_of_another_length(self, block):
+        batches = maybe_batch([block], [True, False], 1, enqueue_many=True)
+        with raises(InvalidArgumentError, "data.shape must start with partitions.shape"):
+            next(batches)
+
+    def test_stop_iteration_of_the_callable_does_not_look_like_the_end(self):
+        with pytest.raises(RuntimeError, match="raised StopIteration"):
+            next(maybe_batch(range(9), lambda i: next(iter([])), 2))

@@ -1,0 +1,187 @@
+"""`python -m pipeline feed`: what it reports, and how it fails."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from helpers import LIMIT, run_script
+
+import pipeline
+from pipeline.command.cli import main
+
+DIGITS = pathlib.Path(__file__).parents[2] / "examples" / "data" / "digits.csv"
+
+
+def feed(capsys, *arguments):
+    """Run `feed` in this process; return status, stdout and stderr."""
+    status = main(["feed", *map(str, arguments)])
+    return status, *capsys.readouterr()
+
+
+def report(capsys, *arguments):
+    status, out, err = feed(capsys, *arguments, "--json")
+    assert (status, err) == (0, "")
+    return json.loads(out)
+
+
+def command(*arguments, **kwargs):
+    line = [sys.executable, "-m", "pipeline", "feed", *map(str, arguments)]
+    return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs)
+
+
+def test_command_line_in_a_process_of_its_own():
+    with command(DIGITS, "--batch-size", "100") as process:
+        out, err = process.communicate(timeout=LIMIT)
+    assert (process.returncode, err) == (0, "")
+    assert out.startswith("1,797 examples (65 int64) in 18 batches, 264.7 kB, ")
+    assert "examples/s" in out
+    assert "MB/s" in out
+    assert [line.split()[0] for line in out.splitlines() if line][2:5] == ["queue", "files", "examples"]
+
+
+@pytest.mark.parametrize("shuffle", ["--shuffle", "--no-shuffle"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_everything_comes_through(capsys, shuffle, threads):
+    got = report(capsys, DIGITS, shuffle, "--threads", threads, "--epochs", 3, "--batch-size", 64, "--seed", 1)
+    assert got["examples"] == 3 * 1797
+    assert got["batches"] == -(-3 * 1797 // 64)
+    assert got["bytes"] == 3 * DIGITS.stat().st_size
+    assert got["columns"] == {"int64": 65}
+    assert got["interrupted"] is False
+    files, examples = got["queues"]
+    assert (files["name"], files["enqueued"], files["dequeued"]) == ("files", 3, 3)
+    assert (examples["name"], examples["enqueued"], examples["dequeued"]) == ("examples", 5391, 5391)
+    assert examples["producer_threads"] == threads
+    assert examples["high_water"] <= examples["capacity"]
+    assert got["examples_per_s"] > 0
+    assert got["bytes_per_s"] > 0
+    assert got["bottleneck"]["stage"] in ("readers", "consumer", "shuffle")
+    assert got["bottleneck"]["advice"]
+
+
+def test_settings(capsys):
+    got = report(capsys, DIGITS, "--batch-size", 10, "--min-after-dequeue", 5, "--capacity", 77)
+    assert (got["settings"]["min_after_dequeue"], got["queues"][1]["capacity"]) == (5, 77)
+    got = report(capsys, DIGITS, "--batch-size", 10, "--no-shuffle")
+    assert (got["settings"]["min_after_dequeue"], got["queues"][1]["capacity"]) == (0, 320)
+
+
+class TestTypes:
+    @pytest.mark.parametrize(
+        ("text", "columns"),
+        [
+            ("1,2.5,x\n2,3,y\n", {"int64": 1, "float32": 1, "bytes": 1}),
+            ('1,"a,b",2\n3,"c",4\n', {"int64": 2, "bytes": 1}),
+            ("1.5,,\n,2,\n", {"float32": 1, "bytes": 2}),
+            ("some words\nmore, with a comma\n", {"bytes": 1}),
+            ('he said "no", and left\nagain "\n', {"bytes": 1}),
+            ("7\n8\n", {"int64": 1}),
+            ("\r\n\n1,2\r\n\n3,4\r\n", {"int64": 2}),
+        ],
+        ids=["mixed", "quoted", "missing", "text", "quotes in text", "one column", "blank lines"],
+    )
+    def test_are_those_of_the_first_line(self, capsys, tmp_path, text, columns):
+        (tmp_path / "file").write_text(text)
+        got = report(capsys, tmp_path / "file")
+        assert (got["columns"], got["examples"]) == (columns, 2)
+
+    def test_header_lines_are_left_out(self, capsys, tmp_path):
+        for name in "ab":
+            (tmp_path / name).write_text("x,y\n1,2\n3,4\n")
+        got = report(capsys, tmp_path / "a", tmp_path / "b", "--skip-header-lines", 1)
+        assert (got["columns"], got["examples"]) == ({"int64": 2}, 4)
+
+    def test_empty_files_among_others(self, capsys, tmp_path):
+        (tmp_path / "empty").write_text("")
+        (tmp_path / "full").write_text("1\n2")
+        assert report(capsys, tmp_path / "empty", tmp_path / "full")["examples"] == 2
+
+
+def test_pipes_lose_nothing(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with command(tmp_path / "pipe", "--json") as process:
+        with open(tmp_path / "pipe", "w") as pipe:
+            pipe.write("1,x\n" * 5000)
+        out, err = process.communicate(timeout=LIMIT)
+    got = json.loads(out)
+    assert (err, got["examples"], got["columns"]) == ("", 5000, {"int64": 1, "bytes": 1})
+
+
+class TestErrors:
+    def check(self, capsys, message, *arguments):
+        status, out, err = feed(capsys, *arguments)
+        assert (status, out, err) == (1, "", f"pipeline feed: {message}\n")
+
+    def test_missing_file(self, capsys, tmp_path):
+        missing = tmp_path / "missing.csv"
+        self.check(capsys, f"{missing}: No such file or directory", missing)
+        self.check(capsys, f"{missing}: No such file or directory", DIGITS, missing, "--no-shuffle")
+
+    def test_directory(self, capsys, tmp_path):
+        self.check(capsys, f"{tmp_path}: Is a directory", tmp_path)
+
+    def test_nothing_to_read(self, capsys, tmp_path):
+        (tmp_path / "empty").write_text("\n\n")
+        self.check(capsys, f"{tmp_path / 'empty'}: no line with data in it", tmp_path / "empty")
+
+    @pytest.mark.parametrize(
+        ("line", "why"),
+        [
+            ("1,2", "Expect 3 fields but have 2"),
+            ("1,2,x,4", "Expect 3 fields but have 4"),
+            ("x,2,3", "Field 0 is not a valid int64: x"),
+            (",2,3", "Field 0 is required but missing"),
+            ('1,2,"x', "Quoted field has to end with quote followed by delim or end"),
+        ],
+    )
+    def test_malformed_line_is_named(self, capsys, tmp_path, line, why):
+        file = tmp_path / "bad.csv"
+        file.write_text("a,b,c\n" + "1,2.5,x\n" * 700 + "\n" + line + "\n" + "1,2.5,x\n" * 9)
+        self.check(capsys, f"{file}:703: {why}", file, "--skip-header-lines", 1)
+
+    def test_arguments(self, capsys):
+        for arguments, text in [
+            (["--batch-size", "0"], "--batch-size must be at least 1, got 0"),
+            (["--threads", "0"], "--threads must be at least 1"),
+            (["--epochs", "-1"], "--epochs must be at least 0"),
+            (["--capacity", "1024"], "--capacity must be bigger than --min-after-dequeue, 1024; got 1024"),
+        ]:
+            with pytest.raises(SystemExit) as caught:
+                main(["feed", str(DIGITS), *arguments])
+            assert caught.value.code == 2
+            assert text in capsys.readouterr().err
+
+    def test_command_is_needed(self, capsys):
+        with pytest.raises(SystemExit) as caught:
+            main([])
+        assert caught.value.code == 2
+
+
+def test_reader_of_the_report_that_went_away_is_no_error():
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        line = [sys.executable, "-m", "pipeline", "feed", str(DIGITS)]
+        done = subprocess.run(line, stdout=write, stderr=subprocess.PIPE, timeout=LIMIT, check=False)
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_package_does_not_import_the_command_line():
+    done = run_script(
+        "import sys, pipeline; print([m for m in ('pipeline.command.cli', 'argparse', 'json') if m in sys.modules])"
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_example_program_runs():
+    program = DIGITS.parent.parent / "csv_batches.py"
+    line = [sys.executable, str(program), str(DIGITS)]
+    env = {**os.environ, "PYTHONPATH": str(pathlib.Path(pipeline.__file__).parent.parent)}
+    done = subprocess.run(line, capture_output=True, text=True, timeout=LIMIT, check=False, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("images of each digit: [3")

@@ -1,0 +1,63 @@
+"""`python -m pipeline feed --format`: each format, and what is none."""
+
+import json
+
+import pytest
+
+from pipeline.command.cli import main
+
+
+def feed(capsys, *arguments):
+    status = main(["feed", *map(str, arguments), "--json", "--batch-size", "4", "--min-after-dequeue", "2"])
+    out, err = capsys.readouterr()
+    return status, json.loads(out) if out else None, err
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    path = tmp_path / "numbers.csv"
+    path.write_bytes(b"1,2\n3,4\n\n5,6\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("form", "examples", "columns", "size"),
+    [
+        ("csv", 3, {"int64": 2}, 13),
+        ("lines", 3, {"bytes": 1}, 13),
+        ("files", 1, {"bytes": 1}, 13),
+        ("fixed:4", 3, {"uint8": 1}, 12),
+    ],
+)
+def test_formats(capsys, numbers, form, examples, columns, size):
+    status, report, err = feed(capsys, numbers, "--format", form, "--epochs", 2)
+    assert (status, err) == (0, "")
+    assert (report["examples"], report["columns"], report["bytes"]) == (2 * examples, columns, 2 * size)
+    assert report["settings"]["format"] == form
+
+
+def test_records(capsys, tmp_path):
+    pytest.importorskip("google_crc32c")
+    from pipeline.files.tfrecord_writer import TFRecordWriter
+
+    path = tmp_path / "data.tfrecord"
+    with TFRecordWriter(path) as writer:
+        for record in (b"abc", b"", b"defgh"):
+            writer.write(record)
+    status, report, _ = feed(capsys, path, "--format", "tfrecord")
+    assert (status, report["examples"], report["bytes"]) == (0, 3, 8)
+    path.write_bytes(path.read_bytes()[:-3])
+    status, report, err = feed(capsys, path, "--format", "tfrecord")
+    assert (status, report) == (1, None)
+    assert err.startswith("pipeline feed: ")
+    assert err.count("\n") == 1
+    assert str(path) in err
+    assert "truncated record at 35" in err
+
+
+@pytest.mark.parametrize("form", ["", "xml", "fixed", "fixed:", "fixed:0", "fixed:-1", "fixed:x", "csv:3"])
+def test_no_format(capsys, numbers, form):
+    with pytest.raises(SystemExit) as stopped:
+        feed(capsys, numbers, "--format", form)
+    assert stopped.value.code == 2
+    assert f"got '{form}'" in capsys.readouterr().err

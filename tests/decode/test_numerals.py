@@ -1,0 +1,187 @@
+"""Numbers out of texts: whatever way a table of them goes, each is the one nearest to its text."""
+
+import math
+import random
+import struct
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from with_arrow import arrow  # noqa: F401
+
+from pipeline import InvalidArgumentError, decode_csv
+from pipeline.decode.csv import numerals
+from pipeline.decode.csv.fields import find_fields
+
+FLOATS = [np.dtype(np.float32), np.dtype(np.float64)]
+DTYPES = [*FLOATS, np.dtype(np.int32), np.dtype(np.int64)]
+
+decimals = st.one_of(
+    st.floats(width=32, allow_infinity=False, allow_nan=False).map(repr),
+    st.floats(allow_infinity=False, allow_nan=False).map(repr),
+    st.decimals(-(10**6), 10**6, places=25).map(str),
+    st.tuples(st.text("0123456789", min_size=1, max_size=30), st.integers(-60, 60)).map(
+        lambda pair: f"{pair[0]}e{pair[1]}"
+    ),
+)
+
+
+def fields_of(rows):
+    return find_fields([b",".join(row) for row in rows], b",", True, len(rows[0]), True)[0]
+
+
+def nearest_float32(text):
+    """The float32 nearest to a text; of two that are equally near the even one; as an integer of its bits."""
+    exact = abs(Fraction(text))
+    low, high = 0, 0x7F800000  # the bits of floats are in the order of the floats
+    while high - low > 1:
+        middle = (low + high) // 2
+        if Fraction(of_bits(middle)) <= exact:
+            low = middle
+        else:
+            high = middle
+    above = Fraction(2) ** 128 if high == 0x7F800000 else Fraction(of_bits(high))
+    twice = 2 * exact - Fraction(of_bits(low)) - above
+    return high if twice > 0 or (twice == 0 and low % 2) else low
+
+
+def of_bits(bits):
+    return struct.unpack("<f", struct.pack("<I", bits))[0]
+
+
+@settings(deadline=None)
+@given(st.lists(decimals, min_size=1, max_size=5))
+def test_float32s_are_rounded_once(texts):
+    """Not first to a float64."""
+    for values in (decode_csv(texts, [np.float32])[0], [decode_csv(text, [np.float32])[0] for text in texts]):
+        bits = [int(np.abs(value).view(np.int32)) for value in values]
+        assert bits == [nearest_float32(text) for text in texts]
+        assert np.signbit(values).tolist() == [text.startswith("-") for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1.0000000596046448", 1.0000001),  # above the half between 1 and this, which is the nearest float64
+        ("1.00000005960464477539", 1.0),
+        ("1.00000005960464477540", 1.0000001),
+        ("-1.0000000596046448", -1.0000001),
+        ("9.01636266708374", 9.016362190246582),
+        ("9.72235918045044", 9.722359657287598),
+        ("9007199791611905", 9007200328482816.0),
+        ("16777217", 16777216.0),
+        ("16777217.0", 16777216.0),
+        ("16777217.0000001", 16777218.0),
+        ("16777217.000000001", 16777218.0),
+        ("7.0064923216240854e-46", 1e-45),
+        ("7.00649232162408535e-46", 0.0),
+        ("3.4028235677973366e38", 3.4028234663852886e38),
+        ("3.4028235677973367e38", math.inf),
+    ],
+)
+def test_float32s_of_tensorflow(text, value):
+    """As TensorFlow 2.21 decodes them."""
+    assert decode_csv([text, text], [np.float32])[0].tolist() == [np.float32(value).item()] * 2
+    assert decode_csv(text, [np.float32]) == [np.float32(value)]
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(decimals, min_size=2, max_size=2), min_size=1, max_size=8))
+def test_float64s_are_those_of_python(rows):
+    columns = decode_csv([",".join(row) for row in rows], [np.float64] * 2)
+    assert np.array(columns).T.tolist() == [[float(text) for text in row] for row in rows]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_any_byte_anywhere(dtype):
+    """256 bytes at each place of numbers of one to three words: what is no number is never taken for one."""
+    for template in (b"7", b"12345678", b"1.2345678", b"-12345678901234567"):
+        for at in range(len(template)):
+            texts = [template[:at] + bytes([byte]) + template[at + 1 :] for byte in range(256) if byte not in b'\r\n,"']
+            valid = [text for text in texts if numerals.number(text, dtype) is not None]
+            for text in set(texts) - set(valid):
+                assert numerals.numbers(fields_of([[text], [b"1"]]), dtype) is None, text
+            if valid:
+                expected = [numerals.number(text, dtype) for text in valid]
+                assert numerals.numbers(fields_of([[text] for text in valid]), dtype)[0].tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_points_and_signs_anywhere(dtype):
+    """Up to 20 digits, a point before, behind or between them; two of them are an error."""
+    choice = random.Random(1)
+    texts = []
+    for size in range(1, 21):
+        digits = "".join(choice.choices("0123456789", k=size))
+        texts += [digits, "-" + digits, *(digits[:at] + "." + digits[at:] for at in range(size + 1))]
+        texts += [digits[:at] + ".." + digits[at:] for at in range(0, size + 1, 3)]
+        texts += ["-" + digits[: size // 2] + "." + digits[size // 2 :], digits[: size // 2] + "." + digits + "."]
+    for text in map(str.encode, texts):
+        expected, found = numerals.number(text, dtype), numerals.numbers(fields_of([[text, text]]), dtype)
+        assert found is None if expected is None else [value.tolist() for value in found] == [[expected]] * 2, text
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_long_numbers_are_a_matter_of_arrow(dtype):
+    """The way that is meant is the way that is taken; what is missing among them is 0."""
+    rows = [[b"0.12345678901234567", b"1e-5"], [b"", b"-2.5E+3"], [b"17", b""]]
+    found = numerals._by_arrow(fields_of(rows), dtype)
+    assert (found is None) == (numerals._pyarrow() is None)
+    expected = [[dtype.type(text or b"0").item() for text in row] for row in rows]
+    assert np.array(numerals.numbers(fields_of(rows), dtype)).T.tolist() == expected
+    if found is not None:
+        assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("text", ["nan(1)", "nan(ind)", "1e", "0x1p3", "1_0.5e0", "1e5 1", "infin", "--1e5"])
+def test_what_other_parsers_take_for_a_number(text):
+    for lines in ([text, "1e5"], ["1e5", text]):
+        with pytest.raises(InvalidArgumentError, match="is not a valid double: "):
+            decode_csv(lines, [np.float64])
+
+
+@pytest.mark.parametrize(
+    "text", ["nan", "-nan", "NAN", "inf", "-Infinity", "+1e5", " 1e5 ", "\t1e5", "1e400", "-1e400", "1e-400", "1e39"]
+)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_unusual_numbers_among_long_ones(text, dtype):
+    column = decode_csv([text, "1e-5", text], [dtype])[0]
+    assert column.tobytes() == np.array([decode_csv(one, [dtype])[0] for one in (text, "1e-5", text)]).tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_spaces(dtype):
+    rows = [[b" 1", b"  -2", b"3 "], [b"        4", b"\t5", b"- 6"]]
+    assert [column.tolist() for column in numerals.numbers(fields_of([row[:2] for row in rows]), dtype)] == [
+        [1, 4],
+        [-2, 5],
+    ]
+    assert numerals.numbers(fields_of(rows), dtype) is None
+    assert numerals.numbers(fields_of([[b" ", b"1"]]), dtype) is None
+    assert numerals.numbers(fields_of([[b" -", b"1"]]), dtype) is None
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.int32), np.dtype(np.int64)], ids=str)
+def test_ends_of_the_range(dtype):
+    limits = np.iinfo(dtype)
+    inside, outside = [limits.min, limits.min + 1, 0, limits.max], [limits.min - 1, limits.max + 1, 10**19, 10**20]
+    assert numerals.numbers(fields_of([[b"%d" % value] for value in inside]), dtype)[0].tolist() == inside
+    for value in outside:
+        assert numerals.numbers(fields_of([[b"1"], [b"%d" % value]]), dtype) is None
+
+
+def test_tiny_number_beside_nan():
+    assert decode_csv(["nan", "7.0064923216240854e-46"], [np.float32])[0].tolist()[1] > 0
+
+
+def test_spaces_before_a_delimiter_that_is_a_minus():
+    with pytest.raises(InvalidArgumentError, match=r"Field 1 in record 1 is not a valid int32:    $"):
+        decode_csv(["1-2-3", "1-   -3"], [0, 0, 0], field_delim="-")
+
+
+def test_underscores_beside_long_numbers():
+    columns = decode_csv(["a_b,0.12345678901234567", "c_d,nan"], ["", np.float64])
+    assert columns[0].tolist() == [b"a_b", b"c_d"]
+    assert np.array_equal(columns[1], [0.12345678901234567, np.nan], equal_nan=True)

@@ -1,0 +1,37 @@
+"""Blocks of records use the same memory again."""
+
+import os
+import platform
+
+import pytest
+from helpers import run_script
+
+SCRIPT = """
+import resource
+import numpy as np
+import pipeline
+from pipeline.decode.csv import decode_csv
+
+lines, columns = [b",".join([b"0.1234"] * 17)] * 1024, [np.float32] * 17
+
+def faults(blocks):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(blocks):
+        pipeline.decode_csv(lines, columns)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+{change}
+faults(5)
+print(faults(200) // 200)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another malloc keeps pages in another way")
+@pytest.mark.skipif(
+    any(name.startswith(("MALLOC_", "GLIBC_", "LD_PRELOAD")) for name in os.environ), reason="malloc is set up"
+)
+def test_a_block_takes_no_pages_from_the_kernel():
+    kept, fresh = (
+        int(run_script(SCRIPT.format(change=change)).stdout) for change in ("", "decode_csv.keep_pages = lambda: None")
+    )
+    assert kept < 10 < fresh

@@ -1,0 +1,156 @@
+"""A signal handler, or what the collector runs, may strike between any two lines of a thread, and use what it finds.
+
+A trace function stands in for it: like a handler it runs in the thread itself, and it comes to every line.
+"""
+
+import sys
+import threading
+
+import pytest
+from helpers import run_in_thread
+
+import pipeline
+from pipeline import Coordinator, FIFOQueue, QueueRunner, RandomShuffleQueue
+from pipeline.errors import CancelledError, OutOfRangeError
+from pipeline.explain.waits import Watch
+from pipeline.explain.workers import Crew
+from pipeline.queues import seeds
+from pipeline.queues.typed import TypedQueue
+from pipeline.threads.stop_flag import StopFlag
+
+
+class Handler:
+    """Calls a function once, when this thread is for the `number`-th time at a line of some functions."""
+
+    def __init__(self, call, functions, number):
+        self._call, self._number = call, number
+        self._codes = {function.__code__ for function in functions}
+        self.struck = False
+
+    def __call__(self, frame, event, _):
+        return self._line if frame.f_code in self._codes else None
+
+    def _line(self, frame, event, _):
+        if event == "line":
+            self._number -= 1
+            if self._number == 0:
+                self.struck = True
+                self._call()
+        return self._line
+
+
+def at_each_line(functions, make):
+    """For each line that `make()`'s first call comes to in `functions`, call its second one there. Return how often."""
+    number = 0
+    while True:
+        number += 1
+        call, handle, check = make()
+        handler = Handler(handle, functions, number)
+
+        def traced(call=call, handler=handler):
+            sys.settrace(handler)
+            try:
+                return call()
+            finally:
+                sys.settrace(None)
+
+        running = run_in_thread(traced)
+        if handler.struck or running.exception() is None:
+            running.exception()
+        check(running)
+        if not handler.struck:
+            return number - 1
+
+
+WAITING = [StopFlag.wait, StopFlag.set, StopFlag.is_set, threading.Condition.wait, threading.Condition.notify]
+
+
+@pytest.mark.parametrize("wait", ["wait_for_stop", "join", "request_stop"])
+def test_request_stop(wait):
+    def make():
+        coord = Coordinator()
+        stopping = threading.Thread(target=coord.request_stop)
+        if wait == "join":
+            coord.register_thread(stopping)
+
+        def call():
+            stopping.start()  # in case the handler never comes
+            getattr(coord, wait)()
+
+        return call, coord.request_stop, lambda running: running.result()
+
+    functions = [*WAITING, Coordinator.wait_for_stop, Coordinator.join, Coordinator.request_stop]
+    assert at_each_line(functions, make) > 5
+
+
+@pytest.mark.parametrize("cancel", [False, True])
+@pytest.mark.parametrize("call", ["close", "dequeue"])
+def test_close(call, cancel):
+    def make():
+        queue = FIFOQueue(1, "int32", shapes=[()])
+        QueueRunner(queue, [lambda: None]).create_threads()
+
+        def check(running):
+            assert isinstance(running.exception(), (type(None), CancelledError, OutOfRangeError, TimeoutError))
+            assert queue.is_closed() or call == "dequeue"
+
+        def close():
+            try:
+                queue.close(cancel)
+            except CancelledError:
+                assert not cancel
+
+        return (queue.close if call == "close" else lambda: queue.dequeue(timeout=0.001)), close, check
+
+    functions = [TypedQueue.close, Watch.closing, Watch.explain, Watch.not_closed, Watch.about_to_wait]
+    functions += [Crew.idle, Crew.lost, Crew.ends]
+    assert at_each_line(functions, make) > 5
+
+
+def test_make_a_queue():
+    def make():
+        handle = lambda: RandomShuffleQueue(9, 1, "int32", shapes=[()])  # noqa: E731
+        return handle, handle, lambda running: running.result()
+
+    pipeline.set_random_seed(1)
+    try:
+        assert at_each_line([seeds.get_seed, seeds.generator_seeds], make) > 5
+    finally:
+        pipeline.set_random_seed(None)
+
+
+def test_a_first_element_decides_the_components():
+    """A queue without dtypes, given its first element while it looks at its first element."""
+
+    def make():
+        queue = FIFOQueue(9)
+        return lambda: queue.enqueue(1), lambda: queue.enqueue(2), lambda running: check(queue, running)
+
+    def check(queue, running):
+        running.result()
+        assert queue.size() in (1, 2)
+
+    functions = [each for each in vars(TypedQueue).values() if hasattr(each, "__code__")]
+    assert at_each_line(functions, make) > 5
+
+
+def test_runners_are_started():
+    def make():
+        queue = FIFOQueue(1, "int32", shapes=[()])
+
+        def op():
+            raise OutOfRangeError(None, None, "end")
+
+        runner = QueueRunner(queue, [op])
+        started = []
+        handle = lambda: started.extend(runner.create_threads(start=True))  # noqa: E731
+
+        def check(running):
+            running.result()
+            for thread in started:
+                thread.join()
+            assert queue.is_closed()
+
+        return handle, handle, check
+
+    assert at_each_line([QueueRunner.create_threads, Crew.begin], make) > 5

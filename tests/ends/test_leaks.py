@@ -1,0 +1,44 @@
+"""Nothing is left of what was made and dropped. `make leaks` goes round each cycle up to 100,000 times."""
+
+import sys
+
+import pytest
+from endurance.leaks import CYCLES, TELLS
+from helpers import run_script
+
+SCRIPT = """
+import sys
+sys.path[:0] = {path}
+from endurance import leaks
+for name in {names}:
+    grown = leaks.growth(getattr(leaks, name), {count})
+    print(name, leaks.leaks(grown, {count}))
+"""
+COUNTS = {"graphs": 400, "graph_pipelines": 300, "pipelines": 200, "runners": 300}  # cycles that take long
+
+
+@pytest.mark.parametrize("name", [cycle.__name__ for cycle in CYCLES])
+def test_nothing_is_left(name):
+    """In a process of its own, in which nothing else comes and goes."""
+    script = SCRIPT.format(path=sys.path, names=[name], count=COUNTS.get(name, 1000))
+    done = run_script(script)
+    assert (done.returncode, done.stdout) == (0, f"{name} {{}}\n"), done.stdout + done.stderr
+
+
+def test_a_leak_is_found():
+    """One object kept in each cycle."""
+    objects = 600 if sys.version_info >= (3, 11) else 1200  # an object's dict is an object, where it has one
+    assert f"'objects': {objects}" in leaking("kept.append(leaks.Thing())")
+
+
+@pytest.mark.skipif(not TELLS, reason="the C allocator does not say what it gave out")
+def test_a_leak_of_the_compiled_parts_is_found():
+    """200 bytes kept in each cycle, of which Python knows nothing."""
+    assert "{'bytes': 1" in leaking("leaks.ctypes.CDLL(None).malloc(192)")
+
+
+def leaking(what):
+    """What is said of a cycle that does that."""
+    script = SCRIPT.format(path=sys.path, names=["leaking"], count=600)
+    planted = f"from endurance import leaks\nkept = []\nleaks.leaking = lambda _: {what}\n"
+    return run_script(script.replace("from endurance import leaks\n", planted)).stdout

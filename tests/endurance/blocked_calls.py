@@ -1,0 +1,254 @@
+"""Every call that can block, each made to block for good: the ends of programs are tested with them.
+
+`blocked_calls.py exit native` blocks a daemon thread in each and lets the interpreter end; a third
+argument is the file descriptor that is told when that is.
+`blocked_calls.py interrupt drop-in` blocks the main thread in one after the other, sends this process a
+SIGINT each time, and prints what did not end with KeyboardInterrupt and leave everything as it was: nothing, it hopes.
+"""
+
+import contextlib
+import gc
+import os
+import queue as queues
+import signal
+import sys
+import threading
+import time
+from functools import partial
+
+import numpy as np
+
+import pipeline
+from pipeline import Coordinator, FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
+from pipeline.queues.typed import TypedQueue
+
+
+def full(kind, *arguments):
+    queue = kind(2, *arguments, "int32", shapes=[()])
+    value = ([1, 2], [1, 2]) if kind is PriorityQueue else [[1, 2]]
+    queue.enqueue_many(value)
+    return queue
+
+
+def empty(kind=FIFOQueue, *arguments):
+    return kind(2, *arguments, "int32", shapes=[()])
+
+
+def fed_by_nobody():
+    """A batch loop whose threads wait for rows that never come."""
+    return pipeline.batch(empty().dequeue, 2)
+
+
+def one_of(queue):
+    return QueueBase.from_list(0, [queue])
+
+
+def native():
+    """Name and call, of what natively blocks."""
+    looper = pipeline.LooperThread(Coordinator(), None, threading.Event().wait)
+    looper.start()
+    waiting = Coordinator()
+    waiting.register_thread(looper)
+    runner_queue = full(FIFOQueue)
+    coord = Coordinator()
+    runner = pipeline.QueueRunner(runner_queue, [lambda: runner_queue.enqueue(1)] * 2)
+    runner.create_threads(coord=coord, daemon=True, start=True)
+    names = pipeline.FIFOQueue(1, "string", shapes=[()])
+    closing = full(FIFOQueue)
+    threading.Thread(target=lambda: ended(lambda: closing.enqueue(3)), daemon=True).start()
+    wait_for_waits(2 + 1)
+    return {
+        "enqueue": partial(full(FIFOQueue).enqueue, 3),
+        "enqueue with a timeout": partial(full(FIFOQueue).enqueue, 3, timeout=1e6),
+        "enqueue_many": partial(full(FIFOQueue).enqueue_many, [[3, 4, 5]]),
+        "dequeue": empty().dequeue,
+        "dequeue with a timeout": partial(empty().dequeue, timeout=1e6),
+        "dequeue_many": partial(full(FIFOQueue).dequeue_many, 5),
+        "dequeue_many into arrays": partial(empty().dequeue_many, 3, out=np.empty(3, np.int32)),
+        "dequeue_up_to": partial(full(FIFOQueue).dequeue_up_to, 5),
+        "more than there is room to collect": partial(full(FIFOQueue).dequeue_many, 2**31 - 1),
+        "iteration": partial(list, empty()),
+        "close": closing.close,
+        "enqueue shuffled": partial(full(RandomShuffleQueue, 0).enqueue, 3),
+        "dequeue shuffled": empty(RandomShuffleQueue, 1).dequeue,
+        "dequeue_many shuffled": partial(full(RandomShuffleQueue, 1).dequeue_many, 2),
+        "enqueue padded": partial(full(PaddingFIFOQueue).enqueue, 3),
+        "dequeue_many padded": partial(empty(PaddingFIFOQueue).dequeue_many, 3),
+        "enqueue by priority": partial(full(PriorityQueue).enqueue, (3, 3)),
+        "dequeue_many by priority": partial(full(PriorityQueue).dequeue_many, 3),
+        "dequeue of anything": FIFOQueue(1).dequeue,
+        "dequeue of a chosen queue": one_of(empty()).dequeue,
+        "batch": partial(next, iter(fed_by_nobody())),
+        "read": lambda: pipeline.TextLineReader().read(names),
+        "read_up_to": lambda: pipeline.TextLineReader().read_up_to(names, 3),
+        "wait_for_stop": Coordinator().wait_for_stop,
+        "join": waiting.join,
+        "join of runners": coord.join,
+    }
+
+
+def drop_in():
+    """Name and call, of what blocks in a session of the drop-in."""
+    import pipeline.compat.v1 as tf
+
+    tf.reset_default_graph()
+    session = tf.Session()
+    initial = []
+
+    def queue(kind=tf.FIFOQueue, *arguments, filled=True):
+        made = kind(2, *arguments, tf.int32, shapes=[[]])
+        if filled:
+            ones = [np.int64([1, 2]), [1, 2]] if kind is tf.PriorityQueue else [[1, 2]]
+            initial.append(made.enqueue_many(ones))
+        return made
+
+    def staged():
+        area = tf.StagingArea([tf.int32], capacity=1)
+        initial.append(area.put([tf.constant(1)]))
+        return area.put([tf.constant(2)])
+
+    names = tf.FIFOQueue(1, tf.string, shapes=[[]])
+    closing = queue()
+    behind = closing.enqueue(3)
+    two = queue(filled=False)
+    rows = tf.train.batch([queue(filled=False).dequeue()], 2)
+    shuffled = tf.train.shuffle_batch([queue(filled=False).dequeue()], 2, 20, 5, num_threads=2)
+    dense = tf.ConditionalAccumulator(tf.float32, shape=[2])
+    sparse = tf.SparseConditionalAccumulator(tf.float32, shape=[2])
+    fetches = {
+        "enqueue": queue().enqueue(3),
+        "enqueue_many": queue().enqueue_many([[3, 4, 5]]),
+        "dequeue": queue(filled=False).dequeue(),
+        "dequeue_many": queue().dequeue_many(5),
+        "dequeue_up_to": queue().dequeue_up_to(5),
+        "close": closing.close(),
+        "enqueue shuffled": queue(tf.RandomShuffleQueue, 0).enqueue(3),
+        "dequeue shuffled": queue(tf.RandomShuffleQueue, 1).dequeue_many(2),
+        "dequeue_many padded": queue(tf.PaddingFIFOQueue).dequeue_many(3),
+        "dequeue by priority": queue(tf.PriorityQueue, filled=False).dequeue(),
+        "dequeue of a chosen queue": tf.QueueBase.from_list(0, [queue(filled=False)]).dequeue(),
+        "two waits at a time": [two.dequeue(), queue().enqueue(3)],
+        "read": tf.TextLineReader().read(names),
+        "read_up_to": tf.TextLineReader().read_up_to(names, 3),
+        "batch": rows,
+        "shuffle_batch": shuffled,
+        "stage": staged(),
+        "unstage": tf.StagingArea([tf.int32]).get(),
+        "unstage by key": tf.MapStagingArea([tf.int32]).get(tf.constant(1, tf.int64)),
+        "barrier": tf.Barrier((tf.float32,), shapes=((),)).take_many(1),
+        "accumulator": dense.take_grad(1),
+        "sparse accumulator": sparse.take_indexed_slices_grad(1),
+        "Python": tf.py_func(threading.Event().wait, [], tf.bool),
+    }
+    session.run(initial)
+    session.run(tf.global_variables_initializer())
+    coord = tf.train.Coordinator()
+    tf.train.start_queue_runners(session, coord)
+    threading.Thread(target=lambda: ended(lambda: session.run(behind)), daemon=True).start()
+    wait_for_waits(1 + 2 + 1)
+    calls = {name: lambda fetch=fetch: session.run(fetch) for name, fetch in fetches.items()}
+    limit = tf.RunOptions(timeout_in_ms=10**9)
+    calls["dequeue with a timeout"] = lambda: session.run(fetches["dequeue"], options=limit)
+    calls["callable"] = session.make_callable(fetches["dequeue"])
+    calls["join of runners"] = coord.join
+    return calls
+
+
+def ended(call):
+    """Call it; whatever ends the wait is right."""
+    with contextlib.suppress(Exception):
+        call()
+
+
+reached = set()  # threads that are about to wait
+
+
+def note_waits():
+    """Note which threads come to where they wait, just before they do."""
+
+    def noting(wait):
+        def noted(*arguments, **options):
+            if sys._getframe(2).f_code is not threading.Thread.start.__code__:
+                reached.add(threading.get_ident())
+            return wait(*arguments, **options)
+
+        return noted
+
+    classes = [TypedQueue]
+    for each in classes:
+        classes += each.__subclasses__()
+        if "_about_to_wait" in vars(each):
+            each._about_to_wait = noting(each._about_to_wait)
+    threading.Condition.wait = noting(threading.Condition.wait)
+    queues.SimpleQueue = type("SimpleQueue", (queues.SimpleQueue,), {"get": noting(queues.SimpleQueue.get)})
+
+
+def wait_for_waits(count):
+    """Wait until so many calls of other threads wait in queues: what these are like changes no more."""
+    while sum(sum(queue.stats()[-2:]) for queue in queues_of_all()) != count:
+        time.sleep(0.001)
+
+
+def queues_of_all():
+    """All that are ready to be used."""
+    return [each for each in gc.get_objects() if isinstance(each, TypedQueue) and hasattr(each, "_watch")]
+
+
+def states():
+    """Of each queue: elements, and calls that wait."""
+    return {id(queue): (queue.size(), queue.stats()[-2:]) for queue in queues_of_all()}
+
+
+def exit_blocked(calls):
+    threads = [threading.Thread(target=ended, args=(call,), daemon=True) for call in calls.values()]
+    for thread in threads:
+        thread.start()
+    while not {thread.ident for thread in threads} <= reached:
+        time.sleep(0.001)
+    for name, thread in zip(calls, threads, strict=True):
+        if not thread.is_alive():
+            print(f"{name} did not block")
+
+
+def interrupt_each(calls):
+    main = threading.get_ident()
+    armed = []
+
+    def interrupt():
+        while not armed or main not in reached:
+            time.sleep(0.0005)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    kept = queues_of_all()  # so that no address is used twice
+    for name, call in calls.items():
+        before = {key: state for key, state in states().items() if key in set(map(id, kept))}
+        sender = threading.Thread(target=interrupt, daemon=True)
+        sender.start()
+        reached.discard(main)
+        try:
+            armed.append(name)
+            call()
+        except KeyboardInterrupt:
+            armed.clear()
+            sender.join()
+            after = {key: state for key, state in states().items() if key in before}
+            if after != before:
+                print(f"{name}: {before} became {after}")
+        except BaseException as error:
+            print(f"{name}: {error!r}")
+        else:
+            print(f"{name} did not block")
+
+
+def main():
+    what, where, *report = sys.argv[1:]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    note_waits()
+    calls = {"native": native, "drop-in": drop_in}[where]()
+    {"exit": exit_blocked, "interrupt": interrupt_each}[what](calls)
+    for number in report:  # a file descriptor that is told when the main thread ends
+        os.write(int(number), str(time.monotonic()).encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Ctrl-C at every moment of a loop over batches at which Python looks for it."""
+
+import dis
+import gc
+import sys
+
+import numpy as np
+from orchestration import no_thread_left
+
+import pipeline
+from pipeline.batches import source as sources
+from pipeline.batches.feed import Feed
+from pipeline.batches.loop import Batches
+from pipeline.explain.waits import Watch
+from pipeline.explain.workers import Crew
+from pipeline.queues.typed import TypedQueue
+from pipeline.threads import registry, runner
+from pipeline.threads.coordinator import Coordinator
+from pipeline.threads.stop_flag import StopFlag
+
+# Signal handlers run after calls, at the start of functions and where loops go round.
+LOOKS = {dis.opmap.get(name) for name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "RESUME", "JUMP_BACKWARD")}
+STRUCK = [Batches, Feed, runner.QueueRunner, Crew, StopFlag, Watch, TypedQueue, Coordinator, registry, runner, sources]
+
+
+class Interrupt(KeyboardInterrupt):
+    """What the handler raises."""
+
+
+def codes(*owners):
+    functions = (getattr(each, "__wrapped__", each) for owner in owners for each in vars(owner).values())
+    return {each.__code__ for each in functions if hasattr(each, "__code__") and each.__module__.startswith("pipeline")}
+
+
+class Striker:
+    """A trace function that raises Interrupt once, the `number`-th time that Python looks for signals in some code."""
+
+    def __init__(self, number, struck):
+        self._number = number
+        self._codes = struck
+        self._last = {}
+        self.struck = False
+
+    def __call__(self, frame, event, _):
+        if frame.f_code not in self._codes:
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self._opcode
+
+    def _opcode(self, frame, event, _):
+        if event == "opcode":
+            looked = self._last.get(frame) in LOOKS
+            self._last[frame] = code = frame.f_code.co_code[frame.f_lasti]
+            if looked and dis.opname[code] != "PUSH_EXC_INFO":  # the call failed: nobody looks then
+                self._number -= 1
+                if self._number == 0:
+                    self.struck = True
+                    self._last.clear()
+                    raise Interrupt
+        elif event == "return":
+            self._last.pop(frame, None)
+        return self._opcode
+
+
+def one_source():
+    return pipeline.batch(iter(range(8)), 4, num_threads=2)
+
+
+def several_sources():
+    return pipeline.shuffle_batch_join([iter(range(4)), iter(range(4))], 3, 8, 2, seed=1)
+
+
+def producer():
+    return pipeline.batch(pipeline.slice_input_producer([np.arange(4)], num_epochs=2), 4)
+
+
+LOOPS = [one_source, several_sources, producer]
+
+
+def interrupted(loop, number, closed):
+    """Run a loop, in a `with` or not, struck at that moment; return whether it came to that."""
+    striker = Striker(number, codes(*STRUCK))
+    sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
+    sys.settrace(striker)
+    try:
+        if closed:
+            with loop:
+                for _ in loop:
+                    pass
+        else:
+            for _ in loop:
+                pass
+    except Interrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    return striker.struck
+
+
+def strike(make, closed, first=1, step=1):
+    """Strike at every `step`-th moment, from the `first` on, each in a loop of its own; return how often."""
+    number, struck = first, True
+    while struck:
+        with no_thread_left():
+            loop = make()
+            struck = interrupted(loop, number, closed)
+            del loop
+            gc.collect()
+        registry.reset()
+        number += step
+    return (number - first) // step - 1

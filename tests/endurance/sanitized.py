@@ -1,0 +1,240 @@
+"""Run the tests of queues and threads with modules that a sanitizer watches: `make tsan`.
+
+The sources are copied to build/tsan or build/asan and compiled there with GCC's ThreadSanitizer, or with its
+AddressSanitizer and UndefinedBehaviorSanitizer; any other Python may be the one that runs this. A sanitizer that was
+linked wrongly finds nothing, so it must prove itself first: in a second copy a fault is planted, and has to be found.
+
+No report is suppressed. Arguments after the sanitizer's name go to pytest; files among them replace the usual ones.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).parents[2]
+COPIED = ["pyx", "pipeline", "tests", "examples", "setup.py", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"]
+STATUS = 66  # of a process in which a sanitizer found something
+
+# What is left out, and why.
+MEMORY = {"test_queue_memory.py": "measures resident memory, most of which is the sanitizer's own"}
+SLOW = {"test_queue_recycling.py": "copies so much that it takes minutes; make asan runs it"}
+# The tests of what is compiled, and of what runs on many threads.
+PATTERNS = [
+    "test_queue_*.py",
+    "test_*_queue.py",
+    "test_batch*.py",
+    "test_runner*.py",
+    "test_coordinator*.py",
+    "test_producers*.py",
+    "test_histories.py",
+    "test_exactly_once.py",
+    "test_ends_*.py",
+    "test_leaks.py",
+    "compat/test_queues_waiting.py",
+    "compat/test_hand_made_queues.py",
+    "compat/test_blocks.py",
+    "compat/test_sessions.py",
+]
+
+
+class Plant(NamedTuple):
+    """A fault: in a file of pyx, a text that is replaced; a script that meets it; what the report says of it."""
+
+    file: str
+    text: str
+    fault: str
+    script: str
+    found: str
+
+
+class Sanitizer(NamedTuple):
+    name: str
+    flags: str
+    library: str
+    symbols: list[bytes]
+    options: dict[str, str]
+    plants: list[Plant]
+    left_out: dict[str, str]
+
+
+# A thread waits in a dequeue; another hands it an element, having forgotten to take the lock.
+HAND_OVER = """
+import threading
+from pipeline import FIFOQueue
+
+queue = FIFOQueue(1, "int64", shapes=())
+queue.enqueue(0)  # so that there is a slot
+queue.dequeue()
+for _ in range(50):
+    thread = threading.Thread(target=queue.dequeue)
+    thread.start()
+    while not queue.stats().waiting_dequeues:
+        pass
+    queue.enqueue(1)
+    thread.join()
+"""
+LOCKED = """
+    if not q.lock.try_lock():
+        return False
+    stored = put_now(q, l, parts)
+    q.lock.unlock()
+"""
+UNLOCKED = """
+    stored = put_now(q, l, parts)
+"""
+OVERRUN = """
+from pipeline import FIFOQueue
+
+queue = FIFOQueue(1000, "int64", shapes=())
+queue.enqueue_many([range(100)])
+"""
+OVERFLOW = """
+from pipeline import FIFOQueue
+
+queue = FIFOQueue(1, "int64", shapes=())
+queue.enqueue(1, timeout=1)
+"""
+
+SANITIZERS = {
+    "thread": Sanitizer(
+        "tsan",
+        "-fsanitize=thread -g -O1",
+        "libtsan.so",
+        [b"__tsan_read8"],
+        # A child that is forked while threads run must say so by an error of ours, not die.
+        {"TSAN_OPTIONS": f"halt_on_error=1:exitcode={STATUS}:die_after_fork=0"},
+        [
+            Plant(
+                "express.pxd",
+                LOCKED,
+                UNLOCKED,
+                HAND_OVER,
+                "data race",
+            ),
+        ],
+        MEMORY | SLOW,
+    ),
+    "address": Sanitizer(
+        "asan",
+        "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1",
+        "libasan.so",
+        [b"__asan_report_store", b"__ubsan_handle"],
+        {
+            # Leaks are counted by make leaks: what Python and NumPy keep to the end is none of our leaks.
+            "ASAN_OPTIONS": f"detect_leaks=0:exitcode={STATUS}:allocator_may_return_null=1",
+            "UBSAN_OPTIONS": f"print_stacktrace=1:exitcode={STATUS}",
+            "PYTHONMALLOC": "malloc",  # so that each object is a block of its own
+        },
+        [
+            Plant(
+                "_queue.pyx",
+                "<slot_t*>malloc(n * sizeof(slot_t))",
+                "<slot_t*>malloc((n - 1) * sizeof(slot_t))",
+                OVERRUN,
+                "heap-buffer-overflow",
+            ),
+            Plant(
+                "_queue.pyx",
+                "<int64_t>(min(seconds, 1e9) * 1e9)\n\n\ncdef inline int64_t instant_after",
+                "<int64_t>0x7fffffffffffffff\n\n\ncdef inline int64_t instant_after",
+                OVERFLOW,
+                "signed integer overflow",
+            ),
+        ],
+        MEMORY,
+    ),
+}
+
+
+def copy(where: pathlib.Path) -> None:
+    """Copy the sources, with their times, so that what is unchanged is not compiled again."""
+    ignore = shutil.ignore_patterns("*.so", "__pycache__")
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, where / name, dirs_exist_ok=True, ignore=ignore)
+        else:
+            where.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, where / name)
+
+
+def compile_in(where: pathlib.Path, sanitizer: Sanitizer) -> None:
+    flags = dict.fromkeys(("CFLAGS", "CXXFLAGS", "LDFLAGS"), sanitizer.flags)
+    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+    subprocess.run(command, cwd=where, env={**os.environ, **flags, "PIPELINE_LINES": "1"}, check=True)
+    for module in (where / "pipeline").glob("_*.so"):
+        code = module.read_bytes()
+        if not all(symbol in code for symbol in sanitizer.symbols):
+            sys.exit(f"{module} was compiled without {sanitizer.name}")
+
+
+def environment(where: pathlib.Path, sanitizer: Sanitizer) -> dict[str, str]:
+    compiler = (sysconfig.get_config_var("CXX") or "g++").split()[0]
+    found = subprocess.run(
+        [compiler, f"-print-file-name={sanitizer.library}"], capture_output=True, text=True, check=True
+    )
+    path = found.stdout.strip()
+    if not os.path.isabs(path):
+        sys.exit(f"{compiler} has no {sanitizer.library}")
+    return {**os.environ, **sanitizer.options, "LD_PRELOAD": path, "PYTHONPATH": str(where)}
+
+
+def plant(where: pathlib.Path, fault: Plant) -> None:
+    source = where / "pyx" / fault.file
+    text = source.read_text()
+    if text.count(fault.text) != 1:
+        sys.exit(f"{fault.file} has changed: where can the fault be planted now?")
+    source.write_text(text.replace(fault.text, fault.fault))
+
+
+def prove(sanitizer: Sanitizer) -> None:
+    """Plant faults, and see that each is found, in our own code."""
+    where = ROOT / "build" / f"{sanitizer.name}-planted"
+    shutil.rmtree(where, ignore_errors=True)
+    copy(where)
+    for fault in sanitizer.plants:
+        plant(where, fault)
+    compile_in(where, sanitizer)
+    for fault in sanitizer.plants:
+        done = subprocess.run(
+            [sys.executable, "-c", fault.script],
+            cwd=where,
+            env=environment(where, sanitizer),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode == 0 or fault.found not in done.stderr or "pyx/" not in done.stderr:
+            sys.exit(f"{sanitizer.name} did not find the fault in {fault.file}, but:\n{done.stdout}{done.stderr}")
+        line = next(line for line in done.stderr.splitlines() if "pyx/" in line)
+        print(f"{sanitizer.name} finds what is planted: {fault.found}: {line.strip()}", flush=True)
+
+
+def main() -> int:
+    sanitizer = SANITIZERS[sys.argv[1]]
+    where = ROOT / "build" / sanitizer.name
+    prove(sanitizer)
+    copy(where)
+    compile_in(where, sanitizer)
+    tests = where / "tests"
+    files = sorted(
+        {file for pattern in PATTERNS for file in tests.rglob(pattern) if file.name not in sanitizer.left_out}
+    )
+    arguments = sys.argv[2:]
+    if not any(argument.partition("::")[0].endswith(".py") for argument in arguments):
+        arguments += [str(file.relative_to(where)) for file in files]
+        for name, reason in sanitizer.left_out.items():
+            print(f"left out: {name}, which {reason}")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    status = subprocess.run(command, cwd=where, env=environment(where, sanitizer), check=False).returncode
+    if status == 0:
+        print(f"{sanitizer.name}: nothing found")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

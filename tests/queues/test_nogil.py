@@ -1,0 +1,99 @@
+"""Functions of the compiled core that are declared `noexcept nogil` contain no Python operation.
+
+The compiler refuses most of them; what it lets through (taking the GIL again, checking for exceptions) shows in the
+scores of its annotated source, where 0 means plain C.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SOURCES = Path(__file__).parents[2] / "pyx"
+SCORE = re.compile(r'class="cython line score-(\d+)".*?>0*(\d+)</span>')
+DIRECTIVES = "boundscheck=False,wraparound=False,initializedcheck=False,cdivision=True"
+# Macros of NumPy that read a field of a struct: plain C, but the annotator takes them for Python calls by their names.
+READS = re.compile(r'"PyArray_(NDIM|DIMS|STRIDES|BYTES|DESCR|ITEMSIZE|IS_C_CONTIGUOUS|ISWRITEABLE|CheckExact)"')
+PLANTED = """
+cdef int planted(int x) noexcept nogil:
+    with gil:
+        print(x)
+    return x
+"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not SOURCES.is_dir(), reason="needs the sources"),
+    pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="needs what NumPy 2 declares for Cython"),
+]
+
+
+def bodies(source):
+    """Yield the line numbers of the body of each `noexcept nogil` function."""
+    lines = source.splitlines()
+    signature, indent, body = "", None, []
+    for number, line in enumerate(lines, 1):
+        depth = len(line) - len(line.lstrip())
+        if indent is not None and line.strip() and depth <= indent:
+            yield body
+            indent = None
+        if indent is not None:
+            body.append(number)
+            continue
+        if signature or re.match(r"\s*(cdef|cpdef) ", line):
+            start = len(signature) - len(signature.lstrip()) if signature else depth
+            signature = (signature or " " * start) + line.strip() + " "
+            if signature.count("(") > signature.count(")"):
+                continue  # goes on in the next line
+            if re.search(r"\) noexcept nogil:\s*(#.*)?$", signature):
+                indent, body = start, []
+            signature = ""
+    if indent is not None:
+        yield body
+
+
+def annotate(path):
+    """Compile to annotated C++; return the score of each line."""
+    command = [sys.executable, "-m", "cython", "-3", "--cplus", "--annotate", "-X", DIRECTIVES, path.name]
+    done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    html = path.with_suffix(".html").read_text()
+    return {int(line): int(score) for score, line in SCORE.findall(html)}
+
+
+def python_lines(path):
+    """The lines of nogil functions that are not plain C."""
+    source = path.read_text()
+    scores = annotate(path)
+    lines = [number for body in bodies(source) for number in body]
+    text = source.splitlines()
+    return [text[number - 1] for number in lines if scores.get(number, 0)]
+
+
+def copy(path, tmp_path, more):
+    """Copy a source; a header becomes a module of another name, which does not include the header itself."""
+    for header in SOURCES.glob("*.pxd"):
+        (tmp_path / header.name).write_text(READS.sub(r'"array_\1"', header.read_text()))
+    target = tmp_path / (path.name if path.suffix == ".pyx" else f"{path.stem}_header.pyx")
+    target.write_text(READS.sub(r'"array_\1"', path.read_text()) + more)
+    return target
+
+
+def sources():
+    return sorted(SOURCES.glob("_*.pyx")) + sorted(SOURCES.glob("*.pxd"))
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: path.name)
+def test_nogil_functions_are_plain_c(path, tmp_path):
+    """The only Python operations are those that were planted, which shows that they would be found."""
+    planted = PLANTED.splitlines()[2:]
+    assert python_lines(copy(path, tmp_path, PLANTED)) == planted[:2]
+
+
+def test_there_is_something_to_look_at():
+    names = {path.name for path in sources()}
+    assert {"_queue.pyx", "_batch.pyx"} <= names
+    assert sum(len(list(bodies(path.read_text()))) for path in sources()) > 20

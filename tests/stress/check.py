@@ -1,0 +1,131 @@
+"""Is a history possible? The search for an order of steps of the sequential model that explains what every call gave.
+
+A step of a call happens after the call began and before it ended. The search goes through the beginnings and ends in
+order, with all states that the model can be in. At the end of a call it tries the steps of the calls that are under
+way, in every order, until that call has what the history says; a state in which some call ended otherwise is dropped,
+and states that are equal are one. No state left: the history is impossible. The model serves calls in order of arrival,
+so a history in which a call overtook another is impossible too, as far as it shows who came first.
+"""
+
+from stress.words import LOOKS, listing
+
+LIMIT = 200_000  # states at one end of a call: no history comes near
+
+
+class TooMany(Exception):
+    """The search was given up."""
+
+
+class State:
+    """The model, the calls that began and did not arrive, and those that are decided and did not end."""
+
+    __slots__ = ("called", "decided", "model")
+
+    def __init__(self, model, called=frozenset(), decided=()):
+        self.model, self.called = model, called
+        self.decided = dict(decided)  # call number -> elements it has to give back, or None
+
+    def key(self):
+        return self.model.key(), self.called, frozenset(self.decided.items())
+
+
+class Search:
+    def __init__(self, history, model):
+        self.history = history
+        self.states = [State(model)]
+
+    def run(self):
+        """Return None if the history is possible, else a text that says where it stops to be."""
+        tickets = [(record.began, i, True) for i, record in enumerate(self.history)]
+        tickets += [(record.ended, i, False) for i, record in enumerate(self.history)]
+        for _, number, begins in sorted(tickets):
+            if begins:
+                for state in self.states:
+                    state.called |= {number}
+                continue
+            before = self.states
+            self.states = self.ended(number)
+            if not self.states:
+                return self.report(number, before)
+        return None
+
+    def ended(self, number):
+        """The states in which the call has ended, with whatever steps of others that takes."""
+        left, seen, waiting = {}, set(), list(self.states)
+        while waiting:
+            state = waiting.pop()
+            if state.decided.get(number, ()) is None:
+                state = State(state.model, state.called, state.decided)
+                del state.decided[number]
+                left[state.key()] = state
+                continue
+            for after in self.steps(state):
+                key = after.key()
+                if key not in seen:
+                    seen.add(key)
+                    waiting.append(after)
+            if len(seen) > LIMIT:
+                raise TooMany(listing(self.history))
+        return list(left.values())
+
+    def steps(self, state):
+        for number in state.called:
+            yield from self.arrival(state, number)
+        for line in (state.model.enqueues, state.model.dequeues):
+            for a in line:
+                if self.history[a.call].outcome.end in ("timed_out", "hook"):
+                    yield from self.withdrawal(state, a.call)
+        for number, owed in state.decided.items():
+            if owed is not None:
+                after = State(state.model.copy(), state.called, state.decided)
+                after.decided[number] = None
+                yield from self.fits(after, after.model.undo(owed))
+
+    def arrival(self, state, number):
+        call, outcome = self.history[number].call, self.history[number].outcome
+        if call.method in LOOKS:
+            if state.model.seen(call.method) == outcome.value:
+                yield State(state.model, state.called - {number}, {**state.decided, number: None})
+            return
+        after = State(state.model.copy(), state.called - {number}, state.decided)
+        if call.method == "close_now":
+            after.decided[number] = None
+            yield from self.fits(after, after.model.close_now())
+        else:
+            yield from self.fits(after, after.model.arrive(number, call))
+
+    def withdrawal(self, state, number):
+        after = State(state.model.copy(), state.called, state.decided)
+        a, ended = after.model.withdraw(number)
+        record = self.history[number]
+        stored = record.outcome.stored
+        if stored is None or stored == len(record.call.rows) - len(a.rows):
+            after.decided[number] = None
+            yield from self.fits(after, ended)
+
+    def fits(self, state, ended):
+        """The state, if the calls that have ended in it are given what the history says."""
+        for a in ended:
+            record, outcome = self.history[a.call], a.outcome()
+            if record.outcome.end == "hook":  # raised whatever the queue had decided; elements go back
+                taken = tuple(a.taken) if outcome.end == "ok" else ()
+                state.decided[a.call] = taken or None
+                continue
+            if (outcome.end, outcome.value) != (record.outcome.end, record.outcome.value):
+                return
+            if record.outcome.stored not in (None, len(record.call.rows) - len(a.rows)):
+                return
+            state.decided[a.call] = None
+        yield state
+
+    def report(self, number, before):
+        states = "\n".join(f"  {state.model.key()}" for state in before[:3])
+        return (
+            f"No order explains how call #{number} ended.\n{listing(self.history)}\n"
+            f"{len(before)} states before it (store, closed, words drawn, enqueues, dequeues), such as\n{states}"
+        )
+
+
+def explain(history, model):
+    """Return None if the history is possible for a queue that starts as `model`, else why it is not."""
+    return Search(history, model).run()

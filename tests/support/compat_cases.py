@@ -1,0 +1,308 @@
+"""Cases of the drop-in: small functions of `tf` that must show the same on TensorFlow and on the drop-in.
+
+A case takes `tf`, and if it likes `sess` (an open session on the case's graph) and `tmp` (an empty directory). Without
+`sess` it returns fetches: tensors, sparse tensors, operations, nested lists and dicts of them; they are run in one
+`Session.run` after the initializers. With `sess` it returns what it found: nested lists and dicts of arrays, numbers.
+"""
+
+import difflib
+import importlib.util
+import json
+import pathlib
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).parents[1] / "compat"
+CASES = HERE / "cases"
+RECORDED = HERE / "recorded"
+
+_registered: dict[str, list["Case"]] = {}
+
+
+class Case(NamedTuple):
+    function: Callable[..., Any]
+    values: bool  # Whether the values are recorded; not those of random ops.
+    graph: bool  # Whether the operations of the graph are recorded.
+    rtol: float
+    atol: float
+    within: int  # How far integers may differ.
+    message: str | None  # What the error's text must match.
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return self.function.__code__.co_varnames[: self.function.__code__.co_argcount]
+
+
+def case(values=True, graph=True, rtol=1e-5, atol=1e-6, within=0, message=None):
+    """Make a case of the decorated function."""
+
+    def register(function):
+        made = Case(function, values, graph, rtol, atol, within, message)
+        unknown = set(made.parameters) - {"tf", "sess", "tmp"}
+        if unknown:
+            raise TypeError(f"{made.name}: a case takes tf, sess, tmp; not {', '.join(sorted(unknown))}")
+        others = _registered.setdefault(function.__module__, [])
+        if any(other.name == made.name for other in others):
+            raise TypeError(f"{function.__module__} has two cases {made.name}")
+        others.append(made)
+        return function
+
+    return register
+
+
+def families() -> list[str]:
+    return sorted(path.stem for path in CASES.glob("*.py") if not path.stem.startswith("_"))
+
+
+def cases(family: str) -> dict[str, Case]:
+    """The cases of a family by name."""
+    module_name = f"cases_{family}"
+    if module_name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(module_name, CASES / f"{family}.py")
+        module = importlib.util.module_from_spec(spec)
+        _registered.pop(module_name, None)
+        spec.loader.exec_module(module)
+        sys.modules[module_name] = module
+    return {one.name: one for one in _registered.get(module_name, [])}
+
+
+def observe(tf, one: Case) -> tuple[dict, Exception | None]:
+    """Run a case; give what is recorded of it, in the terms of JSON, and the error that it raised."""
+    with tempfile.TemporaryDirectory() as tmp:
+        graph = tf.Graph()
+        arguments = {"tf": tf, "tmp": tmp}
+        stage = "build"
+        try:
+            if "sess" in one.parameters:
+                # Open, but not the default session: a case that wants one says `with sess:`.
+                sess = arguments["sess"] = tf.Session(graph=graph)
+                stage = "session"
+                try:
+                    with graph.as_default():
+                        result = _plain(tf, _call(one, arguments), one)
+                finally:
+                    sess.close()
+                operations = _operations(graph)
+            else:
+                with graph.as_default():
+                    made = _call(one, arguments)
+                operations = _operations(graph)
+                stage = "run"
+                result = _run(tf, graph, made, one)
+        except Exception as error:
+            return {"error": _public_class(tf, error), "stage": stage}, error
+    seen = {"result": result, "graph": operations} if one.graph else {"result": result}
+    return _without(seen, tmp), None
+
+
+def message_differs(one: Case, error: Exception | None) -> str | None:
+    """What is wrong with the text of the error, if anything is."""
+    if one.message is None or (error is not None and re.search(one.message, str(error))):
+        return None
+    return f"the message must match {one.message!r}, but it is: {error}"
+
+
+def differences(one: Case, expected: dict, seen: dict) -> list[str]:
+    """How what was seen differs from what is recorded, a line each."""
+    if "error" in expected or "error" in seen:
+        return [] if expected == seen else [f"expected {_short(expected)}", f"seen {_short(seen)}"]
+    found = list(_compare(one, "result", expected["result"], seen["result"]))
+    if one.graph and expected["graph"] != seen["graph"]:
+        found.append("operations of the graph (- expected, + seen):")
+        found += difflib.unified_diff(expected["graph"], seen["graph"], lineterm="", n=1)
+    return found
+
+
+def read_recorded(family: str) -> dict[str, dict]:
+    path = RECORDED / f"{family}.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def write_recorded(family: str, recorded: dict[str, dict]) -> None:
+    """Write a line for each case, sorted: the same cases give the same bytes."""
+    RECORDED.mkdir(exist_ok=True)
+    lines = [f"{json.dumps(name)}: {json.dumps(recorded[name], sort_keys=True)}" for name in sorted(recorded)]
+    (RECORDED / f"{family}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _call(one: Case, arguments: dict) -> Any:
+    return one.function(**{name: arguments[name] for name in one.parameters})
+
+
+def _public_class(tf, error: Exception) -> str:
+    """The name of the error's class, or of its nearest base that programs can name."""
+    for cls in type(error).__mro__:
+        if cls.__module__ == "builtins" or getattr(tf.errors, cls.__name__, None) is cls:
+            return cls.__name__
+    raise AssertionError(error)
+
+
+def _operations(graph) -> list[str]:
+    return [f"{operation.name} {operation.type}" for operation in graph.get_operations()]
+
+
+def _run(tf, graph, made, one: Case):
+    """Run all fetches in `made` at once, after the initializers, and describe them."""
+    fetches: list[Any] = []
+    described = _describe(tf, made, fetches, one)
+    if not fetches:
+        return described
+    with graph.as_default():
+        initializers = []
+        for collection in ("local_variables", "variables"):
+            if graph.get_collection(collection):
+                initializers.append(tf.variables_initializer(graph.get_collection(collection)))
+        initializers += graph.get_collection("table_initializer")
+    with tf.Session(graph=graph) as sess:
+        for initializer in initializers:
+            sess.run(initializer)
+        values = sess.run(fetches)
+    return _filled(described, iter(values), one)
+
+
+def _describe(tf, thing, fetches: list, one: Case):
+    """The structure of what a case returned, with a place for the value of each fetch, which is added to `fetches`."""
+    if isinstance(thing, dict):
+        return {"dict": [[_encoded(key, one), _describe(tf, thing[key], fetches, one)] for key in sorted(thing)]}
+    if _is_a(tf, thing, "SparseTensor", "IndexedSlices"):
+        parts = [thing.indices, thing.values, thing.dense_shape]
+        return {type(thing).__name__: [_describe(tf, part, fetches, one) for part in parts]}
+    if _is_a(tf, thing, "Tensor", "Variable"):
+        fetches.append(thing)
+        return {"tensor": thing.name, "dtype": thing.dtype.name, "shape": _shape(thing.get_shape())}
+    if isinstance(thing, tf.Operation):
+        fetches.append(thing)
+        return {"tensor": None, "operation": thing.name, "type": thing.type}
+    if isinstance(thing, (list, tuple)) and not isinstance(thing, tf.TensorShape):
+        return [_describe(tf, part, fetches, one) for part in thing]
+    return _plain(tf, thing, one)
+
+
+def _filled(described, values, one: Case):
+    """What `_describe` gave, with the values of the fetches in their order."""
+    if isinstance(described, list):
+        return [_filled(part, values, one) for part in described]
+    if isinstance(described, dict):
+        if "tensor" in described:
+            return {**described, "value": _encoded(next(values), one)}
+        return {key: _filled(part, values, one) for key, part in described.items()}
+    return described
+
+
+def _is_a(tf, thing, *names: str) -> bool:
+    """Whether it is an instance of a class of `tf`; a class that is missing has no instances."""
+    return isinstance(thing, tuple(getattr(tf, name) for name in names if hasattr(tf, name)))
+
+
+def _shape(shape) -> list | None:
+    return None if shape.ndims is None else shape.as_list()
+
+
+def _plain(tf, thing, one: Case):
+    """What a case with a session found."""
+    if isinstance(thing, dict):
+        return {"dict": [[_encoded(key, one), _plain(tf, thing[key], one)] for key in sorted(thing)]}
+    if isinstance(thing, tf.TensorShape):
+        return {"TensorShape": _shape(thing)}
+    if isinstance(thing, tf.Dimension):
+        return {"Dimension": thing.value}
+    if isinstance(thing, tf.DType):
+        return {"DType": thing.name}
+    if _is_a(tf, thing, "Tensor", "Operation", "Variable"):
+        raise TypeError(f"a case with a session returns values, not {thing}")
+    if isinstance(thing, (list, tuple)):
+        return [_plain(tf, part, one) for part in thing]
+    return _encoded(thing, one)
+
+
+def _encoded(value, one: Case):
+    """A value in the terms of JSON: scalars of Python and of NumPy, bytes and arrays stay apart."""
+    if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, np.generic)):
+        return value
+    if isinstance(value, bytes):
+        return {"bytes": value.decode("latin-1")}
+    if isinstance(value, complex) and not isinstance(value, np.generic):
+        return {"complex": [value.real, value.imag]}
+    if isinstance(value, np.ndarray):
+        encoded = {"array": value.dtype.name, "shape": list(value.shape)}
+        return {**encoded, "data": [_item(x, one) for x in value.ravel()]} if one.values else encoded
+    if isinstance(value, np.generic):
+        encoded = {"scalar": value.dtype.name}
+        return {**encoded, "data": _item(value, one)} if one.values else encoded
+    raise TypeError(f"a case returned {type(value).__name__}, which is not recorded")
+
+
+def _item(value, one: Case):
+    """An element of an array; a float as the shortest number that gives it."""
+    if not isinstance(value, np.generic):
+        return _encoded(value, one)
+    if value.dtype.kind == "c":
+        return [float(value.real), float(value.imag)]
+    if value.dtype.kind in "biu":
+        return value.item()
+    if value.dtype.names:
+        return value.item()[0]
+    return float(str(value))
+
+
+def _without(seen, tmp: str):
+    """The same with the directory's name taken out, which differs each time."""
+    if isinstance(seen, str):
+        return seen.replace(tmp, "TMP")
+    if isinstance(seen, list):
+        return [_without(part, tmp) for part in seen]
+    if isinstance(seen, dict):
+        return {key: _without(part, tmp) for key, part in seen.items()}
+    return seen
+
+
+def _compare(one: Case, where: str, expected, seen):
+    """The differences between two encoded results."""
+    if isinstance(expected, dict) and isinstance(seen, dict) and expected.keys() == seen.keys():
+        if "data" in expected:
+            yield from _compare_data(one, where, expected, seen)
+            return
+        for key in expected:
+            # A tensor's name says more than its place in the structure.
+            inner = f"{where} {expected['tensor']}" if expected.get("tensor") and key != "tensor" else where
+            yield from _compare(one, f"{inner}.{key}", expected[key], seen[key])
+    elif isinstance(expected, list) and isinstance(seen, list) and len(expected) == len(seen):
+        for number, (left, right) in enumerate(zip(expected, seen, strict=True)):
+            yield from _compare(one, f"{where}[{number}]", left, right)
+    elif isinstance(expected, float) and isinstance(seen, float):
+        if not np.isclose(seen, expected, one.rtol, one.atol, equal_nan=True):
+            yield f"{where}: expected {expected}, seen {seen}"
+    elif type(expected) is not type(seen) or expected != seen:
+        yield f"{where}: expected {_short(expected)}, seen {_short(seen)}"
+
+
+def _compare_data(one: Case, where: str, expected: dict, seen: dict):
+    """The differences between two arrays or two NumPy scalars."""
+    heads = [{key: part for key, part in side.items() if key != "data"} for side in (expected, seen)]
+    if heads[0] != heads[1]:
+        yield f"{where}: expected {_short(expected)}, seen {_short(seen)}"
+        return
+    kind = expected.get("array", expected.get("scalar"))
+    left, right = expected["data"], seen["data"]
+    if kind.startswith(("float", "bfloat", "complex")):
+        same = np.isclose(np.array(right, np.float64), np.array(left, np.float64), one.rtol, one.atol, equal_nan=True)
+    elif kind.startswith(("int", "uint")) and one.within:
+        same = np.abs(np.array(right, object) - np.array(left, object)) <= one.within
+    else:
+        same = left == right
+    if not np.all(same):
+        yield f"{where}: expected {_short(expected)}, seen {_short(seen)}"
+
+
+def _short(thing) -> str:
+    text = json.dumps(thing)
+    return text if len(text) <= 1000 else text[:1000] + "..."

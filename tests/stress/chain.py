@@ -180,17 +180,17 @@ class Chain:
         self.ledger.note("dequeues", "delivered", self.got(self.queues[2], draw))
 
     def harass(self, draw):
-        """Cancel calls of threads that live now, until the end."""
+        """Cancel calls of the threads that were started last, until the end."""
         pause = threading.Event()
         while not self.stop.is_set():
-            draw.choice(self.queues).cancel(self.threads - draw.randrange(8))
+            draw.choice(self.queues).cancel(max(1, self.threads - draw.randrange(8)))
             pause.wait(draw.choice([0.0005, 0.002, 0.01]))
 
     # The main thread
 
     def interrupted(self):
         """Produce and consume in this thread, while signals interrupt it, until all is put in."""
-        armed, here.thread = False, 0
+        armed, here.thread = False, None  # signals end calls of this thread, and nobody cancels them
 
         def handle(*_):
             nonlocal armed

@@ -1,43 +1,56 @@
-"""The session that a thread has entered: `with sess:` and `sess.as_default()`."""
+"""Each thread's default session: the one that `with sess:`, `sess.as_default()` or an InteractiveSession sets."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pipeline.compat.graph.graph import Graph
-    from pipeline.compat.session.session import BaseSession
 
 
-class _Default(threading.local):
+class _SessionStack(threading.local):
+    """The sessions that one thread has entered. A session has `.graph` and `.run`; this file needs no more of it."""
+
     def __init__(self) -> None:
-        self.stack: list[BaseSession] = []
+        self.entered: list[Any] = []
 
 
-_default = _Default()
+session_stack = _SessionStack()
 
 
 @contextlib.contextmanager
-def _pushed(session: BaseSession) -> Any:
-    _default.stack.append(session)
+def entered_session(session: Any) -> Iterator[Any]:
+    """Make `session` this thread's default session within the context."""
+    sessions = session_stack.entered
+    sessions.append(session)
     try:
         yield session
     finally:
-        if session in _default.stack:
-            # The last one: sessions may be entered several times.
-            at = len(_default.stack) - 1 - _default.stack[::-1].index(session)
-            del _default.stack[at]
+        if session in sessions:
+            # The innermost entry: a session may be entered twice.
+            del sessions[len(sessions) - 1 - sessions[::-1].index(session)]
 
 
-def get_default_session() -> BaseSession | None:
-    """This thread's default session; None if there is none."""
-    return _default.stack[-1] if _default.stack else None
+def get_default_session() -> Any:
+    """Return this thread's default session, or None."""
+    return session_stack.entered[-1] if session_stack.entered else None
 
 
 def session_for(session: Any, graph: Graph, what: str, method: str) -> Any:
-    """Return `session`, or the default one, for an element of `graph`; ValueError if it is not its session."""
+    """Return the session in which to run an element of `graph`: `session` itself or, if None, the default one.
+
+    Args:
+        session: A session, or None.
+        graph: The element's graph.
+        what: What is done to the element, for error messages, such as "evaluate tensor".
+        method: The method that was called: "eval" or "run".
+
+    Raises:
+        ValueError: There is no default session, or the session runs another graph.
+    """
     other = f"the {what.split()[-1]}'s graph is different from the session's graph."
     if session is not None:
         if getattr(session, "graph", graph) is not graph:

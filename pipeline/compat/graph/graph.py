@@ -8,8 +8,9 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from pipeline.compat.graph.definitions import GraphDef
 from pipeline.compat.graph.devices import Placement
-from pipeline.compat.graph.entered import entered
+from pipeline.compat.graph.graph_stack import entered
 from pipeline.compat.graph.tensor import Operation, Tensor
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
@@ -177,8 +178,6 @@ class Graph(Placement):
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """Return the definitions of the operations, which print as protocol buffer text."""
-        from pipeline.compat.graph.definitions import GraphDef
-
         return GraphDef([op.node_def for op in self.get_operations() if op._id > (from_version or 0)])
 
     def is_feedable(self, tensor: Any) -> bool:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pipeline.compat.graph.entered import _default
 from pipeline.compat.graph.graph import Graph
+from pipeline.compat.graph.graph_stack import graph_stack
 from pipeline.compat.graph.tensor import Operation, Tensor
-
-if TYPE_CHECKING:
-    from pipeline.compat.graph.graph import Graph
 
 
 class name_scope(contextlib.AbstractContextManager[str]):
@@ -128,26 +125,20 @@ def set_random_seed(seed: int | None) -> None:
     get_default_graph().seed = seed
 
 
-def _new() -> Graph:
-    from pipeline.compat.graph.graph import Graph
-
-    return Graph()
-
-
 def get_default_graph() -> Graph:
     """The graph that this thread adds to."""
-    if _default.stack:
-        return _default.stack[-1]
-    if _default.outermost is None:
-        _default.outermost = _new()
-    return _default.outermost
+    if graph_stack.entered:
+        return graph_stack.entered[-1]
+    if graph_stack.outermost is None:
+        graph_stack.outermost = Graph()
+    return graph_stack.outermost
 
 
 def reset_default_graph() -> None:
     """Let this thread begin with an empty graph; AssertionError within a graph that was entered."""
-    if _default.stack:
+    if graph_stack.entered:
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the nesting "
             "and create a new graph."
         )
-    _default.outermost = _new()
+    graph_stack.outermost = Graph()

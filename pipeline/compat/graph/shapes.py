@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pipeline.compat.graph.dimensions import Dimension, Sizes
+from pipeline.compat.graph.shape_proto import TensorShapeProto
 
 
 class TensorShape:
@@ -139,10 +140,8 @@ class TensorShape:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self
 
-    def as_proto(self) -> Any:
+    def as_proto(self) -> TensorShapeProto:
         """The shape as a protocol buffer prints it."""
-        from pipeline.compat.graph.shape_proto import TensorShapeProto
-
         return TensorShapeProto(self.sizes)
 
     def __len__(self) -> int:

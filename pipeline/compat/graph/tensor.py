@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pipeline.compat.graph.default_session import session_for
+from pipeline.compat.graph.definitions import NodeDef, attribute
 from pipeline.compat.graph.dtypes import DType
 from pipeline.compat.graph.shapes import TensorShape, as_shape, merged
 
@@ -70,8 +72,6 @@ class Tensor:
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Return the value in `session`, or in the default one."""
-        from pipeline.compat.graph.default_session import session_for
-
         return session_for(session, self.graph, "evaluate tensor", "eval").run(self, feed_dict)
 
     def _as_graph_element(self) -> Tensor:
@@ -215,14 +215,10 @@ class Operation:
     @property
     def node_def(self) -> Any:
         """The definition, which prints as protocol buffer text."""
-        from pipeline.compat.graph.definitions import NodeDef
-
         return NodeDef.of(self)
 
     def get_attr(self, name: str) -> Any:
         """Return an attribute: a DType, number, bytes, shape proto or list of them; ValueError if there is none."""
-        from pipeline.compat.graph.definitions import attribute
-
         if name not in self.attrs:
             raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
         return attribute(self.attrs[name])
@@ -233,8 +229,6 @@ class Operation:
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Run the operation in `session`, or in the default one."""
-        from pipeline.compat.graph.default_session import session_for
-
         session_for(session, self.graph, "execute operation", "run").run(self, feed_dict)
 
     def colocation_groups(self) -> list[bytes]:

@@ -120,7 +120,7 @@ class SessionQueue(TypedQueue):
         order = _ORDERS.get(spec.kind, "fifo")
         self._setup(order, capacity, name, self._parts(), None, spec.minimum, some_seeds(spec.seeds))
         self._watch = _SessionWatch(spec)
-        run.session._resources.wakes(self)
+        run.resources.wakes(self)
 
     def _parts(self) -> list[Component]:
         shapes: list[Shape] = [None] * len(self.spec.dtypes)

@@ -11,7 +11,8 @@ from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.session.failures import failure
 from pipeline.compat.session.ordering import needed
 from pipeline.compat.session.run import Run, current
-from pipeline.compat.session.steps import _MERGES, _SWITCHES, Step, _still, _value_of, take
+from pipeline.compat.session.side_by_side import follow_side_by_side
+from pipeline.compat.session.steps import MERGES, SWITCHES, Step, checked_cell, take, value_of
 
 
 class Plan:
@@ -84,7 +85,7 @@ class Plan:
             self._follow(run, values)
         for place, op in self._late:
             try:
-                values[place] = _value_of(values[place])
+                values[place] = value_of(values[place])
             except Exception as error:
                 raise failure(error, op) from error.__cause__
         return [values[place] for place in self._fetched]
@@ -111,9 +112,7 @@ class Plan:
 
     def _follow(self, run: Run, values: list[Any]) -> None:
         if self._side_by_side:
-            from pipeline.compat.session.side_by_side import follow
-
-            follow(self._steps, run, values)
+            follow_side_by_side(self._steps, run, values)
             return
         step: Step | None = None
         dead: set[Operation] = set()
@@ -199,9 +198,9 @@ class Plan:
             raise TypeError(f"Operation '{op.name}' of type {op.type} cannot be run.")
         before = [each.op for each in op.inputs] + op.control_inputs
         depth = max((self._depths.get(each, 0) for each in before), default=0)
-        merges = op.type in _MERGES
+        merges = op.type in MERGES
         guarded = merges or depth > 0
-        self._depths[op] = depth + 1 if op.type in _SWITCHES else max(depth - 1, 0) if merges else depth
+        self._depths[op] = depth + 1 if op.type in SWITCHES else max(depth - 1, 0) if merges else depth
         inputs = tuple(self._input(op, i, each, guarded) for i, each in enumerate(op.inputs))
         places = tuple(self._place(each) for each in op.outputs)
         # Those that would each keep NumPy quiet, at 2 us a time, are kept quiet together.
@@ -210,7 +209,7 @@ class Plan:
         outputs = places[0] if len(places) == 1 else places
         kernel = bare or op.kernel
         if op.type == "Identity" and _shows_variable(op.inputs[0], self._showing):
-            kernel = _still
+            kernel = checked_cell
         self._steps.append(Step(kernel, op.stateful, inputs, outputs, op, guarded))
 
     def _input(self, op: Operation, index: int, tensor: Tensor, guarded: bool) -> int:
@@ -223,7 +222,7 @@ class Plan:
         """A step that takes the value of a variable; it fails where it is not initialised."""
         place = len(self._template)
         self._template.append(None)
-        self._steps.append(Step(_value_of, False, (cell,), place, op, guarded))
+        self._steps.append(Step(value_of, False, (cell,), place, op, guarded))
         return place
 
     def _fetch(self, element: Tensor | Operation) -> int:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pipeline.errors import CancelledError, DeadlineExceededError
-
-if TYPE_CHECKING:
-    from pipeline.compat.session.session import BaseSession
 
 T = TypeVar("T")
 
@@ -24,20 +21,20 @@ class Run:
     Thread safety: several threads may use one run.
 
     Args:
-        session: The session.
+        resources: What the session holds.
         timeout: Seconds that the run may take; None is without limit.
     """
 
-    __slots__ = ("_cancelled", "_deadline", "session")
+    __slots__ = ("_cancelled", "_deadline", "resources")
 
-    def __init__(self, session: BaseSession, timeout: float | None = None) -> None:
-        self.session = session
+    def __init__(self, resources: Resources, timeout: float | None = None) -> None:
+        self.resources = resources
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._cancelled = False
 
     def state(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the session's object for `key`, made by `make()` when it is first asked for."""
-        return self.session._resources.get(key, make)
+        return self.resources.get(key, make)
 
     def remaining(self) -> float | None:
         """Seconds left; None if there is no limit."""
@@ -46,12 +43,12 @@ class Run:
     @property
     def cancelled(self) -> bool:
         """Whether the run, or the whole session, is to end."""
-        return self._cancelled or self.session._closed
+        return self._cancelled or self.resources.closed
 
     def cancel(self) -> None:
         """End every wait of this run with CancelledError."""
         self._cancelled = True
-        self.session._resources.poke()
+        self.resources.poke()
 
     def ended(self) -> None:
         """What a run whose operations are done says that was to end before.
@@ -60,7 +57,7 @@ class Run:
             CancelledError: The session was closed.
             DeadlineExceededError: The time is over.
         """
-        if self.session._closed:
+        if self.resources.closed:
             raise CancelledError(None, None, "Run call was cancelled")
         if self._deadline is not None and time.monotonic() > self._deadline:
             raise DeadlineExceededError(None, None, "Timed out waiting for notification")
@@ -85,12 +82,16 @@ class Resources:
     """What lives as long as a session: variables, queues, readers.
 
     Thread safety: every method may be called from every thread.
+
+    Attributes:
+        closed: Whether the session is closed; the session sets it.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._objects: dict[Hashable, Any] = {}
         self._waitables: list[Any] = []
+        self.closed = False
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the object for `key`, made by `make()` when it is first asked for."""

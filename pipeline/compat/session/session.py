@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy import ndarray
 
-from pipeline.compat.graph.default_session import _default, _pushed
+from pipeline.compat.graph.default_session import entered_session, session_stack
 from pipeline.compat.graph.graph import Graph
 from pipeline.compat.graph.scopes import get_default_graph
 from pipeline.compat.graph.tensor import Operation, Tensor
@@ -43,12 +43,10 @@ class BaseSession:
         self._config = config
         milliseconds = config.operation_timeout_in_ms if config is not None else 0
         self._timeout = milliseconds / 1000 if milliseconds > 0 else None
-        self._closed = False
-        self._opened = True
         self._resources = Resources()
         self._plans: dict[Any, tuple[Plan, Assemble | None]] = {}
         self._folded: dict[Operation, Any] = {}
-        self._plain_run = Run(self)
+        self._plain_run = Run(self._resources)
         self._entered = threading.local()
 
     @property
@@ -160,15 +158,15 @@ class BaseSession:
 
     def close(self) -> None:
         """Release what the session holds; runs that wait end with CancelledError."""
-        if self._closed:
+        if self._resources.closed:
             return
-        self._closed = True
-        self._plans = {}  # so that no run begins
+        self._resources.closed = True
+        self._plans = {}  # after `closed`, so that no run finds a plan
         self._resources.poke()
 
     def as_default(self) -> contextlib.AbstractContextManager[BaseSession]:
         """Let this be the session of `eval` and `run` in this thread within."""
-        return _pushed(self)
+        return entered_session(self)
 
     def _begin(self, options: Any) -> Run:
         if options is None and self._timeout is None:
@@ -176,15 +174,15 @@ class BaseSession:
         timeout = self._timeout
         if options is not None and options.timeout_in_ms > 0:
             timeout = options.timeout_in_ms / 1000
-        return self._plain_run if timeout is None else Run(self, timeout)
+        return self._plain_run if timeout is None else Run(self._resources, timeout)
 
     def _check_open(self) -> None:
         """What callables and runners check; they cannot know whether the session was closed before they began."""
-        if self._closed:
+        if self._resources.closed:
             raise CancelledError(None, None, "Session has been closed.")
 
     def _check(self) -> None:
-        if self._closed:
+        if self._resources.closed:
             raise RuntimeError("Attempted to use a closed Session.")
         if self._graph.version == 0:
             raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
@@ -260,20 +258,20 @@ class InteractiveSession(BaseSession):
                 )
             InteractiveSession._active += 1
         self._explicit = graph
-        _default.stack.append(self)
+        session_stack.entered.append(self)
         if graph is not None:
             self._graph_context = graph.as_default()
             self._graph_context.__enter__()
 
     def close(self) -> None:
         """Release what the session holds, and be the default no more."""
-        if self._closed:
+        if self._resources.closed:
             return
         super().close()
         with InteractiveSession._lock:
             InteractiveSession._active -= 1
-        if self in _default.stack:
-            _default.stack.remove(self)
+        if self in session_stack.entered:
+            session_stack.entered.remove(self)
         if self._explicit is not None:
             with contextlib.suppress(Exception):
                 self._graph_context.__exit__(None, None, None)

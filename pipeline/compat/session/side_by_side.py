@@ -17,12 +17,12 @@ from pipeline.errors import CancelledError
 _LOOK = 0.05
 
 
-def follow(steps: list[Step], run: Run, values: list[Any]) -> None:
+def follow_side_by_side(steps: list[Step], run: Run, values: list[Any]) -> None:
     """Take all steps, in their order as far as nothing waits; the first failure ends the others' waits.
 
     A wait gets a thread only if something else can go on meanwhile.
     """
-    current.run = run = Run(run.session, run.remaining())  # one that can be cancelled by itself
+    current.run = run = Run(run.resources, run.remaining())  # one that can be cancelled by itself
     missing, behind = _dependencies(steps)
     ready = [number for number, count in enumerate(missing) if count == 0]
     dead: set[Operation] = set()

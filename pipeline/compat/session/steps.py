@@ -20,10 +20,10 @@ class _Dead:
 DEAD = _Dead()
 
 
-_SWITCHES = frozenset(("Switch", "RefSwitch"))
+SWITCHES = frozenset(("Switch", "RefSwitch"))
 
 
-_MERGES = frozenset(("Merge", "RefMerge"))
+MERGES = frozenset(("Merge", "RefMerge"))
 
 
 class Step(NamedTuple):
@@ -39,16 +39,16 @@ class Step(NamedTuple):
     @property
     def reads(self) -> bool:
         """Whether this only takes the value of a variable for the step behind it."""
-        return self.kernel is _value_of
+        return self.kernel is value_of
 
 
-def _value_of(cell: Any) -> Any:
+def value_of(cell: Any) -> Any:
     return cell.read() if cell.__class__ is Cell else cell
 
 
-def _still(cell: Any) -> Any:
+def checked_cell(cell: Any) -> Any:
     """The same; an error if it is a variable without a value."""
-    _value_of(cell)
+    value_of(cell)
     return cell
 
 
@@ -56,7 +56,7 @@ def take(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> None:
     """Take one step where some may be dead: in a branch that was not taken; `dead` collects their operations."""
     kernel, stateful, inputs, outputs, op, _ = step
     args = [values[place] for place in inputs]
-    if op.type in _MERGES:
+    if op.type in MERGES:
         skip = all(each is DEAD for each in args)
     else:
         skip = any(each is DEAD for each in args) or not dead.isdisjoint(op.control_inputs)

@@ -12,7 +12,6 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.quiet import Kernel, quiet
-from pipeline.compat.ops.making.inputs import first_input
 
 
 def _kernel(source: DType, target: DType) -> Kernel:
@@ -34,10 +33,9 @@ def _kernel(source: DType, target: DType) -> Kernel:
     return quiet(lambda x: x.astype(to))
 
 
-def cast_node(x: Any, dtype: DType, name: str | None = None) -> Tensor:
+def cast_node(x: Tensor, dtype: DType, name: str | None = None) -> Tensor:
     """Make the node Cast of a tensor, even if it has that dtype already."""
     with name_scope(name, "Cast") as scope:
-        x = first_input("x", x)
         source = x.dtype.base_dtype
         attrs = {"SrcT": source, "DstT": dtype, "Truncate": False}
         return tensor_node("Cast", [x], _kernel(source, dtype), dtype, x.shape, name=scope, attrs=attrs, rows=True)

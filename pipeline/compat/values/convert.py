@@ -13,6 +13,7 @@ from pipeline.compat.graph.dtypes import DType, as_dtype
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.values.casts import cast_node
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.packing import pack
 
@@ -149,14 +150,13 @@ def _dtype_within(values: Any) -> DType | None:
 
 def _cast_within(values: Any, dtype: DType) -> list[Any]:
     """Cast the tensors in a list, as TensorFlow does where the first of them has another dtype than is asked for."""
-    from pipeline.compat.values.casts import cast_node
-
     made: list[Any] = []
     for each in values:
         if isinstance(each, (list, tuple)):
             made.append(_cast_within(each, dtype))
         elif _is_tensor(each) and each.dtype.base_dtype is not dtype:
-            made.append(cast_node(each, dtype))
+            with name_scope("Cast") as scope:
+                made.append(cast_node(convert_to_tensor(each, name="x"), dtype, scope))
         else:
             made.append(each)
     return made
@@ -186,6 +186,3 @@ def _packed(values: Any, dtype: DType | None, name: str) -> Tensor:
             each if isinstance(each, Tensor) else constant(each, dtype, name=str(i)) for i, each in enumerate(parts)
         ]
         return pack(tensors, 0, scope)
-
-
-# Constants

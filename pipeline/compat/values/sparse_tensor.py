@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.default_session import session_for
 from pipeline.compat.graph.dtypes import DType
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, as_shape
@@ -109,8 +110,6 @@ class SparseTensor:
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
         """Return the value in `session`, or in the default one."""
-        from pipeline.compat.graph.default_session import session_for
-
         value: SparseTensorValue = session_for(session, self.graph, "evaluate tensor", "eval").run(self, feed_dict)
         return value
 

@@ -12,6 +12,7 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.math import arithmetic, comparing, unary
 from pipeline.compat.ops.math import logic as bitwise
 from pipeline.compat.ops.math import logic as logical
+from pipeline.compat.values.casts import cast_node
 from pipeline.compat.values.convert import convert_to_tensor, register_conversion
 from pipeline.compat.values.sparse_tensor import SparseTensor
 
@@ -26,10 +27,13 @@ def _add(x: Any, y: Any, name: str) -> Any:
 
 def _multiply(x: Any, y: Any, name: str) -> Any:
     if _is_bool(x) or _is_bool(y):
-        from pipeline.compat.values.casts import cast_node
-
-        return cast_node(arithmetic.multiply(cast_node(x, int32), cast_node(y, int32), name=name), bool_)
+        return cast_node(arithmetic.multiply(_as_int32(x), _as_int32(y), name=name), bool_)
     return arithmetic.multiply(x, y, name=name)
+
+
+def _as_int32(value: Any) -> Tensor:
+    with name_scope("Cast") as scope:
+        return cast_node(convert_to_tensor(value, name="x"), int32, scope)
 
 
 def _is_bool(value: Any) -> bool:

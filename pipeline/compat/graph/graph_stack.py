@@ -1,4 +1,4 @@
-"""Which graph a thread adds to."""
+"""The graphs that each thread has entered with `as_default`; the innermost is the one it adds operations to."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ if TYPE_CHECKING:
     from pipeline.compat.graph.graph import Graph
 
 
-class _Default(threading.local):
-    """The graphs that a thread has entered, and the one that it adds to when there is none."""
+class _GraphStack(threading.local):
+    """One thread's graphs: those it has entered, and the default one outside of all of them."""
 
     def __init__(self) -> None:
-        self.stack: list[Graph] = []
+        self.entered: list[Graph] = []
         self.outermost: Graph | None = None
 
 
-_default = _Default()
+graph_stack = _GraphStack()
 
 
 @contextlib.contextmanager
 def entered(graph: Graph) -> Iterator[Graph]:
-    """Let this thread add to `graph` within."""
-    stack = _default.stack
-    stack.append(graph)
+    """Make `graph` this thread's default graph within the context."""
+    graphs = graph_stack.entered
+    graphs.append(graph)
     try:
         yield graph
     finally:
-        if stack[-1] is not graph:
+        if graphs[-1] is not graph:
             raise AssertionError(f"Nesting violated for default stack of {type(graph)} objects")
-        stack.pop()
+        graphs.pop()

@@ -104,16 +104,14 @@ MODULES: dict[str, str] = {
     "ops.arrays.sorting": "sort argsort nn.top_k math.top_k nn.in_top_k math.in_top_k searchsorted "
     "invert_permutation math.invert_permutation",
     "ops.arrays.uniques": "unique unique_with_counts setdiff1d",
-    "ops.confusion": "confusion_matrix math.confusion_matrix",
     "ops.control.asserting": "Assert debugging.Assert check_numerics debugging.check_numerics "
     "verify_tensor_all_finite debugging.assert_all_finite=verify_tensor_all_finite add_check_numerics_ops",
     "ops.control.case": "case",
     "ops.control.checks": _debugging(
         "assert_less assert_less_equal assert_greater assert_greater_equal assert_none_equal "
         "assert_equal assert_negative assert_positive assert_non_negative assert_non_positive assert_near "
-        "assert_proper_iterable is_non_decreasing is_strictly_increasing"
-    )
-    + "math.is_non_decreasing math.is_strictly_increasing",
+        "assert_proper_iterable"
+    ),
     "ops.control.cond": "cond",
     "ops.control.flow": "no_op group tuple",
     "ops.control.map_fn": "map_fn foldl foldr scan",
@@ -136,8 +134,6 @@ MODULES: dict[str, str] = {
     "io.gfile.exists io.gfile.glob io.gfile.isdir io.gfile.join io.gfile.listdir io.gfile.makedirs io.gfile.mkdir "
     "io.gfile.remove io.gfile.rename io.gfile.rmtree io.gfile.stat=stat_ io.gfile.walk "
     "io.gfile.get_registered_schemes",
-    "ops.image_measures": _image("total_variation image_gradients sobel_edges psnr ssim"),
-    "ops.image_suppression": _image("non_max_suppression non_max_suppression_with_scores non_max_suppression_overlaps"),
     "ops.images.adjust": _image(
         "per_image_standardization adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation "
         "adjust_jpeg_quality random_brightness random_contrast random_hue random_saturation random_jpeg_quality"
@@ -221,15 +217,11 @@ MODULES: dict[str, str] = {
     "matrix_solve linalg.solve=matrix_solve matrix_triangular_solve linalg.triangular_solve=matrix_triangular_solve "
     "cholesky linalg.cholesky qr linalg.qr svd linalg.svd self_adjoint_eig linalg.eigh=self_adjoint_eig "
     "self_adjoint_eigvals linalg.eigvalsh=self_adjoint_eigvals linalg.adjoint",
-    "ops.nest_functions": "nest.is_nested nest.flatten nest.pack_sequence_as nest.assert_same_structure "
-    "nest.map_structure",
     "ops.parse.decoding": "decode_raw io.decode_raw decode_csv io.decode_csv decode_compressed io.decode_compressed",
     "ops.parse.examples": "parse_example io.parse_example parse_single_example io.parse_single_example",
     "ops.parse.features": "SparseFeature io.SparseFeature",
-    "ops.parse.names": "python_io.TFRecordWriter io.TFRecordWriter",
+    "ops.files.record_writer": "python_io.TFRecordWriter io.TFRecordWriter",
     "ops.parse.sequences": "parse_single_sequence_example io.parse_single_sequence_example io.parse_sequence_example",
-    "ops.queries": "is_tensor dimension_at_index compat.dimension_at_index timestamp fingerprint math.nextafter "
-    "init_scope convert_to_tensor_or_indexed_slices QUANTIZED_DTYPES dtypes.QUANTIZED_DTYPES",
     "ops.random.random": "multinomial random.multinomial random.categorical random_gamma random.gamma=random_gamma "
     "random_poisson random.poisson=random_poisson random_uniform random.uniform=random_uniform random_normal "
     "random.normal=random_normal truncated_normal random.truncated_normal random_shuffle "
@@ -240,7 +232,7 @@ MODULES: dict[str, str] = {
     "sparse.merge=sparse_merge sparse_retain sparse.retain=sparse_retain sparse_reset_shape "
     "sparse.reset_shape=sparse_reset_shape sparse_transpose sparse.transpose=sparse_transpose sparse_mask "
     "sparse.mask=sparse_mask sparse.from_dense sparse.expand_dims=sparse_expand_dims sparse.eye "
-    "convert_to_tensor_or_sparse_tensor sparse_placeholder sparse.placeholder=sparse_placeholder",
+    "sparse_placeholder sparse.placeholder=sparse_placeholder",
     "ops.sparse.form": "sparse_reorder sparse.reorder=sparse_reorder sparse_reshape sparse.reshape=sparse_reshape "
     "sparse_concat sparse.concat=sparse_concat sparse_split sparse.split=sparse_split sparse_slice "
     "sparse.slice=sparse_slice sparse_fill_empty_rows sparse.fill_empty_rows=sparse_fill_empty_rows sparse_to_dense "
@@ -264,10 +256,8 @@ MODULES: dict[str, str] = {
     "ops.strings.regex": "regex_replace strings.regex_replace strings.regex_full_match",
     "ops.strings.splitting": "string_split strings.split substr strings.substr",
     "ops.strings.tensors": "serialize_tensor io.serialize_tensor parse_tensor io.parse_tensor",
-    "ops.summaries.summary": "summary.scalar summary.histogram summary.image summary.audio summary.text "
-    "summary.tensor_summary summary.merge summary.merge_all summary.initialize summary.all_v2_summary_ops",
+    "ops.summaries.summary": "summary.scalar summary.histogram summary.image summary.merge summary.merge_all",
     "ops.summaries.writer": "summary.FileWriter summary.FileWriterCache",
-    "ops.templates": "make_template",
     "ops.variables.collections": "is_variable_initialized global_variables all_variables local_variables "
     "model_variables trainable_variables moving_average_variables variables_initializer initialize_variables "
     "global_variables_initializer initialize_all_variables local_variables_initializer initialize_local_variables "
@@ -282,18 +272,11 @@ MODULES: dict[str, str] = {
     "initializers.ones=ones_initializer constant_initializer initializers.constant=constant_initializer "
     "random_uniform_initializer initializers.random_uniform=random_uniform_initializer random_normal_initializer "
     "initializers.random_normal=random_normal_initializer truncated_normal_initializer "
-    "initializers.truncated_normal=truncated_normal_initializer uniform_unit_scaling_initializer "
-    "initializers.uniform_unit_scaling=uniform_unit_scaling_initializer variance_scaling_initializer "
-    "initializers.variance_scaling=variance_scaling_initializer glorot_uniform_initializer "
-    "initializers.glorot_uniform=glorot_uniform_initializer glorot_normal_initializer "
-    "initializers.glorot_normal=glorot_normal_initializer orthogonal_initializer "
-    "initializers.orthogonal=orthogonal_initializer initializers.identity=identity_initializer "
-    "initializers.lecun_normal initializers.lecun_uniform initializers.he_normal initializers.he_uniform",
-    "ops.variables.scope": "variable_scope variable_op_scope VariableScope get_variable get_local_variable "
-    "get_variable_scope no_regularizer",
+    "initializers.truncated_normal=truncated_normal_initializer glorot_uniform_initializer "
+    "initializers.glorot_uniform=glorot_uniform_initializer",
+    "ops.variables.scope": "variable_scope VariableScope get_variable get_local_variable get_variable_scope",
     "ops.variables.store": "AUTO_REUSE",
-    "ops.variables.updates": "scatter_update scatter_add scatter_sub scatter_mul scatter_div scatter_min scatter_max "
-    "scatter_nd_update scatter_nd_add scatter_nd_sub assign assign_add assign_sub count_up_to",
+    "ops.variables.updates": "scatter_update scatter_add scatter_sub assign assign_add assign_sub count_up_to",
     "ops.variables.variable": "Variable VariableAggregation VariableSynchronization",
     "ops.windows": "nn.conv2d nn.depthwise_conv2d nn.depthwise_conv2d_native nn.max_pool nn.avg_pool "
     "nn.avg_pool2d=avg_pool",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import numpy as np
@@ -96,43 +95,6 @@ def _normalised(pixels: Any) -> Any:
     with np.errstate(invalid="ignore", over="ignore"):
         scaled = (np.where(finite[..., None], pixels, 0) * scale + offset).astype(np.uint8)
     return np.where(finite[..., None], scaled, bad)
-
-
-def sounds(tag: bytes, values: Any, rate: Any, most: int) -> bytes:
-    """WAV sounds of a batch [batch, frames] or [batch, frames, channels] of floats from -1 to 1."""
-    if values.ndim not in (2, 3):
-        raise _invalid(f"Tensor must be 3-D or 2-D, got: {_shape(values)}")
-    if values.ndim == 2:
-        values = values[:, :, None]
-    summary, name = Summary(), tag.decode(errors="replace")
-    count, frames, channels = values.shape
-    for i in range(min(most, count)):
-        value = summary.value.add(tag=f"{name}/audio" if most == 1 else f"{name}/audio/{i}")
-        audio = value.audio
-        audio.sample_rate, audio.num_channels, audio.length_frames = float(rate), channels, frames
-        audio.content_type = "audio/wav"
-        audio.encoded_audio_string = _wav(values[i], int(rate))
-    return summary.SerializeToString()
-
-
-def _wav(samples: Any, rate: int) -> bytes:
-    """16 bits a sample; what is beyond the range is cut off."""
-    numbers = np.clip(np.trunc(samples.astype(np.float64) * 32768), -32768, 32767).astype("<i2")
-    data, channels = bytes(numbers), int(samples.shape[1])
-    form = struct.pack("<HHIIHH", 1, channels, rate, rate * channels * 2, channels * 2, 16)
-    body = b"WAVEfmt " + struct.pack("<I", len(form)) + form + b"data" + struct.pack("<I", len(data)) + data
-    return b"RIFF" + struct.pack("<I", len(body)) + body
-
-
-def tensor(tag: bytes, value: bytes, metadata: bytes) -> bytes:
-    """A whole tensor, from its serialized TensorProto, and how to show it."""
-    summary = Summary()
-    one = summary.value.add(tag=tag.decode(errors="replace"))
-    one.tensor.ParseFromString(value)
-    one.tensor.SetInParent()
-    one.metadata.ParseFromString(metadata)
-    one.metadata.SetInParent()
-    return summary.SerializeToString()
 
 
 def merged(*summaries: Any) -> bytes:

@@ -77,54 +77,6 @@ def _normal(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
     return generator.standard_normal(shape, np.float32)
 
 
-def _overlap(box: Any, others: Any) -> Any:
-    """Intersection over union of a box and others; the corners may be in any order."""
-    low, high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:])
-    lows, highs = np.minimum(others[:, :2], others[:, 2:]), np.maximum(others[:, :2], others[:, 2:])
-    area, areas = (high - low).prod(), (highs - lows).prod(axis=1)
-    both = np.maximum(np.minimum(high, highs) - np.maximum(low, lows), 0).prod(axis=1)
-    with np.errstate(all="ignore"):
-        shares = both / (area + areas - both)
-    return np.where((area <= 0) | (areas <= 0), np.float32(0), shares)
-
-
-def suppress(boxes: Any, scores: Any, count: int, share: Any, least: Any, overlaps: Any = None) -> Any:
-    """The boxes of the highest scores above `least`, without those that share more with a better one."""
-    scores = scores.astype(np.float32, copy=False)
-    order = np.argsort(-scores, kind="stable")
-    order = order[scores[order] > np.float32(least)]
-    boxes = boxes.astype(np.float32, copy=False) if boxes is not None else None
-    chosen: list[int] = []
-    while len(order) and len(chosen) < count:
-        best, order = order[0], order[1:]
-        chosen.append(int(best))
-        shares = overlaps[order, best] if boxes is None else _overlap(boxes[best], boxes[order])
-        order = order[~(shares > np.float32(share))]
-    return np.array(chosen, np.int32)
-
-
-def suppress_softly(boxes: Any, scores: Any, count: int, share: Any, least: Any, sigma: Any) -> tuple[Any, Any]:
-    """As `suppress`, but with `sigma` above 0 what shares with a better box has its score lowered instead."""
-    kind = scores.dtype
-    boxes, left = boxes.astype(np.float32, copy=False), scores.astype(np.float32)
-    scale = np.float32(-0.5) / np.float32(sigma) if sigma > 0 else np.float32(0)
-    alive = left > np.float32(least)
-    chosen: list[int] = []
-    final: list[Any] = []
-    while len(chosen) < count and alive.any():
-        best = int(np.argmax(np.where(alive, left, -np.inf)))
-        chosen.append(best)
-        final.append(left[best])
-        alive[best] = False
-        shares = _overlap(boxes[best], boxes)
-        if sigma > 0:
-            left = left * np.exp(scale * shares * shares)
-        else:
-            left = np.where(shares > np.float32(share), np.float32(-np.inf), left)
-        alive &= left > np.float32(least)
-    return np.array(chosen, np.int32), np.array(final, np.float32).astype(kind)
-
-
 def _crop_size(
     generator: np.random.Generator, size: tuple[int, int], areas: tuple[float, float], aspect: float
 ) -> tuple[int, int] | None:

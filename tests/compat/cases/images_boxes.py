@@ -1,4 +1,4 @@
-"""Boxes in images, and numbers about images."""
+"""Boxes in images."""
 
 import numpy as np
 from compat_cases import case
@@ -11,11 +11,6 @@ IN_IMAGES = np.array(
     [[[0.1, 0.2, 0.8, 0.9], [0.0, 0.0, 1.0, 1.0], [0.3, -0.5, 0.6, 0.5]], [[0.5, 0.5, 0.5, 0.5]] * 2 + [[2, 2, 3, 3]]],
     np.float32,
 )
-CORNERS = np.array(
-    [[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [1, 11.1, 0, 10.1], [0, 100, 1, 101]],
-    np.float32,
-)
-SCORES = np.array([0.9, 0.75, 0.6, 0.95, 0.5, 0.3], np.float32)
 
 
 def add_one(name, function, options):
@@ -106,32 +101,6 @@ add(
     beyond=lambda tf: tf.image.extract_glimpse(FLOATS, [9, 3], [[0.0, 0.0], [1.0, -1.0]]),
     beyond_normal=lambda tf: tf.image.extract_glimpse(FLOATS, [2, 3], [[2.0, 0.0], [1.0, -1.0]], uniform_noise=False),
 )
-add(
-    "suppression_",
-    plain=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, 3),
-    all=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, 10, 0.5, name="n"),
-    strict=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, 10, 0.0),
-    lenient=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, 10, 1.0),
-    least=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, 10, 0.5, 0.5),
-    none=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, 0),
-    equal_scores=lambda tf: tf.image.non_max_suppression(CORNERS, np.ones(6, np.float32), 10, 0.5),
-    no_boxes=lambda tf: tf.image.non_max_suppression(np.zeros((0, 4), np.float32), np.zeros(0, np.float32), 3),
-    threshold=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, 3, 1.5),
-    negative=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, -3),
-    vector=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES, [3]),
-    three_numbers=lambda tf: tf.image.non_max_suppression(CORNERS[:, :3], SCORES, 3),
-    fewer_scores=lambda tf: tf.image.non_max_suppression(CORNERS, SCORES[:3], 3),
-    unknown=lambda tf: tf.image.non_max_suppression(unknown(tf, CORNERS), unknown(tf, SCORES), unknown(tf, 3)),
-    with_scores=lambda tf: tf.image.non_max_suppression_with_scores(CORNERS, SCORES, 3),
-    with_scores_all=lambda tf: tf.image.non_max_suppression_with_scores(CORNERS, SCORES, 10, 0.5, 0.4, name="n"),
-    soft=lambda tf: tf.image.non_max_suppression_with_scores(CORNERS, SCORES, 10, 1.0, 0.0, 0.5),
-    soft_strict=lambda tf: tf.image.non_max_suppression_with_scores(CORNERS, SCORES, 10, 0.5, 0.1, 0.2),
-    soft_negative=lambda tf: tf.image.non_max_suppression_with_scores(CORNERS, SCORES, 10, 0.5, 0.1, -0.2),
-    overlaps=lambda tf: tf.image.non_max_suppression_overlaps(
-        [[1.0, 0.6, 0.1], [0.6, 1.0, 0.2], [0.1, 0.2, 1.0]], [0.5, 0.7, 0.4], 3
-    ),
-    overlaps_not_square=lambda tf: tf.image.non_max_suppression_overlaps([[1.0, 0.6]], [0.5], 3),
-)
 
 
 def sample(tf, *args, **kwargs):
@@ -183,31 +152,3 @@ def samples_are_within_their_ranges(tf, sess):
         sorted(set(starts[:, 2])) + sorted(set(sizes[:, 2])),
         len({tuple(each) for each in starts}) > 30,
     ]
-
-
-add(
-    "measure_",
-    variation=lambda tf: tf.image.total_variation(tf.constant(FLOATS)),
-    variation_of_one=lambda tf: tf.image.total_variation(tf.constant(BYTES[0].astype(np.int32)), name="n"),
-    variation_of_array=lambda tf: tf.image.total_variation(FLOATS),
-    variation_unknown=lambda tf: tf.image.total_variation(unknown(tf, FLOATS)),
-    gradients=lambda tf: list(tf.image.image_gradients(tf.constant(FLOATS))),
-    gradients_unknown=lambda tf: list(tf.image.image_gradients(unknown(tf, FLOATS, [None] * 4))),
-    gradients_rank_3=lambda tf: list(tf.image.image_gradients(tf.constant(FLOATS[0]))),
-    psnr=lambda tf: tf.image.psnr(tf.constant(FLOATS), tf.constant(FLOATS * 0.9), 1.0),
-    psnr_bytes=lambda tf: tf.image.psnr(tf.constant(BYTES), tf.constant(BYTES // 2), max_val=255, name="n"),
-    psnr_same=lambda tf: tf.image.psnr(tf.constant(FLOATS), tf.constant(FLOATS), 1.0),
-    psnr_other_shape=lambda tf: tf.image.psnr(tf.constant(FLOATS), tf.constant(FLOATS[:, :4]), 1.0),
-    psnr_unknown=lambda tf: tf.image.psnr(unknown(tf, FLOATS), unknown(tf, FLOATS * 0.5), 1.0),
-    ssim_small_filter=lambda tf: tf.image.ssim(tf.constant(FLOATS), tf.constant(FLOATS * 0.7), 1.0, filter_size=4),
-    ssim_map=lambda tf: tf.image.ssim(FLOATS, FLOATS**2, 1.0, filter_size=3, return_index_map=True),
-    ssim_bytes=lambda tf: tf.image.ssim(tf.constant(BYTES), tf.constant(BYTES // 2), 255, 3, 1.0),
-    ssim_too_small=lambda tf: tf.image.ssim(FLOATS, FLOATS, 1.0),
-)
-add(
-    "measure_",
-    {"atol": 2e-6},
-    sobel=lambda tf: tf.image.sobel_edges(tf.constant(FLOATS)),
-    sobel_unknown=lambda tf: tf.image.sobel_edges(unknown(tf, FLOATS, [None, None, None, 3])),
-    sobel_array=lambda tf: tf.image.sobel_edges(FLOATS),
-)

@@ -263,11 +263,6 @@ def checks_of_all_numbers(tf):
 
 
 @case()
-def monotonic(tf):
-    return [tf.is_non_decreasing([1, 1, 2]), tf.is_strictly_increasing([1, 1, 2]), tf.is_non_decreasing([3])]
-
-
-@case()
 def print_passes_its_input_on(tf):
     return tf.Print(tf.constant([1.0, 2.0]), [tf.constant([1, 2, 3, 4])], "message ", name="p")
 

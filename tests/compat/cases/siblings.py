@@ -1,7 +1,5 @@
 """Functions that input programs use now and then: windows, matrices, stateless random numbers, nest and others."""
 
-import collections
-
 import numpy as np
 from compat_cases import case
 
@@ -132,88 +130,5 @@ def stateless_integers_without_room(tf):
 
 
 @case()
-def confusion_matrices(tf):
-    return (
-        tf.confusion_matrix([0, 1, 1], [0, 0, 1]),
-        tf.confusion_matrix([0, 1, 1], [0, 0, 1], 3, weights=[1, 2, 3], dtype=tf.float32),
-        tf.math.confusion_matrix(tf.constant([0, 1]), tf.constant([[1], [1]]), num_classes=2),
-    )
-
-
-@case()
-def confusion_matrix_out_of_bound(tf):
-    return tf.confusion_matrix([0, 3], [0, 0], 2)
-
-
-@case()
-def templates(tf):
-    def scaled(x, initial):
-        return x * tf.get_variable("w", [], initializer=tf.constant_initializer(initial))
-
-    template = tf.make_template("layer", scaled, initial=2.0)
-    results = template(tf.constant(1.0)), template(tf.constant(3.0))
-    other = tf.make_template("layer", scaled, initial=4.0)(tf.constant(1.0))
-    names = template.name, template.variable_scope_name, [each.name for each in template.variables]
-    return results, other, names
-
-
-@case()
-def template_with_more_variables(tf):
-    count = []
-
-    def grows():
-        count.append(0)
-        return tf.get_variable(f"w{len(count)}", [])
-
-    template = tf.make_template("layer", grows)
-    template()
-    return template()
-
-
-@case()
-def nests(tf, sess):
-    Point = collections.namedtuple("Point", "x y")
-    structure = {"b": [1, Point(2, 3)], "a": 4}
-    doubled = tf.nest.map_structure(lambda each: 2 * each, structure)
-    return (
-        tf.nest.flatten(structure),
-        doubled["a"],
-        doubled["b"][1].y,
-        tf.nest.map_structure(lambda x, y: x + y, [1, (2,)], [3, (4,)]),
-        tf.nest.pack_sequence_as([0, (0,)], [1, 2]),
-        tf.nest.flatten(5),
-        [tf.nest.is_nested(each) for each in ([1], (1,), {}, "a", 1)],
-    )
-
-
-@case(message="don't have the same nested structure")
-def nests_of_other_lengths(tf):
-    return tf.nest.map_structure(lambda x, y: x + y, [1], [2, 3])
-
-
-@case()
-def too_many_leaves(tf):
-    return tf.nest.pack_sequence_as([0], [1, 2])
-
-
-@case()
-def questions(tf, sess):
-    sparse = tf.SparseTensor([[0]], [1], [2])
-    known = [tf.is_tensor(each) for each in (tf.constant(1), sparse, tf.Variable(1), np.ones(1), 1)]
-    sizes = tf.dimension_at_index(tf.TensorShape([1, 2]), 1), tf.compat.dimension_value(tf.Dimension(3))
-    sizes += tf.GraphKeys.RESOURCES, tf.GraphKeys.LOCAL_RESOURCES
-    machine = tf.test.is_gpu_available(), tf.test.is_built_with_cuda(), tf.test.gpu_device_name()
-    return known, sizes, machine, tf.int32 in tf.QUANTIZED_DTYPES, tf.qint8 in tf.QUANTIZED_DTYPES
-
-
-@case()
-def small_functions(tf):
-    with tf.control_dependencies([tf.no_op()]), tf.init_scope():
-        free = tf.constant(1)
-    return (
-        tf.fingerprint(tf.constant(["a", "b"])),
-        tf.fingerprint(tf.constant([[1, 2], [3, 4]])),
-        tf.math.nextafter(1.0, x2=2.0),
-        tf.convert_to_tensor_or_indexed_slices([1, 2]),
-        free,
-    )
+def dimension_value_and_keys(tf, sess):
+    return tf.compat.dimension_value(tf.Dimension(3)), tf.GraphKeys.RESOURCES, tf.GraphKeys.LOCAL_RESOURCES

@@ -551,11 +551,6 @@ def value(tf):
 
 
 @case()
-def conv(tf):
-    return tf.convert_to_tensor_or_sparse_tensor(tf.SparseTensorValue([[1, 2], [0, 1]], [1, 2], [2, 3]))
-
-
-@case()
 def reduce_sum_all(tf):
     return tf.sparse_reduce_sum(sparse(tf))
 

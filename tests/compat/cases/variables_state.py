@@ -94,20 +94,6 @@ def scatters(tf):
         tf.scatter_update(make(), [1], [[5.0, 6.0]]),
         tf.scatter_add(make(), [0, 0], [[1.0, 1.0], [2.0, 2.0]]),
         tf.scatter_sub(make(), 0, [1.0, 1.0]),
-        tf.scatter_mul(make(), [1], 2.0),
-        tf.scatter_div(make(), [1], 2.0),
-        tf.scatter_min(make(), [0], [[3.0, 3.0]]),
-        tf.scatter_max(make(), [0], [[3.0, 3.0]]),
-    ]
-
-
-@case()
-def scatters_nd(tf):
-    make = lambda: tf.Variable([1, 2, 3])  # noqa: E731
-    return [
-        tf.scatter_nd_update(make(), [[0], [2]], [7, 8]),
-        tf.scatter_nd_add(make(), [[1], [1]], [7, 8]),
-        tf.scatter_nd_sub(make(), [[1]], [7]),
     ]
 
 
@@ -130,8 +116,3 @@ def scatter_of_another_shape(tf):
 @case()
 def scatter_float_indices(tf):
     return tf.scatter_add(tf.Variable([1.0]), [0.0], 1.0)
-
-
-@case()
-def scatter_nd_out_of_range(tf):
-    return tf.scatter_nd_add(tf.Variable([1.0, 2.0]), [[7]], [1.0])

@@ -157,33 +157,3 @@ def assert_proper_iterable(values: Any) -> None:
         raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
     if not hasattr(values, "__iter__"):
         raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
-
-
-def _monotonic(name: str | None, default: str, compare: Any, x: Any) -> Tensor:
-    from pipeline.compat.ops.arrays.indexing import strided_slice
-    from pipeline.compat.ops.arrays.shaping import reshape, shape, size
-    from pipeline.compat.ops.control.cond import cond
-    from pipeline.compat.ops.control.shape_checks import is_numeric_tensor
-
-    with name_scope(name, default):
-        x = reshape(x, [-1])
-        if not is_numeric_tensor(x):
-            raise TypeError(f"Expected x to be numeric, instead found: {x}")
-        short = comparing.less(size(x), 2)
-        length: Any = shape(x)
-        length = length - 1
-
-        def compared() -> Any:
-            return compare(strided_slice(x, [1], 1 + length), strided_slice(x, [0], length))
-
-        return reduce_all(cond(short, lambda: convert_to_tensor([], dtype="bool"), compared))  # type: ignore[no-any-return]
-
-
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
-    """Return whether each element is at least the one before it."""
-    return _monotonic(name, "is_non_decreasing", comparing.greater_equal, x)
-
-
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
-    """Return whether each element is above the one before it."""
-    return _monotonic(name, "is_strictly_increasing", comparing.greater, x)

@@ -117,16 +117,6 @@ def _output(context: Branch, result: Any) -> Tensor:
     return context.value(convert_to_tensor(result))
 
 
-def smart_cond(pred: Any, true_fn: Any, false_fn: Any, name: str | None = None) -> Any:
-    """As `cond`, but a predicate that is known decides at once, and only its function is called."""
-    from pipeline.compat.values.static import constant_value
-
-    known = constant_value(pred) if isinstance(pred, Tensor) else pred
-    if known is None:
-        return cond(pred, true_fn, false_fn, name=name)
-    return true_fn() if known else false_fn()
-
-
 def _nested(predicate: Tensor, action: Any, otherwise: Any, strict: bool) -> Callable[[], Any]:
     return lambda: cond(predicate, action, otherwise, strict=strict)
 

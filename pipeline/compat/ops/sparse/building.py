@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from pipeline.compat.graph import dtypes
-from pipeline.compat.graph.dtypes import as_dtype
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
@@ -34,7 +33,6 @@ from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import IndexedSlices, SparseTensor, is_sparse
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
-from pipeline.decode.example.features import SparseTensorValue
 
 
 def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
@@ -273,23 +271,6 @@ def _int64(value: Any, name: str) -> Tensor:
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be an integer value")
     return value if value.dtype == dtypes.int64 else cast(value, dtypes.int64)
-
-
-def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """A SparseTensor of one or of its value; a Tensor of anything else.
-
-    Raises:
-        RuntimeError: A sparse tensor of another dtype.
-    """
-    if dtype is not None:
-        dtype = as_dtype(dtype)
-    if isinstance(value, SparseTensorValue):
-        value = SparseTensor.from_value(value)
-    if isinstance(value, SparseTensor):
-        if dtype is not None and not dtype.is_compatible_with(value.dtype):
-            raise RuntimeError(f"Sparse dtype mismatch. Requested: {dtype.name}, Actual: {value.dtype.name}")
-        return value
-    return convert_to_tensor(value, dtype=dtype, name=name)
 
 
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:

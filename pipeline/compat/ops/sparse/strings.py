@@ -101,20 +101,6 @@ def _content(array: Any, dtype: DType) -> bytes:
     return b"\x08\x07" + shape + (b'"' + pack_varint(len(data)) + data if data else b"")
 
 
-def deserialize_sparse(
-    serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
-) -> SparseTensor:
-    """Sparse tensors of their strings, [..., 3], stacked along the axes in front.
-
-    Args:
-        serialized_sparse: The strings.
-        dtype: The DType of the values.
-        rank: The rank of the result, if it is known.
-        name: Name of the op.
-    """
-    return _deserialize("DeserializeSparse", serialized_sparse, dtype, rank, name)
-
-
 def deserialize_many_sparse(
     serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:

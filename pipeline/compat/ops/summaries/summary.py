@@ -78,91 +78,6 @@ def image(name: Any, tensor: Any, max_outputs: int = 3, collections: Any = None,
         return _collected("ImageSummary", [tags, given], kernel, scope, attrs, collections)
 
 
-def audio(
-    name: Any, tensor: Any, sample_rate: Any, max_outputs: int = 3, collections: Any = None, family: Any = None
-) -> Tensor:
-    """A summary of sounds, as WAV.
-
-    Args:
-        name: Name of the op; with its scope and the number of the sound it is the tag.
-        tensor: float32 [batch, frames] or [batch, frames, channels], from -1 to 1.
-        sample_rate: Frames a second.
-        max_outputs: How many sounds of the batch are taken.
-        collections: Collections for the summary; None is GraphKeys.SUMMARIES.
-        family: Put in front of the tag.
-    """
-    with _scope(name, family, [tensor]) as (tag, scope):
-        rate = convert_to_tensor(sample_rate, dtypes.float32, name="sample_rate")
-        tags = convert_to_tensor(tag, dtypes.string, name="tag")
-        given = fixed_input("AudioSummaryV2", "tensor", tensor, dtypes.float32)
-        _at_least_one("max_outputs", max_outputs, "AudioSummaryV2")
-        most = max_outputs
-        kernel = lambda tag, value, rate: values_of.sounds(tag, np.asarray(value), rate, most)  # noqa: E731
-        attrs = {"max_outputs": max_outputs}
-        return _collected("AudioSummaryV2", [tags, given, rate], kernel, scope, attrs, collections)
-
-
-def text(name: Any, tensor: Any, collections: Any = None) -> Tensor:
-    """A summary of strings.
-
-    Args:
-        name: Name of the op; with its scope it is the tag.
-        tensor: A tensor of strings.
-        collections: Collections for the summary; None is GraphKeys.SUMMARIES.
-
-    Raises:
-        ValueError: The tensor is not one of strings.
-    """
-    from pipeline.monitor.summary_proto import SummaryMetadata
-
-    if tensor.dtype.base_dtype != dtypes.string:
-        raise ValueError(f"Expected tensor {tensor.name} to have dtype string, got {tensor.dtype}")
-    metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text"))
-    return tensor_summary(name, tensor, summary_metadata=metadata, collections=collections)
-
-
-def tensor_summary(
-    name: Any,
-    tensor: Any,
-    summary_description: str | None = None,
-    collections: Any = None,
-    summary_metadata: Any = None,
-    family: Any = None,
-    display_name: str | None = None,
-) -> Tensor:
-    """A summary of a whole tensor.
-
-    Args:
-        name: Name of the op; with its scope it is the tag.
-        tensor: A tensor of any dtype.
-        summary_description, display_name: Put into the metadata.
-        collections: Collections for the summary; None is GraphKeys.SUMMARIES.
-        summary_metadata: A SummaryMetadata.
-        family: Put in front of the tag.
-    """
-    from pipeline.compat.ops.strings.tensors import packed
-    from pipeline.monitor.summary_proto import SummaryMetadata
-
-    metadata = SummaryMetadata() if summary_metadata is None else summary_metadata
-    if summary_description is not None:
-        metadata.summary_description = summary_description
-    if display_name is not None:
-        metadata.display_name = display_name
-    with _scope(name, family, [tensor]) as (tag, scope):
-        tags = convert_to_tensor(tag, dtypes.string, name="tag")
-        given = first_input("tensor", tensor)
-        dtype = given.dtype.base_dtype
-        how = metadata.SerializeToString()
-        details = convert_to_tensor(how, dtypes.string, name="serialized_summary_metadata")
-
-        def kernel(tag: bytes, value: Any, how: bytes) -> bytes:
-            if isinstance(value, bytes):
-                value = values_of._object(value)
-            return values_of.tensor(tag, packed(np.asarray(value), dtype), how)
-
-        return _collected("TensorSummaryV2", [tags, given, details], kernel, scope, {"T": dtype}, collections)
-
-
 def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = None) -> Tensor:
     """All values of several summaries as one.
 
@@ -192,15 +107,6 @@ def merge_all(key: Any = GraphKeys.SUMMARIES, scope: str | None = None, name: st
     """All summaries of a collection as one; None if there are none."""
     found = get_collection(key, scope=scope)
     return merge(found, name=name) if found else None
-
-
-def initialize(graph: Any = None, session: Any = None) -> None:
-    """Summaries need no initialisation here; taken, and without effect."""
-
-
-def all_v2_summary_ops() -> list[Any]:
-    """The summary ops of TensorFlow 2: none."""
-    return []
 
 
 @contextlib.contextmanager

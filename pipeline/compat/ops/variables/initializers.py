@@ -14,11 +14,7 @@ from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.graph.node import node
 from pipeline.compat.graph.scopes import get_default_graph
 from pipeline.compat.graph.tensor import Operation, Tensor
-from pipeline.compat.ops.arrays.arranging import matrix_transpose
-from pipeline.compat.ops.arrays.diagonals import diag_part, eye
 from pipeline.compat.ops.arrays.filling import ones, zeros
-from pipeline.compat.ops.arrays.shaping import reshape
-from pipeline.compat.ops.math.unary import sign
 from pipeline.compat.ops.random.random import random_normal, random_uniform, truncated_normal
 from pipeline.compat.values.constants import constant
 
@@ -125,69 +121,19 @@ class truncated_normal_initializer(_Normal):
     _draw = staticmethod(truncated_normal)
 
 
-class uniform_unit_scaling_initializer(Initializer):
-    """Uniform numbers that keep the scale of what a layer of this shape gets."""
+class glorot_uniform_initializer(Initializer):
+    """Uniform numbers whose variance is 1 over the mean of a layer's inputs and outputs: what get_variable uses."""
 
-    _options = ("factor", "seed")
+    _options = ("seed",)
 
-    def __init__(self, factor: Any = 1.0, seed: Any = None, dtype: Any = dtypes.float32) -> None:
-        self.factor, self.seed, self.dtype = factor, seed, _float(dtype)
-
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        size = 1.0
-        for each in shape[:-1]:
-            size *= float(each)
-        limit = math.sqrt(3 / max(size, 1.0)) * self.factor
-        return random_uniform(shape, -limit, limit, dtype or self.dtype, self.seed)
-
-
-# The deviation of a standard normal distribution that is cut off at two.
-_TRUNCATED_DEVIATION = 0.87962566103423978
-
-
-class variance_scaling_initializer(Initializer):
-    """Numbers whose variance is `scale` divided by the number of inputs, of outputs, or by their mean.
-
-    Args:
-        mode: "fan_in", "fan_out" or "fan_avg".
-        distribution: "normal" or "truncated_normal", "untruncated_normal", "uniform".
-
-    Raises:
-        ValueError: Another mode, distribution or dtype, or a scale that is not positive.
-    """
-
-    _options: tuple[str, ...] = ("scale", "mode", "distribution", "seed")
-
-    def __init__(
-        self,
-        scale: float = 1.0,
-        mode: str = "fan_in",
-        distribution: str = "truncated_normal",
-        seed: Any = None,
-        dtype: Any = dtypes.float32,
-    ) -> None:
-        if scale <= 0.0:
-            raise ValueError(f"Argument `scale` must be a positive float. Received: {scale}")
-        if mode not in ("fan_in", "fan_out", "fan_avg"):
-            raise ValueError(f"Argument `mode` should be one of ('fan_in', 'fan_out', 'fan_avg'). Received: {mode}")
-        distribution = distribution.lower()
-        kinds = ("normal", "uniform", "truncated_normal", "untruncated_normal")
-        if distribution not in kinds:
-            raise ValueError(f"Argument `distribution` should be one of {kinds}. Received: {distribution}")
-        self.scale, self.mode, self.distribution = scale, mode, distribution
-        self.seed, self.dtype = seed, _float(dtype)
+    def __init__(self, seed: Any = None, dtype: Any = dtypes.float32) -> None:
+        # TensorFlow drops `dtype` here, too.
+        self.seed, self.dtype = seed, dtypes.float32
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         fan_in, fan_out = _fans(shape)
-        fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[self.mode]
-        scale = self.scale / max(1.0, fan)
-        dtype = dtype or self.dtype
-        if self.distribution in ("normal", "truncated_normal"):
-            return truncated_normal(shape, 0.0, math.sqrt(scale) / _TRUNCATED_DEVIATION, dtype, self.seed)
-        if self.distribution == "untruncated_normal":
-            return random_normal(shape, 0.0, math.sqrt(scale), dtype, self.seed)
-        limit = math.sqrt(3.0 * scale)
-        return random_uniform(shape, -limit, limit, dtype, self.seed)
+        limit = math.sqrt(3.0 * (1.0 / max(1.0, (fan_in + fan_out) / 2.0)))
+        return random_uniform(shape, -limit, limit, dtype or self.dtype, self.seed)
 
 
 def _fans(shape: Any) -> tuple[int, int]:
@@ -195,97 +141,8 @@ def _fans(shape: Any) -> tuple[int, int]:
     if len(shape) < 2:
         size = int(shape[0]) if len(shape) else 1
         return size, size
-    field = 1
-    for each in shape[:-2]:
-        field *= int(each)
+    field = math.prod(int(each) for each in shape[:-2])
     return int(shape[-2]) * field, int(shape[-1]) * field
-
-
-class glorot_uniform_initializer(variance_scaling_initializer):
-    """Uniform numbers scaled by the mean of inputs and outputs."""
-
-    _options = ("seed",)
-
-    def __init__(self, seed: Any = None, dtype: Any = dtypes.float32) -> None:
-        super().__init__(1.0, "fan_avg", "uniform", seed)
-
-
-class glorot_normal_initializer(variance_scaling_initializer):
-    """Truncated normal numbers scaled by the mean of inputs and outputs."""
-
-    _options = ("seed",)
-
-    def __init__(self, seed: Any = None, dtype: Any = dtypes.float32) -> None:
-        super().__init__(1.0, "fan_avg", "truncated_normal", seed)
-
-
-def lecun_normal(seed: Any = None) -> Initializer:
-    """Truncated normal numbers scaled by the number of inputs."""
-    return variance_scaling_initializer(1.0, "fan_in", "truncated_normal", seed)
-
-
-def lecun_uniform(seed: Any = None) -> Initializer:
-    """Uniform numbers scaled by the number of inputs."""
-    return variance_scaling_initializer(1.0, "fan_in", "uniform", seed)
-
-
-def he_normal(seed: Any = None) -> Initializer:
-    """Truncated normal numbers of twice the variance of `lecun_normal`."""
-    return variance_scaling_initializer(2.0, "fan_in", "truncated_normal", seed)
-
-
-def he_uniform(seed: Any = None) -> Initializer:
-    """Uniform numbers of twice the variance of `lecun_uniform`."""
-    return variance_scaling_initializer(2.0, "fan_in", "uniform", seed)
-
-
-class identity_initializer(Initializer):
-    """The identity matrix times `gain`; ValueError unless the shape is a matrix's."""
-
-    _options = ("gain",)
-
-    def __init__(self, gain: Any = 1.0, dtype: Any = dtypes.float32) -> None:
-        self.gain, self.dtype = gain, _float(dtype)
-
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        if len(shape) != 2:
-            raise ValueError(f"identity_initializer: shape must be two-dimensional, got {shape}")
-        rows, columns = (int(each) for each in shape)
-        return self.gain * eye(rows, columns, dtype=dtype or self.dtype)  # type: ignore[no-any-return]
-
-
-class orthogonal_initializer(Initializer):
-    """A matrix with orthogonal rows or columns, whichever are fewer; ValueError for less than two dimensions."""
-
-    _options = ("gain", "seed")
-
-    def __init__(self, gain: Any = 1.0, seed: Any = None, dtype: Any = dtypes.float32) -> None:
-        self.gain, self.seed, self.dtype = gain, seed, _float(dtype)
-
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        if len(shape) < 2:
-            raise ValueError(f"orthogonal_initializer: shape must be at least two-dimensional, got {shape}")
-        rows = 1
-        for each in shape[:-1]:
-            rows *= int(each)
-        columns = int(shape[-1])
-        flat = (columns, rows) if rows < columns else (rows, columns)
-        numbers = random_normal(flat, dtype=dtype or self.dtype, seed=self.seed)
-        small = min(flat)
-        outputs = [(numbers.dtype, [flat[0], small]), (numbers.dtype, [small, flat[1]])]
-        made: list[Any] = node(
-            "Qr", [numbers], outputs, _qr, attrs={"T": numbers.dtype, "full_matrices": False}
-        ).outputs
-        q = made[0] * sign(diag_part(made[1]))
-        if rows < columns:
-            q = matrix_transpose(q)
-        return self.gain * reshape(q, shape)  # type: ignore[no-any-return]
-
-
-def _qr(matrix: Any) -> tuple[Any, Any]:
-    exact = matrix.astype(np.float64 if matrix.dtype == np.float64 else np.float32, copy=False)
-    q, r = np.linalg.qr(exact)
-    return q.astype(matrix.dtype, copy=False), r.astype(matrix.dtype, copy=False)
 
 
 def without_uninitialized(name: str, value: Tensor) -> Tensor:

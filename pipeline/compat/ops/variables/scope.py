@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from pipeline.compat.graph import dtypes
@@ -278,15 +278,6 @@ def _nested_getter(getter: Callable[..., Any], outer: Callable[..., Any]) -> Cal
     return lambda getter, *args, **kwargs: both(getter, *args, **kwargs)
 
 
-@contextlib.contextmanager
-def variable_op_scope(
-    values: Any, name_or_scope: Any, default_name: str | None = None, *args: Any, **kwargs: Any
-) -> Iterator[VariableScope]:
-    """The older form of `variable_scope`."""
-    with variable_scope(name_or_scope, default_name, values, *args, **kwargs) as scope:
-        yield scope
-
-
 def get_variable(
     name: str,
     shape: Any = None,
@@ -326,7 +317,3 @@ def get_local_variable(name: str, *args: Any, **kwargs: Any) -> Any:
     options = {"trainable": False, **dict(zip(names, args, strict=False)), **kwargs}
     options["collections"] = [*(options.get("collections") or ()), GraphKeys.LOCAL_VARIABLES]
     return get_variable(name, **options)
-
-
-def no_regularizer(_: Any) -> None:
-    """A regularizer that does nothing, to stop one of a scope outside."""

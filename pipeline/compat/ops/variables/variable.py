@@ -19,7 +19,6 @@ from pipeline.compat.graph.scopes import (
 )
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.control.flow import identity_of
-from pipeline.compat.ops.variables import updates as scatter
 from pipeline.compat.ops.variables import updates as state
 from pipeline.compat.ops.variables.initializers import without_uninitialized
 from pipeline.compat.values.convert import convert_to_tensor, register_conversion
@@ -263,18 +262,6 @@ class Variable:
         """The value, which grows by one; OutOfRangeError at `limit`."""
         return state.count_up_to(self._variable, limit)
 
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        """Set the places `indices`."""
-        return scatter.scatter_nd_update(self._variable, indices, updates, name=name)
-
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        """Add at the places `indices`."""
-        return scatter.scatter_nd_add(self._variable, indices, updates, name=name)
-
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        """Subtract at the places `indices`."""
-        return scatter.scatter_nd_sub(self._variable, indices, updates, name=name)
-
     # Keys
 
     def experimental_ref(self) -> Any:
@@ -330,7 +317,7 @@ def _scatter_method(operation: str) -> Callable[..., Any]:
     def method(self: Variable, sparse_delta: Any, use_locking: Any = False, name: str | None = None) -> Tensor:
         if not isinstance(sparse_delta, IndexedSlices):
             raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
-        update = getattr(scatter, operation)
+        update = getattr(state, operation)
         return update(self._variable, sparse_delta.indices, sparse_delta.values, use_locking, name)  # type: ignore[no-any-return]
 
     method.__name__ = operation
@@ -340,7 +327,7 @@ def _scatter_method(operation: str) -> Callable[..., Any]:
 
 for _name in _OPERATORS.split():
     setattr(Variable, f"__{_name}__", _forward(f"__{_name}__"))
-for _name in ("update", "add", "sub", "mul", "div", "min", "max"):
+for _name in ("update", "add", "sub"):
     setattr(Variable, f"scatter_{_name}", _scatter_method(f"scatter_{_name}"))
 
 
@@ -355,7 +342,3 @@ def _to_tensor(value: Any, dtype: DType | None, name: str | None, as_ref: bool) 
 
 
 register_conversion(Variable, _to_tensor)
-
-
-# As TensorFlow names the class where a program asks for reference variables.
-RefVariable = VariableV1 = Variable

@@ -35,9 +35,14 @@ class OpError(Exception):
         op: The failed graph operation, or None.
         message: What happened.
         error_code: One of this module's codes; the subclasses fill it in.
+
+    Attributes:
+        stored: How many elements of the failed `enqueue` or `enqueue_many` are in the queue and stay there; None if no
+            enqueue failed, or if how many is unknown.
     """
 
     error_code = UNKNOWN
+    stored: int | None = None
 
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int | None = None) -> None:
         Exception.__init__(self, node_def, op, message)

@@ -31,7 +31,8 @@ def failure(queue: TypedQueue, status: int, call: int, requested: int, current: 
     """The error of a call that the engine did not serve.
 
     A closed queue's errors say why it was closed; the exception that was to blame, if any, is the `__cause__`.
-    For an enqueue, `requested` is the number of its elements and `current` how many of them are stored.
+    For an enqueue, `requested` is the number of its elements and `current` how many of them are stored, which the
+    error tells as `stored`.
     """
     name, method, outcome = queue.name, _CALLS[call], _STATUSES[status]
     # A padding queue's calls on single elements are those of the FIFO queue, and say so, as they do in TensorFlow.
@@ -52,14 +53,17 @@ def failure(queue: TypedQueue, status: int, call: int, requested: int, current: 
             if end != End():
                 ended(error, end)
         error.__cause__ = blame
-        return error
-    stats = queue.stats()
-    return DeadlineExceededError(
-        None,
-        None,
-        f"Timed out waiting for notification\n{method} on {queue._kind} '{name}', "
-        f"which now holds {stats.size} of {stats.capacity} elements" + _stored(requested, current),
-    )
+    else:
+        stats = queue.stats()
+        error = DeadlineExceededError(
+            None,
+            None,
+            f"Timed out waiting for notification\n{method} on {queue._kind} '{name}', "
+            f"which now holds {stats.size} of {stats.capacity} elements" + _stored(requested, current),
+        )
+    if method == "enqueue":
+        error.stored = current
+    return error
 
 
 def _stored(requested: int, current: int) -> str:

@@ -1,9 +1,12 @@
 """`timeout=`: the call gives up, nothing is lost, and the others go on."""
 
+import pickle
+
 import numpy as np
 import pytest
 from helpers import check_error, plain, raises, start_blocked, waiting
 
+from pipeline import FIFOQueue
 from pipeline.errors import CancelledError, DeadlineExceededError, InvalidArgumentError
 
 TEXT = "Timed out waiting for notification"
@@ -168,3 +171,51 @@ def test_a_priority_queue_never_took_any(queues):
             call(4, timeout=0.01)
     assert queue.size() == 3
     assert plain(queue.dequeue_many(3)) == [[1, 2, 3], [10, 20, 30]]
+
+
+class TestStored:
+    """The error of an enqueue has the number of elements that went in before; so does its last line."""
+
+    LINE = "of the 4 elements of this call were stored and stay"
+
+    @pytest.fixture
+    def queue(self):
+        return FIFOQueue(3, np.int32, shapes=(), name="q")
+
+    def check(self, error, stored):
+        assert error.stored == stored
+        assert str(error).endswith(f"\n{stored} {self.LINE}")
+        assert pickle.loads(pickle.dumps(error)).stored == stored
+
+    def test_timed_out(self, queue):
+        with raises(DeadlineExceededError, TEXT) as caught:
+            queue.enqueue_many([[1, 2, 3, 4]], timeout=0.01)
+        self.check(caught.value, 3)
+
+    def test_cancelled(self, queue):
+        queue.enqueue(1)
+        enqueue = start_blocked(queue, "enqueue_many", [[1, 2, 3, 4]])
+        queue.close(True)
+        self.check(enqueue.exception(), 2)
+
+    def test_closed(self, queue):
+        queue.close()
+        with raises(CancelledError, "FIFOQueue 'q' is closed.") as caught:
+            queue.enqueue_many([[1, 2, 3, 4]])
+        self.check(caught.value, 0)
+
+    def test_a_single_element_never_went_in(self, queue):
+        queue.enqueue_many([[1, 2, 3]])
+        with raises(DeadlineExceededError, TEXT) as caught:
+            queue.enqueue(4, timeout=0)
+        assert caught.value.stored == 0
+        assert "stored" not in str(caught.value)
+
+    def test_other_errors_have_none(self, queue):
+        with raises(DeadlineExceededError, TEXT) as caught:
+            queue.dequeue(timeout=0)
+        assert caught.value.stored is None
+        queue.close()
+        with raises(CancelledError, "Queue 'q' is already closed.") as caught:
+            queue.close()
+        assert caught.value.stored is None

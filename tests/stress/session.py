@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 from helpers import run_in_thread
-from stress.chain import said, wait_for
+from stress.chain import wait_for
 from stress.ledger import Ledger
 
 import pipeline.compat.v1 as tf
@@ -86,7 +86,7 @@ class Round:
                     self.sess.run(self.feed, {self.lines: lines}, options=self.options(draw))
                 except tf.errors.DeadlineExceededError as error:
                     self.ledger.note("enqueues timed out")
-                    stored = said(error, block)
+                    stored = error.stored
                 self.ledger.note("enqueues", "stored", block[:stored])
                 block, lines = block[stored:], lines[stored:]
             self.ledger.note("blocks given up", "refused", block)

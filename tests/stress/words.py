@@ -31,7 +31,7 @@ class Call(NamedTuple):
 class Outcome(NamedTuple):
     """How a call ended, and what it gave: elements, what was seen, or the two numbers of an OutOfRangeError.
 
-    `stored` is how many of its rows an enqueue that failed had stored, as its message says; None where it does not say.
+    `stored` is how many of its rows an enqueue that failed had stored, as its error says; None where it does not say.
     """
 
     end: str
@@ -70,15 +70,13 @@ def outcome_of(error, call):
     if isinstance(error, OutOfRangeError):
         numbers = re.search(r"\(requested (\d+), current size (\d+)\)", text)
         return Outcome("exhausted", tuple(map(int, numbers.groups())))
-    said = re.search(r"(\d+) of the (\d+) elements of this call were stored", text)
-    stored = int(said.group(1)) if said else 0 if len(call.rows) == 1 else None
     if isinstance(error, DeadlineExceededError):
-        return Outcome("timed_out", (), stored)
+        return Outcome("timed_out", (), error.stored)
     if isinstance(error, CancelledError):
         if text.startswith("Enqueue operation was cancelled"):
-            return Outcome("cancelled", (), stored)
+            return Outcome("cancelled", (), error.stored)
         end = "already" if "is already closed." in text else "closed"
-        return Outcome(end, (), stored)
+        return Outcome(end, (), error.stored)
     raise Unexpected(f"{call} raised {error!r}") from error
 
 

@@ -9,7 +9,6 @@ and 1.3 us in blocks.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -117,7 +116,8 @@ class _Blocks:
                 except InvalidArgumentError:  # nothing went in; let the error be about one element
                     self._one_by_one(block)
                 except (CancelledError, DeadlineExceededError) as error:
-                    stored = _stored(error, len(block[0]))
+                    # A cancelled run does not say how many went in, but of a single element it was none.
+                    stored = 0 if len(block[0]) == 1 else error.stored
                     if stored is not None:
                         self._keep([component[stored:] for component in block])
                     raise
@@ -188,14 +188,6 @@ class _Blocks:
                 self._queues[0]._give_back(tuple(block))
         else:
             self._held.extendleft([component[i] for component in block] for i in reversed(range(count)))
-
-
-def _stored(error: OpError, count: int) -> int | None:
-    """How many of the elements of an enqueue went in, by its error; None if that does not say."""
-    if count == 1:
-        return 0
-    said = re.search(r"\n(\d+) of the \d+ elements of this call were stored", str(error))
-    return int(said.group(1)) if said else None
 
 
 def _strings(values: Any) -> Any:

@@ -11,6 +11,7 @@ from pipeline.compat.names import MODULES
 DROP_IN = "pipeline.compat.v1"
 
 _MODEL = "model code: keep it in the framework that trains, and give it the batches"
+_EAGER = "no eager mode: use the native API, as in docs/migrate.md"
 _INTERNAL = "a module of TensorFlow's inside: use the public name"
 
 # Why a name is not there and what to do, by the longest prefix.
@@ -23,6 +24,8 @@ _HINTS = {
     "data": "use tf.train.slice_input_producer or tf.train.string_input_producer and tf.train.batch",
     "core": _INTERNAL,
     "distribute": "one process, no devices: give each worker its share of the files",
+    "enable_eager_execution": _EAGER,
+    "enable_v2_behavior": _EAGER,
     "estimator": _MODEL,
     "examples": "a tutorial's helper: read its files yourself, then tf.train.slice_input_producer takes the arrays",
     "get_variable_scope": _MODEL,
@@ -35,7 +38,9 @@ _HINTS = {
     "metrics": _MODEL,
     "nn": _MODEL,
     "python": _INTERNAL,
+    "resource_loader": "use pathlib: a path beside `__file__`",
     "saved_model": _MODEL,
+    "test": "leave questions about devices out: everything runs on the CPU",
     "train.ExponentialMovingAverage": _MODEL,
     "train.Saver": "no model, nothing to save: keep it in the framework that trains",
     "train.Server": "one process: start a program for each worker",

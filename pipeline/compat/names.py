@@ -311,11 +311,8 @@ MODULES: dict[str, str] = {
     "monitored.step_timer": "train.SecondOrStepTimer",
     "monitored.summary_hooks": "train.SummarySaverHook train.StepCounterHook",
     "platform.app": "app.run",
-    "platform.behaviour": "GIT_VERSION version.GIT_VERSION version.VERSION COMPILER_VERSION version.COMPILER_VERSION "
-    "GRAPH_DEF_VERSION version.GRAPH_DEF_VERSION executing_eagerly executing_eagerly_outside_functions "
-    "enable_eager_execution enable_v2_behavior disable_v2_behavior disable_eager_execution disable_v2_tensorshape "
-    "disable_control_flow_v2 disable_resource_variables disable_tensor_equality enable_control_flow_v2 "
-    "enable_resource_variables resource_variables_enabled control_flow_v2_enabled",
+    "platform.behaviour": "version.VERSION executing_eagerly disable_v2_behavior disable_eager_execution "
+    "disable_v2_tensorshape disable_control_flow_v2 disable_resource_variables disable_tensor_equality",
     "platform.flag_values": _within(
         "flags app.flags",
         "FLAGS Flag FlagValues Error CantOpenFlagFileError DuplicateFlagError FlagNameConflictsWithMethodError "
@@ -330,14 +327,7 @@ MODULES: dict[str, str] = {
         "mark_flags_as_mutual_exclusive mark_bool_flags_as_mutual_exclusive declare_key_flag adopt_module_key_flags "
         "disclaim_key_flags FlagHolder",
     ),
-    "platform.hardware": "test.is_gpu_available test.gpu_device_name test.is_built_with_cuda "
-    "test.is_built_with_gpu_support test.is_built_with_rocm test.is_built_with_xla test.get_temp_dir",
-    "platform.resources": "resource_loader.get_data_files_path resource_loader.get_path_to_datafile "
-    "resource_loader.get_root_dir_with_all_resources resource_loader.load_resource "
-    "resource_loader.readahead_file_path",
-    "platform.text": "compat.as_bytes compat.as_text compat.as_str compat.as_str_any compat.path_to_str "
-    "compat.path_to_bytes compat.forward_compatible compat.integral_types compat.real_types compat.complex_types "
-    "compat.bytes_or_text_types",
+    "platform.text": "compat.as_bytes compat.as_text compat.as_str compat.as_str_any",
     "platform.tf_logging": _within(
         "logging",
         "DEBUG INFO WARN ERROR FATAL log debug info warning warn error fatal vlog TaskLevelStatusMessage flush log_if "

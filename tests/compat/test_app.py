@@ -50,11 +50,13 @@ def test_flags_are_read_when_the_first_is_asked_for():
     assert "UnrecognizedFlagError: Unknown command line flag 'stepz'. Did you mean: steps ?" in done.stderr
 
 
-def test_eager_execution_is_refused():
+def test_eager_execution_is_not_there():
     import pipeline.compat.v1 as tf
+    from pipeline.command.check import hint
 
-    with pytest.raises(RuntimeError, match="there is no eager execution"):
+    with pytest.raises(AttributeError, match=r"no `tf\.enable_eager_execution`.*see docs/migrate\.md"):
         tf.enable_eager_execution()
+    assert "no eager mode" in hint("enable_eager_execution")
 
 
 def test_lines_are_counted_each_by_itself(caplog):

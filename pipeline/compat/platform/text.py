@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import codecs
-import numbers
-import os
 from typing import Any
-
-import numpy as np
-
-integral_types = (numbers.Integral, np.integer)
-real_types = (numbers.Real, np.integer, np.floating)
-complex_types = (numbers.Complex, np.number)
-bytes_or_text_types = (bytes, str)
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
-    """Bytes of text; bytes as they are.
+    """Return text as bytes, and bytes as they are.
 
     Raises:
-        TypeError: It is neither.
+        TypeError: The value is neither.
     """
     encoding = codecs.lookup(encoding).name
     if isinstance(bytes_or_text, bytearray):
@@ -32,10 +23,10 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
-    """Text of bytes; text as it is.
+    """Return bytes as text, and text as it is.
 
     Raises:
-        TypeError: It is neither.
+        TypeError: The value is neither.
     """
     encoding = codecs.lookup(encoding).name
     if isinstance(bytes_or_text, str):
@@ -49,20 +40,5 @@ as_str = as_text
 
 
 def as_str_any(value: Any, encoding: str = "utf-8") -> str:
-    """Text of bytes or of anything else."""
+    """Return bytes as text, and `str()` of anything else."""
     return as_text(value, encoding) if isinstance(value, bytes) else str(value)
-
-
-def path_to_str(path: Any) -> Any:
-    """The text of a path; what is no path as it is."""
-    return as_str_any(path.__fspath__()) if hasattr(path, "__fspath__") else path
-
-
-def path_to_bytes(path: Any) -> bytes:
-    """The bytes of a path."""
-    return as_bytes(os.fspath(path))
-
-
-def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Whether programs older than the date need no care: always."""
-    return True

@@ -5,7 +5,8 @@ is first asked for.
 """
 
 from pipeline.compat.namespace import attach as _attach
+from pipeline.compat.platform.behaviour import VERSION
 
-__version__ = VERSION = "1.15.0"
+__version__ = VERSION
 
 _attach(globals())

@@ -225,7 +225,6 @@ def strings(tf):
         names.as_str("x"),
         names.as_str_any(5),
         names.as_str_any(b"x"),
-        names.path_to_str("x"),
     ]
 
 

@@ -15,7 +15,7 @@ from pipeline.errors import DeadlineExceededError, OutOfRangeError
 from pipeline.queues.base import QueueBase
 from pipeline.queues.rows import Rows
 from pipeline.threads.enqueue_ops import op_name
-from pipeline.workers.ahead import Ahead
+from pipeline.workers.ahead import MapAhead
 
 # Rows move in blocks of about this many bytes, which stay in the cache, and of at most this many rows.
 BLOCK_BYTES = 2 << 20
@@ -83,7 +83,7 @@ def open_source(source: Any, many: bool, single: bool, alone: bool, rows: int, s
         stopped: Whether a wait for the next example is in vain.
     """
     blocks = not many and not single
-    if isinstance(source, Ahead):  # it can tell that a wait is in vain
+    if isinstance(source, MapAhead):  # it can tell that a wait is in vain
         if blocks:
             return _opened(_sized(lambda n: source.take(n, stopped), rows), True, op_name(source))
         return _opened(lambda: source.take(0, stopped), many, op_name(source))
@@ -207,7 +207,7 @@ def _row(block: Any) -> Any:
 def recall(sources: Sequence[Any]) -> None:
     """Cancel what is prepared elsewhere for a loop that was left."""
     for source in sources:
-        if isinstance(source, Ahead):
+        if isinstance(source, MapAhead):
             source.recall()
 
 

@@ -6,10 +6,10 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from pipeline.explain.ends import End
+from pipeline.explain.ends import EndOfInput
 from pipeline.explain.frames import Place, caller, shown
 from pipeline.explain.wording import count, named
-from pipeline.explain.workers import Crew, Failure, current_worker
+from pipeline.explain.workers import WorkerGroup, current_worker
 from pipeline.stats import QueueStats
 
 
@@ -22,30 +22,30 @@ class Cause:
     """
 
     error: BaseException | None = None
-    end = End()
+    end = EndOfInput()
 
-    def text(self, crews: list[Crew], stats: QueueStats) -> str:
+    def text(self, groups: list[WorkerGroup], stats: QueueStats) -> str:
         """Return it as a line for people.
 
         Args:
-            crews: The threads that fill the queue in question.
+            groups: The threads that fill the queue in question.
             stats: What that queue has seen.
         """
         raise NotImplementedError
 
 
-class ByHand(Cause):
+class ClosedByCall(Cause):
     """Somebody called `close`."""
 
     def __init__(self, cancel: bool) -> None:
         self._call = "close(cancel_pending_enqueues=True)" if cancel else "close()"
         self._place = caller()
 
-    def text(self, crews: list[Crew], stats: QueueStats) -> str:
+    def text(self, groups: list[WorkerGroup], stats: QueueStats) -> str:
         return f"{_nothing(stats)}closed by {self._call}{_at(self._place)}"
 
 
-class Stopped(Cause):
+class StoppedByCoordinator(Cause):
     """A Coordinator was asked to stop, which may have been because something failed.
 
     Args:
@@ -55,12 +55,13 @@ class Stopped(Cause):
     def __init__(self, error: BaseException | None) -> None:
         worker = current_worker()
         failure = None if worker is None else worker.failure
-        self._failure: Failure | None = failure if error is not None and failure and failure.error is error else None
+        known = error is not None and failure is not None and failure.error is error
+        self._failure = failure if known else None
         self._place = caller()
         self._thread = threading.current_thread().name
         self.error = error
         if error is not None:
-            self.end = End(failed=self._failed(own=False))
+            self.end = EndOfInput(failed=self._failed(own=False))
 
     def _failed(self, own: bool) -> str:
         assert self.error is not None
@@ -68,19 +69,19 @@ class Stopped(Cause):
             return self._failure.text(own)
         return f"thread '{self._thread}' reported an error to its Coordinator{_at(self._place)}: {named(self.error)}"
 
-    def text(self, crews: list[Crew], stats: QueueStats) -> str:
+    def text(self, groups: list[WorkerGroup], stats: QueueStats) -> str:
         if self.error is not None:
-            return "closed because " + self._failed(self._failure is not None and self._failure.crew in crews)
+            return "closed because " + self._failed(self._failure is not None and self._failure.group in groups)
         by = "" if self._place else f" in thread '{self._thread}'"
         return f"{_nothing(stats)}closed by coord.request_stop(){by}{_at(self._place)}"
 
 
-class Ended(Cause):
+class InputUsedUp(Cause):
     """The threads of a QueueRunner came to the end of their input."""
 
-    def __init__(self, crew: Crew) -> None:
-        ends, self._failures = crew.ends()
-        self._crew = crew
+    def __init__(self, group: WorkerGroup) -> None:
+        ends, self._failures = group.ends()
+        self._group = group
         self._reached = len(ends)
         epochs = [end.epochs for end, _ in ends if end.epochs is not None]
         whys = [end.why for end, _ in ends if end.why is not None]
@@ -88,18 +89,18 @@ class Ended(Cause):
         if failed is None and self._failures:
             failed, error = self._failures[0].text(own=False), self._failures[0].error
         self.error = error
-        self.end = End(max(epochs, default=None), whys[0] if whys else None, failed)
+        self.end = EndOfInput(max(epochs, default=None), whys[0] if whys else None, failed)
 
-    def text(self, crews: list[Crew], stats: QueueStats) -> str:
+    def text(self, groups: list[WorkerGroup], stats: QueueStats) -> str:
         if self.end.failed is not None and not self._failures:
             return f"closed because {self.end.failed}"
         if self._failures:
-            own = self._crew in crews
-            reached = f"{self._reached} of {count(self._crew.size, 'thread')} reached the end of the input"
+            own = self._group in groups
+            reached = f"{self._reached} of {count(self._group.size, 'thread')} reached the end of the input"
             return f"{reached}, but {self._failures[0].text(own)}"
         if stats.enqueued == 0 and self.end.why is not None:
             return f"no element was ever enqueued: {self.end.why}"
-        size = self._crew.size
+        size = self._group.size
         who = f"all {size} threads reached the end of their" if size > 1 else "its thread reached the end of its"
         after = "" if self.end.epochs is None else f" after {count(self.end.epochs, 'epoch')}"
         if stats.enqueued == 0:
@@ -122,7 +123,7 @@ def because(cause: Cause | None) -> Iterator[None]:
 
 def cause_of_closing(cancel: bool) -> Cause:
     """Return why this thread closes a queue now; without a `because` it is the caller's own wish."""
-    return getattr(_thread, "cause", None) or ByHand(cancel)
+    return getattr(_thread, "cause", None) or ClosedByCall(cancel)
 
 
 def _at(place: Place | None) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pipeline.errors import OutOfRangeError
 
 
-class End(NamedTuple):
+class EndOfInput(NamedTuple):
     """What is known about the end of an input; the attribute `end` of the OutOfRangeError that reports it.
 
     Attributes:
@@ -22,11 +22,11 @@ class End(NamedTuple):
 
 
 def end_of_input(message: str, epochs: int | None = None, why: str | None = None) -> OutOfRangeError:
-    """Make the error that ends an input, with what is known about the end; see `End`."""
-    return ended(OutOfRangeError(None, None, message), End(epochs, why))
+    """Make the error that ends an input, with what is known about the end; see `EndOfInput`."""
+    return with_end(OutOfRangeError(None, None, message), EndOfInput(epochs, why))
 
 
-def ended(error: OutOfRangeError, end: End) -> OutOfRangeError:
+def with_end(error: OutOfRangeError, end: EndOfInput) -> OutOfRangeError:
     """Note on an error what is known about the end that it reports."""
     error.end = end  # type: ignore[attr-defined]
     return error

@@ -56,7 +56,7 @@ def whereabouts(thread: threading.Thread) -> str:
         return f"{name} has just ended"
     queue = _waited_for(number, frame)
     if queue is not None:
-        return f"{name} is blocked in {_waits[number][1]} of {queue._kind} '{queue.name}'"
+        return f"{name} is blocked in {_waits[number][1]} of {queue.kind} '{queue.name}'"
     frame = next((each for each in _outwards(frame) if not _is_ours(each) and not _is_standard(each)), frame)
     return f"{name} is in {frame.f_code.co_name}() at {shown((frame.f_code.co_filename, frame.f_lineno))}"
 

@@ -5,45 +5,57 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from pipeline.errors import FailedPreconditionError
 from pipeline.explain.causes import Cause
-from pipeline.explain.ends import End
+from pipeline.explain.ends import EndOfInput
 from pipeline.explain.frames import shown
 from pipeline.explain.wording import count
-from pipeline.explain.workers import Crew, current_worker
-
-if TYPE_CHECKING:
-    from pipeline.queues.typed import TypedQueue
+from pipeline.explain.workers import WorkerGroup, current_worker
+from pipeline.stats import QueueStats
 
 # Seconds after which a wait is looked at again; also how long the filling of a pool may take without a word.
-LOOK = 2.0
+CHECK_INTERVAL = 2.0
 
 _log = logging.getLogger("pipeline")
 
 
-class Watch:
+class WatchedQueue(Protocol):
+    """What a watchdog asks of its queue."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    def stats(self) -> QueueStats: ...
+
+    def is_closed(self) -> bool: ...
+
+
+class Watchdog:
     """Kept by a queue, asked when a call waits or fails.
 
-    Thread safety: every method may be called from every thread; a lock guards the cause and the list of crews.
+    Thread safety: every method may be called from every thread; a lock guards the cause and the list of groups.
 
     Args:
-        minimum: The elements that a shuffle queue keeps back; 0 for other queues.
+        min_after_dequeue: The elements that a shuffle queue keeps back; 0 for other queues.
     """
 
-    def __init__(self, minimum: int) -> None:
-        self._minimum = minimum
+    def __init__(self, min_after_dequeue: int) -> None:
+        self._min_after_dequeue = min_after_dequeue
         self._lock = threading.RLock()  # reentrant: a signal handler, or an object that dies, may close the queue
-        self._crews: tuple[Crew, ...] = ()
+        self._groups: tuple[WorkerGroup, ...] = ()
         self._cause: Cause | None = None
         self._filling_since: tuple[float, int] | None = None  # time, and the elements that had come
-        self._told = minimum == 0
+        self._told = min_after_dequeue == 0
 
-    def filled_by(self, crew: Crew) -> None:
+    def filled_by(self, group: WorkerGroup) -> None:
         """Note that there is a QueueRunner for this queue."""
         with self._lock:
-            self._crews += (crew,)
+            self._groups += (group,)
 
     def closing(self, cause: Cause) -> bool:
         """Note why the queue is about to be closed; False if a cause is known already."""
@@ -58,88 +70,92 @@ class Watch:
         with self._lock:
             self._cause = None
 
-    def explain(self, queue: TypedQueue) -> tuple[str, BaseException | None, End]:
+    def explain(self, queue: WatchedQueue) -> tuple[str, BaseException | None, EndOfInput]:
         """Return why the queue is closed: as a line, the exception that is to blame, and what to hand on."""
-        cause, crews = self._cause, self._crews
+        cause, groups = self._cause, self._groups
         if cause is None:
-            return "", None, End()
+            return "", None, EndOfInput()
         stats = queue.stats()
         end = cause.end
-        text = cause.text(list(crews), stats)
+        text = cause.text(list(groups), stats)
         if stats.enqueued == 0 and end.failed is None and end.why is None:
-            end = end._replace(why=f"nothing ever came into {queue._kind} '{queue.name}'")
+            end = end._replace(why=f"nothing ever came into {queue.kind} '{queue.name}'")
         return "\n" + text, cause.error, end
 
-    def about_to_wait(self, queue: TypedQueue, call: str) -> float | None:
+    def about_to_wait(self, queue: WatchedQueue, call: str) -> float | None:
         """Check that a dequeue has somebody to wait for; return when to look again.
 
         Raises:
             FailedPreconditionError: The queue's runners were never started, or all of their threads failed.
         """
-        crews = self._crews
-        if not crews and self._told:
+        groups = self._groups
+        if not groups and self._told:
             return None
-        if crews:
+        if groups:
             # A thread of a QueueRunner may only be ahead of the one that starts them all, one after the other.
-            if current_worker() is None and not any(crew.begun for crew in crews):
+            if current_worker() is None and not any(group.begun for group in groups):
                 self._never_started(queue, call)
             self._all_lost(queue, call)
         if not self._told and self._filling_since is None:
             self._filling_since = time.monotonic(), queue.stats().enqueued
-        return LOOK
+        return CHECK_INTERVAL
 
-    def still_waiting(self, queue: TypedQueue, call: str) -> float | None:
+    def still_waiting(self, queue: WatchedQueue, call: str) -> float | None:
         """Look at a dequeue that has waited for some time; return when to look again."""
-        crews = self._crews
-        if crews:
-            if all(crew.idle() for crew in crews):
+        groups = self._groups
+        if groups:
+            if all(group.idle() for group in groups):
                 self._never_started(queue, call)
             self._all_lost(queue, call)
         if not self._told:
             self._tell_filling(queue)
-        return None if not crews and self._told else LOOK
+        return None if not groups and self._told else CHECK_INTERVAL
 
-    def _never_started(self, queue: TypedQueue, call: str) -> None:
+    def _never_started(self, queue: WatchedQueue, call: str) -> None:
         """Raise, unless somebody else enqueues as well."""
         if queue.stats().enqueued:
             return
-        crews = self._crews
-        threads = count(sum(crew.size for crew in crews), "thread")
-        made = next((f" made at {shown(crew.made_at)}" for crew in crews if crew.made_at is not None), "")
-        which = f"its QueueRunner ({threads})" if len(crews) == 1 else f"its {len(crews)} QueueRunners ({threads})"
-        verb = "was" if len(crews) == 1 else "were"
-        text = f"{call} of {queue._kind} '{queue.name}' would wait for ever: {which}{made} {verb} never started."
-        raise FailedPreconditionError(None, None, f"{text}\n{_missing_call(crews[0])}")
+        groups = self._groups
+        threads = count(sum(group.size for group in groups), "thread")
+        made = next((f" made at {shown(group.made_at)}" for group in groups if group.made_at is not None), "")
+        which = f"its QueueRunner ({threads})" if len(groups) == 1 else f"its {len(groups)} QueueRunners ({threads})"
+        verb = "was" if len(groups) == 1 else "were"
+        text = f"{call} of {queue.kind} '{queue.name}' would wait for ever: {which}{made} {verb} never started."
+        raise FailedPreconditionError(None, None, f"{text}\n{_missing_call(groups[0])}")
 
-    def _all_lost(self, queue: TypedQueue, call: str) -> None:
+    def _all_lost(self, queue: WatchedQueue, call: str) -> None:
         """Raise if no thread is left to fill the queue or close it, and one failed without anybody hearing of it."""
-        failures = [crew.lost() for crew in self._crews]
+        failures = [group.lost() for group in self._groups]
         failure = failures[0]
         if failure is None or None in failures or queue.is_closed():
             return
-        text = f"{call} of {queue._kind} '{queue.name}' would wait for ever: {failure.text(own=True)}"
+        text = f"{call} of {queue.kind} '{queue.name}' would wait for ever: {failure.text(own=True)}"
         hint = "With a Coordinator the failure would have closed the queue."
         raise FailedPreconditionError(None, None, f"{text}\n{hint}") from failure.error
 
-    def _tell_filling(self, queue: TypedQueue) -> None:
+    def _tell_filling(self, queue: WatchedQueue) -> None:
         stats = queue.stats()
-        if stats.closed or stats.size >= self._minimum or self._filling_since is None:
+        if stats.closed or stats.size >= self._min_after_dequeue or self._filling_since is None:
             return
         self._told = True
         since, before = self._filling_since
         rate = (stats.enqueued - before) / max(time.monotonic() - since, 1e-9)
-        left = f"{rate:,.0f}/s, about {(self._minimum - stats.size) / rate:,.0f} s left" if rate else "none came lately"
+        left = (
+            f"{rate:,.0f}/s, about {(self._min_after_dequeue - stats.size) / rate:,.0f} s left"
+            if rate
+            else "none came lately"
+        )
         text = "filling %s '%s': %s of the %s elements that it keeps to draw from (%s)"
-        _log.info(text, queue._kind, queue.name, f"{stats.size:,}", f"{self._minimum:,}", left)
+        _log.info(text, queue.kind, queue.name, f"{stats.size:,}", f"{self._min_after_dequeue:,}", left)
 
 
-def _missing_call(crew: Crew) -> str:
-    if crew.begun:
+def _missing_call(group: WorkerGroup) -> str:
+    if group.begun:
         return "Its threads were made: call start() of each, or make them with create_threads(coord=coord, start=True)."
-    if crew.listed is None:
+    if group.listed is None:
         return (
             "Call runner.create_threads(coord=coord, start=True) first, "
             "or pipeline.add_queue_runner(runner) and then pipeline.start_queue_runners(coord=coord)."
         )
-    collection = "" if crew.listed else ", collection=the list that it is on"
+    collection = "" if group.listed else ", collection=the list that it is on"
     return f"Call pipeline.start_queue_runners(coord=coord{collection}) first."

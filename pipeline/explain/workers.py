@@ -8,15 +8,15 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pipeline.explain.ends import End
+from pipeline.explain.ends import EndOfInput
 from pipeline.explain.frames import Place, caller
 from pipeline.explain.wording import count, named
 
 
-class Failure(NamedTuple):
+class WorkerFailure(NamedTuple):
     """An exception that ended a thread of a QueueRunner."""
 
-    crew: Crew
+    group: WorkerGroup
     number: int
     error: BaseException
     elements: int | None  # that all threads together had put into the queue
@@ -24,13 +24,13 @@ class Failure(NamedTuple):
 
     def text(self, own: bool) -> str:
         """Return it as a clause; `own` says that the reader knows which QueueRunner it is about."""
-        whose = "its QueueRunner" if own else f"the QueueRunner of '{self.crew.name}'"
+        whose = "its QueueRunner" if own else f"the QueueRunner of '{self.group.name}'"
         when = "" if self.elements is None else f" after {count(self.elements, 'element')}"
         where = f" ({self.record})" if self.record else ""
-        return f"thread {self.number} of {self.crew.size} of {whose} failed{when}: {named(self.error)}{where}"
+        return f"thread {self.number} of {self.group.size} of {whose} failed{when}: {named(self.error)}{where}"
 
 
-class Crew:
+class WorkerGroup:
     """The record of a QueueRunner's threads. The runner writes it, and the queue that they fill reads it.
 
     Thread safety: every method may be called from every thread; a lock guards the counts.
@@ -56,8 +56,8 @@ class Crew:
         self._lock = threading.RLock()  # reentrant: a signal handler may ask a queue that is filled by it
         self._threads: list[threading.Thread] = []
         self._running: set[threading.Thread] = set()
-        self._ends: list[tuple[End, BaseException | None]] = []
-        self._failures: list[Failure] = []
+        self._ends: list[tuple[EndOfInput, BaseException | None]] = []
+        self._failures: list[WorkerFailure] = []
 
     def begin(self, name: str, threads: list[threading.Thread]) -> None:
         """Note that threads were made."""
@@ -83,19 +83,19 @@ class Crew:
         """Note that a thread reached the end of its input, as `error` reports."""
         end = getattr(error, "end", None)
         with self._lock:
-            self._ends.append((end if isinstance(end, End) else End(), error.__cause__))
+            self._ends.append((end if isinstance(end, EndOfInput) else EndOfInput(), error.__cause__))
 
-    def failed(self, failure: Failure) -> None:
+    def failed(self, failure: WorkerFailure) -> None:
         """Note a failure that nobody but this runner hears of."""
         with self._lock:
             self._failures.append(failure)
 
-    def ends(self) -> tuple[list[tuple[End, BaseException | None]], list[Failure]]:
+    def ends(self) -> tuple[list[tuple[EndOfInput, BaseException | None]], list[WorkerFailure]]:
         """Return the ends of inputs and the failures so far, since threads were made last."""
         with self._lock:
             return list(self._ends), list(self._failures)
 
-    def lost(self) -> Failure | None:
+    def lost(self) -> WorkerFailure | None:
         """Return the failure after which no thread is left to fill the queue or to close it."""
         with self._lock:
             if any(thread.ident is None or thread.is_alive() for thread in self._running):
@@ -104,25 +104,25 @@ class Crew:
                 return self._failures[0] if self._failures else None
             # Struck before its first line, as where there is no memory for a call: nobody could note it.
             number = min(self._threads.index(thread) for thread in self._running) + 1
-            return Failure(self, number, RuntimeError("the thread ended before it began"), None, None)
+            return WorkerFailure(self, number, RuntimeError("the thread ended before it began"), None, None)
 
 
 class Worker:
-    """One thread of a crew, as that thread itself sees it: `current_worker()` returns it there.
+    """One thread of a group, as that thread itself sees it: `current_worker()` returns it there.
 
     Attributes:
         keys: The keys of the records that the enqueue op read, as `note_read` said; None before it read any.
         failure: The exception that ends the thread, once there is one.
     """
 
-    def __init__(self, crew: Crew, number: int) -> None:
-        self.crew = crew
+    def __init__(self, group: WorkerGroup, number: int) -> None:
+        self.group = group
         self.number = number
         self.keys: Sequence[bytes] | None = None
-        self.failure: Failure | None = None
+        self.failure: WorkerFailure | None = None
 
     @contextlib.contextmanager
-    def at_work(self) -> Iterator[None]:
+    def as_current(self) -> Iterator[None]:
         """Make this the current worker of the thread."""
         _thread.worker = self
         try:
@@ -130,16 +130,16 @@ class Worker:
         finally:
             _thread.worker = None
 
-    def fail(self, error: BaseException) -> Failure:
+    def fail(self, error: BaseException) -> WorkerFailure:
         """Note the exception that ends the thread; it also gets a note for its traceback, where Python has notes."""
-        watched = getattr(self.crew.queue, "watch", None) is not None
-        elements = self.crew.queue.stats().enqueued if watched else None
+        watched = getattr(self.group.queue, "watchdog", None) is not None
+        elements = self.group.queue.stats().enqueued if watched else None
         record = None
         with contextlib.suppress(Exception):  # whatever attributes the exception has, the thread must report it
             record = self._record(error)
             if record is not None and hasattr(error, "add_note"):
-                error.add_note(f"in thread {self.number} of the QueueRunner of '{self.crew.name}', {record}")
-        self.failure = Failure(self.crew, self.number, error, elements, record)
+                error.add_note(f"in thread {self.number} of the QueueRunner of '{self.group.name}', {record}")
+        self.failure = WorkerFailure(self.group, self.number, error, elements, record)
         return self.failure
 
     def _record(self, error: BaseException) -> str | None:

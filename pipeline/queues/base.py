@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pipeline.errors import OutOfRangeError, invalid
+from pipeline.explain.waits import Watchdog
 from pipeline.queues.components import Shape
 from pipeline.stats import QueueStats
-
-if TYPE_CHECKING:
-    from pipeline.explain.waits import Watch
 
 
 class QueueBase:
@@ -94,9 +92,9 @@ class QueueBase:
         return self.queue_ref.stats()  # type: ignore[no-any-return]
 
     @property
-    def watch(self) -> Watch | None:
+    def watchdog(self) -> Watchdog | None:
         """What is known about those who fill the queue, for messages; None where that is not one queue."""
-        return self.queue_ref.watch  # type: ignore[no-any-return]
+        return self.queue_ref.watchdog  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[Any]:
         """Take elements until the queue is closed and empty.
@@ -152,7 +150,7 @@ class _Selected(QueueBase):
         return self._queues[index]
 
     @property
-    def watch(self) -> None:
+    def watchdog(self) -> None:
         return None
 
 

@@ -53,7 +53,7 @@ class FIFOQueue(TypedQueue):
     which they came, each element is delivered once, and none is lost to a timeout, an interrupt or an error.
     """
 
-    _kind = "FIFOQueue"
+    kind = "FIFOQueue"
     _default_name = "fifo_queue"
 
     def __init__(
@@ -86,7 +86,7 @@ class RandomShuffleQueue(TypedQueue):
     Thread safety: as FIFOQueue. With several threads the order depends on their timing too.
     """
 
-    _kind = "RandomShuffleQueue"
+    kind = "RandomShuffleQueue"
     _default_name = "random_shuffle_queue"
 
     def __init__(
@@ -101,7 +101,7 @@ class RandomShuffleQueue(TypedQueue):
         name: str | None = "random_shuffle_queue",
     ) -> None:
         components, names = _described(dtypes, shapes, names)
-        limit, minimum = limits(capacity, min_after_dequeue)
+        limit, minimum = shuffle_limits(capacity, min_after_dequeue)
         self._setup("shuffle", limit, name, components, names, minimum, generator_seeds(seed))
 
 
@@ -121,7 +121,7 @@ class PaddingFIFOQueue(TypedQueue):
     Thread safety: as FIFOQueue.
     """
 
-    _kind = "PaddingFIFOQueue"
+    kind = "PaddingFIFOQueue"
     _default_name = "padding_fifo_queue"
 
     def __init__(
@@ -154,7 +154,7 @@ class PaddingShuffleQueue(TypedQueue):
     Thread safety: as RandomShuffleQueue.
     """
 
-    _kind = "PaddingShuffleQueue"
+    kind = "PaddingShuffleQueue"
     _default_name = "padding_shuffle_queue"
 
     def __init__(
@@ -170,7 +170,7 @@ class PaddingShuffleQueue(TypedQueue):
     ) -> None:
         parsed = parse_dtypes(dtypes)
         components = [component(*each) for each in zip(parsed, parse_partial_shapes(shapes, len(parsed)), strict=True)]
-        limit, minimum = limits(capacity, min_after_dequeue)
+        limit, minimum = shuffle_limits(capacity, min_after_dequeue)
         seeds = generator_seeds(seed)
         self._setup("shuffle", limit, name, components, parse_names(names, len(parsed)), minimum, seeds)
 
@@ -194,7 +194,7 @@ class PriorityQueue(TypedQueue):
     Thread safety: as FIFOQueue.
     """
 
-    _kind = "PriorityQueue"
+    kind = "PriorityQueue"
     _default_name = "priority_queue"
     _priority = component(np.dtype(np.int64), ())
 
@@ -220,7 +220,7 @@ class PriorityQueue(TypedQueue):
         return [self._priority, *super()._describe(values, many)[1:]]
 
 
-def limits(capacity: int, min_after_dequeue: int) -> tuple[int, int]:
+def shuffle_limits(capacity: int, min_after_dequeue: int) -> tuple[int, int]:
     """The capacity and the minimum of a shuffle queue."""
     limit, minimum = parse_capacity(capacity), whole(min_after_dequeue, "min_after_dequeue")
     if minimum < 0:

@@ -48,10 +48,10 @@ def get_seed(op_seed: int | None) -> tuple[int, int]:
 
 def generator_seeds(op_seed: int | None) -> tuple[int, int]:
     """As `get_seed`, with (0, 0) replaced by entropy of the system."""
-    return some_seeds(get_seed(op_seed))
+    return entropy_if_zero(get_seed(op_seed))
 
 
-def some_seeds(seeds: tuple[int, int]) -> tuple[int, int]:
+def entropy_if_zero(seeds: tuple[int, int]) -> tuple[int, int]:
     """Return the seeds, with (0, 0) replaced by entropy of the system."""
     if seeds != (0, 0):
         return seeds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,17 +17,15 @@ from pipeline.errors import (
     OutOfRangeError,
     invalid,
 )
-from pipeline.explain.ends import End, ended
+from pipeline.explain.ends import EndOfInput, with_end
+from pipeline.explain.waits import Watchdog, WatchedQueue
 from pipeline.queues.components import Component
-
-if TYPE_CHECKING:
-    from pipeline.queues.typed import TypedQueue
 
 _CALLS = {number: name for name, number in CALLS.items()}
 _STATUSES = {number: name for name, number in STATUSES.items()}
 
 
-def failure(queue: TypedQueue, status: int, call: int, requested: int, current: int) -> OpError:
+def failure(queue: WatchedQueue, watchdog: Watchdog, status: int, call: int, requested: int, current: int) -> OpError:
     """The error of a call that the engine did not serve.
 
     A closed queue's errors say why it was closed; the exception that was to blame, if any, is the `__cause__`.
@@ -36,10 +34,10 @@ def failure(queue: TypedQueue, status: int, call: int, requested: int, current: 
     """
     name, method, outcome = queue.name, _CALLS[call], _STATUSES[status]
     # A padding queue's calls on single elements are those of the FIFO queue, and say so, as they do in TensorFlow.
-    kind = "FIFOQueue" if queue._kind == "PaddingFIFOQueue" and method in ("enqueue", "dequeue") else queue._kind
+    kind = "FIFOQueue" if queue.kind == "PaddingFIFOQueue" and method in ("enqueue", "dequeue") else queue.kind
     error: OpError
     if outcome in ("closed", "already_closed", "cancelled", "exhausted"):
-        why, blame, end = queue.watch.explain(queue)
+        why, blame, end = watchdog.explain(queue)
         if outcome == "closed":
             error = CancelledError(None, None, f"{kind} '{name}' is closed.{why}" + _stored(requested, current))
         elif outcome == "already_closed":
@@ -50,15 +48,15 @@ def failure(queue: TypedQueue, status: int, call: int, requested: int, current: 
         else:
             first = f"{kind} '{name}' is closed and has insufficient elements"
             error = OutOfRangeError(None, None, f"{first} (requested {requested}, current size {current}){why}")
-            if end != End():
-                ended(error, end)
+            if end != EndOfInput():
+                with_end(error, end)
         error.__cause__ = blame
     else:
         stats = queue.stats()
         error = DeadlineExceededError(
             None,
             None,
-            f"Timed out waiting for notification\n{method} on {queue._kind} '{name}', "
+            f"Timed out waiting for notification\n{method} on {queue.kind} '{name}', "
             f"which now holds {stats.size} of {stats.capacity} elements" + _stored(requested, current),
         )
     if method == "enqueue":

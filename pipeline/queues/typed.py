@@ -14,7 +14,7 @@ from pipeline._queue import CALLS, FORMS, ORDERS, Engine
 from pipeline.dtypes import STRING
 from pipeline.explain.causes import cause_of_closing
 from pipeline.explain.frames import note_wait
-from pipeline.explain.waits import Watch
+from pipeline.explain.waits import Watchdog
 from pipeline.queues import texts as messages
 from pipeline.queues.base import QueueBase
 from pipeline.queues.components import Component, Shape, component
@@ -28,7 +28,7 @@ _DEQUEUES = frozenset(number for name, number in CALLS.items() if name.startswit
 class TypedQueue(Engine, QueueBase):
     """The engine moves slots and bytes; this says what may be in them. The kinds of queue derive from it."""
 
-    _kind: str
+    kind: str
     _default_name: str
     _counters: ClassVar[dict[str, Iterator[int]]] = {}
     _components: list[Component] | None
@@ -41,12 +41,12 @@ class TypedQueue(Engine, QueueBase):
         name: str | None,
         components: list[Component] | None,
         names: list[str] | None,
-        reserve: int = 0,
+        min_after_dequeue: int = 0,
         seeds: tuple[int, int] = (0, 0),
     ) -> None:
-        self._open(ORDERS[order], capacity, reserve, *seeds, names is None)
+        self._open(ORDERS[order], capacity, min_after_dequeue, *seeds, names is None)
         self._name = self._unique(name)
-        self._watch = Watch(reserve)
+        self._watchdog = Watchdog(min_after_dequeue)
         self._components = None
         self._names = names
         self._deciding = threading.RLock()  # reentrant: a value that is looked at may enqueue something itself
@@ -89,24 +89,24 @@ class TypedQueue(Engine, QueueBase):
     def __repr__(self) -> str:
         stats = self.stats()
         state = "closed" if stats.closed else "open"
-        return f"<{self._kind} '{self._name}': {stats.size} of {stats.capacity} elements, {state}>"
+        return f"<{self.kind} '{self._name}': {stats.size} of {stats.capacity} elements, {state}>"
 
     def stats(self) -> QueueStats:
         return QueueStats(*self._numbers())
 
     @property
-    def watch(self) -> Watch:
-        return self._watch
+    def watchdog(self) -> Watchdog:
+        return self._watchdog
 
     def close(
         self, cancel_pending_enqueues: bool = False, name: str | None = None, *, timeout: float | None = None
     ) -> None:
-        first = self._watch.closing(cause_of_closing(cancel_pending_enqueues))
+        first = self._watchdog.closing(cause_of_closing(cancel_pending_enqueues))
         try:
             super().close(cancel_pending_enqueues, name, timeout=timeout)
         except BaseException:
             if first and not self.is_closed():
-                self._watch.not_closed()
+                self._watchdog.not_closed()
             raise
 
     close.__doc__ = Engine.close.__doc__
@@ -115,20 +115,20 @@ class TypedQueue(Engine, QueueBase):
 
     def _about_to_wait(self, call: int) -> float | None:
         note_wait(self, _CALL_NAMES[call])
-        return self._watch.about_to_wait(self, _CALL_NAMES[call]) if call in _DEQUEUES else None
+        return self._watchdog.about_to_wait(self, _CALL_NAMES[call]) if call in _DEQUEUES else None
 
     def _still_waiting(self, call: int, waited_s: float) -> float | None:
-        return self._watch.still_waiting(self, _CALL_NAMES[call]) if call in _DEQUEUES else None
+        return self._watchdog.still_waiting(self, _CALL_NAMES[call]) if call in _DEQUEUES else None
 
     def _where(self, index: int) -> str:
         name = f" ('{self._names[index]}')" if self._names else ""
-        return f"{self._kind} '{self._name}': component {index}{name}"
+        return f"{self.kind} '{self._name}': component {index}{name}"
 
     def _in_order(self, vals: Any) -> tuple[Any, ...]:
         """The values of a call in the order of the components."""
         if isinstance(vals, dict):
             if self._names is None:
-                raise ValueError(f"Queue must have names to enqueue a dictionary; {self._kind} '{self._name}' has none")
+                raise ValueError(f"Queue must have names to enqueue a dictionary; {self.kind} '{self._name}' has none")
             if sorted(map(str, vals)) != sorted(map(str, self._names)):
                 raise ValueError(
                     "Keys in dictionary to enqueue do not match names of Queue. "
@@ -148,7 +148,7 @@ class TypedQueue(Engine, QueueBase):
         assert self._components is not None
         values = self._in_order(vals)
         if not values:
-            raise (IndexError if many else ValueError)(f"{self._kind} '{self._name}': no value to enqueue")
+            raise (IndexError if many else ValueError)(f"{self.kind} '{self._name}': no value to enqueue")
         if len(values) < len(self._components):
             raise messages.signature_mismatch(values, self._components)
         if not many:
@@ -176,7 +176,7 @@ class TypedQueue(Engine, QueueBase):
             return
         values = self._in_order(vals)
         if not values:
-            raise (IndexError if many else ValueError)(f"{self._kind} '{self._name}': no value to enqueue")
+            raise (IndexError if many else ValueError)(f"{self.kind} '{self._name}': no value to enqueue")
         components = self._describe(values, many)
         for i, (value, each) in enumerate(zip(values, components, strict=True)):  # a bad value fixes nothing
             if many:
@@ -205,15 +205,15 @@ class TypedQueue(Engine, QueueBase):
         return messages.count(n, call)
 
     def _no_shapes(self) -> Exception:
-        return messages.no_shapes(self._kind)
+        return messages.no_shapes(self.kind)
 
     def _failure(self, status: int, call: int, requested: int, current: int) -> Exception:
-        return messages.failure(self, status, call, requested, current)
+        return messages.failure(self, self._watchdog, status, call, requested, current)
 
     def _outputs(self, out: Any) -> tuple[Any, ...]:
         """The arrays of `out` in the order of the components."""
         if self._components is None:
-            raise ValueError(f"{self._kind} '{self._name}': out= needs dtypes that are known; no element has come yet")
+            raise ValueError(f"{self.kind} '{self._name}': out= needs dtypes that are known; no element has come yet")
         if self._names is not None:
             if not isinstance(out, dict) or sorted(map(str, out)) != sorted(map(str, self._names)):
                 raise ValueError(f"out: expected a dict with the keys {self._names}, got {type(out).__name__}")
@@ -235,7 +235,7 @@ class TypedQueue(Engine, QueueBase):
     def _nothing(self, outs: tuple[Any, ...] | None) -> Any:
         """The result for n = 0."""
         if self._components is None:
-            raise messages.no_shapes(self._kind)
+            raise messages.no_shapes(self.kind)
         values = [
             np.empty((0, *(size or 0 for size in each.shape or ())), dtype=each.dtype) for each in self._components
         ]

@@ -32,7 +32,7 @@ def _strings(value: Any, where: str) -> Any:
         return _to_bytes(value, where)
     if value is None:
         raise ValueError(f"{where}: None is not a value")
-    array = value if isinstance(value, np.ndarray) else np.array(_held(value), dtype=object)
+    array = value if isinstance(value, np.ndarray) else np.array(copied_lists(value), dtype=object)
     if array.dtype.kind not in "OSUT" and array.size:
         raise TypeError(f"{where}: expected bytes or str, got an array of {array.dtype}")
     if array.ndim == 0:
@@ -66,7 +66,7 @@ def _check_range(inferred: np.ndarray[Any, Any], dtype: np.dtype[Any], where: st
 
 def _from_python(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any, Any]:
     """Convert numbers and nested lists of them; never by cutting off, wrapping or parsing."""
-    value = _held(value)
+    value = copied_lists(value)
     if dtype.kind not in _ACCEPTED:
         return np.array(value, dtype=dtype)
     try:
@@ -87,11 +87,11 @@ def _from_python(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any
     return inferred.astype(dtype)
 
 
-def _held(value: Any) -> Any:
+def copied_lists(value: Any) -> Any:
     """Lists as copies that nobody else can change: NumPy dies of a list that becomes shorter while it is read, by a
     `__float__` of an element or by another thread."""
     kind = type(value)
-    return kind(map(_held, value)) if kind is list or kind is tuple else value
+    return kind(map(copied_lists, value)) if kind is list or kind is tuple else value
 
 
 def _array(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any, Any]:
@@ -187,7 +187,7 @@ def infer(value: Any, many: bool, where: str) -> tuple[np.dtype[Any], Shape]:
     if many and isinstance(value, (list, tuple)) and value and all(isinstance(one, (bytes, str)) for one in value):
         return STRING, ()
     try:
-        array = np.asarray(_held(value))
+        array = np.asarray(copied_lists(value))
     except ValueError:
         if many and isinstance(value, (list, tuple)):
             return np.dtype(object), ()

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from pipeline.errors import OutOfRangeError
-from pipeline.explain.causes import Stopped
+from pipeline.explain.causes import StoppedByCoordinator
 from pipeline.explain.frames import whereabouts
 from pipeline.threads.stop_flag import StopFlag
 
@@ -55,7 +55,7 @@ class Coordinator:
         self._lock = threading.RLock()
         self._stop = StopFlag()
         self._recorded: tuple[BaseException, TracebackType | None] | None = None
-        self._stopped: Stopped | None = None
+        self._stopped: StoppedByCoordinator | None = None
         self._joined = False
         self._registered: set[threading.Thread] = set()
 
@@ -65,7 +65,7 @@ class Coordinator:
         return self._joined
 
     @property
-    def stopped(self) -> Stopped | None:
+    def stopped(self) -> StoppedByCoordinator | None:
         """Who asked for the stop, and why, for messages; None before a stop."""
         return self._stopped
 
@@ -88,7 +88,7 @@ class Coordinator:
             first = not self._stop.is_set()
             if first:
                 self._recorded = error
-                self._stopped = Stopped(None if error is None else error[0])
+                self._stopped = StoppedByCoordinator(None if error is None else error[0])
                 self._stop.set()
         if first and error is not None:
             _log.info("Error reported to Coordinator: %s, %s", type(error[0]), error[0])

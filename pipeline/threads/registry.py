@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable
 from typing import Any
 
 from pipeline.threads.coordinator import Coordinator
-from pipeline.threads.runner import QueueRunner, _log
+from pipeline.threads.runner import QueueRunner
+
+_log = logging.getLogger(__name__)
 
 _collection: list[QueueRunner] = []
 
@@ -15,7 +18,7 @@ _collection: list[QueueRunner] = []
 def add_queue_runner(qr: QueueRunner, collection: list[QueueRunner] | None = None) -> None:
     """Put `qr` on the list that `start_queue_runners` starts: the list `collection`, or the process-wide one."""
     (_collection if collection is None else collection).append(qr)
-    qr.crew.listed = collection is None
+    qr.group.listed = collection is None
 
 
 def start_queue_runners(
@@ -49,7 +52,7 @@ def start_queue_runners(
 def reset() -> None:
     """Forget all queue runners of the process-wide list; threads that run already go on."""
     for qr in _collection:
-        qr.crew.listed = None
+        qr.group.listed = None
     _collection.clear()
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipeline.errors import OpError, OutOfRangeError
-from pipeline.explain.causes import Ended, because
-from pipeline.explain.workers import Crew, Worker
+from pipeline.explain.causes import InputUsedUp, because
+from pipeline.explain.workers import Worker, WorkerGroup
 from pipeline.threads.coordinator import Coordinator
 from pipeline.threads.enqueue_ops import Fillable, make_callable, op_name
 
@@ -64,10 +64,10 @@ class QueueRunner:
         # and go.
         self._running: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
         self._exceptions_raised: list[Exception] = []
-        self._crew = Crew(queue, len(enqueue_ops))
-        watch = getattr(queue, "watch", None)
-        if watch is not None:
-            watch.filled_by(self._crew)
+        self._group = WorkerGroup(queue, len(enqueue_ops))
+        watchdog = getattr(queue, "watchdog", None)
+        if watchdog is not None:
+            watchdog.filled_by(self._group)
 
     @property
     def queue(self) -> Fillable:
@@ -102,12 +102,12 @@ class QueueRunner:
     @property
     def begun(self) -> bool:
         """Whether threads were ever made."""
-        return self._crew.begun
+        return self._group.begun
 
     @property
-    def crew(self) -> Crew:
+    def group(self) -> WorkerGroup:
         """The record of the threads, for messages."""
-        return self._crew
+        return self._group
 
     @property
     def name(self) -> str:
@@ -134,12 +134,12 @@ class QueueRunner:
                 return []
             self._running[key] = running = set(range(1, len(self._enqueue_ops) + 1))
             self._exceptions_raised = []
-        crew = self._crew_for(sess)
+        group = self._group_for(sess)
         threads = [
-            self._thread(self._run, op_name(op), running, sess, coord, op, Worker(crew, number))
+            self._thread(self._run, op_name(op), running, sess, coord, op, Worker(group, number))
             for number, op in enumerate(self._enqueue_ops, 1)
         ]
-        crew.begin(self.name, threads)
+        group.begin(self.name, threads)
         closing = [] if coord is None else [self._thread(self._close_on_stop, "close_on_stop", sess, coord)]
         try:
             # In this order: when a start fails, those that run already have who closes the queue.
@@ -153,7 +153,7 @@ class QueueRunner:
             for number, thread in enumerate(threads, 1):
                 if thread.ident is None:  # the system has no thread to spare: this one will never leave by itself
                     running.discard(number)
-                    crew.leave(thread)
+                    group.leave(thread)
             raise
         return threads + closing
 
@@ -161,9 +161,9 @@ class QueueRunner:
         """What a thread calls over and over for an enqueue op."""
         return make_callable(sess, op)
 
-    def _crew_for(self, sess: Any) -> Crew:
+    def _group_for(self, sess: Any) -> WorkerGroup:
         """The record of the threads that run in a session."""
-        return self._crew
+        return self._group
 
     def _thread(self, target: Callable[..., None], what: str, *args: Any) -> threading.Thread:
         return threading.Thread(target=target, args=args, name=f"QueueRunnerThread-{self.name}-{what}")
@@ -173,7 +173,7 @@ class QueueRunner:
 
     def _run(self, running: set[int], sess: Any, coord: Coordinator | None, op: Any, worker: Worker) -> None:
         try:
-            with worker.at_work():
+            with worker.as_current():
                 self._fill(running, sess, coord, op, worker)
         except BaseException as error:
             if coord is None:
@@ -191,9 +191,9 @@ class QueueRunner:
                 try:
                     run()
                 except self._closed_types as error:
-                    worker.crew.reached_end(error)
+                    worker.group.reached_end(error)
                     if self._leave(running, worker, at_end=True) == 0:
-                        with because(Ended(worker.crew)):
+                        with because(InputUsedUp(worker.group)):
                             self._quietly(sess, self._close_op)
                     return
         except BaseException as error:
@@ -210,7 +210,7 @@ class QueueRunner:
             return
         failure = worker.fail(error)
         if alone:
-            worker.crew.failed(failure)
+            worker.group.failed(failure)
             if isinstance(error, Exception):
                 with self._lock:
                     self._exceptions_raised.append(error)
@@ -222,7 +222,7 @@ class QueueRunner:
             running.discard(worker.number)
             left = len(running)
         if not at_end:
-            worker.crew.leave()
+            worker.group.leave()
         return left
 
     def _close_on_stop(self, sess: Any, coord: Coordinator) -> None:

@@ -59,7 +59,7 @@ class _Flight:
         self.ring()
 
 
-class Ahead(Iterator[Any]):
+class MapAhead(Iterator[Any]):
     """A source for the batch functions; an iterator over the examples; a context manager that closes it.
 
     Threads of a loop over batches take blocks from it, and a loop that is left cancels what no worker has begun. An
@@ -90,7 +90,7 @@ class Ahead(Iterator[Any]):
         # At the end of the program it is the executor's to say what becomes of them.
         weakref.finalize(self, self._flight.cancel).atexit = False
 
-    def __iter__(self) -> Ahead:
+    def __iter__(self) -> MapAhead:
         return self
 
     def __next__(self) -> Any:
@@ -151,7 +151,7 @@ class Ahead(Iterator[Any]):
         self._closed = True
         self.recall()
 
-    def __enter__(self) -> Ahead:
+    def __enter__(self) -> MapAhead:
         return self
 
     def __exit__(

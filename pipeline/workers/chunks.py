@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline._batch import stack
 from pipeline.errors import OutOfRangeError, UnknownError
-from pipeline.queues.values import _held as held
+from pipeline.queues.values import copied_lists
 
 
 class Run(NamedTuple):
@@ -116,7 +116,7 @@ def _kept(part: Any) -> Any:
         return part
     if hasattr(part, "__array__"):
         return np.array(part)
-    return bytes(part) if isinstance(part, bytearray) else held(part)
+    return bytes(part) if isinstance(part, bytearray) else copied_lists(part)
 
 
 def _form(part: Any) -> Any:

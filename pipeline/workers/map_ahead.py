@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from pipeline.workers.ahead import Ahead
+from pipeline.workers.ahead import MapAhead
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -21,7 +21,7 @@ def map_ahead(
     *,
     chunksize: int = 32,
     buffersize: int | None = None,
-) -> Ahead:
+) -> MapAhead:
     """Apply a function to items in the workers of an executor, ahead of who takes the examples that it returns.
 
     It is how a decode function that holds the interpreter's lock uses more than one core:
@@ -50,7 +50,7 @@ def map_ahead(
         A source for `batch`, `shuffle_batch` and the others; one thread that reads it is enough. Or an iterator over
         the examples. A loop that is left, and `close`, cancel what no worker has begun. After an error of the
         function (or of a chunk that cannot be pickled), which has the item in a note, it goes on with the next item;
-        see `Ahead.block` for the errors.
+        see `MapAhead.block` for the errors.
 
     Raises:
         TypeError: `function` is not callable or cannot go to the processes of the executor, `items` is not iterable, or
@@ -72,7 +72,7 @@ def map_ahead(
     except TypeError:
         raise TypeError(f"map_ahead: items must be iterable, not {items!r:.80}") from None
     _check_pickle(function, executor)
-    return Ahead(function, iterator, executor, **sizes)
+    return MapAhead(function, iterator, executor, **sizes)
 
 
 def _check_pickle(function: Any, executor: Any) -> None:

@@ -237,7 +237,7 @@ def test_a_run_of_a_callable_that_waits_is_cancelled_too():
 
 
 def test_a_wait_for_runners_that_nobody_started_is_warned_of(sess, caplog, monkeypatch):
-    monkeypatch.setattr("pipeline.compat.queues.in_session.LOOK", 0.01)
+    monkeypatch.setattr("pipeline.compat.queues.in_session.CHECK_INTERVAL", 0.01)
     queue = tf.FIFOQueue(10, tf.int32)
     runner = tf.train.QueueRunner(queue, [queue.enqueue(3)])
     tf.train.add_queue_runner(runner)

@@ -12,8 +12,8 @@ from helpers import run_in_thread
 import pipeline
 from pipeline import Coordinator, FIFOQueue, QueueRunner, RandomShuffleQueue
 from pipeline.errors import CancelledError, OutOfRangeError
-from pipeline.explain.waits import Watch
-from pipeline.explain.workers import Crew
+from pipeline.explain.waits import Watchdog
+from pipeline.explain.workers import WorkerGroup
 from pipeline.queues import seeds
 from pipeline.queues.typed import TypedQueue
 from pipeline.threads.stop_flag import StopFlag
@@ -102,8 +102,8 @@ def test_close(call, cancel):
 
         return (queue.close if call == "close" else lambda: queue.dequeue(timeout=0.001)), close, check
 
-    functions = [TypedQueue.close, Watch.closing, Watch.explain, Watch.not_closed, Watch.about_to_wait]
-    functions += [Crew.idle, Crew.lost, Crew.ends]
+    functions = [TypedQueue.close, Watchdog.closing, Watchdog.explain, Watchdog.not_closed, Watchdog.about_to_wait]
+    functions += [WorkerGroup.idle, WorkerGroup.lost, WorkerGroup.ends]
     assert at_each_line(functions, make) > 5
 
 
@@ -153,4 +153,4 @@ def test_runners_are_started():
 
         return handle, handle, check
 
-    assert at_each_line([QueueRunner.create_threads, Crew.begin], make) > 5
+    assert at_each_line([QueueRunner.create_threads, WorkerGroup.begin], make) > 5

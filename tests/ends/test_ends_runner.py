@@ -12,7 +12,7 @@ from orchestration import no_thread_left, source
 import pipeline.compat.v1 as tf
 from pipeline import Coordinator, FIFOQueue, QueueRunner
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
-from pipeline.explain.workers import Crew, Worker
+from pipeline.explain.workers import Worker, WorkerGroup
 
 
 class Killed(Exception):
@@ -42,8 +42,8 @@ def lines(function):
     return sorted({line for _, _, line in code.co_lines() if line is not None and line > code.co_firstlineno})
 
 
-LOOP = [QueueRunner._fill, QueueRunner._leave, QueueRunner._note, QueueRunner._callable, Crew.leave, Crew.reached_end]
-LOOP += [Worker.fail, Worker.at_work.__wrapped__]
+LOOP = [QueueRunner._fill, QueueRunner._leave, QueueRunner._note, QueueRunner._callable]
+LOOP += [WorkerGroup.leave, WorkerGroup.reached_end, Worker.fail, Worker.as_current.__wrapped__]
 PLACES = [(function, line) for function in LOOP for line in lines(function)]
 NAMES = [f"{function.__name__}+{line - function.__code__.co_firstlineno}" for function, line in PLACES]
 

@@ -191,7 +191,7 @@ def wait_for_waits(count):
 
 def queues_of_all():
     """All that are ready to be used."""
-    return [each for each in gc.get_objects() if isinstance(each, TypedQueue) and hasattr(each, "_watch")]
+    return [each for each in gc.get_objects() if isinstance(each, TypedQueue) and hasattr(each, "_watchdog")]
 
 
 def states():

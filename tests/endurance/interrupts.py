@@ -11,8 +11,8 @@ import pipeline
 from pipeline.batches import source as sources
 from pipeline.batches.feed import Feed
 from pipeline.batches.loop import Batches
-from pipeline.explain.waits import Watch
-from pipeline.explain.workers import Crew
+from pipeline.explain.waits import Watchdog
+from pipeline.explain.workers import WorkerGroup
 from pipeline.queues.typed import TypedQueue
 from pipeline.threads import registry, runner
 from pipeline.threads.coordinator import Coordinator
@@ -20,7 +20,8 @@ from pipeline.threads.stop_flag import StopFlag
 
 # Signal handlers run after calls, at the start of functions and where loops go round.
 LOOKS = {dis.opmap.get(name) for name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "RESUME", "JUMP_BACKWARD")}
-STRUCK = [Batches, Feed, runner.QueueRunner, Crew, StopFlag, Watch, TypedQueue, Coordinator, registry, runner, sources]
+STRUCK = [Batches, Feed, runner.QueueRunner, WorkerGroup, StopFlag, Watchdog, TypedQueue, Coordinator]
+STRUCK += [registry, runner, sources]
 
 
 class Interrupt(KeyboardInterrupt):

@@ -10,7 +10,7 @@ from orchestration import Gate, fresh_collection, no_thread_left, out_of_range
 import pipeline
 from pipeline import Coordinator, FailedPreconditionError, FIFOQueue, OutOfRangeError, QueueRunner, RandomShuffleQueue
 from pipeline._queue import CALLS
-from pipeline.explain.waits import LOOK
+from pipeline.explain.waits import CHECK_INTERVAL
 
 
 @pytest.fixture(autouse=True)
@@ -122,7 +122,7 @@ class TestNeverStarted:
         QueueRunner(second, [lambda: second.enqueue(first.dequeue())]).create_threads(coord=coord, start=True)
         wait_blocked(first, dequeues=1)
         with pytest.raises(FailedPreconditionError, match="never started"):
-            first._still_waiting(CALLS["dequeue"], LOOK)
+            first._still_waiting(CALLS["dequeue"], CHECK_INTERVAL)
         coord.request_stop()
         first.close()
         coord.join()
@@ -130,9 +130,9 @@ class TestNeverStarted:
     def test_threads_that_were_made_only(self):
         queue = FIFOQueue(9, "int64", ())
         [thread] = QueueRunner(queue, [fill(queue)]).create_threads(daemon=True)
-        assert queue._about_to_wait(CALLS["dequeue"]) == LOOK
+        assert queue._about_to_wait(CALLS["dequeue"]) == CHECK_INTERVAL
         with pytest.raises(FailedPreconditionError, match=r"call start\(\) of each"):
-            queue._still_waiting(CALLS["dequeue"], LOOK)
+            queue._still_waiting(CALLS["dequeue"], CHECK_INTERVAL)
         queue.close()
         with pytest.raises(OutOfRangeError):
             queue.dequeue()
@@ -169,12 +169,12 @@ class TestLost:
             raise ValueError("bad")
 
         [thread] = QueueRunner(queue, [op]).create_threads(start=True)
-        assert queue._about_to_wait(CALLS["dequeue"]) == LOOK
-        assert queue._still_waiting(CALLS["dequeue"], LOOK) == LOOK
+        assert queue._about_to_wait(CALLS["dequeue"]) == CHECK_INTERVAL
+        assert queue._still_waiting(CALLS["dequeue"], CHECK_INTERVAL) == CHECK_INTERVAL
         go.set()
         thread.join()
         with pytest.raises(FailedPreconditionError, match="ValueError: bad"):
-            queue._still_waiting(CALLS["dequeue"], 2 * LOOK)
+            queue._still_waiting(CALLS["dequeue"], 2 * CHECK_INTERVAL)
 
     def test_others_reached_the_end(self, unraised):
         queue, error, go = FIFOQueue(9, "int64", ()), ValueError("bad"), threading.Event()
@@ -202,9 +202,9 @@ class TestFilling:
     def test_one_line_of_progress(self, caplog):
         queue = RandomShuffleQueue(20_000, 10_000, "int64", (), name="examples")
         caplog.set_level(logging.INFO, "pipeline")
-        assert queue._about_to_wait(CALLS["dequeue_many"]) == LOOK
+        assert queue._about_to_wait(CALLS["dequeue_many"]) == CHECK_INTERVAL
         queue.enqueue_many([range(3120)])
-        assert queue._still_waiting(CALLS["dequeue_many"], LOOK) is None
+        assert queue._still_waiting(CALLS["dequeue_many"], CHECK_INTERVAL) is None
         [record] = caplog.records
         assert (record.name, record.levelname) == ("pipeline", "INFO")
         text = record.getMessage()
@@ -216,7 +216,7 @@ class TestFilling:
         queue = RandomShuffleQueue(20, 10, "int64", ())
         caplog.set_level(logging.INFO, "pipeline")
         queue._about_to_wait(CALLS["dequeue"])
-        queue._still_waiting(CALLS["dequeue"], LOOK)
+        queue._still_waiting(CALLS["dequeue"], CHECK_INTERVAL)
         assert "(none came lately)" in caplog.text
 
     def test_a_full_pool_says_nothing(self, caplog):
@@ -224,7 +224,7 @@ class TestFilling:
         caplog.set_level(logging.INFO, "pipeline")
         queue._about_to_wait(CALLS["dequeue"])
         queue.enqueue_many([range(10)])
-        queue._still_waiting(CALLS["dequeue"], LOOK)
+        queue._still_waiting(CALLS["dequeue"], CHECK_INTERVAL)
         assert caplog.records == []
 
 

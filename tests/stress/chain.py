@@ -63,7 +63,7 @@ def put(queue, numbers, timeout):
 def take(queue, draw, timeout):
     """Take elements, whichever way; return their numbers."""
     n, capacity = draw.choice(SIZES), queue.stats().capacity
-    if queue._kind == "PriorityQueue":
+    if queue.kind == "PriorityQueue":
         n = min(n, capacity)  # more never come together
     if n == 1:
         return [check(*queue.dequeue(timeout=timeout))]

@@ -12,10 +12,10 @@ from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.session.run import Run, current
 from pipeline.dtypes import STRING
 from pipeline.errors import CancelledError, InvalidArgumentError
-from pipeline.explain.waits import LOOK, Watch
+from pipeline.explain.waits import CHECK_INTERVAL, Watchdog
 from pipeline.queues.components import Component, Shape, component, parse_capacity
-from pipeline.queues.kinds import limits
-from pipeline.queues.seeds import some_seeds
+from pipeline.queues.kinds import shuffle_limits
+from pipeline.queues.seeds import entropy_if_zero
 from pipeline.queues.typed import TypedQueue
 
 if TYPE_CHECKING:
@@ -113,13 +113,13 @@ class SessionQueue(TypedQueue):
 
     def __init__(self, spec: Spec, name: str, run: Run) -> None:
         self.spec = spec
-        self._kind = spec.kind
+        self.kind = spec.kind
         capacity = parse_capacity(spec.capacity)
         if spec.kind == "RandomShuffleQueue":
-            limits(spec.capacity, spec.minimum)
+            shuffle_limits(spec.capacity, spec.minimum)
         order = _ORDERS.get(spec.kind, "fifo")
-        self._setup(order, capacity, name, self._parts(), None, spec.minimum, some_seeds(spec.seeds))
-        self._watch = _SessionWatch(spec)
+        self._setup(order, capacity, name, self._parts(), None, spec.minimum, entropy_if_zero(spec.seeds))
+        self._watchdog = _SessionWatchdog(spec)
         run.resources.wakes(self)
 
     def _parts(self) -> list[Component]:
@@ -137,7 +137,7 @@ class SessionQueue(TypedQueue):
     def stackable(self) -> bool:
         """Whether a block of elements is what as many dequeues would give: they leave in order, and have one shape."""
         known = self.spec.shapes is not None and all(each.is_fully_defined() for each in self.spec.shapes)
-        return known and self._kind in ("FIFOQueue", "PaddingFIFOQueue")
+        return known and self.kind in ("FIFOQueue", "PaddingFIFOQueue")
 
     def _convert(self, vals: Any, many: bool) -> tuple[Any, ...]:
         if len(vals) < len(self.spec.dtypes):
@@ -162,7 +162,7 @@ class SessionQueue(TypedQueue):
             raise CancelledError(None, None, _CANCELLED[call])
 
 
-class _SessionWatch(Watch):
+class _SessionWatchdog(Watchdog):
     """Warns of what natively is an error: another thread may yet start the runners."""
 
     def __init__(self, spec: Spec) -> None:
@@ -173,14 +173,14 @@ class _SessionWatch(Watch):
     def about_to_wait(self, queue: Any, call: str) -> float | None:
         """Say when to look again."""
         super().about_to_wait(queue, call)
-        return None if self._warned and self._told else LOOK
+        return None if self._warned and self._told else CHECK_INTERVAL
 
     def still_waiting(self, queue: Any, call: str) -> float | None:
         """Warn of a wait that nobody will end, once."""
         super().still_waiting(queue, call)
-        if not self._warned and all(crew.idle() for crew in self._crews):
+        if not self._warned and all(group.idle() for group in self._groups):
             self._never_started(queue, call)
-        return None if self._warned and self._told else LOOK
+        return None if self._warned and self._told else CHECK_INTERVAL
 
     def _never_started(self, queue: Any, call: str) -> None:
         if self._warned or queue.stats().enqueued:
@@ -196,20 +196,20 @@ class _SessionWatch(Watch):
                 "%s of %s '%s' has waited for %.0f s: the threads of its QueueRunner were never started. "
                 "Call tf.train.start_queue_runners(sess=sess, coord=coord) after the variables are initialised.",
                 call,
-                queue._kind,
+                queue.kind,
                 self._spec.op_name,
-                LOOK,
+                CHECK_INTERVAL,
             )
 
     def _all_lost(self, queue: Any, call: str) -> None:
-        failures = [crew.lost() for crew in self._crews]
+        failures = [group.lost() for group in self._groups]
         if self._warned or not failures or None in failures or queue.is_closed():
             return
         self._warned = True
         _log.warning(
             "%s of %s '%s' waits for ever: %s. With a Coordinator the failure would have closed the queue.",
             call,
-            queue._kind,
+            queue.kind,
             self._spec.op_name,
             failures[0].text(own=True),  # type: ignore[union-attr]
         )

@@ -15,7 +15,7 @@ from pipeline.compat.queues.move_blocks import in_blocks
 from pipeline.compat.queues.runner_def import QueueRunnerDef, definition, elements
 from pipeline.compat.session.session import BaseSession
 from pipeline.errors import OpError, OutOfRangeError
-from pipeline.explain.workers import Crew, current_worker
+from pipeline.explain.workers import WorkerGroup, current_worker
 from pipeline.threads.coordinator import Coordinator
 
 _log = logging.getLogger("pipeline")
@@ -87,24 +87,24 @@ class QueueRunner(native.QueueRunner):
 
     def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
         worker = current_worker()
-        if worker is not None and worker.crew.gate is not None:
-            worker.crew.gate.wait()
+        if worker is not None and worker.group.gate is not None:
+            worker.group.gate.wait()
         single = sess.make_callable(op)
         return in_blocks(sess, op, single) or single
 
-    def _crew_for(self, sess: Any) -> Crew:
+    def _group_for(self, sess: Any) -> WorkerGroup:
         queue: Any = self.queue
         try:
             # A runner made from its definition has the operation for its queue.
             queue = sess.run(queue.queue_ref if hasattr(queue, "queue_ref") else queue.outputs[0])
         except Exception as error:  # the threads meet it too, and report it
             _log.debug("no queue in the session for '%s': %s", self.name, error)
-        crew = Crew(queue, len(self.enqueue_ops))
-        crew.gate = _starting.gate
-        watch = getattr(queue, "watch", None)
-        if watch is not None:
-            watch.filled_by(crew)
-        return crew
+        group = WorkerGroup(queue, len(self.enqueue_ops))
+        group.gate = _starting.gate
+        watchdog = getattr(queue, "watchdog", None)
+        if watchdog is not None:
+            watchdog.filled_by(group)
+        return group
 
     def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
         """The definition of this runner; None if its queue is not in `export_scope`."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.quiet import Kernel
+from pipeline.compat.kernels.wrappers import Kernel
 from pipeline.compat.ops.making.elementwise import binary, unary
 from pipeline.compat.ops.making.inputs import FLOATS
 from pipeline.compat.values.convert import convert_to_tensor

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.compat.graph.tensor import Operation, Tensor
-from pipeline.compat.session.failures import failure
+from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.plan import Plan
 from pipeline.compat.session.run import Run, current
 from pipeline.compat.session.session import BaseSession
@@ -124,10 +124,10 @@ class _Blocks:
             return None
         except DeadlineExceededError as error:  # another thread took some of them
             if current.run.remaining() is not None:
-                raise failure(error, self._op) from error.__cause__
+                raise op_error(error, self._op) from error.__cause__
             return self._single()
         except OpError as error:
-            raise failure(error, self._op) from error.__cause__
+            raise op_error(error, self._op) from error.__cause__
         finally:
             current.run = outer
 
@@ -140,7 +140,7 @@ class _Blocks:
         try:
             records = reader.read_ahead(queue, count, timeout=timeout)
         except Exception as error:
-            raise failure(error, self._source) from error.__cause__
+            raise op_error(error, self._source) from error.__cause__
         return [_strings(each) for each in records]
 
     def _run(self) -> Run:

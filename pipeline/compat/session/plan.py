@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pipeline.compat.graph.tensor import Operation, Tensor
-from pipeline.compat.session.failures import failure
+from pipeline.compat.session.concurrent_steps import follow_concurrently
+from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.ordering import needed
 from pipeline.compat.session.run import Run, current
-from pipeline.compat.session.side_by_side import follow_side_by_side
 from pipeline.compat.session.steps import MERGES, SWITCHES, Step, checked_cell, take, value_of
 
 
@@ -62,7 +62,7 @@ class Plan:
         blocking = [step.op for step in self._steps if step.op.blocking]
         self._waits = bool(blocking)
         self._moves = any(_moves(op) for op in blocking)
-        self._side_by_side = len(blocking) > 1 and not _one_after_the_other(self._steps)
+        self._concurrent = len(blocking) > 1 and not _sequential(self._steps)
 
     def run(self, run: Run, given: Sequence[Any] = ()) -> list[Any]:
         """Return the values of the fetches, None for operations.
@@ -87,7 +87,7 @@ class Plan:
             try:
                 values[place] = value_of(values[place])
             except Exception as error:
-                raise failure(error, op) from error.__cause__
+                raise op_error(error, op) from error.__cause__
         return [values[place] for place in self._fetched]
 
     def done(self, run: Run) -> None:
@@ -111,8 +111,8 @@ class Plan:
                 current.run = outer
 
     def _follow(self, run: Run, values: list[Any]) -> None:
-        if self._side_by_side:
-            follow_side_by_side(self._steps, run, values)
+        if self._concurrent:
+            follow_concurrently(self._steps, run, values)
             return
         step: Step | None = None
         dead: set[Operation] = set()
@@ -136,7 +136,7 @@ class Plan:
                         values[place] = value
         except Exception as error:
             assert step is not None
-            raise failure(error, step.op) from error.__cause__
+            raise op_error(error, step.op) from error.__cause__
 
     def _open(self, run: Run) -> None:
         """Look up queues and readers, which are the same at every run of the session."""
@@ -144,7 +144,7 @@ class Plan:
             try:
                 self._template[step.outputs] = step.kernel(run)
             except Exception as error:
-                raise failure(error, step.op) from error.__cause__
+                raise op_error(error, step.op) from error.__cause__
         self._handles = []
 
     @property
@@ -272,7 +272,7 @@ def _read_only(result: Any) -> Any:
     return result
 
 
-def _one_after_the_other(steps: list[Step]) -> bool:
+def _sequential(steps: list[Step]) -> bool:
     """Whether each operation that may wait depends on the one before it, so that one thread can take all steps."""
     behind: dict[Operation, int] = {}
     last = 0

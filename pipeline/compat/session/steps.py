@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pipeline.compat.graph.tensor import Operation
-from pipeline.compat.session.cells import Cell
-from pipeline.compat.session.failures import failure
+from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.run import Run
+from pipeline.compat.session.variable_cell import Cell
 
 
 class _Dead:
@@ -68,7 +68,7 @@ def take(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> None:
         try:
             result = kernel(run, *args) if stateful else kernel(*args)
         except Exception as error:
-            raise failure(error, op) from error.__cause__
+            raise op_error(error, op) from error.__cause__
     if outputs.__class__ is int:
         values[outputs] = result
     elif outputs:

@@ -11,7 +11,7 @@ from pipeline.compat.graph.dtypes import DType
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.quiet import Kernel, quiet
+from pipeline.compat.kernels.wrappers import Kernel, quiet
 
 
 def _kernel(source: DType, target: DType) -> Kernel:

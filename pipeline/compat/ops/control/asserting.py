@@ -25,7 +25,7 @@ def assert_node(condition: Any, data: Any, summarize: int | None, name: str) -> 
         if np.ndim(holds):
             raise errors.InvalidArgumentError(None, None, f"In[0] should be a scalar: {list(np.shape(holds))}")
         if not holds:
-            from pipeline.compat.kernels.showing import summarize as text
+            from pipeline.compat.kernels.formatting import summarize as text
 
             shown = " ".join(f"[{text(value, entries)}]" for value in values)
             raise errors.InvalidArgumentError(None, None, f"assertion failed: {shown}")

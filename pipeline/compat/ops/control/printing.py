@@ -38,7 +38,7 @@ def Print(
     key = object()
 
     def kernel(run: Any, value: Any, *shown: Any) -> Any:
-        from pipeline.compat.kernels.showing import summarize as text
+        from pipeline.compat.kernels.formatting import summarize as text
 
         count = run.state(key, lambda: [0])
         if times < 0 or count[0] < times:
@@ -183,7 +183,7 @@ def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int =
         tensors = [convert_to_tensor(one, name=f"inputs_{i}") for i, one in enumerate(inputs)]
 
         def kernel(*values: Any) -> bytes:
-            from pipeline.compat.kernels.showing import pretty
+            from pipeline.compat.kernels.formatting import pretty
 
             parts = template.split(placeholder)
             filled = parts[0]

@@ -13,7 +13,7 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, broadcast_static_shape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.quiet import Kernel, quiet
+from pipeline.compat.kernels.wrappers import Kernel, quiet
 from pipeline.compat.ops.making.inputs import first_input, next_input
 
 

@@ -12,7 +12,7 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.quiet import Kernel, quiet
+from pipeline.compat.kernels.wrappers import Kernel, quiet
 from pipeline.compat.ops.making.elementwise import shown
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, FLOATS, INDEX, REALS, check_allowed, first_input, renamed
 from pipeline.compat.values.convert import convert_to_tensor

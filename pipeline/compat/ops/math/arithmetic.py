@@ -12,7 +12,7 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, as_shape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.quiet import quiet
+from pipeline.compat.kernels.wrappers import quiet
 from pipeline.compat.ops.making.elementwise import binary, binary_node, shown
 from pipeline.compat.ops.making.inputs import (
     ANY_NUMBER,

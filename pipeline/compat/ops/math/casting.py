@@ -11,7 +11,7 @@ from pipeline.compat.graph.dtypes import DType, as_dtype
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.quiet import quiet
+from pipeline.compat.kernels.wrappers import quiet
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, first_input, next_input
 from pipeline.compat.values.casts import cast_node
 from pipeline.compat.values.convert import convert_to_tensor

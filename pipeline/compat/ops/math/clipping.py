@@ -11,7 +11,7 @@ from pipeline.compat.graph.dtypes import float32
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import colocate_with, name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.quiet import quiet
+from pipeline.compat.kernels.wrappers import quiet
 from pipeline.compat.ops.making.inputs import FLOATS, first_input
 from pipeline.compat.ops.math.arithmetic import maximum, minimum
 from pipeline.compat.ops.math.casting import cast

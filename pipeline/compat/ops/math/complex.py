@@ -10,7 +10,7 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.quiet import Kernel
+from pipeline.compat.kernels.wrappers import Kernel
 from pipeline.compat.ops.making.elementwise import binary_node
 from pipeline.compat.values.convert import convert_to_tensor
 

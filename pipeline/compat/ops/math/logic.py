@@ -11,7 +11,7 @@ from pipeline.compat.graph.dtypes import uint8
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.quiet import Kernel
+from pipeline.compat.kernels.wrappers import Kernel
 from pipeline.compat.ops.making.elementwise import binary, binary_node, unary
 from pipeline.compat.ops.making.inputs import BITS, fixed_input
 

@@ -11,7 +11,7 @@ from pipeline.compat.graph.dtypes import as_dtype, float16, float32, int32
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.quiet import in_single, quiet
+from pipeline.compat.kernels.wrappers import in_single, quiet
 from pipeline.compat.ops.making.elementwise import shown, unary
 from pipeline.compat.ops.making.inputs import (
     ANY_NUMBER,

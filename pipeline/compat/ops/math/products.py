@@ -13,7 +13,7 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, broadcast_static_shape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.quiet import quiet
+from pipeline.compat.kernels.wrappers import quiet
 from pipeline.compat.ops.making.elementwise import shown
 from pipeline.compat.ops.making.inputs import REALS, check_allowed, first_input, list_input, next_input, renamed
 from pipeline.compat.ops.math.complex import conj

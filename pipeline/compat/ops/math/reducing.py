@@ -13,7 +13,7 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.quiet import Kernel, quiet
+from pipeline.compat.kernels.wrappers import Kernel, quiet
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, INDEX, REALS, first_input, fixed_input, renamed
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor

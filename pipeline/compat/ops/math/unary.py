@@ -9,7 +9,7 @@ import numpy as np
 from pipeline import errors
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.quiet import in_single
+from pipeline.compat.kernels.wrappers import in_single
 from pipeline.compat.ops.making.elementwise import binary, unary
 from pipeline.compat.ops.making.inputs import FLOATS, FLOATS_COMPLEX
 from pipeline.compat.ops.math.arithmetic import quotient_or_zero

@@ -17,7 +17,7 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.session.cells import Cell
+from pipeline.compat.session.variable_cell import Cell
 from pipeline.compat.values.convert import convert_to_tensor
 
 

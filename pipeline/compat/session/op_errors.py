@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pipeline.compat.graph.tensor import Operation
 
 
-def failure(error: Exception, op: Operation) -> OpError:
+def op_error(error: Exception, op: Operation) -> OpError:
     """Return `error` as an OpError of `op`; one that has an operation already stays as it is."""
     if not isinstance(error, OpError):
         kind = ResourceExhaustedError if isinstance(error, MemoryError) else InvalidArgumentError

@@ -17,7 +17,7 @@ from pipeline.errors import CancelledError
 _LOOK = 0.05
 
 
-def follow_side_by_side(steps: list[Step], run: Run, values: list[Any]) -> None:
+def follow_concurrently(steps: list[Step], run: Run, values: list[Any]) -> None:
     """Take all steps, in their order as far as nothing waits; the first failure ends the others' waits.
 
     A wait gets a thread only if something else can go on meanwhile.

@@ -14,7 +14,10 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.ops.arrays.joining import split
 from pipeline.compat.ops.arrays.shaping import reshape
+from pipeline.compat.ops.files.paths import Glob
 from pipeline.errors import NotFoundError
+from pipeline.files.tfrecord import TFRecordOptions
+from pipeline.files.tfrecord_cutter import tf_record_iterator
 
 
 class _Records:
@@ -54,9 +57,6 @@ class _Records:
 
     def _records(self) -> Iterator[bytes]:
         """The records of one epoch, of several files in turn."""
-        from pipeline.compat.ops.files.paths import Glob
-        from pipeline.files.tfrecord_cutter import tf_record_iterator
-
         pattern, parallelism, shift, seed, kind = self._settings
         files = sorted(Glob(pattern))
         if not files:
@@ -109,8 +109,6 @@ class RecordInput:
         batches: int | None = None,
         compression_type: Any = None,
     ) -> None:
-        from pipeline.files.tfrecord import TFRecordOptions
-
         self._batch_size = batch_size if batches is None else batch_size * batches
         self._batches, self._pattern, self._name = batches, file_pattern, name
         self._settings = buffer_size, parallelism, shift_ratio, seed

@@ -10,6 +10,7 @@ from pipeline.compat.graph.scopes import get_collection, get_default_graph
 from pipeline.compat.monitored import layers
 from pipeline.compat.monitored.scaffold import Scaffold
 from pipeline.compat.monitored.session_manager import ChiefSessionCreator, SessionCreator, WorkerSessionCreator
+from pipeline.compat.monitored.summary_hooks import StepCounterHook, SummarySaverHook
 from pipeline.compat.platform import tf_logging
 from pipeline.compat.queues.runner import start_queue_runners
 from pipeline.errors import OutOfRangeError
@@ -230,8 +231,6 @@ def MonitoredTrainingSession(
     found = list(chief_only_hooks or [])
     directory = summary_dir or checkpoint_dir
     if directory:
-        from pipeline.compat.monitored.summary_hooks import StepCounterHook, SummarySaverHook
-
         if log_step_count_steps and log_step_count_steps > 0:
             found.append(StepCounterHook(output_dir=directory, every_n_steps=log_step_count_steps))
         if (steps and steps > 0) or (secs and secs > 0):

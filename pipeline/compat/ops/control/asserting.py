@@ -12,6 +12,8 @@ from pipeline.compat.graph.dtypes import int32, string
 from pipeline.compat.graph.node import node, tensor_node
 from pipeline.compat.graph.scopes import control_dependencies, get_default_graph, name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.kernels.formatting import summarize as summarized
+from pipeline.compat.ops.control.cond import cond
 from pipeline.compat.ops.control.flow import group, no_op, with_dependencies
 from pipeline.compat.ops.making.inputs import FLOATS, first_input, fixed_input, renamed
 from pipeline.compat.values.convert import convert_n, convert_to_tensor
@@ -25,9 +27,7 @@ def assert_node(condition: Any, data: Any, summarize: int | None, name: str) -> 
         if np.ndim(holds):
             raise errors.InvalidArgumentError(None, None, f"In[0] should be a scalar: {list(np.shape(holds))}")
         if not holds:
-            from pipeline.compat.kernels.formatting import summarize as text
-
-            shown = " ".join(f"[{text(value, entries)}]" for value in values)
+            shown = " ".join(f"[{summarized(value, entries)}]" for value in values)
             raise errors.InvalidArgumentError(None, None, f"assertion failed: {shown}")
 
     with name_scope(name) as scope:
@@ -52,7 +52,6 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
         tensors = convert_n(data)
         if all(each.dtype.base_dtype in (string, int32) for each in tensors):
             return assert_node(condition, data, summarize, "Assert")
-        from pipeline.compat.ops.control.cond import cond
 
         condition = convert_to_tensor(condition, name="Condition")
         guarded = cond(condition, no_op, lambda: assert_node(condition, data, summarize, "Assert"), name="AssertGuard")

@@ -16,6 +16,7 @@ from pipeline.compat.ops.math import comparing
 from pipeline.compat.ops.math.reducing import reduce_all
 from pipeline.compat.ops.math.unary import abs as abs_
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.sparse_tensor import SparseTensor
 from pipeline.compat.values.static import get_static_value
 
 
@@ -151,8 +152,6 @@ def assert_near(
 
 def assert_proper_iterable(values: Any) -> None:
     """Raise TypeError unless `values` is iterable, and neither a tensor, an array nor a string."""
-    from pipeline.compat.values.sparse_tensor import SparseTensor
-
     if isinstance(values, (Tensor, SparseTensor, np.ndarray, bytes, str)):
         raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
     if not hasattr(values, "__iter__"):

@@ -1,21 +1,15 @@
-"""cond and case: operations that run only if a scalar is true, or only if it is false."""
+"""cond: operations that run only if a scalar is true, or only if it is false."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from pipeline.compat.graph import dtypes
-from pipeline.compat.graph.scopes import control_dependencies, get_default_graph, name_scope
+from pipeline.compat.graph.scopes import get_default_graph, name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
-from pipeline.compat.ops.arrays.joining import stack
 from pipeline.compat.ops.control.contexts import Branch, merge, switch
 from pipeline.compat.ops.control.flow import identity_of, with_dependencies
 from pipeline.compat.ops.control.tensor_array import flows, with_flows
-from pipeline.compat.ops.math.casting import cast
-from pipeline.compat.ops.math.comparing import less_equal
-from pipeline.compat.ops.math.reducing import reduce_sum
-from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.nesting import assert_same_structure, flatten, map_structure, pack_as
 
@@ -115,56 +109,3 @@ def _output(context: Branch, result: Any) -> Tensor:
     if isinstance(result, Operation):
         return with_dependencies([result], context.pivot)  # type: ignore[no-any-return]
     return context.value(convert_to_tensor(result))
-
-
-def _nested(predicate: Tensor, action: Any, otherwise: Any, strict: bool) -> Callable[[], Any]:
-    return lambda: cond(predicate, action, otherwise, strict=strict)
-
-
-def _checked_pairs(pairs: Any) -> list[tuple[Tensor, Any]]:
-    if isinstance(pairs, Mapping):
-        pairs = sorted(pairs.items(), key=lambda pair: pair[0].name)
-    elif not isinstance(pairs, (list, tuple)):
-        raise TypeError(f"'pred_fn_pairs' must be a list, tuple, or dict. Received: {type(pairs)}")
-    if not pairs:
-        raise ValueError("case: 'pred_fn_pairs' has to have at least one pair")
-    for pair in pairs:
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise TypeError(f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {pair}.")
-        predicate, action = pair
-        if not isinstance(predicate, Tensor):
-            raise TypeError(f"pred must be a Tensor, got: {predicate}")
-        if predicate.dtype.base_dtype != dtypes.bool:
-            raise TypeError(f"pred must be Tensor of type bool: {predicate.name}")
-        if not callable(action):
-            raise TypeError(f"fn for pred {predicate.name} must be callable.")
-    return list(pairs)
-
-
-def _last_as_default(predicates: list[Any], actions: list[Any]) -> tuple[Any, list[Any], list[Any]]:
-    last = len(predicates) - 1
-
-    def action() -> Any:
-        from pipeline.compat.ops.control.asserting import Assert
-
-        text = (
-            f"Implementation error: selected default action #{last} was called, but some of other predicates are True: "
-        )
-        stacked = stack(predicates, name="preds_c")
-        nothing = ("Input error: None of conditions evaluated as True:", stacked)
-        checks = [_assert_at_most(predicates[:last], 0, text), Assert(predicates[last], data=nothing)]
-        with control_dependencies(checks):
-            return actions[last]()
-
-    return action, predicates[:last], actions[:last]
-
-
-def _assert_at_most(predicates: list[Any], count: int, text: str) -> Any:
-    from pipeline.compat.ops.control.asserting import Assert
-
-    stacked = stack(predicates, name="preds_c")
-    true = reduce_sum(cast(stacked, dtypes.int32), name="num_true_conds")
-    condition = less_equal(true, constant(count, name="n_true_conds"))
-    names = ", ".join(each.name for each in predicates)
-    data = [f"{text}: more than {count} conditions ({names}) evaluated as True:", stacked]
-    return Assert(condition, data=data, summarize=len(predicates))

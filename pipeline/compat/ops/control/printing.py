@@ -10,6 +10,8 @@ from pipeline.compat.graph.node import node, tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import scalar
 from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.kernels.formatting import pretty
+from pipeline.compat.kernels.formatting import summarize as summarized
 from pipeline.compat.ops.making.inputs import fixed_input
 from pipeline.compat.ops.making.text import encoded
 from pipeline.compat.values.convert import convert_to_tensor
@@ -38,12 +40,10 @@ def Print(
     key = object()
 
     def kernel(run: Any, value: Any, *shown: Any) -> Any:
-        from pipeline.compat.kernels.formatting import summarize as text
-
         count = run.state(key, lambda: [0])
         if times < 0 or count[0] < times:
             count[0] += 1
-            line = (message or "") + "".join(f"[{text(each, entries)}]" for each in shown)
+            line = (message or "") + "".join(f"[{summarized(each, entries)}]" for each in shown)
             sys.stderr.write(line + "\n")
         return value
 
@@ -183,8 +183,6 @@ def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int =
         tensors = [convert_to_tensor(one, name=f"inputs_{i}") for i, one in enumerate(inputs)]
 
         def kernel(*values: Any) -> bytes:
-            from pipeline.compat.kernels.formatting import pretty
-
             parts = template.split(placeholder)
             filled = parts[0]
             for value, part in zip(values, parts[1:], strict=True):

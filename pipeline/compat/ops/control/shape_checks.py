@@ -8,6 +8,8 @@ from pipeline.compat.graph.dtypes import DType, as_dtype, float32, int32
 from pipeline.compat.graph.scopes import control_dependencies, name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.kernels.errors import prefix
+from pipeline.compat.ops.arrays.shaping import rank as rank_of
+from pipeline.compat.ops.arrays.shaping import shape
 from pipeline.compat.ops.control.asserting import Assert
 from pipeline.compat.ops.control.flow import group, no_op, with_dependencies
 from pipeline.compat.ops.math.comparing import equal, greater_equal
@@ -65,8 +67,6 @@ def _ranks_hold(x: Any, ranks: tuple[Any, ...], text: str, found: Any, compare: 
         compare: `compare(rank of x, ranks)`: the condition as a tensor.
         more: The data that Assert shows, and how much of each.
     """
-    from pipeline.compat.ops.arrays.shaping import rank as rank_of
-
     for each in ranks:
         assert_type(each, int32)
     known = [constant_value(each) for each in ranks]
@@ -118,8 +118,6 @@ def assert_rank_at_least(
 def _assert_rank(
     x: Any, rank: Any, data: Any, more: tuple[Any, Any, Any], default: str, verb: str, at_least: bool
 ) -> Operation:
-    from pipeline.compat.ops.arrays.shaping import shape
-
     summarize, message, name = more
     with name_scope(name, default):
         if not isinstance(x, SparseTensor):
@@ -156,8 +154,6 @@ def assert_rank_in(
     x: Any, ranks: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: str | None = None
 ) -> Operation:
     """Check that x has one of several ranks; as `assert_rank`."""
-    from pipeline.compat.ops.arrays.shaping import shape
-
     with name_scope(name, "assert_rank_in"):
         if not isinstance(x, SparseTensor):
             x = convert_to_tensor(x, name="x")
@@ -200,8 +196,6 @@ class _Checked:
     """A tensor and the sizes that it should have."""
 
     def __init__(self, x: Any, symbols: Any, message: str) -> None:
-        from pipeline.compat.ops.arrays.shaping import shape
-
         self.x, self.name = x, _label(x)
         if not hasattr(symbols, "__iter__"):
             raise ValueError(
@@ -267,8 +261,6 @@ def assert_shapes(
 
 
 def _size_checks(checked: list[_Checked], ranks: list[Any], data: Any, summarize: Any, start: str) -> list[Any]:
-    from pipeline.compat.ops.arrays.shaping import shape
-
     checks: list[Any] = []
     symbols: dict[Any, tuple[Any, str]] = {}
     for each in checked:

@@ -13,7 +13,7 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import scalar, vector
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.kernels.errors import bad
-from pipeline.compat.ops.files.paths import plain_path
+from pipeline.compat.ops.files.paths import Stat, plain_path
 from pipeline.compat.ops.making.text import at_most_rank, objects, shown, text, with_rank
 from pipeline.errors import InvalidArgumentError, PermissionDeniedError
 from pipeline.files.filenames import match_filenames_once
@@ -66,8 +66,6 @@ class GFile:
 
     def size(self) -> int:
         """Return the number of bytes of the file."""
-        from pipeline.compat.ops.files.paths import Stat
-
         return Stat(self._name).length
 
     def write(self, file_content: Any) -> None:
@@ -234,11 +232,6 @@ def opened(name: Any) -> IO[bytes]:
         raise translated(path, error) from error
 
 
-def local(name: bytes) -> bytes:
-    """The name of a file without the scheme that stands for files of this machine."""
-    return name[len(b"file://") :] if name.startswith(b"file://") else name
-
-
 def read_file(filename: Any, name: str | None = None, *, max_record_bytes: int | None = MAX_RECORD_BYTES) -> Tensor:
     """What a file holds, as one string.
 
@@ -254,7 +247,7 @@ def read_file(filename: Any, name: str | None = None, *, max_record_bytes: int |
         tensor = with_rank(text(filename, "filename", "ReadFile"), 0)
 
         def kernel(_: Any, filename: Any) -> bytes:
-            return read_whole(local(_scalar(filename, "filename")), most)
+            return read_whole(plain_path(_scalar(filename, "filename")), most)
 
         return tensor_node("ReadFile", [tensor], kernel, string, scalar(), name=scope, stateful=True)
 
@@ -270,7 +263,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
         tensors.append(with_rank(text(contents, "contents", "WriteFile"), 0))
 
         def kernel(_: Any, filename: Any, contents: Any) -> None:
-            path = local(_scalar(filename, "filename"))
+            path = plain_path(_scalar(filename, "filename"))
             data = _scalar(contents, "contents")
             directory = os.path.dirname(path)
             try:
@@ -297,7 +290,7 @@ def matching_files(pattern: Any, name: str | None = None) -> Tensor:
                 text = "Input patterns tensor must be scalar or vector, but had shape:"
                 raise bad(f"{text} {shown(pattern.shape)}")
             patterns = [pattern] if isinstance(pattern, bytes) else pattern.tolist()
-            return objects([os.fsencode(one) for one in match_filenames_once([local(one) for one in patterns])])
+            return objects([os.fsencode(one) for one in match_filenames_once([plain_path(one) for one in patterns])])
 
         return tensor_node("MatchingFiles", [tensor], kernel, string, vector(None), name=scope, stateful=True)
 

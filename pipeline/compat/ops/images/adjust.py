@@ -14,11 +14,14 @@ from pipeline.compat.ops.arrays.shaping import shape
 from pipeline.compat.ops.control.flow import with_dependencies
 from pipeline.compat.ops.images.checks import checked_image, is_tensor, require
 from pipeline.compat.ops.images.colour import convert_image_dtype
+from pipeline.compat.ops.images.decode import decode_jpeg
+from pipeline.compat.ops.images.encode import encode_jpeg_variable_quality
 from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, tensor_op
 from pipeline.compat.ops.math.arithmetic import add, divide, maximum
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.reducing import reduce_mean, reduce_prod, reduce_std
 from pipeline.compat.ops.math.unary import rsqrt
+from pipeline.compat.ops.random.random import random_uniform
 from pipeline.compat.values.convert import convert_to_tensor
 
 
@@ -159,9 +162,6 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, dct_method: str = "", nam
         dct_method: Taken for the interface's sake.
         name: Name of the scope.
     """
-    from pipeline.compat.ops.images.decode import decode_jpeg
-    from pipeline.compat.ops.images.encode import encode_jpeg_variable_quality
-
     with name_scope(name, "adjust_jpeg_quality", [image]):
         image = convert_to_tensor(image, name="image")
         channels = image.shape.as_list()[-1]
@@ -174,16 +174,12 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, dct_method: str = "", nam
 
 
 def _about_zero(max_delta: Any, seed: Any) -> Tensor:
-    from pipeline.compat.ops.random.random import random_uniform
-
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
     return random_uniform([], -max_delta, max_delta, seed=seed)
 
 
 def _between(lower: Any, upper: Any, seed: Any) -> Tensor:
-    from pipeline.compat.ops.random.random import random_uniform
-
     if upper <= lower:
         raise ValueError("upper must be > lower.")
     if lower < 0:
@@ -219,8 +215,6 @@ def random_jpeg_quality(image: Any, min_jpeg_quality: Any, max_jpeg_quality: Any
     Raises:
         ValueError: A quality is not from 0 to 100, or the least is not below the largest.
     """
-    from pipeline.compat.ops.random.random import random_uniform
-
     qualities = (min_jpeg_quality, max_jpeg_quality)
     if min(qualities) < 0 or max(qualities) > 100:
         raise ValueError("jpeg encoding range must be between 0 and 100.")

@@ -27,6 +27,7 @@ from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.comparing import equal
 from pipeline.compat.ops.math.logic import logical_or
 from pipeline.compat.ops.math.reducing import reduce_all
+from pipeline.compat.ops.random.random import random_uniform
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 
@@ -213,8 +214,6 @@ def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None
     Raises:
         InvalidArgumentError: When run: the tensor is smaller than that.
     """
-    from pipeline.compat.ops.random.random import random_uniform
-
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
         size = convert_to_tensor(size, dtype=dtypes.int32, name="size")

@@ -10,10 +10,14 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.errors import bad
+from pipeline.compat.ops.images.colour import convert_image_dtype
 from pipeline.compat.ops.making.inputs import check_allowed, dtype_of, fixed_input
 from pipeline.compat.ops.making.text import plain, shown, text, with_rank
+from pipeline.compat.ops.math.comparing import equal
+from pipeline.compat.ops.strings.splitting import substr
 from pipeline.compat.values.static import constant_value
 from pipeline.decode.image import decode as images
+from pipeline.decode.image.pillow import damage, pillow
 
 _METHODS = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
 
@@ -204,8 +208,6 @@ def decode_image(
     Raises:
         InvalidArgumentError: When run: no such image, it is damaged, or an argument is not as said above.
     """
-    from pipeline.compat.ops.images.colour import convert_image_dtype
-
     with name_scope(name, "decode_image"):
         wanted = 0 if channels is None else channels
         count, kind = _channels(wanted), dtype_of(dtype)
@@ -234,8 +236,6 @@ def extract_jpeg_shape(contents: Any, output_type: Any = dtypes.int32, name: str
 
         import numpy as np
 
-        from pipeline.decode.image.pillow import damage, pillow
-
         with damage("Invalid JPEG data or crop window, data size " + str(len(contents))):
             image = pillow().JpegImagePlugin.JpegImageFile(io.BytesIO(contents))
         return np.array([image.height, image.width, image.layers], kind.np)
@@ -245,8 +245,5 @@ def extract_jpeg_shape(contents: Any, output_type: Any = dtypes.int32, name: str
 
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     """Return whether files begin as JPEG images do."""
-    from pipeline.compat.ops.math.comparing import equal
-    from pipeline.compat.ops.strings.splitting import substr
-
     with name_scope(name, "is_jpeg"):
         return equal(substr(contents, 0, 3), b"\xff\xd8\xff", name=name)  # type: ignore[no-any-return]

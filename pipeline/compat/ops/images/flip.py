@@ -18,6 +18,7 @@ from pipeline.compat.ops.math.arithmetic import mod
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.comparing import equal, less
 from pipeline.compat.ops.math.unary import round as round_
+from pipeline.compat.ops.random.random import random_uniform
 from pipeline.compat.values.convert import convert_to_tensor
 
 
@@ -54,8 +55,6 @@ def flip_up_down(image: Any) -> Tensor:
 
 
 def _random_flip(image: Any, axis: int, seed: Any, name: str) -> Any:
-    from pipeline.compat.ops.random.random import random_uniform
-
     with name_scope(None, name, [image]) as scope:
         image = checked_image(convert_to_tensor(image, name="image"))
 

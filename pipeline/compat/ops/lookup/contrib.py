@@ -7,6 +7,8 @@ from typing import Any
 from pipeline.compat.graph.dtypes import as_dtype, int64, string
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.ops.arrays.sequences import range as range_
+from pipeline.compat.ops.arrays.shaping import size
 from pipeline.compat.ops.lookup.ids import FastHashSpec, IdTableWithHashBuckets
 from pipeline.compat.ops.lookup.tables import (
     KeyValueTensorInitializer,
@@ -14,6 +16,7 @@ from pipeline.compat.ops.lookup.tables import (
     TextFileIndex,
     TextFileInitializer,
 )
+from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 
 
@@ -149,8 +152,6 @@ def index_table_from_tensor(
         ValueError: There is no `mapping`, its dtype is not `dtype`, or the number of buckets is negative.
         TypeError: `dtype` is neither string nor an integer type.
     """
-    from pipeline.compat.ops.math.casting import cast
-
     if mapping is None:
         raise ValueError("`mapping` must be specified.")
     _enough(num_oov_buckets)
@@ -177,10 +178,6 @@ def index_table_from_tensor(
 
 def _places(vector: Tensor) -> Any:
     """The numbers of a vector's elements, int64."""
-    from pipeline.compat.ops.arrays.sequences import range as range_
-    from pipeline.compat.ops.arrays.shaping import size
-    from pipeline.compat.ops.math.casting import cast
-
     return cast(range_(size(vector)), int64)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from pipeline.compat.graph.dtypes import DType, string
 from pipeline.compat.kernels.errors import bad
 from pipeline.errors import OutOfRangeError
+from pipeline.files.opening import MAX_RECORD_BYTES, read_whole
 
 WHOLE_LINE = -2
 LINE_NUMBER = -1
@@ -68,8 +69,6 @@ def _value(text: bytes, dtype: DType, number: int) -> Any:
 
 def _lines(filename: bytes) -> list[tuple[bytes, int]]:
     """Each line without its end, and its length with it."""
-    from pipeline.files.opening import MAX_RECORD_BYTES, read_whole
-
     lines = read_whole(filename, MAX_RECORD_BYTES).split(b"\n")
     if lines[-1] == b"":
         lines.pop()

@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 from pipeline.compat.graph.dtypes import DType, as_dtype, int64, string
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.masking import where_v2
+from pipeline.compat.ops.control.flow import no_op
 from pipeline.compat.ops.lookup.tables import StaticHashTable
+from pipeline.compat.ops.math.arithmetic import add
+from pipeline.compat.ops.math.casting import cast
+from pipeline.compat.ops.math.comparing import not_equal
+from pipeline.compat.ops.strings import elements
+from pipeline.compat.ops.strings.elements import as_string
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
 
@@ -93,8 +100,6 @@ class IdTableWithHashBuckets:
     @property
     def initializer(self) -> Any:
         """The operation that fills the table."""
-        from pipeline.compat.ops.control.flow import no_op
-
         if self._table is not None:
             return self._table.initializer
         with name_scope(None, "init"):
@@ -117,8 +122,6 @@ class IdTableWithHashBuckets:
         Raises:
             TypeError: The keys have another dtype.
         """
-        from pipeline.compat.ops.math.casting import cast
-
         if keys.dtype.base_dtype != self.key_dtype:
             raise TypeError(f"Dtype of argument `keys` must be {self.key_dtype}, received: {keys.dtype}")
         sparse = keys if isinstance(keys, SparseTensor) else None
@@ -135,11 +138,6 @@ class IdTableWithHashBuckets:
     __getitem__ = lookup
 
     def _ids(self, values: Any) -> Any:
-        from pipeline.compat.ops.arrays.masking import where_v2
-        from pipeline.compat.ops.math.arithmetic import add
-        from pipeline.compat.ops.math.comparing import not_equal
-        from pipeline.compat.ops.strings.elements import as_string
-
         buckets = self._bucket(values if values.dtype.base_dtype == string else as_string(values))
         if self._table is None:
             return buckets
@@ -148,15 +146,13 @@ class IdTableWithHashBuckets:
         return where_v2(not_equal(known, self._table.default_value), known, buckets)
 
     def _bucket(self, words: Any) -> Any:
-        from pipeline.compat.ops.strings import elements as strings_hash
-
         hasher = self._hasher.hasher
         if hasher == "fasthash":
-            return strings_hash.to_hash_bucket_fast(words, self._buckets, name="hash_bucket")
+            return elements.to_hash_bucket_fast(words, self._buckets, name="hash_bucket")
         if hasher == "legacy":
-            return strings_hash.to_hash_bucket(words, self._buckets, name="hash_bucket")
+            return elements.to_hash_bucket(words, self._buckets, name="hash_bucket")
         if hasher == "stronghash":
-            return strings_hash.to_hash_bucket_strong(words, self._buckets, self._hasher.key, name="hash_bucket")
+            return elements.to_hash_bucket_strong(words, self._buckets, self._hasher.key, name="hash_bucket")
         raise ValueError(f"Found unknown hasher {hasher} in `hasher_spec`")
 
 

@@ -16,6 +16,7 @@ from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.making.inputs import fixed_input
 from pipeline.compat.ops.making.text import at_most_rank, objects, one_or_all, shown, text
 from pipeline.compat.ops.parse.features import Asked, Defaults, SparseFeature, default_tensor, scalar_serialized
+from pipeline.compat.ops.sparse.building import sparse_merge
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
 from pipeline.decode.example.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
@@ -180,9 +181,6 @@ def _with_sparse_features(features: Mapping[str, Any], found: dict[str, Any]) ->
     for key in sorted(features):
         feature = features[key]
         if isinstance(feature, SparseFeature):
-            from pipeline.compat import v1
-
-            sparse_merge: Any = v1.sparse_merge  # type: ignore[attr-defined, unused-ignore]
             one = isinstance(feature.index_key, str)
             indices = found[feature.index_key] if one else [found[part] for part in feature.index_key]
             found[key] = sparse_merge(

@@ -21,6 +21,7 @@ from pipeline.compat.ops.arrays.joining import concat, stack
 from pipeline.compat.ops.arrays.masking import where_v2
 from pipeline.compat.ops.arrays.sequences import range as range_
 from pipeline.compat.ops.arrays.shaping import expand_dims, reshape, shape
+from pipeline.compat.ops.arrays.shaping import rank as rank_op
 from pipeline.compat.ops.control.checks import assert_equal, assert_less_equal
 from pipeline.compat.ops.control.flow import with_dependencies
 from pipeline.compat.ops.making.opdef import op
@@ -31,6 +32,7 @@ from pipeline.compat.ops.math.reducing import reduce_max
 from pipeline.compat.ops.sparse.form import as_sparse, sparse_reorder, sparse_tensor_to_dense
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.placeholders import placeholder, placeholder_with_default
 from pipeline.compat.values.sparse_tensor import IndexedSlices, SparseTensor, is_sparse
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
 
@@ -166,8 +168,6 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
             if rank is not None:
                 perm = rank - 1 - np.arange(0, rank, 1)
             else:
-                from pipeline.compat.ops.arrays.shaping import rank as rank_op
-
                 rank = rank_op(sp_input)
                 perm = rank - 1 - range_(0, rank, 1)
         indices = transpose(gather(transpose(sp_input.indices), perm))
@@ -281,7 +281,6 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
         shape: The dense shape, whose sizes may be None; a tensor; or None.
         name: Prefix of the names of the three placeholders.
     """
-    from pipeline.compat.values.placeholders import placeholder, placeholder_with_default
 
     def named(what: str) -> str | None:
         return None if name is None else f"{name}/{what}"

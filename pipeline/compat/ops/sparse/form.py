@@ -12,9 +12,12 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels import sparse as kernels
 from pipeline.compat.ops.arrays.filling import zeros
 from pipeline.compat.ops.arrays.identities import identity
+from pipeline.compat.ops.arrays.joining import concat
+from pipeline.compat.ops.arrays.shaping import reshape
 from pipeline.compat.ops.making.inputs import renamed
 from pipeline.compat.ops.making.opdef import check_rank, op
 from pipeline.compat.ops.math.casting import cast
+from pipeline.compat.ops.math.reducing import reduce_max
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
@@ -246,10 +249,6 @@ def _concat_shape(axis: int, shapes: list[TensorShape], expand: bool) -> TensorS
 
 def _expanded(axis: int, shapes: list[Any]) -> list[Any]:
     """The shapes, with the largest of all sizes except along the axis."""
-    from pipeline.compat.ops.arrays.joining import concat
-    from pipeline.compat.ops.arrays.shaping import reshape
-    from pipeline.compat.ops.math.reducing import reduce_max
-
     largest: Any = reduce_max(concat([reshape(each, [1, -1]) for each in shapes], 0), 0)
     found = []
     for shape in shapes:

@@ -11,6 +11,9 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import broadcast_static_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.sparse import flat, invalid, order
+from pipeline.compat.ops.arrays.arranging import transpose
+from pipeline.compat.ops.arrays.sequences import range as range_
+from pipeline.compat.ops.arrays.shaping import rank as rank_op
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, REALS, renamed
 from pipeline.compat.ops.making.opdef import op
 from pipeline.compat.ops.sparse.form import as_sparse, parts_of, rank_of
@@ -152,8 +155,6 @@ def _axes(sparse: SparseTensor, axis: Any) -> Any:
     rank = sparse.shape.ndims
     if rank:
         return constant(np.arange(rank, dtype=np.int32))
-    from pipeline.compat.ops.arrays.sequences import range as range_
-    from pipeline.compat.ops.arrays.shaping import rank as rank_op
 
     return range_(0, rank_op(sparse))
 
@@ -250,8 +251,6 @@ def sparse_tensor_dense_matmul(
         name: Name of the scope.
     """
     if is_sparse(b):
-        from pipeline.compat.ops.arrays.arranging import transpose
-
         if adjoint_a != adjoint_b:
             return transpose(sparse_tensor_dense_matmul(b, sp_a, adjoint_a, adjoint_b))
         return transpose(sparse_tensor_dense_matmul(b, sp_a, adjoint_a=not adjoint_a, adjoint_b=not adjoint_b))

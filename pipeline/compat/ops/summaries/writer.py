@@ -9,6 +9,8 @@ import warnings
 from typing import Any
 
 from pipeline.compat.graph.graph import Graph
+from pipeline.compat.graph.scopes import get_default_graph
+from pipeline.compat.ops.summaries.graph_proto import graph_bytes
 from pipeline.monitor.event_file import EventFile
 from pipeline.monitor.summary_proto import Event, SessionLog, Summary
 
@@ -90,8 +92,6 @@ class FileWriter:
             ValueError: Both or neither of `graph` and `graph_def` are given.
             TypeError: `graph` is none.
         """
-        from pipeline.compat.ops.summaries.graph_proto import graph_bytes
-
         if graph is not None and graph_def is not None:
             raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
         if isinstance(graph, Graph):
@@ -164,8 +164,6 @@ class FileWriterCache:
     @staticmethod
     def get(logdir: Any) -> FileWriter:
         """The writer of a directory, made if there is none."""
-        from pipeline.compat.graph.scopes import get_default_graph
-
         with FileWriterCache._lock:
             if logdir not in FileWriterCache._cache:
                 FileWriterCache._cache[logdir] = FileWriter(logdir, graph=get_default_graph())

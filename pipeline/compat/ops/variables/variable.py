@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
+from pipeline.compat.graph.default_session import get_default_session
 from pipeline.compat.graph.dtypes import DType
 from pipeline.compat.graph.graph import Graph
 from pipeline.compat.graph.graph_keys import GraphKeys
@@ -17,7 +18,8 @@ from pipeline.compat.graph.scopes import (
     get_default_graph,
     name_scope,
 )
-from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.graph.tensor import Operation, Reference, Tensor
+from pipeline.compat.ops.control.cond import cond
 from pipeline.compat.ops.control.flow import identity_of
 from pipeline.compat.ops.variables import updates as state
 from pipeline.compat.ops.variables.initializers import without_uninitialized
@@ -221,8 +223,6 @@ class Variable:
 
     def initialized_value(self) -> Tensor:
         """The value, or the initial value while there is none."""
-        from pipeline.compat.ops.control.cond import cond
-
         with control_dependencies(None):
             return cond(  # type: ignore[no-any-return]
                 state.is_variable_initialized(self), self.read_value, lambda: self.initial_value
@@ -234,8 +234,6 @@ class Variable:
 
     def load(self, value: Any, session: Any = None) -> None:
         """Set the value in `session`, or in the default one; ValueError if there is none."""
-        from pipeline.compat.graph.default_session import get_default_session
-
         session = session or get_default_session()
         if session is None:
             raise ValueError("Either session argument should be provided or default session should be established")
@@ -266,8 +264,6 @@ class Variable:
 
     def experimental_ref(self) -> Any:
         """A key for dicts and sets."""
-        from pipeline.compat.graph.tensor import Reference
-
         return Reference(self)
 
     ref = experimental_ref

@@ -1,4 +1,4 @@
-"""Data types as users name them."""
+"""Data types and numbers as users pass them, normalised."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ STRING = np.dtype("S")
 
 
 def parse_dtype(given: Any) -> np.dtype[Any]:
-    """Normalise a dtype: strings are the variable-length ones, `np.dtype('S')`; byte order is the machine's."""
+    """Return the dtype of a component.
+
+    Args:
+        given: Anything that `np.dtype` takes, or "string". All string types become `np.dtype("S")`, variable-length
+            bytes; the byte order becomes the machine's.
+
+    Raises:
+        TypeError: It is not a dtype, or a structured one that contains Python objects.
+    """
     if isinstance(given, str) and given == "string":
         return STRING
     dtype = np.dtype(given)
@@ -23,11 +31,11 @@ def parse_dtype(given: Any) -> np.dtype[Any]:
 
 
 def whole(given: Any, what: str) -> int:
-    """A number of the user's as an int; fractions are cut off.
+    """Return a number as an int, truncated toward zero; `what` names it in errors.
 
     Raises:
-        TypeError: It is no number.
-        ValueError: It is infinite, or not a number.
+        TypeError: It is not a number.
+        ValueError: It is infinite or NaN.
     """
     if isinstance(given, (str, bytes, bytearray)):
         raise TypeError(f"{what} must be a number, got {given!r:.80}")

@@ -1,7 +1,7 @@
 """The error classes of the pipeline, with TensorFlow's names and codes.
 
-Where Python has a built-in for the same thing, the class is one of those too, so that `except ValueError` or
-`except TimeoutError` does what a reader expects.
+Where Python has a built-in exception for the same thing, the class derives from it too, so that `except ValueError` and
+`except TimeoutError` work as you expect.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ UNAUTHENTICATED = 16
 
 
 class OpError(Exception):
-    """Base of every error that an operation of a pipeline raises.
+    """Base class of the errors that pipeline operations raise.
 
     Args:
         node_def: The definition of the failed graph node, or None.
         op: The failed graph operation, or None.
         message: What happened.
-        error_code: One of this module's codes; the subclasses fill it in.
+        error_code: One of this module's codes; None means that of the class.
 
     Attributes:
         stored: How many elements of the failed `enqueue` or `enqueue_many` are in the queue and stay there; None if no
@@ -75,7 +75,7 @@ class UnknownError(OpError):
 
 
 class InvalidArgumentError(OpError, ValueError):
-    """A value, shape, dtype or count that the call cannot take."""
+    """A value, shape, dtype or count is not valid for this call."""
 
     error_code = INVALID_ARGUMENT
 
@@ -93,25 +93,25 @@ class NotFoundError(OpError, FileNotFoundError):
 
 
 class AlreadyExistsError(OpError, FileExistsError):
-    """Something that was to be made exists."""
+    """Something that the call should create already exists."""
 
     error_code = ALREADY_EXISTS
 
 
 class PermissionDeniedError(OpError, PermissionError):
-    """The caller may not do this."""
+    """The caller lacks the permission for this."""
 
     error_code = PERMISSION_DENIED
 
 
 class ResourceExhaustedError(OpError):
-    """A resource, such as a limit that was set, is used up."""
+    """A resource is used up or a limit is exceeded."""
 
     error_code = RESOURCE_EXHAUSTED
 
 
 class FailedPreconditionError(OpError):
-    """The system is not in the state that the call needs."""
+    """The system is not in the state that the call requires."""
 
     error_code = FAILED_PRECONDITION
 
@@ -135,13 +135,13 @@ class UnimplementedError(OpError, NotImplementedError):
 
 
 class InternalError(OpError):
-    """A broken invariant of the library."""
+    """An invariant of the library is broken."""
 
     error_code = INTERNAL
 
 
 class UnavailableError(OpError):
-    """Something that the call needs is unavailable at present."""
+    """Something that the call needs is currently unavailable."""
 
     error_code = UNAVAILABLE
 
@@ -172,10 +172,10 @@ def error_code_from_exception_type(cls: type[OpError]) -> int:
 
 
 def invalid(message: str) -> InvalidArgumentError:
-    """An InvalidArgumentError with that text."""
+    """Make an InvalidArgumentError with this text."""
     return InvalidArgumentError(None, None, message)
 
 
 def show(shape: tuple[int | None, ...]) -> str:
-    """A shape as the error texts print it."""
+    """Format a shape as error texts print it: `[3,?]`."""
     return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"

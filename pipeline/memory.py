@@ -1,4 +1,4 @@
-"""The memory that blocks of records take and free, again and again."""
+"""keep_pages: make malloc reuse the memory of blocks of records instead of returning it to the kernel."""
 
 from functools import cache
 
@@ -9,11 +9,11 @@ _BYTES = 4 << 20
 
 @cache
 def keep_pages() -> None:
-    """Have malloc keep what a block of records frees for the next block, instead of giving it back to the kernel.
+    """Make malloc keep the memory that a block of records frees, for the next block.
 
-    Memory fresh from the kernel is cleared page by page as it is first written: 240 page faults for a block of 17,000
-    numbers, which take longer than the numbers do. What glibc keeps, at the end of its heap, is up to twice the largest
-    array (of less than 32 MiB) that was dropped so far; so one that nobody writes to is enough. Any program that drops
-    an array of that size has the same. Other allocators do not mind.
+    The kernel clears fresh memory page by page at the first write: 240 page faults for a block of 17,000 numbers, which
+    take longer than decoding them. glibc keeps, at the end of its heap, up to twice the size of the largest array (of
+    less than 32 MiB) freed so far. So it is enough to free one such array here; it is never written to. Every program
+    that frees an array of this size has the same effect. On other allocators this does nothing.
     """
     np.empty(_BYTES, np.uint8)

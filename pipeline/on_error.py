@@ -1,4 +1,4 @@
-"""on_error="skip": examples that fail are left out, counted, and kept for a look."""
+"""on_error="skip": examples that fail are left out; their errors are counted, and the first ones kept."""
 
 from __future__ import annotations
 
@@ -9,40 +9,48 @@ from typing import Any
 
 from pipeline.errors import CancelledError, OutOfRangeError
 
-KEPT = 100  # errors; later ones are only counted
+KEPT = 100  # errors; further ones are only counted
 
-# What a call gives that was skipped.
+# The result of a call that failed and was skipped.
 SKIPPED = object()
 
 
 class Skips:
-    """The count of examples that were left out, and their errors.
+    """Counts the examples that were left out, and keeps their errors.
 
     Args:
         on_error: "raise" or "skip".
-        max_errors: How many may be skipped; None is without limit.
+        max_errors: How many may be skipped; None means no limit.
 
     Raises:
-        ValueError: Arguments other than these.
+        ValueError: Other arguments, or `max_errors` together with "raise".
 
-    Thread safety: a lock guards the count and the list.
+    Thread safety: every method may be called from every thread; a lock guards the count and the list.
+
+    Attributes:
+        active: Whether errors are skipped.
+        count: Errors skipped so far.
+        errors: The first 100 of them.
     """
 
     def __init__(self, on_error: str, max_errors: int | None) -> None:
         if on_error not in ("raise", "skip"):
             raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
         if max_errors is not None and on_error == "raise":
-            raise ValueError("max_errors is for on_error='skip'")
+            raise ValueError("max_errors needs on_error='skip'")
         if max_errors is not None and max_errors < 0:
             raise ValueError(f"max_errors must be >= 0, got {max_errors}")
         self.active = on_error == "skip"
-        self._most = max_errors
+        self._max_errors = max_errors
         self._lock = threading.Lock()
         self.count = 0
         self.errors: list[Exception] = []
 
     def guard(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, with SKIPPED as the result of a call that failed; itself where errors are to be raised."""
+        """Return `function`, wrapped to return SKIPPED if it fails; unwrapped if errors are not skipped.
+
+        StopIteration, OutOfRangeError and CancelledError pass: they end the input.
+        """
         if not self.active:
             return function
 
@@ -59,9 +67,9 @@ class Skips:
         return guarded
 
     def note(self, error: Exception) -> None:
-        """Count an error that is being handled; raises it if there were too many."""
+        """Count an error; raise it instead if `max_errors` were skipped already."""
         with self._lock:
-            if self._most is not None and self.count >= self._most:
+            if self._max_errors is not None and self.count >= self._max_errors:
                 raise error
             self.count += 1
             if len(self.errors) < KEPT:

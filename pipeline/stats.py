@@ -1,4 +1,4 @@
-"""QueueStats: what a queue counts."""
+"""QueueStats: the statistics of a queue."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import NamedTuple
 
 
 class QueueStats(NamedTuple):
-    """What a queue has seen since it was made; one moment's consistent picture.
+    """Statistics of a queue since it was created: a consistent snapshot.
 
     Attributes:
         capacity: Elements that fit; 2147483647 if unbounded.
-        size: Elements in the queue.
+        size: Elements in the queue now.
         closed: Whether it is closed.
         enqueued, dequeued: Elements that went in and came out.
         high_water: The largest size so far.
-        enqueue_waits, dequeue_waits: Calls that could not be served at once.
-        enqueue_wait_s, dequeue_wait_s: Seconds that calls spent blocked, summed over calls.
-        empty_s: Seconds in which no element was available (a shuffle queue keeps its minimum back while it is open).
-        full_s: Seconds in which the queue was full.
-        age_s: Seconds since the queue was made.
-        waiting_enqueues, waiting_dequeues: Calls that are blocked at this moment.
+        enqueue_waits, dequeue_waits: Calls that had to wait.
+        enqueue_wait_s, dequeue_wait_s: Seconds that calls spent waiting, summed over all calls.
+        empty_s: Seconds with no element available; an open shuffle queue holds back min_after_dequeue elements.
+        full_s: Seconds with the queue full.
+        age_s: Seconds since the queue was created.
+        waiting_enqueues, waiting_dequeues: Calls that are waiting now.
     """
 
     capacity: int

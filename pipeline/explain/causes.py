@@ -1,4 +1,7 @@
-"""Why a queue was closed: by its user, because a Coordinator stopped, or because its input ended."""
+"""Why a queue was closed, as the second line of its errors says it: "closed because ...", "closed by ..." and so on.
+
+Whoever closes a queue for a reason calls `close` within `because(cause)`. The queue then asks `cause_of_closing` why.
+"""
 
 from __future__ import annotations
 
@@ -17,39 +20,39 @@ class Cause:
     """Why a queue was closed.
 
     Attributes:
-        error: The exception that was to blame, if there was one: the `__cause__` of the queue's errors.
-        end: What those who take their input from the queue learn from it.
+        error: The exception to blame, if any: it becomes the `__cause__` of the queue's errors.
+        end: What the queue's OutOfRangeErrors report, so that a queue further down can say it too.
     """
 
     error: BaseException | None = None
     end = EndOfInput()
 
     def text(self, groups: list[WorkerGroup], stats: QueueStats) -> str:
-        """Return it as a line for people.
+        """Return the cause as one line of a message.
 
         Args:
-            groups: The threads that fill the queue in question.
+            groups: The threads that fill the queue.
             stats: What that queue has seen.
         """
         raise NotImplementedError
 
 
 class ClosedByCall(Cause):
-    """Somebody called `close`."""
+    """The user called `close`."""
 
     def __init__(self, cancel: bool) -> None:
         self._call = "close(cancel_pending_enqueues=True)" if cancel else "close()"
         self._place = caller()
 
     def text(self, groups: list[WorkerGroup], stats: QueueStats) -> str:
-        return f"{_nothing(stats)}closed by {self._call}{_at(self._place)}"
+        return f"{_if_empty(stats)}closed by {self._call}{_at(self._place)}"
 
 
 class StoppedByCoordinator(Cause):
-    """A Coordinator was asked to stop, which may have been because something failed.
+    """A Coordinator was asked to stop, perhaps because something failed.
 
     Args:
-        error: What was reported, unless it was of a type that is no failure.
+        error: What was reported; None if nothing was, or only an exception that means a clean stop.
     """
 
     def __init__(self, error: BaseException | None) -> None:
@@ -73,11 +76,11 @@ class StoppedByCoordinator(Cause):
         if self.error is not None:
             return "closed because " + self._failed(self._failure is not None and self._failure.group in groups)
         by = "" if self._place else f" in thread '{self._thread}'"
-        return f"{_nothing(stats)}closed by coord.request_stop(){by}{_at(self._place)}"
+        return f"{_if_empty(stats)}closed by coord.request_stop(){by}{_at(self._place)}"
 
 
 class InputUsedUp(Cause):
-    """The threads of a QueueRunner came to the end of their input."""
+    """The threads of a QueueRunner reached the end of their input."""
 
     def __init__(self, group: WorkerGroup) -> None:
         ends, self._failures = group.ends()
@@ -113,7 +116,7 @@ _thread = threading.local()
 
 @contextlib.contextmanager
 def because(cause: Cause | None) -> Iterator[None]:
-    """Give the cause for every queue that this thread closes in the body."""
+    """Within the body, every queue that this thread closes is closed for this cause."""
     _thread.cause = cause
     try:
         yield
@@ -122,7 +125,7 @@ def because(cause: Cause | None) -> Iterator[None]:
 
 
 def cause_of_closing(cancel: bool) -> Cause:
-    """Return why this thread closes a queue now; without a `because` it is the caller's own wish."""
+    """Return why this thread closes a queue now; outside of `because`, the user called `close`."""
     return getattr(_thread, "cause", None) or ClosedByCall(cancel)
 
 
@@ -130,5 +133,5 @@ def _at(place: Place | None) -> str:
     return "" if place is None else f" at {shown(place)}"
 
 
-def _nothing(stats: QueueStats) -> str:
+def _if_empty(stats: QueueStats) -> str:
     return "" if stats.enqueued else "no element was ever enqueued; "

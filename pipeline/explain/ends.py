@@ -1,4 +1,4 @@
-"""How a thread ended: at the end of its input, stopped, or by an error."""
+"""What an OutOfRangeError says about the end of an input: its epochs, why it was empty, what cut it short."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class EndOfInput(NamedTuple):
 
 
 def end_of_input(message: str, epochs: int | None = None, why: str | None = None) -> OutOfRangeError:
-    """Make the error that ends an input, with what is known about the end; see `EndOfInput`."""
+    """Make the error that ends an input; `epochs` and `why` as in `EndOfInput`."""
     return with_end(OutOfRangeError(None, None, message), EndOfInput(epochs, why))
 
 
 def with_end(error: OutOfRangeError, end: EndOfInput) -> OutOfRangeError:
-    """Note on an error what is known about the end that it reports."""
+    """Attach to an error what is known about the end that it reports; return the error."""
     error.end = end  # type: ignore[attr-defined]
     return error

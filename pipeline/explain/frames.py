@@ -1,4 +1,4 @@
-"""Places in the source: who called the library, and where a thread is at this moment."""
+"""Places in the user's source: who called the library, and what a thread is doing at this moment."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 Place: TypeAlias = "tuple[str, int]"  # file and line
 
 _PACKAGE = __name__.partition(".")[0]
-# Modules that stand between the library and the one who called it.
+# Modules of the standard library that may stand between a call of the user's and this package.
 _BETWEEN = frozenset({"contextlib", "threading", "weakref"})
 _STANDARD = os.path.dirname(os.__file__)
 
 
 def caller() -> Place | None:
-    """Return the place outside of this package that the current call came from; None in a thread of the package."""
+    """Return the place outside this package that the current call came from; None in a thread of the package's own."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not _is_ours(frame) and frame.f_globals.get("__name__") not in _BETWEEN:
@@ -30,26 +30,29 @@ def caller() -> Place | None:
 
 
 def shown(place: Place) -> str:
-    """Return a place as `file:line`, the file as seen from the current directory if it is below that."""
+    """Return a place as `file:line`; the file is relative to the current directory if it lies below it."""
     name, line = place
     with contextlib.suppress(OSError):
         name = name.removeprefix(os.path.join(os.getcwd(), ""))
     return f"{name}:{line}"
 
 
-# What each thread last waited for: the queue, the call, and the frame and instruction that made the call. Nobody says
-# when the wait is over, so whoever looks compares the frame. Numbers of threads are used again, which keeps this small.
+# By thread: the queue it last waited for, the call, and the frame and instruction that made the call. The end of a wait
+# is not recorded; a reader compares the frame instead. Thread identifiers are reused, which keeps this small.
 _waits: dict[int, tuple[weakref.ref[Any], str, int, int]] = {}
 
 
 def note_wait(queue: Any, call: str) -> None:
-    """Note that this thread is about to wait in a call of `queue`; to be called by what the queue itself called."""
+    """Note that this thread is about to wait in `call` of `queue`.
+
+    Call it directly from the method that the engine calls: two frames up is the frame of the user's call.
+    """
     frame = sys._getframe(2)
     _waits[threading.get_ident()] = weakref.ref(queue), call, id(frame), frame.f_lasti
 
 
 def whereabouts(thread: threading.Thread) -> str:
-    """Return, for people, what a running thread is doing: the call of a queue in which it waits, or a place."""
+    """Return, for a message, what a thread is doing: the queue call that blocks it, or its place in the source."""
     name, number = repr(thread.name), thread.ident
     frame = None if number is None else sys._current_frames().get(number)
     if number is None or frame is None:

@@ -1,4 +1,4 @@
-"""What a queue knows about those who fill it: why it was closed, and whether a wait can end at all."""
+"""Watchdog: raises when a dequeue would wait forever, logs a slow fill, and remembers why its queue was closed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.explain.wording import count
 from pipeline.explain.workers import WorkerGroup, current_worker
 from pipeline.stats import QueueStats
 
-# Seconds after which a wait is looked at again; also how long the filling of a pool may take without a word.
+# Seconds between two checks of a waiting dequeue; also how long a pool may fill before that is logged.
 CHECK_INTERVAL = 2.0
 
 _log = logging.getLogger("pipeline")
@@ -36,29 +36,29 @@ class WatchedQueue(Protocol):
 
 
 class Watchdog:
-    """Kept by a queue, asked when a call waits or fails.
+    """Each queue has one. The engine asks it when a dequeue waits, `queues.texts` when a call fails.
 
     Thread safety: every method may be called from every thread; a lock guards the cause and the list of groups.
 
     Args:
-        min_after_dequeue: The elements that a shuffle queue keeps back; 0 for other queues.
+        min_after_dequeue: The elements that a shuffle queue holds back; 0 for other queues.
     """
 
     def __init__(self, min_after_dequeue: int) -> None:
         self._min_after_dequeue = min_after_dequeue
-        self._lock = threading.RLock()  # reentrant: a signal handler, or an object that dies, may close the queue
+        self._lock = threading.RLock()  # reentrant: a signal handler or a finalizer may close the queue
         self._groups: tuple[WorkerGroup, ...] = ()
         self._cause: Cause | None = None
-        self._filling_since: tuple[float, int] | None = None  # time, and the elements that had come
-        self._told = min_after_dequeue == 0
+        self._filling_since: tuple[float, int] | None = None  # the time, and the elements enqueued by then
+        self._reported = min_after_dequeue == 0
 
     def filled_by(self, group: WorkerGroup) -> None:
-        """Note that there is a QueueRunner for this queue."""
+        """Note the threads of a QueueRunner that fills this queue."""
         with self._lock:
             self._groups += (group,)
 
     def closing(self, cause: Cause) -> bool:
-        """Note why the queue is about to be closed; False if a cause is known already."""
+        """Note why the queue is about to be closed; return False if a cause is known already."""
         with self._lock:
             first = self._cause is None
             if first:
@@ -66,12 +66,12 @@ class Watchdog:
             return first
 
     def not_closed(self) -> None:
-        """Forget the cause: the queue was not closed after all."""
+        """Forget the cause: closing the queue failed."""
         with self._lock:
             self._cause = None
 
-    def explain(self, queue: WatchedQueue) -> tuple[str, BaseException | None, EndOfInput]:
-        """Return why the queue is closed: as a line, the exception that is to blame, and what to hand on."""
+    def why_closed(self, queue: WatchedQueue) -> tuple[str, BaseException | None, EndOfInput]:
+        """Return why the queue is closed: a line of text, the exception to blame, the end that its errors report."""
         cause, groups = self._cause, self._groups
         if cause is None:
             return "", None, EndOfInput()
@@ -79,40 +79,40 @@ class Watchdog:
         end = cause.end
         text = cause.text(list(groups), stats)
         if stats.enqueued == 0 and end.failed is None and end.why is None:
-            end = end._replace(why=f"nothing ever came into {queue.kind} '{queue.name}'")
+            end = end._replace(why=f"nothing was ever enqueued into {queue.kind} '{queue.name}'")
         return "\n" + text, cause.error, end
 
     def about_to_wait(self, queue: WatchedQueue, call: str) -> float | None:
-        """Check that a dequeue has somebody to wait for; return when to look again.
+        """Check, before a dequeue waits, that something can end the wait; return the seconds until the next check.
 
         Raises:
-            FailedPreconditionError: The queue's runners were never started, or all of their threads failed.
+            FailedPreconditionError: The queue's runners were never started, or all their threads failed.
         """
         groups = self._groups
-        if not groups and self._told:
+        if not groups and self._reported:
             return None
         if groups:
-            # A thread of a QueueRunner may only be ahead of the one that starts them all, one after the other.
+            # A thread of another QueueRunner may run before the call that starts all runners gets to this one.
             if current_worker() is None and not any(group.begun for group in groups):
                 self._never_started(queue, call)
             self._all_lost(queue, call)
-        if not self._told and self._filling_since is None:
+        if not self._reported and self._filling_since is None:
             self._filling_since = time.monotonic(), queue.stats().enqueued
         return CHECK_INTERVAL
 
     def still_waiting(self, queue: WatchedQueue, call: str) -> float | None:
-        """Look at a dequeue that has waited for some time; return when to look again."""
+        """Check a dequeue that is waiting; return the seconds until the next check. Raises as `about_to_wait`."""
         groups = self._groups
         if groups:
             if all(group.idle() for group in groups):
                 self._never_started(queue, call)
             self._all_lost(queue, call)
-        if not self._told:
-            self._tell_filling(queue)
-        return None if not groups and self._told else CHECK_INTERVAL
+        if not self._reported:
+            self._report_filling(queue)
+        return None if not groups and self._reported else CHECK_INTERVAL
 
     def _never_started(self, queue: WatchedQueue, call: str) -> None:
-        """Raise, unless somebody else enqueues as well."""
+        """Raise, unless something else has enqueued."""
         if queue.stats().enqueued:
             return
         groups = self._groups
@@ -120,42 +120,42 @@ class Watchdog:
         made = next((f" made at {shown(group.made_at)}" for group in groups if group.made_at is not None), "")
         which = f"its QueueRunner ({threads})" if len(groups) == 1 else f"its {len(groups)} QueueRunners ({threads})"
         verb = "was" if len(groups) == 1 else "were"
-        text = f"{call} of {queue.kind} '{queue.name}' would wait for ever: {which}{made} {verb} never started."
+        text = f"{call} of {queue.kind} '{queue.name}' would wait forever: {which}{made} {verb} never started."
         raise FailedPreconditionError(None, None, f"{text}\n{_missing_call(groups[0])}")
 
     def _all_lost(self, queue: WatchedQueue, call: str) -> None:
-        """Raise if no thread is left to fill the queue or close it, and one failed without anybody hearing of it."""
+        """Raise if every thread of every runner is gone, the queue is still open, and a failure went unreported."""
         failures = [group.lost() for group in self._groups]
         failure = failures[0]
         if failure is None or None in failures or queue.is_closed():
             return
-        text = f"{call} of {queue.kind} '{queue.name}' would wait for ever: {failure.text(own=True)}"
+        text = f"{call} of {queue.kind} '{queue.name}' would wait forever: {failure.text(own=True)}"
         hint = "With a Coordinator the failure would have closed the queue."
         raise FailedPreconditionError(None, None, f"{text}\n{hint}") from failure.error
 
-    def _tell_filling(self, queue: WatchedQueue) -> None:
+    def _report_filling(self, queue: WatchedQueue) -> None:
         stats = queue.stats()
         if stats.closed or stats.size >= self._min_after_dequeue or self._filling_since is None:
             return
-        self._told = True
+        self._reported = True
         since, before = self._filling_since
         rate = (stats.enqueued - before) / max(time.monotonic() - since, 1e-9)
         left = (
             f"{rate:,.0f}/s, about {(self._min_after_dequeue - stats.size) / rate:,.0f} s left"
             if rate
-            else "none came lately"
+            else "none arrived recently"
         )
-        text = "filling %s '%s': %s of the %s elements that it keeps to draw from (%s)"
+        text = "filling %s '%s': %s elements of min_after_dequeue=%s (%s)"
         _log.info(text, queue.kind, queue.name, f"{stats.size:,}", f"{self._min_after_dequeue:,}", left)
 
 
 def _missing_call(group: WorkerGroup) -> str:
     if group.begun:
-        return "Its threads were made: call start() of each, or make them with create_threads(coord=coord, start=True)."
+        return "Its threads were created but not started: call start() on each, or pass start=True to create_threads."
     if group.listed is None:
         return (
             "Call runner.create_threads(coord=coord, start=True) first, "
             "or pipeline.add_queue_runner(runner) and then pipeline.start_queue_runners(coord=coord)."
         )
-    collection = "" if group.listed else ", collection=the list that it is on"
+    collection = "" if group.listed else ", collection=the list it is on"
     return f"Call pipeline.start_queue_runners(coord=coord{collection}) first."

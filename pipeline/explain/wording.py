@@ -1,10 +1,10 @@
-"""Numbers and names in sentences."""
+"""Numbers and exceptions as they appear in messages."""
 
 from __future__ import annotations
 
 
 def count(number: int, what: str) -> str:
-    """Return a number of things for people."""
+    """Return "1 thread", "1,000 threads"."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
@@ -12,6 +12,6 @@ def named(error: BaseException) -> str:
     """Return class and text of an exception."""
     try:
         text = str(error)
-    except Exception:  # an exception of the user's whose text cannot be had
+    except Exception:  # an exception of the user's whose text cannot be read
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,4 +1,4 @@
-"""What is known of the threads of a QueueRunner: whether they started, how they ended, at which record they were."""
+"""The threads of a QueueRunner as messages report them: whether they started, how they ended, which record failed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class WorkerFailure(NamedTuple):
     """An exception that ended a thread of a QueueRunner."""
 
     group: WorkerGroup
-    number: int
+    number: int  # of the thread, from 1
     error: BaseException
-    elements: int | None  # that all threads together had put into the queue
+    elements: int | None  # in total, enqueued by all threads
     record: str | None
 
     def text(self, own: bool) -> str:
-        """Return it as a clause; `own` says that the reader knows which QueueRunner it is about."""
+        """Return the failure as a clause; `own`: the message is about the queue that this QueueRunner fills."""
         whose = "its QueueRunner" if own else f"the QueueRunner of '{self.group.name}'"
         when = "" if self.elements is None else f" after {count(self.elements, 'element')}"
         where = f" ({self.record})" if self.record else ""
@@ -31,18 +31,18 @@ class WorkerFailure(NamedTuple):
 
 
 class WorkerGroup:
-    """The record of a QueueRunner's threads. The runner writes it, and the queue that they fill reads it.
+    """What is known of the threads of one QueueRunner. The runner notes it; the queue that they fill reads it.
 
     Thread safety: every method may be called from every thread; a lock guards the counts.
 
     Attributes:
         queue: The queue.
-        name: Its name, once threads were made.
-        size: Number of enqueue ops, which is the number of threads.
-        made_at: Where the runner was made.
-        listed: Whether `add_queue_runner` put the runner on the process-wide list (True) or another (False).
-        begun: Whether threads were ever made.
-        gate: What the threads wait for before they begin; None to begin at once.
+        name: Its name, once there are threads.
+        size: Number of enqueue ops, one for each thread.
+        made_at: Where the runner was created.
+        listed: Whether `add_queue_runner` put the runner on the process-wide list (True), another (False), none (None).
+        begun: Whether threads were ever created.
+        gate: The threads wait for it before they begin; None to begin at once.
     """
 
     def __init__(self, queue: Any, size: int) -> None:
@@ -53,14 +53,14 @@ class WorkerGroup:
         self.listed: bool | None = None
         self.begun = False
         self.gate: threading.Event | None = None
-        self._lock = threading.RLock()  # reentrant: a signal handler may ask a queue that is filled by it
+        self._lock = threading.RLock()  # reentrant: a signal handler may call a queue that these threads fill
         self._threads: list[threading.Thread] = []
         self._running: set[threading.Thread] = set()
         self._ends: list[tuple[EndOfInput, BaseException | None]] = []
         self._failures: list[WorkerFailure] = []
 
     def begin(self, name: str, threads: list[threading.Thread]) -> None:
-        """Note that threads were made."""
+        """Note that threads were created."""
         with self._lock:
             self.name = name
             self.begun = True
@@ -70,12 +70,12 @@ class WorkerGroup:
             self._running |= set(threads)
 
     def idle(self) -> bool:
-        """Return whether no thread was ever started."""
+        """Return True if no thread was ever started."""
         with self._lock:
             return not any(thread.ident is not None for thread in self._threads)
 
     def leave(self, thread: threading.Thread | None = None) -> None:
-        """Note that a thread, by default this one, runs no more; a second time changes nothing."""
+        """Note that a thread, by default this one, has ended; calling it twice changes nothing."""
         with self._lock:
             self._running.discard(thread or threading.current_thread())
 
@@ -86,32 +86,32 @@ class WorkerGroup:
             self._ends.append((end if isinstance(end, EndOfInput) else EndOfInput(), error.__cause__))
 
     def failed(self, failure: WorkerFailure) -> None:
-        """Note a failure that nobody but this runner hears of."""
+        """Note a failure that no Coordinator hears of."""
         with self._lock:
             self._failures.append(failure)
 
     def ends(self) -> tuple[list[tuple[EndOfInput, BaseException | None]], list[WorkerFailure]]:
-        """Return the ends of inputs and the failures so far, since threads were made last."""
+        """Return the ends of inputs and the failures since threads were last created."""
         with self._lock:
             return list(self._ends), list(self._failures)
 
     def lost(self) -> WorkerFailure | None:
-        """Return the failure after which no thread is left to fill the queue or to close it."""
+        """Return a failure if no thread is left to fill the queue or to close it, else None."""
         with self._lock:
             if any(thread.ident is None or thread.is_alive() for thread in self._running):
                 return None
             if not self._running or self._failures:
                 return self._failures[0] if self._failures else None
-            # Struck before its first line, as where there is no memory for a call: nobody could note it.
+            # It died before its first line, for example for lack of memory, so it could note nothing.
             number = min(self._threads.index(thread) for thread in self._running) + 1
             return WorkerFailure(self, number, RuntimeError("the thread ended before it began"), None, None)
 
 
 class Worker:
-    """One thread of a group, as that thread itself sees it: `current_worker()` returns it there.
+    """One thread of a group. Within that thread `current_worker()` returns it.
 
     Attributes:
-        keys: The keys of the records that the enqueue op read, as `note_read` said; None before it read any.
+        keys: The keys of the records that this call of the enqueue op read, from `note_read`; None before it reads any.
         failure: The exception that ends the thread, once there is one.
     """
 
@@ -123,7 +123,7 @@ class Worker:
 
     @contextlib.contextmanager
     def as_current(self) -> Iterator[None]:
-        """Make this the current worker of the thread."""
+        """Make this the current worker of the thread for the body."""
         _thread.worker = self
         try:
             yield
@@ -131,11 +131,11 @@ class Worker:
             _thread.worker = None
 
     def fail(self, error: BaseException) -> WorkerFailure:
-        """Note the exception that ends the thread; it also gets a note for its traceback, where Python has notes."""
+        """Note the exception that ends the thread; on Python 3.11+ a note in its traceback names thread and record."""
         watched = getattr(self.group.queue, "watchdog", None) is not None
         elements = self.group.queue.stats().enqueued if watched else None
         record = None
-        with contextlib.suppress(Exception):  # whatever attributes the exception has, the thread must report it
+        with contextlib.suppress(Exception):  # however odd the user's exception is, the thread must report it
             record = self._record(error)
             if record is not None and hasattr(error, "add_note"):
                 error.add_note(f"in thread {self.number} of the QueueRunner of '{self.group.name}', {record}")
@@ -143,8 +143,8 @@ class Worker:
         return self.failure
 
     def _record(self, error: BaseException) -> str | None:
-        """The record that the op was at: the error's `record_key`, or its `record` counts within what was read.
-        None where nothing was read, or the error names it itself."""
+        """The record that failed: the error's `record_key`, else key number `record` of those read, else all of them.
+        None if nothing was read, or if the error's own text names the record."""
         key = getattr(error, "record_key", None)
         if key is None and not self.keys:
             return None
@@ -154,7 +154,7 @@ class Worker:
             keys = (self.keys or ())[index : index + 1]
         assert keys
         first, last = _text(keys[0]), _text(keys[-1])
-        if len(keys) == 1 and first in str(error):  # such as that of a file that cannot be opened
+        if len(keys) == 1 and first in str(error):  # for example a file that cannot be opened
             return None
         return f"record {first!r}" if len(keys) == 1 else f"records {first!r} to {last!r}"
 
@@ -163,12 +163,12 @@ _thread = threading.local()
 
 
 def current_worker() -> Worker | None:
-    """Return the Worker that this thread is; None for a thread that is not of a QueueRunner."""
+    """Return the Worker of this thread; None outside of a QueueRunner's threads."""
     return getattr(_thread, "worker", None)
 
 
 def note_read(keys: Sequence[bytes]) -> None:
-    """Say which records this thread has just read, so that an error in handling them can name them."""
+    """Note which records this thread has just read, so that an error in handling them can name them."""
     worker = current_worker()
     if worker is not None:
         worker.keys = keys

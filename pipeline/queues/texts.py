@@ -37,7 +37,7 @@ def failure(queue: WatchedQueue, watchdog: Watchdog, status: int, call: int, req
     kind = "FIFOQueue" if queue.kind == "PaddingFIFOQueue" and method in ("enqueue", "dequeue") else queue.kind
     error: OpError
     if outcome in ("closed", "already_closed", "cancelled", "exhausted"):
-        why, blame, end = watchdog.explain(queue)
+        why, blame, end = watchdog.why_closed(queue)
         if outcome == "closed":
             error = CancelledError(None, None, f"{kind} '{name}' is closed.{why}" + _stored(requested, current))
         elif outcome == "already_closed":

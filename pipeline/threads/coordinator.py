@@ -1,4 +1,4 @@
-"""Coordinator and LooperThread: how several threads agree to stop, and who hears what went wrong."""
+"""Coordinator: several threads stop together, and `join` raises the first exception that one of them reported."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pipeline.threads.stop_flag import StopFlag
 
 ExcInfo: TypeAlias = "tuple[type[BaseException], BaseException, TracebackType | None]"
 
-# join() hears a stop at once; that a thread ended by itself it hears at the end of such a slice (seconds).
-SLICE = 0.02
+# Seconds between two looks of join() at whether the threads have ended by themselves; a stop wakes it at once.
+JOIN_INTERVAL = 0.02
 
 _log = logging.getLogger(__name__)
 
 
 class Coordinator:
-    """Lets threads ask each other to stop, waits for them, and hands on the first exception that was reported.
+    """Lets threads ask each other to stop, waits for them, and raises the first exception that was reported.
 
     ```
     coord = Coordinator()
@@ -43,15 +43,18 @@ class Coordinator:
     flag and the set of registered threads.
 
     Args:
-        clean_stop_exception_types: Exception classes that mean "stop" but not "failed", as any iterable;
-            None means `(OutOfRangeError,)`. A bare class is a TypeError.
+        clean_stop_exception_types: An iterable of the exception classes that mean "stop" but not "failed";
+            None means `(OutOfRangeError,)`.
+
+    Raises:
+        TypeError: `clean_stop_exception_types` is not an iterable, such as a bare class.
     """
 
     def __init__(self, clean_stop_exception_types: Iterable[type[BaseException]] | None = None) -> None:
         if clean_stop_exception_types is None:
             clean_stop_exception_types = (OutOfRangeError,)
         self._clean_types = tuple(clean_stop_exception_types)
-        # Reentrant: an abandoned loop over batches stops its coordinator from wherever the garbage collector runs.
+        # Reentrant: the garbage collector, which may run anywhere, stops the coordinator of an abandoned loop.
         self._lock = threading.RLock()
         self._stop = StopFlag()
         self._recorded: tuple[BaseException, TracebackType | None] | None = None
@@ -66,18 +69,21 @@ class Coordinator:
 
     @property
     def stopped(self) -> StoppedByCoordinator | None:
-        """Who asked for the stop, and why, for messages; None before a stop."""
+        """Where the stop was requested and why, for error messages; None before a stop."""
         return self._stopped
 
     def request_stop(self, ex: BaseException | ExcInfo | None = None) -> None:
         """Ask all threads to stop; the first request decides what `join` raises.
 
+        Wakes `wait_for_stop`, `join` and the thread with which each QueueRunner closes its queue, which cancels the
+        enqueues that are blocked there. `should_stop` is True from now on.
+
         Args:
-            ex: What went wrong: an exception, or a tuple as `sys.exc_info()` gives it. An exception of the clean types
-                counts as None. Anything else is reported as a ValueError, so that a stop is never lost.
+            ex: What went wrong: an exception, or a tuple as returned by `sys.exc_info()`. An exception of the clean
+                types counts as None. Anything else is reported as a ValueError, so that a stop is never lost.
 
         Raises:
-            BaseException: `ex` itself, when `join` is over and nobody else could hear of it.
+            BaseException: `ex` itself, if `join` has already returned and would not raise it any more.
         """
         error = _exception_of(ex)
         if error is not None and isinstance(error[0], self._clean_types):
@@ -94,7 +100,7 @@ class Coordinator:
             _log.info("Error reported to Coordinator: %s, %s", type(error[0]), error[0])
 
     def clear_stop(self) -> None:
-        """Make the coordinator as new: no stop, no exception, not joined; registered threads stay registered."""
+        """Reset the coordinator: no stop, no exception, not joined. Registered threads stay registered."""
         with self._lock:
             self._joined = False
             self._recorded = None
@@ -109,32 +115,32 @@ class Coordinator:
         """Wait until a stop is requested.
 
         Args:
-            timeout: Seconds to wait; None is for ever, a negative number returns at once.
+            timeout: Seconds to wait; None waits forever, 0 or less returns at once.
 
         Returns:
-            True if a stop was requested, False if the time was up first.
+            True if a stop was requested, False if the timeout came first.
         """
         return self._stop.wait(timeout)
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """Context manager that gives any exception of its body to `request_stop` instead of raising it."""
+        """Return a context manager that passes any exception of its body to `request_stop` instead of raising it."""
         try:
             yield
         except BaseException as error:
             self.request_stop((type(error), error, error.__traceback__))
 
     def register_thread(self, thread: threading.Thread) -> None:
-        """Let `join` wait for `thread` too; it may be started later, or have been registered before."""
+        """Let `join` wait for `thread` too. It need not be started yet; registering it twice does no harm."""
         with self._lock:
             self._registered.add(thread)
 
     def raise_requested_exception(self) -> None:
-        """Raise the exception that was reported, if one was; before and after `join`, as often as called."""
+        """Raise the exception that was reported, if any; every time it is called, before `join` and after."""
         with self._lock:
             recorded = self._recorded
         if recorded is not None:
-            # With the traceback of the report: else each time it is raised would lengthen it.
+            # With the traceback as reported: otherwise each raise would lengthen it.
             raise recorded[0].with_traceback(recorded[1])
 
     def join(
@@ -145,29 +151,29 @@ class Coordinator:
     ) -> None:
         """Wait until the registered threads and `threads` have ended, then raise what was reported.
 
-        Waits without limit until a stop is requested or all threads have ended; then at most the grace period. Threads
-        are never interrupted, and those that were not started count as ended.
+        Waits without limit until a stop is requested or all threads have ended; after a stop, for at most the grace
+        period. Threads are never interrupted. Threads that were not started count as ended.
 
         Args:
             threads: More threads to wait for.
-            stop_grace_period_secs: Seconds that the threads may take to end once a stop is requested.
-            ignore_live_threads: Do not mind threads that go on after the grace period.
+            stop_grace_period_secs: Seconds that the threads may take to end after a stop is requested.
+            ignore_live_threads: Return normally even if threads are still running after the grace period.
 
         Raises:
             BaseException: The exception that was reported first.
-            RuntimeError: Threads are still running after the grace period; names each, and what it is blocked in.
+            RuntimeError: Threads are still running after the grace period; the text says what each is doing.
         """
         with self._lock:
             waiting = self._registered.union(threads or ())
-        while any(thread.is_alive() for thread in waiting) and not self._stop.wait(SLICE):
+        while any(thread.is_alive() for thread in waiting) and not self._stop.wait(JOIN_INTERVAL):
             pass
         deadline = time.monotonic() + stop_grace_period_secs
         for thread in waiting:
             if thread is threading.current_thread():
                 continue
-            # In slices: a signal that comes just before a wait begins would not end it.
+            # In intervals: a signal that arrives just before a wait begins would not end it.
             while thread.is_alive() and (left := deadline - time.monotonic()) > 0:
-                thread.join(min(left, SLICE))
+                thread.join(min(left, JOIN_INTERVAL))
         with self._lock:
             self._joined = True
             self._registered = set()
@@ -182,7 +188,7 @@ class Coordinator:
 
 
 def _exception_of(ex: Any) -> tuple[BaseException, TracebackType | None] | None:
-    """Return the exception of a report and its traceback; a malformed report gives a ValueError that says so."""
+    """Return the reported exception and its traceback; for a malformed report, a ValueError that says so."""
     if isinstance(ex, BaseException):
         return ex, ex.__traceback__
     if not isinstance(ex, tuple):
@@ -190,5 +196,5 @@ def _exception_of(ex: Any) -> tuple[BaseException, TracebackType | None] | None:
             return None
     elif len(ex) == 3 and isinstance(ex[1], BaseException):
         return ex[1], ex[2] if isinstance(ex[2], TracebackType) else ex[1].__traceback__
-    error = ValueError(f"ex must be an exception or a tuple as sys.exc_info() gives it, not {ex!r}")
+    error = ValueError(f"ex must be an exception or a tuple as returned by sys.exc_info(), not {ex!r}")
     return error, None

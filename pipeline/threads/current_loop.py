@@ -1,4 +1,4 @@
-"""Which loop over batches the current thread works for."""
+"""The loop over batches that the current thread belongs to: it starts the producers that the thread takes from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _thread = threading.local()
 
 @contextlib.contextmanager
 def batch_loop(coord: Coordinator) -> Iterator[None]:
-    """Say that this thread now works for a batch loop: producers that it asks for rows may start, under `coord`."""
+    """Within the body, this thread belongs to a loop: a producer that it takes from may start, under `coord`."""
     outer = current_loop()
     _thread.coord = coord
     try:
@@ -23,10 +23,10 @@ def batch_loop(coord: Coordinator) -> Iterator[None]:
 
 
 def work_for(coord: Coordinator | None) -> None:
-    """As `batch_loop`, for the rest of a thread's life: without the 1 us that a context manager takes per example."""
+    """As `batch_loop`, for the rest of a thread's life: it saves the 1 us per example of a context manager."""
     _thread.coord = coord
 
 
 def current_loop() -> Coordinator | None:
-    """The Coordinator of the batch loop that this thread works for."""
+    """Return the Coordinator of the loop that this thread belongs to, or None."""
     return getattr(_thread, "coord", None)

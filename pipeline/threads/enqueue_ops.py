@@ -1,4 +1,4 @@
-"""What QueueRunners run: a queue's fill and close operations, called directly or by a session."""
+"""What a QueueRunner runs: enqueue and close operations, called directly or by a session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class Fillable(Protocol):
-    """What a QueueRunner asks of its queue."""
+    """What a QueueRunner asks of the queue that it fills."""
 
     @property
     def name(self) -> str: ...
@@ -17,7 +17,11 @@ class Fillable(Protocol):
 
 
 def make_callable(sess: Any, op: Any) -> Callable[[], object]:
-    """Return what runs `op`: the op itself, or, when there is a session, that session's callable for it."""
+    """Return a function that runs `op`: the op itself, or the session's callable for it if there is a session.
+
+    Raises:
+        TypeError: There is no session, and `op` is not callable.
+    """
     if sess is not None:
         run: Callable[[], object] = sess.make_callable(op)
         return run
@@ -27,7 +31,7 @@ def make_callable(sess: Any, op: Any) -> Callable[[], object]:
 
 
 def op_name(op: Any) -> str:
-    """Return the name of an op for people: a graph op's name, else the `__qualname__` of a callable."""
+    """Return the name of an op for thread names and messages: a callable's `__qualname__`, else its `name`."""
     while isinstance(op, functools.partial):
         op = op.func
     for attribute in ("__qualname__", "name"):

@@ -1,4 +1,4 @@
-"""LooperThread: calls a function again and again until the Coordinator stops it."""
+"""LooperThread: calls a function repeatedly until its Coordinator stops."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pipeline.threads.coordinator import Coordinator
 
 
 class LooperThread(threading.Thread):
-    """A daemon thread that calls a function again and again until its coordinator stops.
+    """A daemon thread that calls a function repeatedly until its coordinator stops.
 
-    Subclasses may override `start_loop`, `run_loop` and `stop_loop` instead of giving a target. An exception goes to
-    `coord.request_stop`, and `stop_loop` is then not called.
+    Subclasses may override `start_loop`, `run_loop` and `stop_loop` instead of passing a target. An exception goes to
+    `coord.request_stop`; `stop_loop` is not called then.
 
     Args:
-        coord: The Coordinator that stops it; the thread registers itself there.
-        timer_interval_secs: Seconds from the start of one call to the start of the next; calls that come late are made
-            up for. None calls back to back.
+        coord: The Coordinator that stops the thread; the thread registers with it.
+        timer_interval_secs: Seconds from the start of one call to the start of the next. After a late call the next
+            ones follow at once until the schedule is met again. None calls back to back.
         target: Called each time.
         args: Positional arguments of `target`.
         kwargs: Keyword arguments of `target`.
 
     Raises:
-        ValueError: `coord` is not a Coordinator, or arguments came without a target.
+        ValueError: `coord` is not a Coordinator, or there are arguments without a target.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class LooperThread(threading.Thread):
         args: Iterable[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """Make a LooperThread of these arguments, start it and return it."""
+        """Create a LooperThread from these arguments, start it and return it."""
         looper = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         looper.start()
         return looper
 
     def run(self) -> None:
-        """The thread's body: start_loop, run_loop as often as the interval says, stop_loop."""
+        """The body of the thread: start_loop, run_loop at each interval, stop_loop."""
         with self._coord.stop_on_exception():
             self.start_loop()
             if self._interval is None:

@@ -1,4 +1,4 @@
-"""The queue runners that were registered, and starting all of them."""
+"""The process-wide list of queue runners, and functions that start all runners of a list."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from pipeline.threads.runner import QueueRunner
 
 _log = logging.getLogger(__name__)
 
-_collection: list[QueueRunner] = []
+_registered: list[QueueRunner] = []
 
 
 def add_queue_runner(qr: QueueRunner, collection: list[QueueRunner] | None = None) -> None:
-    """Put `qr` on the list that `start_queue_runners` starts: the list `collection`, or the process-wide one."""
-    (_collection if collection is None else collection).append(qr)
+    """Put a QueueRunner on the list that `start_queue_runners` starts.
+
+    Args:
+        qr: The QueueRunner.
+        collection: The list; None means the process-wide one.
+    """
+    (_registered if collection is None else collection).append(qr)
     qr.group.listed = collection is None
 
 
@@ -28,20 +33,20 @@ def start_queue_runners(
     start: bool = True,
     collection: Iterable[QueueRunner] | None = None,
 ) -> list[threading.Thread]:
-    """Make, and start, the threads of all queue runners of a list.
+    """Create, and start, the threads of all queue runners of a list.
 
     Args:
         sess: The session that runs the ops; None calls them directly.
-        coord: The Coordinator of the threads.
-        daemon: Let the interpreter end without waiting for the threads.
-        start: Start the threads; False only makes them.
+        coord: The Coordinator that stops the threads and hears of their exceptions.
+        daemon: Whether the interpreter may exit without waiting for the threads.
+        start: Start the threads; False only creates them.
         collection: The runners to start; None means all that `add_queue_runner` and the producers put on the
             process-wide list.
 
     Returns:
-        All new threads, in the order of the list; a runner that is running already adds none.
+        All new threads, in the order of the list. A runner that is already running adds none.
     """
-    runners = list(_collection if collection is None else collection)
+    runners = list(_registered if collection is None else collection)
     if not runners:
         _log.warning(
             "start_queue_runners() was called when no queue runners were defined; call add_queue_runner() first."
@@ -50,14 +55,14 @@ def start_queue_runners(
 
 
 def reset() -> None:
-    """Forget all queue runners of the process-wide list; threads that run already go on."""
-    for qr in _collection:
+    """Empty the process-wide list of queue runners. Threads that are running go on."""
+    for qr in _registered:
         qr.group.listed = None
-    _collection.clear()
+    _registered.clear()
 
 
 def start_registered(coord: Coordinator) -> None:
-    """Start the registered runners that never were, except those of producers, which start when asked for rows."""
-    for qr in list(_collection):
+    """Start the registered runners that were never started, except producers: they start when a loop asks for rows."""
+    for qr in list(_registered):
         if not qr.begun and not getattr(qr.queue, "starts_itself", False):
             qr.create_threads(coord=coord, daemon=True, start=True)

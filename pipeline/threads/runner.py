@@ -1,4 +1,8 @@
-"""QueueRunner: threads that fill a queue, and the list of all that wait to be started."""
+"""QueueRunner: threads that fill a queue, and one more that closes it when their Coordinator stops.
+
+A failed thread reports its exception to the Coordinator, which stops; `_close_on_stop` then closes the queue, and the
+queue's errors have that exception as their cause (`explain.causes`).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class QueueRunner:
-    """Threads that fill a queue: one for each enqueue op, which it runs until its input ends or it is told to stop.
+    """Threads that fill a queue. Each calls one enqueue op until the input ends or the Coordinator stops.
 
     When the last thread of the runner has reached the end of its input, the queue is closed; the elements in it stay.
     With a Coordinator, an exception in a thread stops all threads of that coordinator and closes the queue, and
@@ -32,12 +36,12 @@ class QueueRunner:
         enqueue_ops: One callable without arguments per thread; the same one may be listed several times.
         close_op: Called at the end of the input; None closes the queue.
         cancel_op: Called when the coordinator stops; None closes the queue and cancels its waiting enqueues.
-        queue_closed_exception_types: Exception classes that mean that the input is used up, as a non-empty tuple of
-            OpError subclasses; None means `(OutOfRangeError,)`.
+        queue_closed_exception_types: A non-empty tuple of the OpError subclasses that mean that the input is used up;
+            None means `(OutOfRangeError,)`.
 
     Raises:
-        ValueError: No queue or no enqueue ops.
-        TypeError: `queue_closed_exception_types` is not as said above.
+        ValueError: There is no queue or no enqueue op.
+        TypeError: `queue_closed_exception_types` is not such a tuple.
     """
 
     def __init__(
@@ -59,9 +63,8 @@ class QueueRunner:
         self._cancel_op = (
             functools.partial(queue.close, cancel_pending_enqueues=True) if cancel_op is None else cancel_op
         )
-        self._lock = threading.RLock()  # reentrant, for what signal handlers do
-        # The numbers of the running threads, per session; without one the runner stands for it. Weak, as sessions come
-        # and go.
+        self._lock = threading.RLock()  # reentrant: a signal handler may use the runner
+        # By session: the numbers of the running threads. The runner itself is the key for threads without a session.
         self._running: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
         self._exceptions_raised: list[Exception] = []
         self._group = WorkerGroup(queue, len(enqueue_ops))
@@ -71,7 +74,7 @@ class QueueRunner:
 
     @property
     def queue(self) -> Fillable:
-        """The queue that is filled."""
+        """The queue that the threads fill."""
         return self._queue
 
     @property
@@ -81,12 +84,12 @@ class QueueRunner:
 
     @property
     def close_op(self) -> Any:
-        """What is run at the end of the input."""
+        """What is called at the end of the input."""
         return self._close_op
 
     @property
     def cancel_op(self) -> Any:
-        """What is run when the coordinator stops."""
+        """What is called when the coordinator stops."""
         return self._cancel_op
 
     @property
@@ -96,17 +99,17 @@ class QueueRunner:
 
     @property
     def exceptions_raised(self) -> list[Exception]:
-        """Exceptions that threads without a coordinator ended with; emptied when threads are made anew."""
+        """The exceptions that ended threads without a coordinator; emptied when threads are created again."""
         return self._exceptions_raised
 
     @property
     def begun(self) -> bool:
-        """Whether threads were ever made."""
+        """Whether threads were ever created."""
         return self._group.begun
 
     @property
     def group(self) -> WorkerGroup:
-        """The record of the threads, for messages."""
+        """What is known of the threads, for error messages."""
         return self._group
 
     @property
@@ -117,16 +120,16 @@ class QueueRunner:
     def create_threads(
         self, sess: Any = None, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
-        """Make one thread for each enqueue op and, with `coord`, one more that closes the queue when `coord` stops.
+        """Create one thread for each enqueue op and, with `coord`, one more that closes the queue when `coord` stops.
 
         Args:
             sess: The session that runs the ops; None calls them directly.
-            coord: The Coordinator that stops the threads and hears of their exceptions; they are registered with it.
-            daemon: Let the interpreter end without waiting for the threads.
-            start: Start the threads, too.
+            coord: The Coordinator that stops the threads and hears of their exceptions; the threads register with it.
+            daemon: Whether the interpreter may exit without waiting for the threads.
+            start: Whether to start the threads.
 
         Returns:
-            The threads; none if those of an earlier call (with the same session) have not all ended.
+            The threads; an empty list if threads of an earlier call (with the same session) are still running.
         """
         key = self if sess is None else sess
         with self._lock:
@@ -142,7 +145,7 @@ class QueueRunner:
         group.begin(self.name, threads)
         closing = [] if coord is None else [self._thread(self._close_on_stop, "close_on_stop", sess, coord)]
         try:
-            # In this order: when a start fails, those that run already have who closes the queue.
+            # In this order: if a start fails, something closes the queue for the threads that run already.
             for thread in closing + threads:
                 if coord is not None:
                     coord.register_thread(thread)
@@ -151,25 +154,25 @@ class QueueRunner:
                     thread.start()
         except BaseException:
             for number, thread in enumerate(threads, 1):
-                if thread.ident is None:  # the system has no thread to spare: this one will never leave by itself
+                if thread.ident is None:  # the system cannot start another thread: this one never leaves by itself
                     running.discard(number)
                     group.leave(thread)
             raise
         return threads + closing
 
     def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
-        """What a thread calls over and over for an enqueue op."""
+        """The function that a thread calls repeatedly for an enqueue op."""
         return make_callable(sess, op)
 
     def _group_for(self, sess: Any) -> WorkerGroup:
-        """The record of the threads that run in a session."""
+        """The group of the threads that run in a session."""
         return self._group
 
     def _thread(self, target: Callable[..., None], what: str, *args: Any) -> threading.Thread:
         return threading.Thread(target=target, args=args, name=f"QueueRunnerThread-{self.name}-{what}")
 
-    # What strikes a thread may strike anywhere, also while it reports something else or leaves. So it does both twice;
-    # the second time changes nothing.
+    # An exception such as MemoryError may strike anywhere, also while a thread reports another or leaves. So it does
+    # both twice, in _fill and in _run; the second time changes nothing.
 
     def _run(self, running: set[int], sess: Any, coord: Coordinator | None, op: Any, worker: Worker) -> None:
         try:
@@ -205,7 +208,7 @@ class QueueRunner:
             self._leave(running, worker)
 
     def _note(self, error: BaseException, worker: Worker, alone: bool = True) -> None:
-        """Note what ends a thread; also in `exceptions_raised` where no coordinator hears of it."""
+        """Note the exception that ends a thread, in `exceptions_raised` too if no coordinator hears of it."""
         if worker.failure is not None and worker.failure.error is error:
             return
         failure = worker.fail(error)
@@ -217,7 +220,7 @@ class QueueRunner:
                 _log.error("Exception in QueueRunner: %s", error)
 
     def _leave(self, running: set[int], worker: Worker, at_end: bool = False) -> int:
-        """Count a thread as running no more; return how many others are. At its end it has yet to close the queue."""
+        """Count a thread as ended; return how many are running. `at_end`: it may still have to close the queue."""
         with self._lock:
             running.discard(worker.number)
             left = len(running)
@@ -229,12 +232,12 @@ class QueueRunner:
         try:
             coord.wait_for_stop()
         except BaseException as error:
-            coord.request_stop(error)  # nobody else would close the queue when the others stop
+            coord.request_stop(error)  # nothing else closes the queue when the others stop
         with because(coord.stopped):
             self._quietly(sess, self._cancel_op)
 
     def _quietly(self, sess: Any, op: Any) -> None:
-        """Run a closing op; its errors (the queue was closed already) matter to nobody."""
+        """Run a closing op and ignore its errors, such as that the queue is already closed."""
         try:
             make_callable(sess, op)()
         except Exception as error:

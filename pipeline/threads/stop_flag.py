@@ -1,7 +1,7 @@
-"""A flag to wait for that a signal handler may set.
+"""StopFlag: an Event that a signal handler or a finalizer may set.
 
-`threading.Event` is not one: its lock is not reentrant, and the handler runs in the main thread, maybe while that is in
-`wait` or `set` itself; then both would wait for ever. The same goes for what the garbage collector runs.
+`threading.Event` deadlocks there: its lock is not reentrant, and the handler runs in the main thread, perhaps while it
+is inside `wait` or `set`. The same holds for finalizers, which the garbage collector runs anywhere.
 """
 
 from __future__ import annotations
@@ -9,45 +9,45 @@ from __future__ import annotations
 import threading
 import time
 
-# Seconds after which a wait looks again: a handler may set the flag just before the wait can be told of it.
-_LOOK = 1.0
+# Seconds between two looks of a wait: a handler may set the flag just before the wait can be notified.
+_CHECK_INTERVAL = 1.0
 
 
 class StopFlag:
-    """As `threading.Event`. Thread safety: every method may be called from everywhere, signal handlers included.
+    """As `threading.Event`. Thread safety: every method may be called from any thread, signal handler or finalizer.
 
     Attributes:
-        raised: Whether it is set, for those who ask so often that a call matters (25 ns).
+        raised: Whether it is set; reading it saves the 25 ns of a call of `is_set`.
     """
 
     def __init__(self) -> None:
-        # Entered by itself, not through the condition: an exception of a handler cannot come between and leave it held.
+        # Entered directly, not through the condition: a handler's exception cannot strike in between and leave it held.
         self._lock = threading.RLock()
-        self._condition = threading.Condition(self._lock)  # a notification says that the flag was set
+        self._condition = threading.Condition(self._lock)  # notified when the flag is set
         self.raised = False
 
     def is_set(self) -> bool:
-        """Return whether it is set."""
+        """Return True if the flag is set."""
         return self.raised
 
     def set(self) -> None:
-        """Set it and wake all that wait."""
+        """Set the flag and wake every thread in `wait`."""
         self.raised = True
         with self._lock:
             self._condition.notify_all()
 
     def clear(self) -> None:
-        """Make it as new."""
+        """Reset the flag."""
         self.raised = False
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is set, or `timeout` seconds are over; return whether it is set."""
+        """Wait until the flag is set, for at most `timeout` seconds; return whether it is set."""
         if self.raised:
             return True
         deadline = None if timeout is None else time.monotonic() + timeout
         with self._lock:
             while not self.raised:
-                left = _LOOK if deadline is None else min(deadline - time.monotonic(), _LOOK)
+                left = _CHECK_INTERVAL if deadline is None else min(deadline - time.monotonic(), _CHECK_INTERVAL)
                 if left <= 0:
                     break
                 self._condition.wait(left)

@@ -222,7 +222,7 @@ class TestShuffle:
         ({"tensors": [print, print]}, TypeError, "that is for batch_join"),
         ({"capacity": "7"}, TypeError, "capacity must be a number"),
         ({"on_error": "ignore"}, ValueError, "on_error must be 'raise' or 'skip'"),
-        ({"max_errors": 3}, ValueError, "max_errors is for on_error='skip'"),
+        ({"max_errors": 3}, ValueError, "max_errors needs on_error='skip'"),
         ({"on_error": "skip", "max_errors": -1}, ValueError, "max_errors must be >= 0"),
     ],
 )

@@ -102,7 +102,7 @@ def test_close(call, cancel):
 
         return (queue.close if call == "close" else lambda: queue.dequeue(timeout=0.001)), close, check
 
-    functions = [TypedQueue.close, Watchdog.closing, Watchdog.explain, Watchdog.not_closed, Watchdog.about_to_wait]
+    functions = [TypedQueue.close, Watchdog.closing, Watchdog.why_closed, Watchdog.not_closed, Watchdog.about_to_wait]
     functions += [WorkerGroup.idle, WorkerGroup.lost, WorkerGroup.ends]
     assert at_each_line(functions, make) > 5
 

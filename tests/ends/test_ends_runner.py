@@ -1,4 +1,4 @@
-"""A thread of a QueueRunner that is killed, at whatever line it is: nobody waits for it for ever."""
+"""A thread of a QueueRunner that is killed, at whatever line it is: nothing waits for it forever."""
 
 import contextlib
 import logging

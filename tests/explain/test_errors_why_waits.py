@@ -39,7 +39,7 @@ class TestNeverStarted:
         with pytest.raises(FailedPreconditionError) as caught:
             getattr(queue, method)(*[2] * (method != "dequeue"))
         first, hint = str(caught.value).splitlines()
-        text = f"{method} of FIFOQueue 'files' would wait for ever: its QueueRunner (4 threads) made at "
+        text = f"{method} of FIFOQueue 'files' would wait forever: its QueueRunner (4 threads) made at "
         assert first.startswith(text)
         assert "test_errors_why_waits.py:" in first
         assert first.endswith(" was never started.")
@@ -131,7 +131,7 @@ class TestNeverStarted:
         queue = FIFOQueue(9, "int64", ())
         [thread] = QueueRunner(queue, [fill(queue)]).create_threads(daemon=True)
         assert queue._about_to_wait(CALLS["dequeue"]) == CHECK_INTERVAL
-        with pytest.raises(FailedPreconditionError, match=r"call start\(\) of each"):
+        with pytest.raises(FailedPreconditionError, match=r"call start\(\) on each"):
             queue._still_waiting(CALLS["dequeue"], CHECK_INTERVAL)
         queue.close()
         with pytest.raises(OutOfRangeError):
@@ -155,7 +155,7 @@ class TestLost:
         with pytest.raises(FailedPreconditionError) as caught:
             queue.dequeue()
         first, hint = str(caught.value).splitlines()
-        text = "dequeue of FIFOQueue 'q' would wait for ever: thread 1 of 1 of its QueueRunner failed after 0 elements"
+        text = "dequeue of FIFOQueue 'q' would wait forever: thread 1 of 1 of its QueueRunner failed after 0 elements"
         assert first == f"{text}: ValueError: bad"
         assert "Coordinator" in hint
         assert caught.value.__cause__ is error
@@ -208,7 +208,7 @@ class TestFilling:
         [record] = caplog.records
         assert (record.name, record.levelname) == ("pipeline", "INFO")
         text = record.getMessage()
-        assert text.startswith("filling RandomShuffleQueue 'examples': 3,120 of the 10,000 elements")
+        assert text.startswith("filling RandomShuffleQueue 'examples': 3,120 elements of min_after_dequeue=10,000")
         assert text.endswith(" s left)")
         assert queue._about_to_wait(CALLS["dequeue_many"]) is None
 
@@ -217,7 +217,7 @@ class TestFilling:
         caplog.set_level(logging.INFO, "pipeline")
         queue._about_to_wait(CALLS["dequeue"])
         queue._still_waiting(CALLS["dequeue"], CHECK_INTERVAL)
-        assert "(none came lately)" in caplog.text
+        assert "(none arrived recently)" in caplog.text
 
     def test_a_full_pool_says_nothing(self, caplog):
         queue = RandomShuffleQueue(20, 10, "int64", ())

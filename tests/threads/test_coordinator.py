@@ -119,7 +119,7 @@ def test_malformed_report_stops_with_a_value_error(ex):
     coord = Coordinator()
     coord.request_stop(ex)
     assert coord.should_stop()
-    with pytest.raises(ValueError, match=r"ex must be an exception or a tuple as sys.exc_info\(\) gives it"):
+    with pytest.raises(ValueError, match=r"ex must be an exception or a tuple as returned by sys.exc_info\(\), not"):
         coord.join()
 
 

@@ -173,14 +173,14 @@ class _SessionWatchdog(Watchdog):
     def about_to_wait(self, queue: Any, call: str) -> float | None:
         """Say when to look again."""
         super().about_to_wait(queue, call)
-        return None if self._warned and self._told else CHECK_INTERVAL
+        return None if self._warned and self._reported else CHECK_INTERVAL
 
     def still_waiting(self, queue: Any, call: str) -> float | None:
         """Warn of a wait that nobody will end, once."""
         super().still_waiting(queue, call)
         if not self._warned and all(group.idle() for group in self._groups):
             self._never_started(queue, call)
-        return None if self._warned and self._told else CHECK_INTERVAL
+        return None if self._warned and self._reported else CHECK_INTERVAL
 
     def _never_started(self, queue: Any, call: str) -> None:
         if self._warned or queue.stats().enqueued:

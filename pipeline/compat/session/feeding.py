@@ -1,4 +1,4 @@
-"""feed_dict: the values that a run is given for tensors, checked and in the form in which kernels take them."""
+"""feed_dict: checks the values that a run is given for tensors, and converts them to what kernels take."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def fed(graph: Any, feed_dict: Any) -> dict[Tensor, Any]:
     """Return the value for each tensor that `feed_dict` names.
 
     Raises:
-        TypeError: A key that is no tensor; a value that is one, or that does not go into the dtype.
-        ValueError: A value whose shape does not fit, or a tensor that may not be fed.
+        TypeError: A key is not a tensor, or a value is one; a value cannot be converted to the tensor's dtype.
+        ValueError: A value's shape does not fit, or a tensor must not be fed.
     """
     if not hasattr(feed_dict, "items"):
         raise TypeError(f"feed_dict must be a dict, not {type(feed_dict).__name__}")
@@ -52,7 +52,7 @@ def _parts(graph: Any, key: Any, value: Any) -> list[tuple[Tensor, Any]]:
 
 
 def as_value(tensor: Tensor, value: Any) -> Any:
-    """`value` as the value of `tensor`: an array that nobody writes to, or a scalar."""
+    """Return `value` as the value of `tensor`: a read-only array, or a scalar."""
     dtype = tensor.dtype.base_dtype
     if dtype is dtypes.string:
         array = to_array(value, dtype)
@@ -73,7 +73,7 @@ def as_value(tensor: Tensor, value: Any) -> Any:
 
 
 def as_array(tensor: Any, value: Any) -> Any:
-    """A fed value as a run hands it back: an array, even of a scalar."""
+    """Return a fed value as a run returns it: an array, even for a scalar."""
     return np.asarray(value, tensor.dtype.base_dtype.np)
 
 

@@ -1,4 +1,4 @@
-"""Fetches: which tensors and operations a run is asked for, and the structure that its results come back in."""
+"""Fetches: the tensors and operations that a run computes, and the structure its results come back in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Assemble = Callable[[list[Any]], Any]
 
 
 def structure_key(fetches: Any) -> Any:
-    """Return what is equal for fetches of the same elements in the same structure, or None if nothing is."""
+    """Return a key that is equal for fetches of the same elements in the same structure; None if they have none."""
     kind = fetches.__class__
     if kind is Tensor or kind is Operation:
         return fetches
@@ -28,11 +28,11 @@ def structure_key(fetches: Any) -> Any:
 
 
 def fetching(graph: Any, fetches: Any) -> tuple[list[Leaf], Assemble]:
-    """Return the elements to fetch, and what makes the result of the list of their values.
+    """Return the tensors and operations to fetch, and a function from the list of their values to the result.
 
     Raises:
-        TypeError: Something that cannot be fetched.
-        ValueError: An element of another graph, or a name that there is not.
+        TypeError: Something cannot be fetched.
+        ValueError: An element is of another graph, or there is none of this name.
     """
     leaves: list[Leaf] = []
     assemble = _collect(graph, fetches, leaves)
@@ -83,7 +83,7 @@ def _sequence(graph: Any, fetches: Any, leaves: list[Leaf]) -> Assemble:
     begin = len(leaves)
     parts = [_collect(graph, each, leaves) for each in fetches]
     kind = type(fetches)
-    if all(isinstance(each, (Tensor, Operation)) for each in fetches):  # no part has a structure of its own
+    if all(isinstance(each, (Tensor, Operation)) for each in fetches):  # no nested structures
         end = len(leaves)
         if kind is list:
             return lambda values: values[begin:end]

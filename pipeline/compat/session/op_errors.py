@@ -1,4 +1,4 @@
-"""What a failed operation raises: an error of the right class that names the operation and where it was made."""
+"""op_error: what a run raises when an operation fails, naming the operation and where the program made it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def op_error(error: Exception, op: Operation) -> OpError:
-    """Return `error` as an OpError of `op`; one that has an operation already stays as it is."""
+    """Return `error` as an OpError of `op`; an error that already names an operation stays as it is."""
     if not isinstance(error, OpError):
         kind = ResourceExhaustedError if isinstance(error, MemoryError) else InvalidArgumentError
         cause, error = error, kind(None, None, str(error) or type(error).__name__)

@@ -1,4 +1,4 @@
-"""Which operations a run needs, in the order of their steps."""
+"""The operations that some fetches need, each after those it depends on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pipeline.compat.graph.tensor import Operation, Tensor
 
 
 def needed(fetches: list[Tensor | Operation], fed: set[Tensor]) -> list[Operation]:
-    """The operations that the fetches need, each after those that it needs; else in the order of their making."""
+    """Return the operations that the fetches need, each after its inputs and control inputs; else as they were made."""
     seen: set[Operation] = set()
     waiting = [each if isinstance(each, Operation) else each.op for each in fetches if each not in fed]
     while waiting:
@@ -22,13 +22,13 @@ def needed(fetches: list[Tensor | Operation], fed: set[Tensor]) -> list[Operatio
         if any(each.op in seen and each.op not in done for each in op.inputs if each not in fed) or any(
             each not in done for each in op.control_inputs
         ):
-            return _sorted(ops, fed)
+            return _depth_first(ops, fed)
         done.add(op)
     return ops
 
 
-def _sorted(ops: list[Operation], fed: set[Tensor]) -> list[Operation]:
-    """Depth first, for graphs in which an operation was given a later one to wait for."""
+def _depth_first(ops: list[Operation], fed: set[Tensor]) -> list[Operation]:
+    """Sort the operations of a graph in which one was made to depend on a later one."""
     order: dict[Operation, None] = {}
     for root in ops:
         path = [(root, False)]

@@ -1,4 +1,4 @@
-"""Run: what an operation with state knows of the session run that it is part of."""
+"""Run: what a stateful operation knows of the session run it is part of; Resources: what a session holds."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pipeline.errors import CancelledError, DeadlineExceededError
 
 T = TypeVar("T")
 
-# How often a wait on a Python condition looks whether its run was cancelled (seconds).
-_SLICE = 0.05
+# A wait on a Python condition checks this often (seconds) whether its run was cancelled.
+_POLL = 0.05
 
 
 class Run:
@@ -22,7 +22,7 @@ class Run:
 
     Args:
         resources: What the session holds.
-        timeout: Seconds that the run may take; None is without limit.
+        timeout: Seconds that the run may take; None is no limit.
     """
 
     __slots__ = ("_cancelled", "_deadline", "resources")
@@ -33,16 +33,16 @@ class Run:
         self._cancelled = False
 
     def state(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the session's object for `key`, made by `make()` when it is first asked for."""
+        """Return the session's object for `key`; the first call makes it with `make()`."""
         return self.resources.get(key, make)
 
     def remaining(self) -> float | None:
-        """Seconds left; None if there is no limit."""
+        """Return the seconds that are left; None if there is no limit."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
     @property
     def cancelled(self) -> bool:
-        """Whether the run, or the whole session, is to end."""
+        """Whether the run was cancelled, or its session closed."""
         return self._cancelled or self.resources.closed
 
     def cancel(self) -> None:
@@ -51,11 +51,11 @@ class Run:
         self.resources.poke()
 
     def ended(self) -> None:
-        """What a run whose operations are done says that was to end before.
+        """Check, when all operations are done, that the run may still give its results.
 
         Raises:
             CancelledError: The session was closed.
-            DeadlineExceededError: The time is over.
+            DeadlineExceededError: The deadline has passed.
         """
         if self.resources.closed:
             raise CancelledError(None, None, "Run call was cancelled")
@@ -63,11 +63,16 @@ class Run:
             raise DeadlineExceededError(None, None, "Timed out waiting for notification")
 
     def wait_for(self, condition: threading.Condition, predicate: Callable[[], bool], what: str = "Dequeue") -> None:
-        """Wait, with `condition` held, until `predicate()` is true.
+        """Wait until `predicate()` is true; the caller holds `condition`.
+
+        Args:
+            condition: Notified when the answer of `predicate` may have changed.
+            predicate: What to wait for.
+            what: The operation, for the error.
 
         Raises:
-            CancelledError: The run was cancelled, or the session closed.
-            DeadlineExceededError: The time is over.
+            CancelledError: The run was cancelled, or its session closed.
+            DeadlineExceededError: The deadline has passed.
         """
         while not predicate():
             if self.cancelled:
@@ -75,7 +80,7 @@ class Run:
             left = self.remaining()
             if left == 0:
                 raise DeadlineExceededError(None, None, "Timed out waiting for notification")
-            condition.wait(_SLICE if left is None else min(_SLICE, left))
+            condition.wait(_POLL if left is None else min(_POLL, left))
 
 
 class Resources:
@@ -94,7 +99,7 @@ class Resources:
         self.closed = False
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the object for `key`, made by `make()` when it is first asked for."""
+        """Return the object for `key`; the first call makes it with `make()`."""
         try:
             return self._objects[key]  # type: ignore[no-any-return]
         except KeyError:
@@ -105,12 +110,12 @@ class Resources:
             return self._objects[key]  # type: ignore[no-any-return]
 
     def wakes(self, waitable: Any) -> None:
-        """Let `poke` reach an object: its `_poke()` makes calls that wait in it look at their runs."""
+        """Register an object in which calls wait; `poke` calls its `_poke()`."""
         with self._lock:
             self._waitables.append(waitable)
 
     def poke(self) -> None:
-        """Make all calls that wait look whether their run was cancelled."""
+        """Make every waiting call check whether its run was cancelled."""
         with self._lock:
             waitables = list(self._waitables)
         for each in waitables:
@@ -121,5 +126,5 @@ class _Current(threading.local):
     run: Run | None = None
 
 
-# The run that this thread works for; queues ask it when a call waits.
+# The run that this thread works for; a queue asks it while a call waits.
 current = _Current()

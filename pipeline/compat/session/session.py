@@ -1,4 +1,4 @@
-"""Session: runs parts of a graph, and holds the queues, variables and readers in it."""
+"""Session and InteractiveSession: run parts of a graph, and hold its queues, variables and readers."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from pipeline.errors import CancelledError, NotFoundError
 
 
 class BaseSession:
-    """What sessions share; see Session.
+    """What both kinds of session share; see Session.
 
-    Thread safety: every method may be called from every thread; runs go side by side.
+    Thread safety: every method may be called from every thread; runs of several threads run at the same time.
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
@@ -56,16 +56,16 @@ class BaseSession:
 
     @property
     def graph_def(self) -> Any:
-        """The definition of the graph."""
+        """The definition of the graph, a GraphDef."""
         return self._graph.as_graph_def()
 
     @property
     def sess_str(self) -> str:
-        """The target: none."""
+        """The target; always empty."""
         return ""
 
     def list_devices(self) -> list[Any]:
-        """The devices: the CPU."""
+        """Return the only device, the CPU."""
         return [_Device()]
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
@@ -73,17 +73,17 @@ class BaseSession:
 
         Args:
             fetches: A tensor, operation, variable, SparseTensor or name, or lists, tuples and dicts of these.
-            feed_dict: Values for tensors, instead of those that would be computed.
+            feed_dict: Values to use for tensors instead of computing them.
             options: RunOptions; `timeout_in_ms` limits the run.
-            run_metadata: Taken; nothing is put into it.
+            run_metadata: Ignored.
 
         Returns:
             The values in the structure of `fetches`: NumPy arrays, scalars, bytes; None for operations.
 
         Raises:
             RuntimeError: The session is closed, or the graph is empty.
-            TypeError, ValueError: Fetches or feeds that cannot be.
-            OpError: An operation failed, or the time was over (DeadlineExceededError).
+            TypeError, ValueError: Something cannot be fetched or fed.
+            OpError: An operation failed, or the deadline passed (DeadlineExceededError).
         """
         if not feed_dict:
             kind = fetches.__class__
@@ -116,7 +116,7 @@ class BaseSession:
         return values[0] if assemble is None else assemble(values)
 
     def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable[..., Any]:
-        """Return a function that does what `run` does for these fetches, with less work at each call.
+        """Return a function that does what `run` does for these fetches, but is faster to call.
 
         Args:
             fetches: As for `run`.
@@ -157,7 +157,7 @@ class BaseSession:
         return call_simply
 
     def close(self) -> None:
-        """Release what the session holds; runs that wait end with CancelledError."""
+        """Release what the session holds. Runs that wait end with CancelledError."""
         if self._resources.closed:
             return
         self._resources.closed = True
@@ -165,7 +165,7 @@ class BaseSession:
         self._resources.poke()
 
     def as_default(self) -> contextlib.AbstractContextManager[BaseSession]:
-        """Let this be the session of `eval` and `run` in this thread within."""
+        """Return a context in which this thread's `eval` and `run` use this session."""
         return entered_session(self)
 
     def _begin(self, options: Any) -> Run:
@@ -177,7 +177,7 @@ class BaseSession:
         return self._plain_run if timeout is None else Run(self._resources, timeout)
 
     def _check_open(self) -> None:
-        """What callables and runners check; they cannot know whether the session was closed before they began."""
+        """CancelledError if the session is closed: for callables and runners, which may have begun before that."""
         if self._resources.closed:
             raise CancelledError(None, None, "Session has been closed.")
 
@@ -198,7 +198,7 @@ class BaseSession:
 
 
 def _handed_over(value: Any) -> Any:
-    """A value as the caller may keep and change it: a copy where constants or variables share its memory."""
+    """Return a value that the caller may keep and change: a copy if constants or variables share its memory."""
     if value.__class__ is not ndarray:
         return value
     if value.ndim == 0:
@@ -214,11 +214,16 @@ class Session(BaseSession):
     """Runs parts of a graph.
 
     Args:
-        target: Must be empty: sessions run in this process.
-        graph: The graph; None is the default one.
-        config: A ConfigProto.
+        target: Must be empty; sessions run in this process.
+        graph: The graph; None takes the default graph.
+        config: A ConfigProto, of which `operation_timeout_in_ms` counts.
 
-    As a context manager it is the default session within, its graph the default graph, and it is closed at the end.
+    As a context manager it makes itself the default session and its graph the default graph, and closes itself at the
+    end.
+
+    Raises:
+        TypeError: An argument is of the wrong type.
+        NotFoundError: `target` is not empty.
     """
 
     def __enter__(self) -> Session:
@@ -237,11 +242,11 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str, containers: Any = None, config: Any = None) -> None:
-        """Forget containers of a remote session: there are none."""
+        """Do nothing: no session is remote."""
 
 
 class InteractiveSession(BaseSession):
-    """A session that is the default one from the moment it is made until it is closed."""
+    """A session that is the default one from its construction until `close`; see Session for the arguments."""
 
     _active = 0
     _lock = threading.Lock()
@@ -264,7 +269,7 @@ class InteractiveSession(BaseSession):
             self._graph_context.__enter__()
 
     def close(self) -> None:
-        """Release what the session holds, and be the default no more."""
+        """Release what the session holds, and stop being the default session."""
         if self._resources.closed:
             return
         super().close()

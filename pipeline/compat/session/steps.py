@@ -1,4 +1,4 @@
-"""A step of a plan: one operation, where its inputs come from, what kills it."""
+"""Step: one operation of a plan, with the places of its inputs and outputs; and how to take one within a branch."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ class _Dead:
 # The value of a tensor in the branch of a conditional that was not taken.
 DEAD = _Dead()
 
-
 SWITCHES = frozenset(("Switch", "RefSwitch"))
-
-
 MERGES = frozenset(("Merge", "RefMerge"))
 
 
@@ -30,30 +27,41 @@ class Step(NamedTuple):
     """One operation: `values[outputs] = kernel(values[inputs])`."""
 
     kernel: Callable[..., Any]
-    stateful: bool
+    stateful: bool  # the kernel takes the run as its first argument
     inputs: tuple[int, ...]
     outputs: Any  # the place of the only output, or a tuple of places
     op: Operation
-    guarded: bool  # within a branch, so that it is skipped where the other one is taken
+    guarded: bool  # within a branch: skipped if the other branch is taken
 
     @property
     def reads(self) -> bool:
-        """Whether this only takes the value of a variable for the step behind it."""
+        """Whether this step only reads a variable for the step after it."""
         return self.kernel is value_of
 
 
 def value_of(cell: Any) -> Any:
+    """Return a variable's value, given its Cell; other values as they are."""
     return cell.read() if cell.__class__ is Cell else cell
 
 
 def checked_cell(cell: Any) -> Any:
-    """The same; an error if it is a variable without a value."""
+    """Return the argument; FailedPreconditionError if it is the Cell of a variable without a value."""
     value_of(cell)
     return cell
 
 
-def take(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> None:
-    """Take one step where some may be dead: in a branch that was not taken; `dead` collects their operations."""
+def take_step(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> None:
+    """Take a step that may lie in a branch that is not taken.
+
+    Args:
+        step: The step.
+        run: The run.
+        values: The values of the run; those of a skipped step become DEAD.
+        dead: The operations that were skipped, which this adds to.
+
+    Raises:
+        OpError: The kernel failed.
+    """
     kernel, stateful, inputs, outputs, op, _ = step
     args = [values[place] for place in inputs]
     if op.type in MERGES:

@@ -1,4 +1,4 @@
-"""Cell: the place of a variable's value in a session."""
+"""Cell: holds the value of one variable in one session."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pipeline.errors import FailedPreconditionError
 
 
 class Cell:
-    """Holds the value of a variable; empty until it is initialised.
+    """The value of a variable; None until the variable is initialised.
 
-    Thread safety: reads see a whole value; hold `lock` for a read that a write depends on.
+    Thread safety: a read sees a whole value. Hold `lock` from a read to the write that depends on it.
     """
 
     __slots__ = ("__weakref__", "lock", "name", "value")
@@ -29,7 +29,7 @@ class Cell:
         return value
 
     def write(self, value: Any) -> None:
-        """Replace the value; arrays are kept as they are, and are not written to from now on."""
+        """Replace the value. An array is kept without a copy, as a read-only view."""
         if getattr(value, "ndim", 0):
             if value.flags.writeable:
                 value = value.view()

@@ -1,0 +1,162 @@
+"""PlanBuilder: turns the operations that some fetches need into the steps of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.session.ordering import needed
+from pipeline.compat.session.steps import MERGES, SWITCHES, Step, checked_cell, value_of
+
+# These pass on a variable's memory, not a copy of its value: whoever takes the value sees later assignments. This is
+# why `tf.identity(variable)` after an assignment gives the new value in TensorFlow.
+_PASS_MEMORY_ON = frozenset(["Identity", "Switch", "Merge", "Enter"])
+
+
+class PlanBuilder:
+    """Builds the steps of one plan. A place is an index into the list of the values of a run.
+
+    Args:
+        fetches: The tensors to compute, and operations to run.
+        fed: Tensors whose values a run is given.
+        folded: Results of operations that depend on constants alone; shared by the plans of a session, and added to.
+
+    Attributes:
+        values: The value of each place before a run: those of constants; None for what a run computes.
+        steps: The steps, each after those it depends on.
+        fed_places: The place of each fed tensor.
+        fetch_places: The place of each fetch.
+        late_reads: Fetched variables, as places and operations; they are read after the last step.
+        constants: The tensors that are known before a run.
+        warnings_off: Whether kernels count on NumPy's warnings being off around all steps.
+    """
+
+    def __init__(
+        self, fetches: Sequence[Tensor | Operation], fed: Sequence[Tensor], folded: dict[Operation, Any]
+    ) -> None:
+        self.values: list[Any] = []
+        self.steps: list[Step] = []
+        self.late_reads: list[tuple[int, Operation]] = []
+        self.warnings_off = False
+        self._places: dict[Tensor, int] = {}
+        self._place_of_nothing: int | None = None  # of fetched operations, whose value is None
+        self._depths: dict[Operation, int] = {}  # how many branches the outputs of an operation are within
+        self._may_be_cell: dict[Tensor, bool] = {}
+        self.fed_places = [self._place(each) for each in fed]
+        ops = needed(list(fetches), set(fed))
+        known = self._fold(ops, set(fed), folded)
+        for op in ops:
+            if op not in known:
+                self._add(op)
+        self.fetch_places = [self._fetch(each) for each in fetches]
+        self._forget_unused()
+        self.constants = {tensor: self.values[place] for tensor, place in self._places.items() if tensor.op in known}
+
+    def _place(self, tensor: Tensor) -> int:
+        place = self._places.get(tensor)
+        if place is None:
+            place = self._places[tensor] = self._new_place()
+        return place
+
+    def _new_place(self) -> int:
+        self.values.append(None)
+        return len(self.values) - 1
+
+    # Constants
+
+    def _fold(self, ops: list[Operation], fed: set[Tensor], folded: dict[Operation, Any]) -> set[Operation]:
+        """Compute what depends on constants alone, and return those operations. The run reports what fails here."""
+        known: set[Operation] = set()
+        for op in ops:
+            if not _may_fold(op) or any(each.op not in known or each in fed for each in op.inputs):
+                continue
+            if op in folded:
+                result = folded[op]
+            else:
+                try:
+                    result = op.kernel(*[self.values[self._place(each)] for each in op.inputs])  # type: ignore[misc]
+                except Exception:
+                    continue
+                folded[op] = result = _read_only(result)
+            known.add(op)
+            for tensor, value in zip(op.outputs, (result,) if len(op.outputs) == 1 else result, strict=True):
+                if tensor not in fed:
+                    self.values[self._place(tensor)] = value
+        # Other plans reuse only what steps begin with, not what leads there.
+        used = {each.op for op in ops if op not in known for each in op.inputs}
+        for op in known - used:
+            folded.pop(op, None)
+        return known
+
+    def _forget_unused(self) -> None:
+        used = {place for step in self.steps for place in step.inputs}.union(self.fetch_places)
+        self.values = [value if i in used else None for i, value in enumerate(self.values)]
+
+    # Steps
+
+    def _add(self, op: Operation) -> None:
+        if op.kernel is None:
+            raise TypeError(f"Operation '{op.name}' of type {op.type} cannot be run.")
+        before = [each.op for each in op.inputs] + op.control_inputs
+        depth = max((self._depths.get(each, 0) for each in before), default=0)
+        merges = op.type in MERGES
+        guarded = merges or depth > 0
+        self._depths[op] = depth + 1 if op.type in SWITCHES else max(depth - 1, 0) if merges else depth
+        inputs = tuple(self._input(op, i, each, guarded) for i, each in enumerate(op.inputs))
+        places = tuple(self._place(each) for each in op.outputs)
+        outputs = places[0] if len(places) == 1 else places
+        # Turning NumPy's warnings off costs 2 us: the plan does it once for all steps.
+        bare = getattr(op.kernel, "bare", None)
+        self.warnings_off |= bare is not None
+        kernel = bare or op.kernel
+        if op.type == "Identity" and self._is_cell(op.inputs[0]):
+            kernel = checked_cell
+        self.steps.append(Step(kernel, op.stateful, inputs, outputs, op, guarded))
+
+    def _input(self, op: Operation, index: int, tensor: Tensor, guarded: bool) -> int:
+        """The place of an input; a variable's value is read in a step of its own, which fails if there is none."""
+        place = self._place(tensor)
+        if index in op.ref_inputs or op.type in _PASS_MEMORY_ON or not self._is_cell(tensor):
+            return place
+        value_place = self._new_place()
+        self.steps.append(Step(value_of, False, (place,), value_place, op, guarded))
+        return value_place
+
+    def _fetch(self, element: Tensor | Operation) -> int:
+        if isinstance(element, Operation):
+            if self._place_of_nothing is None:
+                self._place_of_nothing = self._new_place()
+            return self._place_of_nothing
+        place = self._place(element)
+        if self._is_cell(element):
+            self.late_reads.append((place, element.op))
+        return place
+
+    def _is_cell(self, tensor: Tensor) -> bool:
+        """Whether the value of a tensor may be a variable's Cell."""
+        known = self._may_be_cell
+        if tensor not in known:
+            found, seen, waiting = False, {tensor}, [tensor]
+            while waiting and not found:
+                each = waiting.pop()
+                found = known.get(each, each.dtype._is_ref_dtype)
+                if not found and each not in known and each.op.type in _PASS_MEMORY_ON:
+                    waiting += [one for one in each.op.inputs if one not in seen]
+                    seen.update(each.op.inputs)
+            known[tensor] = found
+        return known[tensor]
+
+
+def _may_fold(op: Operation) -> bool:
+    """Whether the outputs of an operation depend on its inputs alone."""
+    return not (
+        op.stateful or op.kernel is None or not op.outputs or op.control_inputs or op.type in ("Switch", "Merge")
+    )
+
+
+def _read_only(result: Any) -> Any:
+    for each in result if isinstance(result, (list, tuple)) else (result,):
+        if getattr(each, "ndim", 0) and each.flags.writeable:
+            each.flags.writeable = False
+    return result

@@ -78,31 +78,27 @@ MODULES: dict[str, str] = {
     "session.settings": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunOptions RunMetadata",
     "ops.arrays.arranging": "transpose matrix_transpose linalg.matrix_transpose linalg.transpose=matrix_transpose "
     "reverse manip.reverse reverse_v2=reverse reverse_sequence roll manip.roll tile manip.tile space_to_depth "
-    "nn.space_to_depth depth_to_space nn.depth_to_space space_to_batch nn.space_to_batch batch_to_space "
-    "space_to_batch_nd manip.space_to_batch_nd batch_to_space_nd manip.batch_to_space_nd "
-    "required_space_to_batch_paddings extract_image_patches image.extract_image_patches image.extract_patches",
+    "nn.space_to_depth depth_to_space nn.depth_to_space extract_image_patches image.extract_image_patches "
+    "image.extract_patches",
     "ops.arrays.boolean_mask": "boolean_mask",
     "ops.arrays.brackets": "newaxis",
-    "ops.arrays.diagonals": "eye linalg.eye diag linalg.tensor_diag=diag diag_part linalg.tensor_diag_part=diag_part "
-    "matrix_diag linalg.diag=matrix_diag matrix_diag_part linalg.diag_part=matrix_diag_part matrix_set_diag "
-    "linalg.set_diag=matrix_set_diag matrix_band_part linalg.band_part=matrix_band_part",
+    "ops.arrays.diagonals": "eye linalg.eye diag linalg.tensor_diag=diag matrix_diag linalg.diag=matrix_diag "
+    "matrix_set_diag linalg.set_diag=matrix_set_diag matrix_band_part linalg.band_part=matrix_band_part",
     "ops.arrays.filling": "fill zeros ones zeros_like ones_like",
-    "ops.arrays.gathering": "gather batch_gather gather_nd manip.gather_nd",
+    "ops.arrays.gathering": "gather gather_nd manip.gather_nd",
     "ops.arrays.grids": "linspace lin_space=linspace meshgrid sequence_mask",
-    "ops.arrays.identities": "identity identity_n stop_gradient guarantee_const",
+    "ops.arrays.identities": "identity stop_gradient",
     "ops.arrays.indexing": "slice=slice_ strided_slice",
-    "ops.arrays.joining": "stack unstack concat split parallel_stack",
+    "ops.arrays.joining": "stack unstack concat split",
     "ops.arrays.masking": "where where_v2",
     "ops.arrays.padding": "pad",
     "ops.arrays.scattering": "scatter_nd manip.scatter_nd tensor_scatter_update "
     "tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_nd_add tensor_scatter_add=tensor_scatter_nd_add "
-    "tensor_scatter_nd_sub tensor_scatter_sub=tensor_scatter_nd_sub tensor_scatter_nd_max tensor_scatter_nd_min "
     "dynamic_partition dynamic_stitch",
     "ops.arrays.sequences": "range one_hot",
-    "ops.arrays.shaping": "reshape manip.reshape shape shape_n size rank expand_dims squeeze ensure_shape "
+    "ops.arrays.shaping": "reshape manip.reshape shape size rank expand_dims squeeze ensure_shape "
     "broadcast_to broadcast_dynamic_shape bitcast",
-    "ops.arrays.sorting": "sort argsort nn.top_k math.top_k nn.in_top_k math.in_top_k searchsorted "
-    "invert_permutation math.invert_permutation",
+    "ops.arrays.sorting": "sort argsort nn.top_k math.top_k searchsorted",
     "ops.arrays.uniques": "unique unique_with_counts setdiff1d",
     "ops.control.asserting": "Assert debugging.Assert check_numerics debugging.check_numerics "
     "verify_tensor_all_finite debugging.assert_all_finite=verify_tensor_all_finite add_check_numerics_ops",
@@ -124,9 +120,6 @@ MODULES: dict[str, str] = {
     + "debugging.assert_shapes",
     "ops.control.tensor_array": "TensorArray",
     "ops.control.while_loop": "while_loop",
-    "ops.counting": "histogram_fixed_width histogram_fixed_width_bins bincount math.bincount edit_distance "
-    "unravel_index",
-    "ops.embedding": "nn.embedding_lookup",
     "ops.files.gfile": "read_file io.read_file write_file io.write_file matching_files io.matching_files gfile.GFile "
     "gfile.FastGFile gfile.Open=GFile io.gfile.GFile",
     "ops.files.paths": "gfile.Copy gfile.DeleteRecursively gfile.Exists gfile.Glob gfile.IsDirectory "
@@ -172,17 +165,15 @@ MODULES: dict[str, str] = {
         "lookup contrib.lookup", "KeyValueTensorInitializer TextFileIndex TextFileInitializer StaticHashTable"
     )
     + "tables_initializer initializers.tables_initializer initialize_all_tables",
-    "ops.math.along_axis": "cumsum math.cumsum cumprod math.cumprod math.cumulative_logsumexp argmax math.argmax "
-    "argmin math.argmin arg_max arg_min",
+    "ops.math.along_axis": "cumsum math.cumsum cumprod math.cumprod argmax math.argmax argmin math.argmin arg_max "
+    "arg_min",
     "ops.math.arithmetic": "add math.add subtract math.subtract multiply math.multiply realdiv floor_div floormod "
-    "math.floormod mod=floormod math.mod=floormod truncatediv truncatemod maximum math.maximum minimum math.minimum "
-    "squared_difference math.squared_difference atan2 math.atan2 scalar_mul math.scalar_mul truediv math.truediv "
-    "divide math.divide div div_no_nan math.divide_no_nan=div_no_nan math.multiply_no_nan math.reciprocal_no_nan "
-    "floordiv math.floordiv pow math.pow math.polyval add_n math.add_n accumulate_n math.accumulate_n",
+    "math.floormod mod=floormod math.mod=floormod maximum math.maximum minimum math.minimum squared_difference "
+    "math.squared_difference atan2 math.atan2 truediv math.truediv divide math.divide div div_no_nan "
+    "math.divide_no_nan=div_no_nan floordiv math.floordiv pow math.pow",
     "ops.math.casting": "cast dtypes.cast saturate_cast dtypes.saturate_cast to_float to_double to_int32 to_int64 "
     "to_bfloat16 to_complex64 to_complex128",
-    "ops.math.clipping": "clip_by_value clip_by_norm nn.l2_loss global_norm linalg.global_norm clip_by_global_norm "
-    "clip_by_average_norm",
+    "ops.math.clipping": "clip_by_value",
     "ops.math.comparing": "equal math.equal not_equal math.not_equal less math.less less_equal math.less_equal "
     "greater math.greater greater_equal math.greater_equal is_nan math.is_nan debugging.is_nan is_inf math.is_inf "
     "debugging.is_inf is_finite math.is_finite debugging.is_finite",
@@ -190,17 +181,11 @@ MODULES: dict[str, str] = {
     "ops.math.logic": "bitwise.bitwise_and bitwise.bitwise_or bitwise.bitwise_xor bitwise.left_shift "
     "bitwise.right_shift bitwise.invert logical_and math.logical_and logical_or math.logical_or logical_not "
     "math.logical_not logical_xor math.logical_xor",
-    "ops.math.nn": "nn.relu nn.elu nn.selu nn.softplus math.softplus nn.softsign math.softsign nn.relu6 nn.crelu "
-    "nn.leaky_relu log_sigmoid math.log_sigmoid nn.swish nn.silu=swish nn.softmax math.softmax nn.log_softmax "
-    "math.log_softmax nn.bias_add nn.xw_plus_b nn.relu_layer nn.moments "
-    "nn.normalize_moments nn.l2_normalize math.l2_normalize linalg.l2_normalize nn.batch_normalization "
-    "nn.zero_fraction math.zero_fraction",
-    "ops.math.products": "matmul linalg.matmul linalg.matvec cross linalg.cross trace linalg.trace einsum "
-    "linalg.einsum norm linalg.norm linalg.normalize tensordot linalg.tensordot",
+    "ops.math.nn": "nn.relu nn.softmax math.softmax nn.moments nn.l2_normalize math.l2_normalize linalg.l2_normalize",
+    "ops.math.products": "matmul linalg.matmul norm linalg.norm tensordot linalg.tensordot",
     "ops.math.reducing": "reduce_sum math.reduce_sum reduce_prod math.reduce_prod reduce_mean math.reduce_mean "
     "reduce_max math.reduce_max reduce_min math.reduce_min reduce_all math.reduce_all reduce_any math.reduce_any "
-    "math.reduce_euclidean_norm count_nonzero math.count_nonzero reduce_logsumexp math.reduce_logsumexp "
-    "math.reduce_variance math.reduce_std",
+    "count_nonzero math.count_nonzero math.reduce_variance math.reduce_std",
     "ops.math.segments": "unsorted_segment_sum math.unsorted_segment_sum unsorted_segment_prod "
     "math.unsorted_segment_prod unsorted_segment_max math.unsorted_segment_max unsorted_segment_min "
     "math.unsorted_segment_min unsorted_segment_mean math.unsorted_segment_mean unsorted_segment_sqrt_n "
@@ -209,14 +194,10 @@ MODULES: dict[str, str] = {
     "sparse.segment_sum=sparse_segment_sum sparse_segment_mean sparse.segment_mean=sparse_segment_mean "
     "sparse_segment_sqrt_n sparse.segment_sqrt_n=sparse_segment_sqrt_n",
     "ops.math.unary": "negative math.negative square math.square sqrt math.sqrt rsqrt math.rsqrt reciprocal "
-    "math.reciprocal exp math.exp expm1 math.expm1 log math.log log1p math.log1p floor math.floor ceil math.ceil "
-    "rint math.rint sin math.sin cos math.cos tan math.tan asin math.asin acos math.acos atan math.atan sinh "
-    "math.sinh cosh math.cosh tanh math.tanh nn.tanh asinh math.asinh acosh math.acosh atanh math.atanh sigmoid "
-    "math.sigmoid nn.sigmoid math.xdivy math.xlogy math.xlog1py abs math.abs sign math.sign round math.round",
-    "ops.matrices": "matrix_inverse linalg.inv=matrix_inverse matrix_determinant linalg.det=matrix_determinant "
-    "matrix_solve linalg.solve=matrix_solve matrix_triangular_solve linalg.triangular_solve=matrix_triangular_solve "
-    "cholesky linalg.cholesky qr linalg.qr svd linalg.svd self_adjoint_eig linalg.eigh=self_adjoint_eig "
-    "self_adjoint_eigvals linalg.eigvalsh=self_adjoint_eigvals linalg.adjoint",
+    "math.reciprocal exp math.exp expm1 math.expm1 log math.log log1p math.log1p floor math.floor ceil math.ceil rint "
+    "math.rint sin math.sin cos math.cos tan math.tan asin math.asin acos math.acos atan math.atan sinh math.sinh cosh "
+    "math.cosh tanh math.tanh nn.tanh asinh math.asinh acosh math.acosh atanh math.atanh sigmoid math.sigmoid "
+    "nn.sigmoid abs math.abs sign math.sign round math.round",
     "ops.parse.decoding": "decode_raw io.decode_raw decode_csv io.decode_csv decode_compressed io.decode_compressed",
     "ops.parse.examples": "parse_example io.parse_example parse_single_example io.parse_single_example",
     "ops.parse.features": "SparseFeature io.SparseFeature",
@@ -226,8 +207,6 @@ MODULES: dict[str, str] = {
     "random_poisson random.poisson=random_poisson random_uniform random.uniform=random_uniform random_normal "
     "random.normal=random_normal truncated_normal random.truncated_normal random_shuffle "
     "random.shuffle=random_shuffle",
-    "ops.random_stateless": "random.stateless_uniform random.stateless_normal random.stateless_truncated_normal",
-    "ops.repeating": "repeat",
     "ops.sparse.building": "sparse_to_indicator sparse.to_indicator=sparse_to_indicator sparse_merge "
     "sparse.merge=sparse_merge sparse_retain sparse.retain=sparse_retain sparse_reset_shape "
     "sparse.reset_shape=sparse_reset_shape sparse_transpose sparse.transpose=sparse_transpose sparse_mask "
@@ -245,8 +224,6 @@ MODULES: dict[str, str] = {
     "sparse.matmul=sparse_tensor_dense_matmul",
     "ops.sparse.strings": "serialize_sparse io.serialize_sparse serialize_many_sparse io.serialize_many_sparse "
     "deserialize_many_sparse io.deserialize_many_sparse",
-    "ops.special": "erf math.erf erfc math.erfc lgamma math.lgamma digamma math.digamma igamma math.igamma igammac "
-    "math.igammac zeta math.zeta polygamma math.polygamma math.erfinv math.ndtri math.erfcinv",
     "ops.strings.elements": "strings.lower strings.upper string_strip=strip strings.strip strings.length "
     "string_to_number=to_number strings.to_number encode_base64 io.encode_base64 decode_base64 io.decode_base64 "
     "string_to_hash_bucket=to_hash_bucket strings.to_hash_bucket string_to_hash_bucket_fast=to_hash_bucket_fast "
@@ -278,8 +255,6 @@ MODULES: dict[str, str] = {
     "ops.variables.store": "AUTO_REUSE",
     "ops.variables.updates": "scatter_update scatter_add scatter_sub assign assign_add assign_sub count_up_to",
     "ops.variables.variable": "Variable VariableAggregation VariableSynchronization",
-    "ops.windows": "nn.conv2d nn.depthwise_conv2d nn.depthwise_conv2d_native nn.max_pool nn.avg_pool "
-    "nn.avg_pool2d=avg_pool",
     "areas.accumulators": "ConditionalAccumulator ConditionalAccumulatorBase SparseConditionalAccumulator "
     "sparse.SparseConditionalAccumulator",
     "areas.barrier": "Barrier",

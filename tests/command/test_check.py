@@ -102,6 +102,12 @@ def test_calls_in_a_chain():
     assert names(source) == [(2, "reduce_sum"), (2, "train.AdamOptimizer")]
 
 
+def test_names_that_no_input_program_needs_are_missing():
+    dropped = ["nn.conv2d", "einsum", "linalg.svd", "erf", "bincount", "random.stateless_uniform", "repeat", "add_n"]
+    source = "import tensorflow as tf\n" + "".join(f"tf.{name}(x)\n" for name in dropped)
+    assert missing(source) == [(line, name) for line, name in enumerate(dropped, 2)]
+
+
 def test_a_chain_over_lines():
     assert missing("import tensorflow as tf\nx = (tf.nothing\n  .more)\n") == [(3, "nothing.more")]
 

@@ -85,7 +85,7 @@ def tiling_nothing(tf):
 
 @case()
 def softmax_of_a_scalar(tf):
-    return tf.nn.log_softmax(_unknown(tf, 1.0))
+    return tf.nn.softmax(_unknown(tf, 1.0))
 
 
 @case()
@@ -124,19 +124,9 @@ def negative_power_of_unknown_shape(tf):
 
 
 @case()
-def truncated_division_by_zero(tf):
-    return tf.truncatediv([1], _unknown(tf, [0]))
-
-
-@case()
-def truncated_remainder_by_zero(tf):
-    return tf.truncatemod([1], _unknown(tf, [0]))
-
-
-@case()
 def nothing_divided_by_zero(tf):
     nothing = _unknown(tf, np.zeros([0], np.int32))
-    return tf.div(nothing, 0), tf.truncatediv(nothing, 0)
+    return tf.div(nothing, 0), tf.mod(nothing, 0)
 
 
 @case()
@@ -177,8 +167,7 @@ def an_element_of_a_scalar(tf):
 
 @case()
 def names_of_arguments(tf):
-    values = tf.igamma(a=1.0, x=2.0), tf.igammac(a=1.0, x=2.0), tf.zeta(x=2.0, q=1.0), tf.polygamma(a=1.0, x=2.0)
-    return values, tf.nn.top_k([1, 3, 2], 2, True, tf.int32, "best")
+    return tf.atan2(y=1.0, x=2.0), tf.nn.top_k([1, 3, 2], 2, True, tf.int32, "best")
 
 
 @case()

@@ -25,29 +25,6 @@ def trigonometry(tf):
     return [f(x) for f in functions] + [tf.acosh(x + 1.5)]
 
 
-@case(rtol=1e-4)
-def special_functions(tf):
-    x = tf.constant([0.1, 0.5, 1.0, 2.5, 7.0])
-    return [f(x) for f in (tf.erf, tf.erfc, tf.lgamma, tf.digamma)]
-
-
-@case(rtol=1e-4)
-def special_functions_at_their_poles(tf):
-    return tf.lgamma([0.0, -1.0, -2.5, np.inf]), tf.digamma([0.0, -1.0, -2.5, 0.5]), tf.erf([0.0, np.inf, np.nan])
-
-
-@case(rtol=1e-4, atol=1e-5)
-def special_functions_of_two(tf):
-    a, x = tf.constant([0.5, 1.0, 3.0]), tf.constant([0.2, 1.0, 5.0])
-    return [tf.igamma(a, x), tf.igammac(a, x), tf.zeta(a + 1.5, x), tf.polygamma([0.0, 1.0, 2.0], x)]
-
-
-@case(rtol=1e-4, atol=1e-5)
-def inverses_of_the_error_function(tf):
-    x = tf.constant([-0.9, 0.0, 0.3, 0.99])
-    return tf.math.erfinv(x), tf.math.ndtri((x + 1.0) / 2.0)
-
-
 @case()
 def signs(tf):
     return [tf.sign([-2.0, 0.0, -0.0, 3.0]), tf.sign([-2, 0, 3]), tf.abs([-2, 3]), tf.negative([1.0]), tf.abs([-1.5])]
@@ -61,7 +38,7 @@ def half_and_double(tf):
 @case()
 def sigmoids(tf):
     x = tf.constant([-100.0, -1.0, 0.0, 1.0, 100.0])
-    return [tf.sigmoid(x), tf.nn.sigmoid(x), tf.log_sigmoid(x), tf.nn.softplus(x), tf.nn.tanh(x), tf.nn.softsign(x)]
+    return [tf.sigmoid(x), tf.nn.sigmoid(x), tf.nn.tanh(x)]
 
 
 @case(message="not in list of allowed values: bfloat16, float16, float32, float64, complex64, complex128")
@@ -253,21 +230,3 @@ def clip_values_with_bounds_that_do_not_fit(tf):
 @case()
 def clip_values_with_a_float_bound_of_integers_fails(tf):
     return tf.clip_by_value(tf.constant([1, 5]), 0.5, 2)
-
-
-@case()
-def clip_norms(tf):
-    x = tf.constant([[3.0, 4.0], [0.0, 0.0]])
-    return [tf.clip_by_norm(x, 1.0), tf.clip_by_norm(x, 2.0, axes=[1]), tf.clip_by_norm(x, 100), tf.clip_by_norm(x, -1)]
-
-
-@case()
-def clip_global_norms(tf):
-    a, b = tf.constant([3.0]), tf.constant([4.0])
-    clipped, norm = tf.clip_by_global_norm([a, None, b], 1.0)
-    return clipped[0], clipped[2], norm, tf.global_norm([a, b])
-
-
-@case()
-def clip_average_norm(tf):
-    return tf.clip_by_average_norm([3.0, 4.0], 1.0)

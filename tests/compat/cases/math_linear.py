@@ -1,4 +1,4 @@
-"""Products of matrices, norms, activations, moments."""
+"""Products of matrices, norms, softmax, moments."""
 
 import numpy as np
 from compat_cases import case
@@ -74,11 +74,6 @@ def transposed_and_adjoint_fails(tf):
 
 
 @case()
-def matrix_times_vector(tf):
-    return tf.linalg.matvec(tf.constant(_ramp(2, 3)), tf.constant(_ramp(3)))
-
-
-@case()
 def tensordot_of_static_shapes(tf):
     a, b = tf.constant(_ramp(2, 3, 4)), tf.constant(_ramp(4, 3, 2))
     return [
@@ -104,41 +99,6 @@ def tensordot_of_too_many_axes(tf):
 @case()
 def tensordot_of_lists_of_different_lengths(tf):
     return tf.tensordot(tf.constant([[1.0]]), tf.constant([[1.0]]), [[0, 1], [0]])
-
-
-@case()
-def einsums(tf):
-    a, b = tf.constant(_ramp(2, 3)), tf.constant(_ramp(3, 4))
-    c = tf.constant(_ramp(2, 3, 4))
-    return [
-        tf.einsum("ij,jk->ik", a, b),
-        tf.einsum("ij->ji", a),
-        tf.einsum("ij,jk", a, b),
-        tf.einsum("...ij,jk->...ik", c, tf.constant(_ramp(4, 2))),
-        tf.einsum("bij->b", c),
-        tf.einsum("ii->i", tf.constant(_ramp(3, 3))),
-        tf.einsum("ij,ij->", a, a, name="e"),
-    ]
-
-
-@case()
-def einsum_of_unknown_shapes(tf):
-    return tf.einsum("ij,jk->ik", _unknown(tf, _ramp(2, 3), [None, 3]), tf.constant(_ramp(3, 4)))
-
-
-@case(message="Dimensions must be equal, but are 3 and 2")
-def einsum_of_shapes_that_do_not_fit(tf):
-    return tf.einsum("ij,jk->ik", tf.constant(_ramp(2, 3)), tf.constant(_ramp(2, 4)))
-
-
-@case()
-def einsum_of_a_wrong_rank(tf):
-    return tf.einsum("ijk->i", tf.constant(_ramp(2, 3)))
-
-
-@case()
-def cross_and_trace(tf):
-    return tf.cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]), tf.trace([[1.0, 2.0], [3.0, 4.0]])
 
 
 @case()
@@ -168,33 +128,21 @@ def norm_of_an_unknown_order(tf):
 
 
 @case()
-def activations(tf):
+def rectified(tf):
     x = tf.constant([-3.0, -0.5, 0.0, 0.5, 7.0])
-    n = tf.nn
-    return [n.relu(x), n.relu6(x), n.elu(x), n.selu(x), n.leaky_relu(x), n.leaky_relu(x, 0.5), n.crelu(x), n.swish(x)]
-
-
-@case()
-def activations_of_integers(tf):
-    x = tf.constant([-3, 0, 7])
-    return [tf.nn.relu(x), tf.nn.relu6(x), tf.nn.leaky_relu(x), tf.nn.relu([1.0, -1.0])]
-
-
-@case()
-def elu_of_integers_fails(tf):
-    return tf.nn.elu(tf.constant([1]))
+    return [tf.nn.relu(x), tf.nn.relu([-3, 0, 7]), tf.nn.relu([1.0, -1.0], name="r")]
 
 
 @case()
 def softmaxes(tf):
     x = tf.constant([[1.0, 2.0, 3.0], [1000.0, 1000.0, 0.0]])
-    return [tf.nn.softmax(x), tf.nn.log_softmax(x), tf.nn.softmax(x, axis=1), tf.nn.softmax([1.0, 2.0], name="s")]
+    return [tf.nn.softmax(x), tf.nn.softmax(x, axis=1), tf.nn.softmax([1.0, 2.0], name="s")]
 
 
 @case()
 def softmaxes_over_another_axis(tf):
     x = tf.constant([[1.0, 2.0, 3.0], [3.0, 2.0, 0.0]])
-    return [tf.nn.softmax(x, axis=0), tf.nn.log_softmax(x, dim=-2), tf.nn.softmax(tf.ones([2, 3, 4]), 1, name="s")]
+    return [tf.nn.softmax(x, axis=0), tf.nn.softmax(x, dim=-2), tf.nn.softmax(tf.ones([2, 3, 4]), 1, name="s")]
 
 
 @case()
@@ -226,54 +174,4 @@ def moments_of_unknown_shapes(tf):
 @case()
 def normalisations(tf):
     x = tf.constant([[3.0, 4.0], [0.0, 0.0]])
-    mean, variance = tf.constant([1.0, 2.0]), tf.constant([4.0, 9.0])
-    return [
-        tf.nn.l2_normalize(x, 1),
-        tf.nn.l2_normalize(x, dim=[0, 1], name="z"),
-        tf.nn.batch_normalization(x, mean, variance, None, None, 1e-3),
-        tf.nn.batch_normalization(x, mean, variance, tf.constant([1.0, 0.0]), tf.constant([2.0, 1.0]), 1e-3),
-        tf.nn.normalize_moments(tf.constant(2.0), tf.constant([2.0]), tf.constant([6.0]), None),
-        tf.linalg.normalize(x, axis=0),
-    ]
-
-
-@case()
-def biases(tf):
-    x = tf.constant(_ramp(1, 2, 1, 2))
-    return [
-        tf.nn.bias_add([[1.0, 2.0]], [1.0, 2.0]),
-        tf.nn.bias_add(x, [1.0, 2.0], data_format="NHWC"),
-        tf.nn.bias_add(x, [1.0, 2.0], data_format="NCHW", name="b"),
-        tf.nn.xw_plus_b(tf.constant([[2.0]]), tf.constant([[3.0]]), tf.constant([1.0])),
-        tf.nn.relu_layer(tf.constant([[2.0]]), tf.constant([[-3.0]]), tf.constant([1.0])),
-        tf.nn.l2_loss([3.0, 4.0]),
-    ]
-
-
-@case()
-def biases_of_another_length(tf):
-    return tf.nn.bias_add([[1.0, 2.0]], [1.0, 2.0, 3.0])
-
-
-@case()
-def targets_among_the_largest(tf):
-    x = tf.constant([[1.0, 2.0, 3.0], [1.0, 1.0, 0.0], [1.0, 2.0, 3.0]])
-    return tf.nn.in_top_k(x, [0, 1, 2], 2), tf.nn.in_top_k(x, tf.constant([1, 9, 0], tf.int64), 1)
-
-
-@case()
-def part_of_zeros(tf):
-    return tf.nn.zero_fraction([0.0, 1.0, 0.0])
-
-
-@case()
-def embeddings(tf):
-    return tf.nn.embedding_lookup(tf.constant([[1.0], [2.0]]), [1, 0]), tf.nn.embedding_lookup(
-        tf.constant([[3.0, 4.0], [2.0, 0.0]]), [[1], [0]], max_norm=1.0
-    )
-
-
-@case(graph=False)
-def embeddings_in_parts(tf):
-    parts = [tf.constant([[1.0], [2.0]]), tf.constant([[3.0]])]
-    return tf.nn.embedding_lookup(parts, [1, 0, 2]) * 1.0, tf.nn.embedding_lookup(parts, [1, 0, 2], "div") * 1.0
+    return [tf.nn.l2_normalize(x, 1), tf.nn.l2_normalize(x, dim=[0, 1], name="z")]

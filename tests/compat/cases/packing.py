@@ -89,9 +89,7 @@ def a_list_that_a_function_returned_may_be_changed(tf):
     parts[1] *= 3
     fields = tf.decode_csv("1,2", [[0], [0]])
     fields[0] -= 1
-    same = list(tf.identity_n([1, 2]))
-    same[0] += 1
-    return tf.concat(axis=2, values=channels), rows, parts, fields, same
+    return tf.concat(axis=2, values=channels), rows, parts, fields
 
 
 @case()

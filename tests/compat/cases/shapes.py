@@ -241,3 +241,8 @@ def another_size_of_a_tensor(tf):
 @case(message="Shapes must be equal rank, but are 1 and 2")
 def another_rank_of_a_tensor(tf):
     tf.placeholder(tf.int32, [3]).set_shape([4, 5])
+
+
+@case()
+def dimension_value_and_keys(tf, sess):
+    return tf.compat.dimension_value(tf.Dimension(3)), tf.GraphKeys.RESOURCES, tf.GraphKeys.LOCAL_RESOURCES

@@ -10,11 +10,12 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dimensions import Dimension
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.arrays.indexing import _INDEX_TYPES, strided_slice
+from pipeline.compat.ops.arrays.indexing import strided_slice
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 
 newaxis = None
+_INDEX_TYPES = (dtypes.int16, dtypes.int32, dtypes.int64)
 
 
 def _check_index(index: Any) -> None:

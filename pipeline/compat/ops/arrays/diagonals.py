@@ -82,34 +82,6 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
     return tensor_op("Diag", "diagonal:T" + _DIAG_TYPES, [diagonal], rule, kernel, name)
 
 
-def diag_part(input: Any, name: str | None = None) -> Tensor:
-    """Return the elements of a tensor at the places with equal halves; the rank must be even."""
-
-    def rule(tensor: Tensor) -> Any:
-        sizes = tensor.shape.sizes
-        if sizes is None:
-            return None
-        if len(sizes) % 2 or not sizes:
-            raise ValueError(f"Input must have even and non-zero rank, input rank is {len(sizes)}")
-        half = len(sizes) // 2
-        made = []
-        for one, other in zip(sizes[:half], sizes[half:], strict=True):
-            if one is not None and other is not None and one != other:
-                raise ValueError(f"Dimensions must be equal, but are {one} and {other}")
-            made.append(other if one is None else one)
-        return made
-
-    def kernel(value: Any) -> Any:
-        half = value.shape[: value.ndim // 2]
-        if value.shape != half * 2 or not value.ndim:
-            text = f"Invalid shape {list(value.shape)}: the two halves of the shape must be equal"
-            raise errors.InvalidArgumentError(None, None, text)
-        count = int(np.prod(half, dtype=np.int64))
-        return np.diagonal(value.reshape(count, count)).reshape(half)
-
-    return tensor_op("DiagPart", "input:T" + _DIAG_TYPES, [input], rule, kernel, name)
-
-
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
     """Return matrices with zeros outside a band: so many diagonals below and above the main one; -1 keeps all."""
 
@@ -252,44 +224,6 @@ def matrix_diag(
     definition = "diagonal:T k:int32 num_rows:int32 num_cols:int32 padding_value:T"
     values = [diagonal, k, num_rows, num_cols, padding_value]
     return tensor_op("MatrixDiagV3", definition, values, rule, _run_time(kernel), name, {"align": align.encode()})
-
-
-def matrix_diag_part(
-    input: Any, name: str | None = "diag_part", k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
-) -> Tensor:
-    """Return diagonals of matrices; see `matrix_diag` for the arguments."""
-    _check_align(align)
-    if getattr(input, "dtype", None) == dtypes.bool:
-        padding_value = bool(padding_value)
-
-    def rule(tensor: Tensor, k: Tensor, _: Tensor) -> Any:
-        check_rank_at_least(tensor, 2)
-        shape, known = tensor.shape.sizes, constant_value(k)
-        if shape is None or known is None:
-            return None
-        low, high = _bounds(known)
-        rows, columns = shape[-2:]
-        longest = None
-        if rows is not None and columns is not None:
-            _check_k(rows, columns, low, high)
-            longest = _longest(rows, columns, low, high)
-        return (*shape[:-2], longest) if low == high else (*shape[:-2], high - low + 1, longest)
-
-    def kernel(value: Any, k: Any, padding: Any) -> Any:
-        low, high = _bounds(k)
-        rows, columns = value.shape[-2:]
-        _check_k(rows, columns, low, high)
-        longest = _longest(rows, columns, low, high)
-        made = np.full((*value.shape[:-2], high - low + 1, longest), padding, value.dtype)
-        for row, at in enumerate(range(high, low - 1, -1)):
-            part = np.diagonal(value, at, -2, -1)
-            begin = _offset(at, part.shape[-1], longest, align)
-            made[..., row, begin : begin + part.shape[-1]] = part
-        return made[..., 0, :] if low == high else made
-
-    definition = "input:T k:int32 padding_value:T"
-    values = [input, k, padding_value]
-    return tensor_op("MatrixDiagPartV3", definition, values, rule, _run_time(kernel), name, {"align": align.encode()})
 
 
 def matrix_set_diag(

@@ -142,58 +142,6 @@ def gather(
     return tensor_op("GatherV2", definition, [params, indices, axis], rule, kernel, name, attrs, rows)
 
 
-def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
-    """Return, for each element of the leading axes that both share, the slices of `params` that `indices` names.
-
-    Raises:
-        ValueError: The rank of `indices` is not known.
-    """
-    with name_scope(name, "BatchGather", [params, indices]):
-        indices = convert_to_tensor(indices, name="indices")
-        params = convert_to_tensor(params, name="params")
-        if indices.shape.ndims is None:
-            raise ValueError("batch_gather does not allow indices with unknown shape.")
-        return _flat_gather(params, indices, indices.shape.ndims - 1)
-
-
-def _flat_gather(params: Tensor, indices: Tensor, batch: int) -> Tensor:
-    """Gather by flat indices: the position of each batch is added to the indices."""
-    from pipeline.compat.ops.arrays.filling import ones, zeros
-    from pipeline.compat.ops.arrays.joining import concat, stack
-    from pipeline.compat.ops.arrays.sequences import range_node
-    from pipeline.compat.ops.arrays.shaping import reshape, shape
-    from pipeline.compat.ops.math.reducing import reduce_prod
-    from pipeline.compat.values.casts import cast_node
-
-    rank = indices.shape.ndims or 0
-    if batch < 0:
-        raise ValueError(f"Argument `batch_dims` = {batch} must be less than rank(`indices`) = {rank}")
-    if params.shape.ndims is not None and batch >= params.shape.ndims:
-        raise ValueError(f"Argument `batch_dims` = {batch} must be less than rank(`params`) = {params.shape.ndims}")
-    indices_shape, params_shape = shape(indices), shape(params)
-    dtype = indices.dtype.base_dtype
-    flat: Any = indices
-    below: Any = ones((), dtype=dtype)
-    sizes: Any = cast_node(params_shape, dtype)
-    for dim in range(batch, 0, -1):
-        size = sizes[dim - 1]
-        below *= sizes[dim]
-        start = zeros((), dtype=dtype)
-        offsets: Any = range_node(start, size, ones((), dtype=dtype))
-        offsets *= below
-        around = stack([1] * (dim - 1) + [size] + [1] * (rank - dim), axis=0)
-        flat += reshape(offsets, around)
-    flat = reshape(flat, [-1])
-    outer: Any = params_shape[batch + 1 :]  # type: ignore[index]
-    inner = reduce_prod(params_shape[: batch + 1], [0], False)  # type: ignore[index]
-    flat_params = reshape(params, concat([[inner], outer], axis=0))
-    made = reshape(gather(flat_params, flat), concat([indices_shape, outer], axis=0))
-    known = indices.shape[:batch].merge_with(params.shape[:batch])
-    known = known.concatenate(indices.shape[batch:]).concatenate(params.shape[batch + 1 :])
-    made.set_shape(known)
-    return made
-
-
 def _nd_gathered(params: Tensor, indices: Tensor) -> Any:
     check_rank_at_least(indices, 1)
     rank, places = params.shape.ndims, indices.shape.sizes

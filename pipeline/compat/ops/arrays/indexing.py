@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 
 from pipeline import errors
-from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.shapes import merged, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.strided import Masks, numpy_index, out_of_bounds, static_shape
 from pipeline.compat.ops.making.opdef import check_rank, tensor_op
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
-
-_INDEX_TYPES = (dtypes.int16, dtypes.int32, dtypes.int64)
 
 
 def _sliced(tensor: Tensor, begin: Tensor, size: Tensor) -> Any:

@@ -10,7 +10,7 @@ from pipeline import errors
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dimensions import Dimension
 from pipeline.compat.graph.scopes import name_scope
-from pipeline.compat.graph.shapes import TensorShape, unknown_shape
+from pipeline.compat.graph.shapes import unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.arrays.identities import identity
@@ -40,26 +40,6 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
         raise ValueError(f"Argument `axis` = {axis} not in range [{-len(first) - 1}, {len(first) + 1})")
     with name_scope(name, "Pack") as scope:
         return pack(list_input("Pack", "values", values), axis, scope)
-
-
-def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
-    """Return the tensors of a list along a new first axis; shapes must be known."""
-    from pipeline.compat.ops.arrays.shaping import expand_dims
-
-    with name_scope(name):
-        shape = TensorShape([len(values)]).concatenate(convert_to_tensor(values[0]).shape)
-        shape.assert_is_fully_defined()
-        rows = [expand_dims(value, 0) for value in values]
-
-        def rule(tensors: list[Tensor]) -> Any:
-            for tensor in tensors:
-                tensor.shape.assert_is_compatible_with([1, *shape.as_list()[1:]])
-            return shape
-
-        def kernel(*values: Any) -> Any:
-            return np.concatenate(values)
-
-        return tensor_op("ParallelConcat", "values:*T", [rows], rule, kernel, attrs={"shape": shape})
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:

@@ -110,15 +110,6 @@ _LONG = "int32,int64"
 tensor_scatter_nd_add = _tensor_scatter(
     "TensorScatterAdd", "add", _LONG, "Return a tensor with updates added at the places that the indices hold."
 )
-tensor_scatter_nd_sub = _tensor_scatter(
-    "TensorScatterSub", "sub", _LONG, "Return a tensor with updates subtracted at the places that the indices hold."
-)
-tensor_scatter_nd_max = _tensor_scatter(
-    "TensorScatterMax", "max", _LONG, "Return a tensor with the larger of element and update at the places given."
-)
-tensor_scatter_nd_min = _tensor_scatter(
-    "TensorScatterMin", "min", _LONG, "Return a tensor with the smaller of element and update at the places given."
-)
 _update = _tensor_scatter("TensorScatterUpdate", "update", "int16,int32,int64,uint16", "")
 
 

@@ -13,7 +13,7 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import as_shape, merged
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.making.inputs import renamed
-from pipeline.compat.ops.making.opdef import INDEX_32, check_rank, op, tensor_op
+from pipeline.compat.ops.making.opdef import INDEX_32, check_rank, tensor_op
 from pipeline.compat.values.casts import cast_node
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
@@ -142,20 +142,6 @@ def shape_constant(sizes: Any) -> Tensor:
 
 def _rank_vector(tensor: Tensor) -> Any:
     return (tensor.shape.ndims,)
-
-
-def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
-    """Return the shapes of several tensors of one dtype: vectors of `out_type`."""
-    dtype = as_dtype(out_type)
-
-    def rule(tensors: list[Tensor]) -> Any:
-        return [(dtype, _rank_vector(tensor)) for tensor in tensors]
-
-    def kernel(*values: Any) -> Any:
-        made = [np.array(np.shape(value), dtype.np) for value in values]
-        return made if len(made) > 1 else made[0]
-
-    return op("ShapeN", "input:*T", [input], rule, kernel, name, {"out_type": dtype}).outputs
 
 
 def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:

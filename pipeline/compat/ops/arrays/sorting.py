@@ -11,7 +11,7 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dtypes import as_dtype
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, op, same_shape, tensor_op
+from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, op, tensor_op
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
@@ -75,36 +75,6 @@ def top_k(
     definition = "input:T" + _REALS + " k:Tk(int16,int32,int64)=int32"
     attrs = {"sorted": bool(sorted), "index_type": place}
     return TopKV2(*op("TopKV2", definition, [input, k], rule, kernel, name, attrs).outputs)
-
-
-def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
-    """Return for each row of predictions (float32) whether the target's is among the `k` largest: bool."""
-
-    def rule(predictions: Tensor, targets: Tensor, k: Tensor) -> Any:
-        check_rank(predictions, 2)
-        check_rank(targets, 1)
-        rows = [tensor.shape.sizes[0] if tensor.shape.sizes else None for tensor in (predictions, targets)]
-        if None not in rows and rows[0] != rows[1]:
-            raise ValueError(f"Dimensions must be equal, but are {rows[0]} and {rows[1]}")
-        return (rows[0] if rows[1] is None else rows[1],)
-
-    def kernel(predictions: Any, targets: Any, k: Any) -> Any:
-        if predictions.shape[0] != targets.shape[0]:
-            text = (
-                f"First dimension of predictions {predictions.shape[0]} must match length of targets {targets.shape[0]}"
-            )
-            raise errors.InvalidArgumentError(None, None, text)
-        classes = predictions.shape[1]
-        known = (targets >= 0) & (targets < classes)
-        mine = predictions[np.arange(len(targets)), np.where(known, targets, 0)] if classes else np.zeros(len(targets))
-        better = (predictions > mine[:, None]).sum(1)
-        finite = np.isfinite(mine) & ~np.isnan(predictions).any(1)
-        return known & finite & (better < int(k))
-
-    with name_scope(name, "in_top_k"):
-        definition = "predictions:float32 targets:T(int32,int64)=int32 k:T"
-        values = [predictions, targets, k]
-        return tensor_op("InTopKV2", definition, values, rule, kernel, name, dtype=dtypes.bool)
 
 
 def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
@@ -231,23 +201,3 @@ def searchsorted(
     attrs = {"out_type": dtype}
     made = tensor_op(op_type, "sorted_inputs:T values:T", [sequences, flat], rule, kernel, name, attrs, dtype=dtype)
     return reshape(made, shape_of(values))
-
-
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """Return the permutation that undoes `x`, a vector of int32 or int64."""
-
-    def rule(tensor: Tensor) -> Any:
-        check_rank(tensor, 1)
-        return same_shape(tensor) if tensor.shape.sizes is not None else (None,)
-
-    def kernel(value: Any) -> Any:
-        made = np.full(value.shape, -1, value.dtype)
-        for index, target in enumerate(value.tolist()):
-            if not 0 <= target < len(value):
-                raise errors.InvalidArgumentError(None, None, f"{target} is not between 0 and {len(value)}")
-            if made[target] != -1:
-                raise errors.InvalidArgumentError(None, None, f"{target} is duplicated in the input.")
-            made[target] = index
-        return made
-
-    return tensor_op("InvertPermutation", "x:T(int32,int64)=int32", [x], rule, kernel, name)

@@ -160,10 +160,6 @@ def _products(value: Any, axis: int) -> Any:
     return np.cumprod(value, axis, dtype=value.dtype)
 
 
-def _log_sums(value: Any, axis: int) -> Any:
-    return np.logaddexp.accumulate(value, axis)
-
-
 def cumsum(x: Any, axis: Any = 0, exclusive: Any = False, reverse: Any = False, name: str | None = None) -> Tensor:
     """Return the running sums of x along an axis.
 
@@ -180,10 +176,3 @@ def cumsum(x: Any, axis: Any = 0, exclusive: Any = False, reverse: Any = False, 
 def cumprod(x: Any, axis: Any = 0, exclusive: Any = False, reverse: Any = False, name: str | None = None) -> Tensor:
     """Return the running products of x along an axis; arguments as `cumsum`."""
     return _scan("Cumprod", x, axis, exclusive, reverse, name, 1, _products)
-
-
-def cumulative_logsumexp(
-    x: Any, axis: Any = 0, exclusive: Any = False, reverse: Any = False, name: str | None = None
-) -> Tensor:
-    """Return the logarithms of the running sums of exp(x) along an axis; arguments as `cumsum`."""
-    return _scan("CumulativeLogsumexp", x, axis, exclusive, reverse, name, -np.inf, _log_sums)

@@ -7,41 +7,25 @@ from typing import Any
 import numpy as np
 
 from pipeline import errors
-from pipeline.compat.graph.dtypes import DType, as_dtype, string
-from pipeline.compat.graph.node import tensor_node
+from pipeline.compat.graph.dtypes import DType, string
 from pipeline.compat.graph.scopes import name_scope
-from pipeline.compat.graph.shapes import TensorShape, as_shape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import quiet
-from pipeline.compat.ops.making.elementwise import binary, binary_node, shown
+from pipeline.compat.ops.making.elementwise import binary, binary_node
 from pipeline.compat.ops.making.inputs import (
-    ANY_NUMBER,
     FLOATS,
     FLOATS_COMPLEX,
     NUMBERS,
     REALS,
     check_allowed,
-    list_input,
 )
 from pipeline.compat.ops.making.inputs import next_input as _next
 from pipeline.compat.values.convert import convert_to_tensor
-from pipeline.compat.values.sparse_tensor import IndexedSlices
 
 _SIGNED = ("bfloat16", "float32", "float16", "float64", "int8", "int16", "int32", "int64", "complex64", "complex128")
 _SQUARED = (*FLOATS, "int32", "int64", "complex64", "complex128")
 _MOD = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", *FLOATS)
 _ADD = (*FLOATS, "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "complex64", "complex128")
-_WITH_VARIANT: tuple[str, ...] = (
-    *ANY_NUMBER[:10],
-    "qint32",
-    "bfloat16",
-    "qint16",
-    "quint16",
-    "uint16",
-    "complex128",
-    "float16",
-)
-_WITH_VARIANT += ("uint32", "uint64", "variant")
 
 
 def _join(x: Any, y: Any) -> Any:
@@ -79,30 +63,6 @@ def _floor_div(x: Any, y: Any) -> Any:
 def _floor_mod_integers(x: Any, y: Any) -> Any:
     _by_zero(x, y)
     return np.mod(x, y)
-
-
-def _truncated_by_zero(x: Any, y: Any) -> None:
-    # TensorFlow's kernels for these two count a division by zero as their own fault.
-    if not np.all(y) and np.size(x):
-        text = "Unexpected error in binary operator (only integer div and mod should have errors)"
-        raise errors.InternalError(None, None, text)
-
-
-@quiet
-def _truncate_div_integers(x: Any, y: Any) -> Any:
-    _truncated_by_zero(x, y)
-    # What fmod leaves divides exactly, so that the floor is the quotient itself.
-    return np.floor_divide(np.subtract(x, np.fmod(x, y)), y)
-
-
-def _truncate_div(x: Any, y: Any) -> Any:
-    return np.trunc(np.divide(x, y))
-
-
-@quiet
-def _truncate_mod_integers(x: Any, y: Any) -> Any:
-    _truncated_by_zero(x, y)
-    return np.fmod(x, y)
 
 
 def _no_integers(x: Any, y: Any) -> Any:
@@ -154,23 +114,12 @@ multiply = binary("Mul", np.multiply, NUMBERS, "Return x * y, broadcast.")
 realdiv = binary("RealDiv", np.divide, NUMBERS, "Return x / y for floats.", integers=_no_integers)
 floor_div = binary("FloorDiv", _floor_div, NUMBERS, "Return floor(x / y).", integers=_floor_div_integers)
 floormod = binary("FloorMod", np.mod, _MOD, "Return the remainder with y's sign.", integers=_floor_mod_integers)
-truncatediv = binary("TruncateDiv", _truncate_div, NUMBERS, "Return trunc(x / y).", integers=_truncate_div_integers)
-truncatemod = binary(
-    "TruncateMod",
-    np.fmod,
-    ("int32", "int64", *FLOATS),
-    "Return the remainder with x's sign.",
-    integers=_truncate_mod_integers,
-)
 maximum = binary("Maximum", np.maximum, REALS, "Return the larger of x and y, elementwise.")
 minimum = binary("Minimum", np.minimum, REALS, "Return the smaller of x and y, elementwise.")
 squared_difference = binary("SquaredDifference", _squared_difference, _SQUARED, "Return (x - y) squared.")
 _power = binary("Pow", np.power, _SIGNED, "Return x to the power of y.", integers=_power_integers)
 quotient_or_zero = binary(
     "DivNoNan", lambda x, y: _unless_zero(y, np.divide(x, y)), FLOATS_COMPLEX, "Return x / y; 0 where y is 0."
-)
-_mul_no_nan = binary(
-    "MulNoNan", lambda x, y: _unless_zero(y, np.multiply(x, y)), FLOATS_COMPLEX, "Return x * y; 0 where y is 0."
 )
 
 
@@ -185,16 +134,6 @@ def _atan2() -> Any:
 
 
 atan2 = _atan2()
-
-
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
-    """Return x times a scalar; x may be IndexedSlices. ValueError if `scalar` is no scalar."""
-    scalar = convert_to_tensor(scalar, dtype=as_dtype(x.dtype).base_dtype, name="scalar")
-    if scalar.shape.ndims != 0:
-        raise ValueError(f"The input scalar must be a 0-D value. Received shape {scalar.shape}.")
-    if isinstance(x, IndexedSlices):
-        return IndexedSlices(multiply(scalar, x.values, name), x.indices, x.dense_shape)
-    return multiply(scalar, x, name)
 
 
 def _same_dtype(x: Any, y: Any) -> tuple[Tensor, Tensor]:
@@ -250,22 +189,6 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
         return quotient_or_zero(x, y, name=scope)
 
 
-def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return x * y, and 0 where y is 0, whatever x is."""
-    with name_scope(name, "multiply_no_nan") as scope:
-        x = convert_to_tensor(x, name="x")
-        y = convert_to_tensor(y, name="y", dtype=x.dtype.base_dtype)
-        return _mul_no_nan(x, y, name=scope)
-
-
-def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
-    """Return 1 / x, and 0 where x is 0."""
-    with name_scope(name, "reciprocal_no_nan") as scope:
-        x = convert_to_tensor(x, name="x")
-        one = convert_to_tensor(1, dtype=x.dtype.base_dtype, name="one")
-        return quotient_or_zero(one, x, name=scope)
-
-
 def mod(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return the remainder of x / y with y's sign; the op for Python's %."""
     with name_scope(name, "mod") as scope:
@@ -282,88 +205,3 @@ def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return x to the power of y; a negative power of an integer is an InvalidArgumentError."""
     with name_scope(name, "Pow") as scope:
         return _power(x, y, name=scope)
-
-
-def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
-    """Return the polynomial with the given coefficients, the highest degree's first, at x (Horner's rule)."""
-    if not isinstance(coeffs, list):
-        raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")
-    with name_scope(name, "polyval"):
-        x = convert_to_tensor(x, name="x")
-        if not coeffs:
-            from pipeline.compat.ops.arrays.filling import zeros_like
-
-            return zeros_like(x)
-        tensors = [convert_to_tensor(each, name=f"coeff_{index}") for index, each in enumerate(coeffs)]
-        result: Any = tensors[0]
-        for each in tensors[1:]:
-            result = each + result * x
-        return result  # type: ignore[no-any-return]
-
-
-def _sum(*values: Any) -> Any:
-    first = np.shape(values[0])
-    for at, value in enumerate(values):
-        if np.shape(value) != first:
-            text = "Inputs to operation AddN of type AddN must have the same size and shape."
-            text += f"  Input 0: {shown(values[0])} != input {at}: {shown(value)}"
-            raise errors.InvalidArgumentError(None, None, text)
-    total = values[0]
-    for value in values[1:]:
-        total = np.add(total, value)
-    return total
-
-
-def _merged(tensors: list[Tensor]) -> TensorShape:
-    shape = unknown_shape()
-    for index, tensor in enumerate(tensors):
-        try:
-            shape = shape.merge_with(tensor.shape)
-        except ValueError as error:
-            raise ValueError(f"{error}\n\tFrom merging shape {index} with other shapes.") from None
-    return shape
-
-
-def add_n(inputs: Any, name: str | None = None) -> Any:
-    """Return the sum of a list of tensors of one dtype and shape; ValueError if there are none."""
-    wanted = "Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape."
-    if isinstance(inputs, Tensor) or not hasattr(inputs, "__iter__"):
-        raise ValueError(wanted)
-    inputs = [each if isinstance(each, Tensor) else convert_to_tensor(each) for each in inputs]
-    if not inputs:
-        raise ValueError(wanted)
-    if len(inputs) == 1:
-        return _named(inputs[0], name)
-    with name_scope(name, "AddN") as scope:
-        tensors = list_input("AddN", "inputs", inputs, _WITH_VARIANT)
-        shape = _merged(tensors)
-        attrs = {"N": len(tensors), "T": tensors[0].dtype.base_dtype}
-        return tensor_node("AddN", tensors, quiet(_sum), tensors[0].dtype.base_dtype, shape, name=scope, attrs=attrs)
-
-
-def _named(tensor: Tensor, name: str | None) -> Tensor:
-    if not name:
-        return tensor
-    with name_scope(name) as scope:
-        return tensor_node("Identity", [tensor], lambda x: x, tensor.dtype.base_dtype, tensor.shape, name=scope)
-
-
-def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Any:
-    """Return the sum of a list of tensors, as `add_n`, with a shape and a dtype to be checked.
-
-    Raises:
-        ValueError: `inputs` is no list of tensors of one dtype and shape, or that is not `shape`.
-        TypeError: The dtype is not `tensor_dtype`.
-    """
-    wanted = "inputs must be a list of at least one Tensor with the same dtype and shape"
-    if not inputs or not isinstance(inputs, (list, tuple)):
-        raise ValueError(wanted)
-    inputs = [convert_to_tensor(each) for each in inputs]
-    if any(each.dtype.base_dtype != inputs[0].dtype.base_dtype for each in inputs):
-        raise ValueError(wanted)
-    merged = unknown_shape() if shape is None else as_shape(shape)
-    for each in inputs:
-        merged = merged.merge_with(each.shape)
-    if tensor_dtype is not None and as_dtype(tensor_dtype) != inputs[0].dtype.base_dtype:
-        raise TypeError(f"The `tensor_dtype` argument is {tensor_dtype}, but `input` is of type {inputs[0].dtype}.")
-    return _named(inputs[0], name) if len(inputs) == 1 else add_n(inputs, name=name)

@@ -13,8 +13,8 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import broadcast_static_shape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import Kernel, quiet
-from pipeline.compat.ops.making.elementwise import binary, binary_node, broadcast_shape, unary
-from pipeline.compat.ops.making.inputs import ANY_NUMBER, FLOATS, REALS, first_input, next_input
+from pipeline.compat.ops.making.elementwise import binary, binary_node, unary
+from pipeline.compat.ops.making.inputs import FLOATS, REALS, first_input, next_input
 
 
 def _strings(function: Kernel) -> Kernel:
@@ -78,18 +78,3 @@ greater_equal = binary("GreaterEqual", np.greater_equal, REALS, "Return whether 
 is_nan = unary("IsNan", np.isnan, FLOATS, "Return which elements are NaN.", result=bool_)
 is_inf = unary("IsInf", np.isinf, FLOATS, "Return which elements are infinite.", result=bool_)
 is_finite = unary("IsFinite", np.isfinite, FLOATS, "Return which elements are finite.", result=bool_)
-
-
-def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None = None) -> Tensor:
-    """Return whether |x - y| < tolerance, elementwise; both of one shape."""
-
-    def kernel(first: Any, second: Any) -> Any:
-        return np.less(np.abs(np.subtract(first, second)), tolerance)
-
-    with name_scope(name, "ApproximateEqual") as scope:
-        first = first_input("x", x, ANY_NUMBER)
-        second = next_input("ApproximateEqual", "y", y, first.dtype, "x")
-        first.shape.assert_is_compatible_with(second.shape)
-        shape = broadcast_shape("ApproximateEqual", scope, first, second)
-        attrs = {"T": first.dtype.base_dtype, "tolerance": tolerance}
-        return tensor_node("ApproximateEqual", [first, second], quiet(kernel), bool_, shape, name=scope, attrs=attrs)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from pipeline.compat.graph.dtypes import bool as bool_
-from pipeline.compat.graph.dtypes import uint8
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
@@ -54,19 +53,9 @@ def _clipped(shift: Kernel) -> Kernel:
     return kernel
 
 
-def _population_count(x: Any) -> Any:
-    array = np.asarray(x)
-    unsigned = array.view(np.dtype(f"u{array.dtype.itemsize}")).astype(np.uint64)
-    count = np.zeros(array.shape, np.uint8)
-    for bit in range(array.dtype.itemsize * 8):
-        count += ((unsigned >> np.uint64(bit)) & np.uint64(1)).astype(np.uint8)
-    return count
-
-
 bitwise_and = binary("BitwiseAnd", np.bitwise_and, BITS, "Return the bits that are set in both.")
 bitwise_or = binary("BitwiseOr", np.bitwise_or, BITS, "Return the bits that are set in one or both.")
 bitwise_xor = binary("BitwiseXor", np.bitwise_xor, BITS, "Return the bits that are set in one of both.")
 left_shift = binary("LeftShift", _clipped(np.left_shift), BITS, "Return x's bits moved left by y.")
 right_shift = binary("RightShift", _clipped(np.right_shift), BITS, "Return x's bits moved right by y.")
 invert = unary("Invert", np.invert, BITS, "Return the complement of each bit.")
-population_count = unary("PopulationCount", _population_count, BITS, "Return how many bits are set.", result=uint8)

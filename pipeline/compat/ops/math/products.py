@@ -15,7 +15,7 @@ from pipeline.compat.graph.shapes import TensorShape, broadcast_static_shape, un
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import quiet
 from pipeline.compat.ops.making.elementwise import shown
-from pipeline.compat.ops.making.inputs import REALS, check_allowed, first_input, list_input, next_input, renamed
+from pipeline.compat.ops.making.inputs import check_allowed, next_input, renamed
 from pipeline.compat.ops.math.complex import conj
 from pipeline.compat.ops.math.reducing import reduce_max, reduce_prod, reduce_sum
 from pipeline.compat.ops.math.unary import abs as abs_
@@ -154,125 +154,6 @@ def matmul(
         return product
 
 
-def matvec(
-    a: Any,
-    b: Any,
-    transpose_a: bool = False,
-    adjoint_a: bool = False,
-    a_is_sparse: bool = False,
-    b_is_sparse: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Return the product of matrices [..., n, k] and vectors [..., k]; arguments as `matmul`."""
-    from pipeline.compat.ops.arrays.shaping import expand_dims, squeeze
-
-    with name_scope(name, "MatVec"):
-        column = expand_dims(b, axis=-1)
-        product = matmul(a, column, transpose_a, False, adjoint_a, False, a_is_sparse, b_is_sparse)
-        return squeeze(product, axis=-1)
-
-
-def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
-    """Return the cross products of vectors of 3 along the last axis; both of one shape."""
-
-    def kernel(x: Any, y: Any) -> Any:
-        return np.cross(x, y).astype(x.dtype)
-
-    with name_scope(name, "Cross") as scope:
-        a = first_input("a", a, REALS)
-        b = next_input("Cross", "b", b, a.dtype, "a")
-        shape = a.shape.with_rank_at_least(1).merge_with(b.shape)
-        if shape.sizes is not None and shape.sizes[-1] not in (None, 3):
-            raise ValueError(f"Dimension must be 3 but is {shape.sizes[-1]}")
-        return tensor_node("Cross", [a, b], quiet(kernel), a.dtype.base_dtype, shape, name=scope)
-
-
-def trace(x: Any, name: str | None = None) -> Any:
-    """Return the sums of the diagonals of matrices [..., n, m]."""
-    from pipeline.compat.ops.arrays.diagonals import matrix_diag_part
-    from pipeline.compat.ops.math.reducing import reduce_sum
-
-    with name_scope(name, "Trace") as scope:
-        x = convert_to_tensor(x, name="x")
-        return reduce_sum(matrix_diag_part(x), [-1], name=scope)
-
-
-def _labels(equation: str, ranks: list[int | None]) -> tuple[list[str], str, str]:
-    """Return the labels of each input, those of the output, and the equation in full."""
-    equation = equation.replace(" ", "")
-    left, arrow, right = equation.partition("->")
-    inputs = left.split(",")
-    if len(inputs) != len(ranks):
-        raise ValueError(f"Got {len(ranks)} inputs for equation '{equation}', expecting {len(inputs)}")
-    if not arrow:
-        letters = left.replace("...", "").replace(",", "")
-        right = ("..." if "..." in left else "") + "".join(
-            each for each in sorted(set(letters)) if letters.count(each) == 1
-        )
-    if not all(each.isalpha() for part in (*inputs, right) for each in part.replace("...", "")):
-        raise ValueError(f"Invalid characters in equation '{equation}'")
-    return inputs, right, f"{left}->{right}"
-
-
-def _einsum_shape(inputs: list[str], output: str, shapes: list[TensorShape]) -> TensorShape:
-    sizes: dict[str, int | None] = {}
-    broadcast = TensorShape([])
-    for labels, shape in zip(inputs, shapes, strict=True):
-        have = shape.sizes
-        named = labels.replace("...", "")
-        if have is None:
-            if "..." in labels:
-                broadcast = unknown_shape()
-            continue
-        if len(have) < len(named) or ("..." not in labels and len(have) != len(named)):
-            raise ValueError(f"Shape must be rank {len(named)} but is rank {len(have)}")
-        before = labels.index("...") if "..." in labels else len(named)
-        after = len(named) - before
-        broadcast = broadcast_static_shape(broadcast, have[before : len(have) - after])
-        for label, size in zip(named, have[:before] + have[len(have) - after :], strict=True):
-            known = sizes.get(label)
-            if known is not None and size is not None and known != size:
-                raise ValueError(f"Dimensions must be equal, but are {known} and {size}")
-            sizes[label] = size if known is None else known
-    before = output.index("...") if "..." in output else len(output)
-    front = TensorShape([sizes.get(each) for each in output[:before]])
-    return front.concatenate(broadcast).concatenate([sizes.get(each) for each in output[before + 3 :]])
-
-
-def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
-    """Return the sum of products that an equation such as "ij,jk->ik" stands for.
-
-    Args:
-        equation: Labels of each input's axes, and of the result's; "..." stands for axes that are broadcast.
-        inputs: Tensors of one dtype.
-        kwargs: `name`; `optimize` is taken, and without effect on the result.
-
-    Raises:
-        ValueError: The equation does not fit the shapes.
-        TypeError: An unknown keyword.
-    """
-    name = kwargs.pop("name", None)
-    kwargs.pop("optimize", None)
-    if kwargs:
-        raise TypeError(f"Invalid keyword arguments for einsum: {', '.join(kwargs)}")
-    with name_scope(name, "einsum"), name_scope("Einsum") as scope:
-        tensors = list_input("Einsum", "inputs", list(inputs))
-        parts, output, full = _labels(equation, [each.shape.ndims for each in tensors])
-        shape = _einsum_shape(parts, output, [each.shape for each in tensors])
-        dtype = tensors[0].dtype.base_dtype
-
-        def kernel(*values: Any) -> Any:
-            try:
-                # NumPy would repeat an axis of size 1 for a label.
-                _einsum_shape(parts, output, [TensorShape(np.shape(value)) for value in values])
-            except ValueError as error:
-                raise errors.InvalidArgumentError(None, None, str(error)) from None
-            return np.einsum(full, *values, optimize=len(values) > 2).astype(dtype.np, copy=False)
-
-        attrs = {"N": len(tensors), "T": dtype, "equation": full.encode()}
-        return tensor_node("Einsum", tensors, quiet(kernel), dtype, shape, name=scope, attrs=attrs)
-
-
 def _check_order(order: Any, axis: Any) -> tuple[Any, bool]:
     """Return the axes as a tuple, and whether they are those of matrices; ValueError for what is not supported."""
     wrong = f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
@@ -350,16 +231,6 @@ def _spectral(x: Tensor, axes: tuple[int, int]) -> Tensor:
         return np.linalg.norm(value, 2, axis=axes, keepdims=True).astype(dtype.np)
 
     return tensor_node("SpectralNorm", [x], quiet(kernel), dtype, shape)
-
-
-def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Any, Any]:
-    """Return the tensor over its norm, and the norm; arguments as `norm`."""
-    from pipeline.compat.ops.math.casting import cast
-
-    with name_scope(name, "normalize"):
-        x: Any = convert_to_tensor(tensor)
-        length = cast(norm(x, ord, axis, keepdims=True), x.dtype)
-        return x / length, length
 
 
 def _contracted(a: Tensor, b: Tensor, axes: Any) -> tuple[Any, Any]:

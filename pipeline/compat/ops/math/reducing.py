@@ -157,10 +157,6 @@ def _any(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     return np.any(x, axis=axes, keepdims=keepdims)
 
 
-def _euclidean(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    return np.sqrt(np.sum(x * np.conj(x), axis=axes, keepdims=keepdims)).astype(x.dtype)
-
-
 def _function(op_type: str, kernel: Kernel, allowed: Any, doc: str) -> Any:
     kernel = quiet(kernel)
 
@@ -189,13 +185,6 @@ reduce_all = _function("All", _all, None, "Return whether all are true over axes
 reduce_any = _function("Any", _any, None, "Return whether one is true over axes.")
 
 
-def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None
-) -> Tensor:
-    """Return the square root of the sum of squares over axes."""
-    return _reduce("EuclideanNorm", input_tensor, axis, keepdims, quiet(_euclidean), ANY_NUMBER, name)
-
-
 def count_nonzero(
     input_tensor: Any = None,
     axis: Any = None,
@@ -222,33 +211,6 @@ def count_nonzero(
             counted = not_equal(value, zeros([], dtype=value.dtype.base_dtype))
         total = reduce_sum(cast(counted, int64), axis=axis, keepdims=keepdims)
         return cast(total, dtype)  # type: ignore[no-any-return]
-
-
-def reduce_logsumexp(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: Any = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: Any = None,
-) -> Tensor:
-    """Return log(sum(exp(x))) over axes, computed without overflow."""
-    from pipeline.compat.ops.arrays import identities, masking, shaping
-    from pipeline.compat.ops.math import arithmetic, comparing, unary
-
-    axis = renamed("axis", axis, "reduction_indices", reduction_indices)
-    keepdims = bool(renamed("keepdims", keepdims, "keep_dims", keep_dims))
-    with name_scope(name, "ReduceLogSumExp") as scope:
-        highest = reduce_max(input_tensor, axis=axis, keepdims=True)
-        offset = identities.stop_gradient(masking.where_v2(comparing.is_finite(highest), highest, 0))
-        powers = unary.exp(arithmetic.subtract(input_tensor, offset))
-        result = unary.log(reduce_sum(powers, axis=axis, keepdims=keepdims))
-        if not keepdims:
-            offset = shaping.reshape(offset, shaping.shape_of(result, optimize=False))
-        result = arithmetic.add(result, offset, name=scope)
-        if axis is None and not keepdims and not result.shape.is_fully_defined():
-            result.set_shape(())
-        return result
 
 
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None) -> Tensor:

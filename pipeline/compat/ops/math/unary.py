@@ -10,7 +10,7 @@ from pipeline import errors
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import in_single
-from pipeline.compat.ops.making.elementwise import binary, unary
+from pipeline.compat.ops.making.elementwise import unary
 from pipeline.compat.ops.making.inputs import FLOATS, FLOATS_COMPLEX
 from pipeline.compat.ops.math.arithmetic import quotient_or_zero
 from pipeline.compat.values.convert import convert_to_tensor
@@ -37,10 +37,6 @@ def _sigmoid(x: Any) -> Any:
 def _sign(x: Any) -> Any:
     # -0. counts as 0.
     return np.sign(x) + x.dtype.type(0)
-
-
-def _where_zero(x: Any, value: Any) -> Any:
-    return np.where(np.equal(x, 0), np.zeros((), value.dtype), value)
 
 
 negative = unary("Neg", np.negative, _SIGNED_COMPLEX, "Return -x.")
@@ -71,9 +67,6 @@ sigmoid = unary("Sigmoid", _sigmoid, FLOATS_COMPLEX, "Return 1 / (1 + exp(-x))."
 _abs = unary("Abs", np.abs, _SIGNED, "Return the absolute value of x.")
 _round = unary("Round", np.rint, _SIGNED_COMPLEX, "Return x rounded, halves to even.", integers=np.positive)
 _sign_of = unary("Sign", _sign, _SIGNED_COMPLEX, "Return -1, 0 or 1.")
-_xdivy = binary("Xdivy", lambda x, y: _where_zero(x, np.divide(x, y)), FLOATS_COMPLEX, "")
-xlogy = binary("Xlogy", lambda x, y: _where_zero(x, np.multiply(x, np.log(y))), FLOATS_COMPLEX, "Return x * log(y).")
-_xlog1py = binary("Xlog1py", lambda x, y: _where_zero(x, np.multiply(x, np.log1p(y))), FLOATS_COMPLEX, "")
 
 
 def abs(x: Any, name: str | None = None) -> Tensor:
@@ -105,15 +98,3 @@ def round(x: Any, name: str | None = None) -> Tensor:
     """Return x rounded to integers, halves to even; integers as they are."""
     x = convert_to_tensor(x, name="x")
     return x if x.dtype.is_integer else _round(x, name=name)
-
-
-def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return x / y, and 0 where x is 0."""
-    with name_scope(name, "xdivy"):
-        return _xdivy(x, y)
-
-
-def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return x * log1p(y), and 0 where x is 0."""
-    with name_scope(name, "xlog1py"):
-        return _xlog1py(x, y)

@@ -1,1 +1,1 @@
-"""What a graph is: tensors, operations, shapes, names, scopes."""
+"""Graphs: tensors, operations, their dtypes and shapes, names, scopes and devices."""

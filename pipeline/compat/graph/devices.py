@@ -1,4 +1,4 @@
-"""Devices of operations: names of devices, and the contexts `device` and `colocate_with`. All runs on the CPU."""
+"""Device names, and the contexts `device` and `colocate_with`. They only label operations: all run on the CPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _number(value: Any) -> Any:
 
 
 def _parse(spec: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """The parts of a name such as "/job:ps/task:0/device:CPU:0" or "/cpu:0"; a part that is not given is None."""
+    """Split a name such as "/job:ps/task:0/device:CPU:0" or "/cpu:0"; missing parts are None."""
     job = replica = task = kind = index = None
     for part in (spec or "").split("/"):
         key, *values = part.split(":")
@@ -42,12 +42,12 @@ def _parse(spec: Any) -> tuple[Any, Any, Any, Any, Any]:
 
 
 class DeviceSpec:
-    """The parts of a device's name, each of which may be left open (None).
+    """The parts of a device name; None leaves a part open.
 
     Args:
         job, replica, task: Which process.
         device_type: Such as "CPU".
-        device_index: Which one of that type; left open, any.
+        device_index: Which device of that type; None is any.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class DeviceSpec:
 
     @classmethod
     def from_string(cls, spec: Any) -> DeviceSpec:
-        """Parse a name; ValueError if it is none."""
+        """Parse a device name; ValueError if it is not one."""
         return cls(*_parse(spec))
 
     def parse_from_string(self, spec: Any) -> DeviceSpec:
-        """Take the parts of a name over, and give this object."""
+        """Replace the parts by those of a name, and return this object."""
         DeviceSpec.__init__(self, *_parse(spec))
         return self
 
@@ -77,21 +77,21 @@ class DeviceSpec:
         return self.job, self.replica, self.task, self.device_type, self.device_index
 
     def merge_from(self, dev: DeviceSpec) -> None:
-        """Take over what `dev` does not leave open."""
+        """Replace the parts that `dev` does not leave open."""
         DeviceSpec.__init__(self, *self.make_merged_spec(dev)._parts())
 
     def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
-        """What `dev` says, and what this says where `dev` leaves it open."""
+        """Return the parts of `dev`, and this spec's where `dev` leaves one open."""
         pairs = zip(dev._parts(), self._parts(), strict=True)
         return type(self)(*(mine if first is None else first for first, mine in pairs))
 
     def replace(self, **kwargs: Any) -> DeviceSpec:
-        """A copy with other values of the parts given."""
+        """Return a copy with the given parts replaced."""
         names = ("job", "replica", "task", "device_type", "device_index")
         return type(self)(**{**dict(zip(names, self._parts(), strict=True)), **kwargs})
 
     def to_string(self) -> str:
-        """The name, such as "/device:CPU:0"."""
+        """Return the name, such as "/device:CPU:0"."""
         names = ("job", "replica", "task")
         said = [f"/{name}:{part}" for name, part in zip(names, self._parts(), strict=False) if part is not None]
         if self.device_type is not None:
@@ -111,8 +111,11 @@ class DeviceSpec:
         )
 
 
-def _placing(asked: Any) -> Callable[[Operation], str] | None:
-    """What a `device` context does: gives the device of an operation, which has what the inner contexts gave."""
+def _device_function(asked: Any) -> Callable[[Operation], str] | None:
+    """Return the function by which a `device` context names an operation's device.
+
+    The operation already has the device that the inner contexts gave it.
+    """
     if asked is None:
         return None
     if callable(asked):
@@ -139,14 +142,14 @@ def _placing(asked: Any) -> Callable[[Operation], str] | None:
 
 
 class Placement:
-    """The part of a graph that says on which devices operations are asked to be."""
+    """The part of a graph that gives operations their devices."""
 
     def __init__(self) -> None:
         self._devices: list[Callable[[Operation], str] | None] = []
         self._colocations: list[Operation] = []
 
     def _place(self, op: Operation) -> None:
-        """Give an operation its device, and the groups that it belongs to."""
+        """Set an operation's device and colocation groups."""
         op._device = ""
         for function in reversed(self._devices):
             if function is None:
@@ -160,16 +163,19 @@ class Placement:
 
     @contextlib.contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
-        """Let operations made within have a device: a name, a DeviceSpec, or a function of the operation.
+        """Give the operations made within the context a device.
 
-        What an inner context leaves open, the outer ones decide; None forgets them. It shows in the `device` of
-        operations and is without effect on where they run.
+        The device shows in their `device` attribute; it does not change where they run.
+
+        Args:
+            device_name_or_function: A name, a DeviceSpec, or a function of the operation. Outer contexts fill in what
+                it leaves open; None makes the operations ignore the outer contexts.
 
         Raises:
-            ValueError: The name is none.
+            ValueError: The name is not a device name.
         """
         old = self._devices
-        self._devices = [*old, _placing(device_name_or_function)]
+        self._devices = [*old, _device_function(device_name_or_function)]
         try:
             yield
         finally:
@@ -177,10 +183,14 @@ class Placement:
 
     @contextlib.contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Let operations made within have the device of `op`: an operation, or what has one such as a tensor.
+        """Give the operations made within the context the device of another operation.
+
+        Args:
+            op: An operation, or what has one, such as a tensor.
+            ignore_existing: Ignore the outer colocations; `op` may then be None.
 
         Raises:
-            ValueError: `op` is None, and not to `ignore_existing` contexts.
+            ValueError: `op` is None without `ignore_existing`.
         """
         if op is None and not ignore_existing:
             raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")

@@ -1,4 +1,4 @@
-"""Dimension: one size of a shape, which may be unknown."""
+"""Dimension: one size of a shape, possibly unknown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 
 class Dimension:
-    """One size of a shape: an int, or None where it is not known. Arithmetic with an unknown gives an unknown."""
+    """One size of a shape: an int, or None if unknown. Arithmetic with an unknown size gives an unknown size."""
 
     __slots__ = ("value",)
 
@@ -51,17 +51,17 @@ class Dimension:
     __index__ = __int__
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether both may be the same size."""
+        """Whether both can be the same size."""
         other = as_dimension(other).value
         return self.value is None or other is None or self.value == other
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """ValueError unless both may be the same size."""
+        """ValueError unless both can be the same size."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
 
     def merge_with(self, other: Any) -> Dimension:
-        """The size that is known of either; ValueError if they differ."""
+        """Return whichever size is known; ValueError if both are and they differ."""
         other = as_dimension(other)
         self.assert_is_compatible_with(other)
         return Dimension(other.value if self.value is None else self.value)
@@ -146,13 +146,14 @@ def _value_or_none(other: Any) -> Any:
 
 
 def as_dimension(value: Any) -> Dimension:
-    """`value` as a Dimension."""
+    """Return `value` as a Dimension."""
     return value if isinstance(value, Dimension) else Dimension(value)
 
 
 def dimension_value(dimension: Any) -> int | None:
-    """The size of a Dimension, or the int or None itself."""
+    """Return the size of a Dimension; an int or None as it is."""
     return dimension.value if isinstance(dimension, Dimension) else dimension
 
 
+# The sizes of a shape: None if the rank is unknown.
 Sizes = tuple[int | None, ...] | None

@@ -1,4 +1,4 @@
-"""DType: the element types of tensors, and what NumPy calls them."""
+"""DType: the element types of tensors, and their NumPy dtypes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 
 class DType:
-    """The type of a tensor's elements; compares equal to everything that `as_dtype` makes the same type.
+    """The type of a tensor's elements; equal to everything that `as_dtype` converts to the same type.
 
     Args:
-        type_enum: A member of TensorFlow's DataType enum: a DType is looked up, not made anew.
+        type_enum: Anything `as_dtype` takes; there is one DType object of each type.
 
     Attributes:
         name: Such as "float32"; with "_ref" for the output of a variable.
-        np: The NumPy dtype of values; object for strings.
+        np: The NumPy dtype of values; `object` for strings.
     """
 
     name: str
@@ -100,26 +100,26 @@ class DType:
 
     @property
     def size(self) -> int:
-        """Bytes of an element; 0 for types that have none of their own."""
+        """Bytes of an element; 0 for types without a fixed size, such as strings."""
         return self.np.itemsize if self.np.kind != "O" else 0
 
     @property
     def min(self) -> Any:
-        """The smallest value; TypeError for types that have none."""
+        """The smallest value; TypeError for a type that has none."""
         return self._limit("min")
 
     @property
     def max(self) -> Any:
-        """The largest value; TypeError for types that have none."""
+        """The largest value; TypeError for a type that has none."""
         return self._limit("max")
 
     @property
     def limits(self) -> tuple[Any, Any]:
-        """The range of intensities that images of this type have: 0 to the largest integer, or 0 to 1."""
+        """The range of pixel values in images of this type: 0 to the largest integer, or 0 to 1."""
         return self.limits_of(clip_negative=True)
 
     def limits_of(self, clip_negative: builtins.bool = True) -> tuple[Any, Any]:
-        """As `limits`, from the smallest value unless `clip_negative`."""
+        """Return `limits`, but from the smallest value if `clip_negative` is false."""
         if self.is_bool:
             return 0, 1
         if self.is_floating:
@@ -135,7 +135,7 @@ class DType:
         raise TypeError(f"Cannot find {which}imum value of {self!r}.")
 
     def is_compatible_with(self, other: Any) -> builtins.bool:
-        """Whether values of `other` can stand where this is expected."""
+        """Whether values of `other` may be used where this type is expected."""
         other = as_dtype(other)
         return self._enum in (other._enum, other.base_dtype._enum)
 
@@ -209,7 +209,7 @@ _BY_NAME.update({"float_ref": float32._as_ref, "double_ref": float64._as_ref})
 _BY_NUMPY: dict[Any, DType] = {
     each.np: each for each in reversed(_ALL) if not each.is_quantized and each.is_numpy_compatible
 }
-# Not int, str and the others: TensorFlow takes none of them for a dtype.
+# Not int, str and others: TensorFlow does not accept them as dtypes.
 _PYTHON: dict[Any, DType] = {float: float32, object: string}
 _PYTHON[builtins.bool] = bool
 
@@ -233,10 +233,10 @@ def __getattr__(name: str) -> DType:
 
 
 def as_dtype(type_value: Any) -> DType:
-    """Return the DType that `type_value` stands for: a DType, a name, a number of TensorFlow's enum, a NumPy dtype.
+    """Return the DType of a DType, a name, a number of TensorFlow's enum, or a NumPy dtype or scalar type.
 
     Raises:
-        TypeError: It stands for none.
+        TypeError: There is no such DType.
     """
     if type_value.__class__ is DType:
         return type_value
@@ -250,7 +250,7 @@ def as_dtype(type_value: Any) -> DType:
     elif isinstance(type_value, type) and type_value in _PYTHON:
         found = _PYTHON[type_value]
     elif type_value is not None:
-        # A class of NumPy scalars has `dtype` as well: a descriptor.
+        # NumPy scalar classes have a `dtype` too, but it is a descriptor.
         given = type_value if isinstance(type_value, type) else getattr(type_value, "dtype", None)
         numpy_type = None
         if isinstance(type_value, np.dtype):

@@ -1,4 +1,4 @@
-"""The class Graph: operations with their names, scopes and collections."""
+"""Graph: operations with their unique names, control dependencies, scopes and collections."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
 class _Local(threading.local):
-    """What each thread has of its own in a graph: the name scope."""
+    """The name scope, which each thread has of its own in a graph."""
 
     def __init__(self) -> None:
         self.name_stack = ""
@@ -27,8 +27,7 @@ class _Local(threading.local):
 class Graph(Placement):
     """Operations to run in a session.
 
-    Thread safety: several threads may add to a graph at the same time, and run it; scopes of names are each thread's
-    own.
+    Thread safety: several threads may add to a graph and run it at the same time. Each has its own name scope.
     """
 
     def __init__(self) -> None:
@@ -52,7 +51,7 @@ class Graph(Placement):
     # Operations
 
     def _add(self, op: Operation, name: str, inputs: list[Tensor], control_inputs: list[Operation]) -> None:
-        """Give an operation its place; called by `node`."""
+        """Add an operation under a unique name; for `node`."""
         for each in inputs:
             if each.op.graph is not self:
                 raise ValueError(f"{each} must be from the same graph as the operation '{name}' of type {op.type}.")
@@ -77,7 +76,10 @@ class Graph(Placement):
             controller.seen.add(op)
 
     def _control_inputs_for(self, inputs: list[Tensor]) -> list[Operation]:
-        """What the contexts ask for, except inputs, and where an input comes from within the context, and so waits."""
+        """Return the control inputs that the contexts add to an operation.
+
+        Left out are its inputs, and those of a context in which one of its inputs was made, which waits for them.
+        """
         result: list[Operation] = []
         if not self._controllers:
             return result
@@ -88,34 +90,34 @@ class Graph(Placement):
         return result
 
     def _next_op_seed(self) -> int:
-        """The seed of an operation that has none of its own: 0, 1, 2 ... in the order of asking."""
+        """Return the seed of the next operation that has none of its own: 0, 1, 2 ..."""
         with self._lock:
             self._op_seeds += 1
             return self._op_seeds - 1
 
     def get_operations(self) -> list[Operation]:
-        """All operations, in the order in which they were made."""
+        """Return all operations in the order in which they were made."""
         return list(self._ops.values())
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """Return the operation; KeyError if there is none."""
+        """Return the operation of that name; KeyError if there is none."""
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_tensor=False)  # type: ignore[no-any-return]
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """Return the tensor, of a name such as "add:0"; KeyError if there is none."""
+        """Return the tensor of a name such as "add:0"; KeyError if there is none."""
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_operation=False)  # type: ignore[no-any-return]
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
-        """Return the tensor or operation that `obj` is, names, or stands for.
+        """Return the tensor or operation that `obj` is, names, or stands for, as a variable does.
 
         Raises:
-            TypeError: It is nothing of the kind.
-            ValueError: It is not of this graph, or its name is not of the right form.
-            KeyError: There is none of this name.
+            TypeError: `obj` is none of these.
+            ValueError: It is of another graph, or its name is malformed.
+            KeyError: The graph has no element of that name.
         """
         what = " or ".join(
             each for each, allowed in (("Tensor", allow_tensor), ("Operation", allow_operation)) if allowed
@@ -177,24 +179,24 @@ class Graph(Placement):
         )
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
-        """Return the definitions of the operations, which print as protocol buffer text."""
+        """Return the definitions of the operations added after `from_version`; they print as protocol buffer text."""
         return GraphDef([op.node_def for op in self.get_operations() if op._id > (from_version or 0)])
 
     def is_feedable(self, tensor: Any) -> bool:
-        """Whether a run may be given a value for it."""
+        """Whether a run may be fed a value for the tensor."""
         return tensor not in self._unfeedable
 
     def prevent_feeding(self, tensor: Any) -> None:
-        """Let no run be given a value for it."""
+        """Forbid feeding the tensor."""
         self._unfeedable.add(tensor)
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
-        """Whether a run may be asked for it."""
+        """Whether a run may fetch it."""
         op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
         return op not in self._unfetchable
 
     def prevent_fetching(self, op: Any) -> None:
-        """Let no run be asked for it."""
+        """Forbid fetching the operation."""
         self._unfetchable.add(op)
 
     # Names
@@ -204,7 +206,7 @@ class Graph(Placement):
         return self._local.name_stack
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """Return `name` within the current scope, with a number if it was used; upper and lower case are one."""
+        """Return `name` in the current scope, numbered if it is in use; upper and lower case count as equal."""
         if self._local.name_stack:
             name = f"{self._local.name_stack}/{name}"
         key = base = name.lower()
@@ -222,12 +224,12 @@ class Graph(Placement):
         return name
 
     def get_name_scope(self) -> str:
-        """The current scope, without a final "/"."""
+        """Return the current name scope, without a final "/"."""
         return self._local.name_stack
 
     @contextlib.contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
-        """Put the names of operations under `name`; yields the scope, with a final "/"."""
+        """Put operations made within the context under the scope `name`; yields the scope with a final "/"."""
         if name:
             if isinstance(name, (Tensor, Operation)):
                 raise TypeError(f"A scope name is a string, not {name!r}")
@@ -247,7 +249,7 @@ class Graph(Placement):
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
-        """Let operations that are made within run after those given; None forgets what contexts outside ask for."""
+        """Make operations added within the context run after the given ones; None ignores the outer contexts."""
         old, context = self._controllers, self._control_flow_context
         if control_inputs is None:
             self._controllers, self._control_flow_context = [], None
@@ -268,7 +270,7 @@ class Graph(Placement):
 
     @contextlib.contextmanager
     def container(self, container_name: str) -> Iterator[str]:
-        """The container of the queues and variables that are made within."""
+        """Set the container of the queues and variables made within the context."""
         old, self._container = self._container, container_name
         try:
             yield container_name
@@ -276,28 +278,28 @@ class Graph(Placement):
             self._container = old
 
     def as_default(self) -> contextlib.AbstractContextManager[Graph]:
-        """Let this thread add to this graph within."""
+        """Return a context that makes this graph the thread's default graph."""
         return entered(self)
 
     # Collections
 
     def add_to_collection(self, name: Any, value: Any) -> None:
-        """Append to a collection."""
+        """Append a value to a collection."""
         with self._lock:
             self._check_not_finalized()
             self._collections.setdefault(name, []).append(value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
-        """Append to several collections."""
+        """Append a value to several collections."""
         for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
             self.add_to_collection(name, value)
 
     def get_collection_ref(self, name: Any) -> list[Any]:
-        """The collection itself, made if there was none."""
+        """Return the collection itself, which is created if necessary."""
         return self._collections.setdefault(name, [])
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """A copy of the collection; with `scope`, of what has a name that this regular expression matches."""
+        """Return a copy of a collection; with `scope`, of the items whose name matches that regular expression."""
         items = self._collections.get(name, [])
         if scope is None:
             return list(items)
@@ -305,11 +307,11 @@ class Graph(Placement):
         return [each for each in items if hasattr(each, "name") and match(each.name)]
 
     def get_all_collection_keys(self) -> list[Any]:
-        """The names of the collections."""
+        """Return the names of the collections that are strings."""
         return [name for name in self._collections if isinstance(name, str)]
 
     def clear_collection(self, name: Any) -> None:
-        """Empty a collection."""
+        """Remove a collection."""
         self._check_not_finalized()
         self._collections.pop(name, None)
 
@@ -322,7 +324,7 @@ class Graph(Placement):
 
     @property
     def seed(self) -> int | None:
-        """The graph's seed."""
+        """The graph-level random seed."""
         return self._seed
 
     @seed.setter
@@ -331,11 +333,11 @@ class Graph(Placement):
 
     @property
     def finalized(self) -> bool:
-        """Whether nothing can be added."""
+        """Whether operations can no longer be added."""
         return self._finalized
 
     def finalize(self) -> None:
-        """Let nothing be added."""
+        """Make the graph read-only."""
         self._finalized = True
 
     def _unsafe_unfinalize(self) -> None:
@@ -347,12 +349,12 @@ class Graph(Placement):
 
     @property
     def building_function(self) -> bool:
-        """Whether this graph is the body of a function: never."""
+        """Whether this graph is the body of a function; never."""
         return False
 
 
 class _Controller:
-    """One context of control dependencies, and the operations that were made in it."""
+    """One context of control dependencies, and the operations made in it."""
 
     def __init__(self, control_inputs: list[Operation]) -> None:
         self.control_inputs = control_inputs

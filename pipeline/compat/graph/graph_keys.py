@@ -1,4 +1,4 @@
-"""GraphKeys: the names of the collections that the library itself uses."""
+"""GraphKeys: the names of TensorFlow's collections."""
 
 from __future__ import annotations
 

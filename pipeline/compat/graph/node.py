@@ -1,4 +1,4 @@
-"""node: how every operation gets into a graph."""
+"""node, which adds an operation to the default graph: everything in a graph was made by it."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ def node(
     """Add an operation to the default graph.
 
     Args:
-        op_type: TensorFlow's name for what it does.
+        op_type: TensorFlow's name of the kind of operation.
         inputs: The tensors that it takes.
-        outputs: DType and shape of each output; None for an unknown rank.
-        kernel: `kernel(*values)` computes the value of the one output, or a sequence with one for each.
-        name: Its name, `op_type` by default, made unique within the current scope; with a final "/" taken as it is.
-        attrs: What `get_attr` and `node_def` show.
-        stateful: The kernel depends on more than its inputs: it is called as `kernel(run, *values)`, at every run.
-        blocking: The kernel may wait for another thread; `stateful` then goes without saying.
-        rows: For an operation on single rows: the same for a block of rows, `rows(is_row, *values)`, where `is_row`
-            says which of the values have the rows along a new first axis; True if the kernel itself does that.
-        control_inputs: Operations that run before it, besides those that the context asks for.
-        handle: The value is an object of the session, the same at every run: a queue or a reader.
-        ref_inputs: Positions of inputs for which the kernel gets the variable's Cell, not its value.
+        outputs: The DType and shape of each output; the shape None is of unknown rank.
+        kernel: `kernel(*values)` returns the value of the only output, or a sequence of the values of all outputs.
+        name: Its name, `op_type` by default, made unique in the current scope; taken as it is if it ends in "/".
+        attrs: Its attributes, for `get_attr` and `node_def`.
+        stateful: The kernel depends on more than its inputs. It is called as `kernel(run, *values)` in every run.
+        blocking: The kernel may wait for another thread; implies `stateful`.
+        rows: For an operation on single rows, the function for a block of rows: `rows(is_row, *values)`, where `is_row`
+            says which values have the rows along a new first axis. True if the kernel itself takes blocks.
+        control_inputs: Operations that run before it, besides those of the context.
+        ref_inputs: Positions of inputs of which the kernel takes the variable's Cell, not its value.
+        handle: The output is an object of the session, the same in every run: a queue or a reader.
 
     Raises:
         ValueError: An input is from another graph, or the name is not valid.
-        RuntimeError: The graph is finalised.
+        RuntimeError: The graph is finalized.
     """
     graph = inputs[0].op.graph if inputs else get_default_graph()
     op = Operation()
@@ -56,7 +56,7 @@ def node(
     graph._add(op, name or op_type, list(inputs), list(control_inputs))
     op.outputs = [new_tensor(op, i, dtype, shape) for i, (dtype, shape) in enumerate(outputs)]
     if ref_inputs and any(inputs[i].dtype._is_ref_dtype for i in ref_inputs):
-        # What works on a variable is where the variable is.
+        # An operation on a variable is colocated with it.
         with contextlib.ExitStack() as near:
             for i in ref_inputs:
                 near.enter_context(graph.colocate_with(inputs[i].op))
@@ -75,5 +75,5 @@ def tensor_node(
     name: str | None = None,
     **options: Any,
 ) -> Tensor:
-    """As `node`, for an operation of one output, which is returned."""
+    """Add an operation that has one output, and return the output; see `node` for the arguments."""
     return node(op_type, inputs, [(dtype, shape)], kernel, name, **options).outputs[0]

@@ -1,4 +1,4 @@
-"""The default graph, its scopes and its collections, as functions."""
+"""The default graph, and functions on it: name scopes, control dependencies, devices, collections, the seed."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pipeline.compat.graph.tensor import Operation, Tensor
 
 
 class name_scope(contextlib.AbstractContextManager[str]):
-    """Put the names of operations under a scope.
+    """A context that puts the operations made in it under a name scope.
 
     Args:
-        name: Name of the scope; None takes `default_name`. With a final "/" an existing scope is entered again.
+        name: Name of the scope; None takes `default_name`. A name that ends in "/" enters an existing scope again.
         default_name: The name if `name` is None.
-        values: Tensors whose graph is meant, if it is not the default one.
+        values: Tensors; the scope is one of their graph, which becomes the default graph.
 
     Raises:
-        ValueError: There is neither name nor default, but values; or the name is not valid.
+        ValueError: There are values but no name; or the name is not valid.
     """
 
     def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
@@ -33,7 +33,7 @@ class name_scope(contextlib.AbstractContextManager[str]):
 
     @property
     def name(self) -> str | None:
-        """The name that was asked for."""
+        """The name that the scope was given, before it is made unique."""
         return self._name
 
     def __enter__(self) -> str:
@@ -52,7 +52,7 @@ class name_scope(contextlib.AbstractContextManager[str]):
 
 
 def graph_of(values: Any) -> Graph:
-    """The graph of the tensors among `values`, ValueError if they have not the same one; else the default graph."""
+    """Return the graph of the tensors in `values`, or else the default graph; ValueError if their graphs differ."""
     first: Tensor | Operation | None = None
     for each in _with_parts(values or ()):
         if not isinstance(each, (Tensor, Operation)) and hasattr(each, "_as_graph_element"):
@@ -74,59 +74,59 @@ def _with_parts(values: Any) -> Iterator[Any]:
 
 
 def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
-    """Let operations that are made within run after those given; see Graph.control_dependencies."""
+    """Make operations added within the context run after the given ones; see Graph.control_dependencies."""
     return get_default_graph().control_dependencies(control_inputs)
 
 
 def colocate_with(op: Any, ignore_existing: bool = False) -> contextlib.AbstractContextManager[None]:
-    """Let operations made within have the device of `op`; see Graph.colocate_with."""
+    """Give the operations made within the context the device of `op`; see Graph.colocate_with."""
     return get_default_graph().colocate_with(op, ignore_existing)
 
 
 def device(device_name_or_function: Any) -> contextlib.AbstractContextManager[None]:
-    """Let operations made within have a device; see Graph.device. Everything runs on the CPU all the same."""
+    """Give the operations made within the context a device; see Graph.device. They run on the CPU regardless."""
     return get_default_graph().device(device_name_or_function)
 
 
 def container(container_name: str) -> contextlib.AbstractContextManager[str]:
-    """The container of the queues and variables that are made within."""
+    """Set the container of the queues and variables made within the context."""
     return get_default_graph().container(container_name)
 
 
 @contextlib.contextmanager
 def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
-    """The older form of `name_scope`."""
+    """Do what `name_scope` does; its older form."""
     with name_scope(name, default_name, values) as scope:
         yield scope
 
 
 def add_to_collection(name: Any, value: Any) -> None:
-    """Append to a collection of the default graph."""
+    """Append a value to a collection of the default graph."""
     get_default_graph().add_to_collection(name, value)
 
 
 def add_to_collections(names: Any, value: Any) -> None:
-    """Append to several collections of the default graph."""
+    """Append a value to several collections of the default graph."""
     get_default_graph().add_to_collections(names, value)
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """A copy of a collection of the default graph."""
+    """Return a copy of a collection of the default graph; see Graph.get_collection."""
     return get_default_graph().get_collection(key, scope)
 
 
 def get_collection_ref(key: Any) -> list[Any]:
-    """A collection of the default graph itself."""
+    """Return a collection of the default graph itself."""
     return get_default_graph().get_collection_ref(key)
 
 
 def set_random_seed(seed: int | None) -> None:
-    """Set the seed of the default graph: operations without a seed of their own become reproducible too."""
+    """Set the seed of the default graph, which makes operations without a seed of their own reproducible too."""
     get_default_graph().seed = seed
 
 
 def get_default_graph() -> Graph:
-    """The graph that this thread adds to."""
+    """Return the graph that this thread adds operations to."""
     if graph_stack.entered:
         return graph_stack.entered[-1]
     if graph_stack.outermost is None:
@@ -135,7 +135,7 @@ def get_default_graph() -> Graph:
 
 
 def reset_default_graph() -> None:
-    """Let this thread begin with an empty graph; AssertionError within a graph that was entered."""
+    """Give this thread a new, empty default graph; AssertionError within a graph's `as_default`."""
     if graph_stack.entered:
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the nesting "

@@ -1,4 +1,4 @@
-"""The two seeds of an operation's generator, from the graph's seed and its own."""
+"""The two seeds of a random operation, derived from the graph's seed and its own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _DEFAULT_GRAPH_SEED = 87654321
 
 
 def seeds_or_none(op_seed: int | None) -> tuple[int | None, int | None]:
-    """Return the pair of seeds; (None, None) if nothing was seeded.
+    """Return the pair of seeds; (None, None) if neither the graph nor the operation has one.
 
-    Without a seed of its own, an operation of a seeded graph gets the number of those that went before it likewise.
+    In a seeded graph, operations without a seed of their own get 0, 1, 2 ... as they are made.
     """
     if isinstance(op_seed, (str, bytes)):
         raise TypeError(f"a seed is an integer, not {op_seed!r}")
@@ -29,11 +29,11 @@ def seeds_or_none(op_seed: int | None) -> tuple[int | None, int | None]:
 
 
 def get_seed(op_seed: int | None) -> tuple[int, int]:
-    """As `seeds_or_none`, with (0, 0) for a generator that nobody can predict."""
+    """Return the pair of seeds; (0, 0), which asks for an unpredictable generator, if there is none."""
     first, second = seeds_or_none(op_seed)
     return first or 0, second or 0
 
 
 def shared_seed(graph_seed: int, shared_name: str) -> int:
-    """The seed of a shared queue that has none of its own: the same wherever the name is the same."""
+    """Return the seed of a shared queue that has none of its own: the same for the same name."""
     return int(hashlib.md5(f"{graph_seed}{shared_name}".encode()).hexdigest()[:8], 16) & 0x7FFFFFFF

@@ -1,4 +1,4 @@
-"""TensorShape: what is known about the shape of a tensor before it has a value."""
+"""TensorShape: what is known of a tensor's shape before it has a value."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pipeline.compat.graph.shape_proto import TensorShapeProto
 
 
 class TensorShape:
-    """The shape of a tensor as far as it is known: the rank may be unknown, and each size may be.
+    """A shape of which the rank or single sizes may be unknown.
 
     Args:
-        dims: None (nothing is known), an int, or a sequence of ints, None and Dimensions.
+        dims: None (unknown rank), an int, or a sequence of ints, None and Dimensions; or a TensorShapeProto.
 
     Attributes:
         sizes: A tuple of int or None; None if the rank is unknown.
@@ -32,7 +32,7 @@ class TensorShape:
         elif isinstance(dims, (list, tuple)) or hasattr(dims, "__iter__"):
             self.sizes = tuple(
                 d if (type(d) is int and d >= 0) or d is None else Dimension(d).value
-                for d in dims  # fast for plain sizes
+                for d in dims  # fast path for plain ints
             )
         else:
             self.sizes = (Dimension(dims).value,)
@@ -50,13 +50,13 @@ class TensorShape:
     rank = ndims
 
     def as_list(self) -> list[int | None]:
-        """The sizes as a list of int or None; ValueError if the rank is unknown."""
+        """Return the sizes as a list of int or None; ValueError if the rank is unknown."""
         if self.sizes is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return list(self.sizes)
 
     def num_elements(self) -> int | None:
-        """The number of elements; None if it is not known."""
+        """Return the number of elements; None if it is unknown."""
         if self.sizes is None or None in self.sizes:
             return None
         count = 1
@@ -69,35 +69,35 @@ class TensorShape:
         return self.sizes is not None and None not in self.sizes
 
     def assert_is_fully_defined(self) -> None:
-        """ValueError unless everything is known."""
+        """ValueError unless the rank and every size are known."""
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether both may be the same shape."""
+        """Whether both can be the same shape."""
         a, b = self.sizes, as_shape(other).sizes
         if a is None or b is None:
             return True
         return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b, strict=True))
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """ValueError unless both may be the same shape."""
+        """ValueError unless both can be the same shape."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
     def assert_same_rank(self, other: Any) -> None:
-        """ValueError unless both may have the same rank."""
+        """ValueError unless both can have the same rank."""
         other = as_shape(other)
         if self.sizes is not None and other.sizes is not None and len(self.sizes) != len(other.sizes):
             raise ValueError(f"Shapes {self} and {other} must have the same rank")
 
     def assert_has_rank(self, rank: int | None) -> None:
-        """ValueError unless the rank may be `rank`."""
+        """ValueError unless the rank can be `rank`."""
         if self.ndims not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {rank}")
 
     def merge_with(self, other: Any) -> TensorShape:
-        """What is known of either; ValueError if they cannot be the same shape."""
+        """Return the shape with all that is known of either; ValueError if they cannot be the same shape."""
         other = as_shape(other)
         if self.sizes is None:
             return TensorShape(other)
@@ -108,40 +108,40 @@ class TensorShape:
         return TensorShape([y if x is None else x for x, y in zip(self.sizes, other.sizes, strict=True)])
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
-        """What holds for both."""
+        """Return the most specific shape that both are compatible with."""
         other = as_shape(other)
         if self.sizes is None or other.sizes is None or len(self.sizes) != len(other.sizes):
             return unknown_shape()
         return TensorShape([x if x == y else None for x, y in zip(self.sizes, other.sizes, strict=True)])
 
     def concatenate(self, other: Any) -> TensorShape:
-        """This shape followed by the other; unknown if either is."""
+        """Return this shape followed by the other; of unknown rank if either is."""
         other = as_shape(other)
         if self.sizes is None or other.sizes is None:
             return unknown_shape()
         return TensorShape(self.sizes + other.sizes)
 
     def with_rank(self, rank: int | None) -> TensorShape:
-        """This shape with the rank known; ValueError if it has another."""
+        """Return this shape with that rank; ValueError if it has another."""
         try:
             return self.merge_with(unknown_shape(rank))
         except ValueError:
             raise ValueError(f"Shape {self} must have rank {rank}") from None
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """This shape; ValueError if its rank is less."""
+        """Return this shape; ValueError if its rank is less."""
         if self.sizes is not None and len(self.sizes) < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """This shape; ValueError if its rank is more."""
+        """Return this shape; ValueError if its rank is more."""
         if self.sizes is not None and len(self.sizes) > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self
 
     def as_proto(self) -> TensorShapeProto:
-        """The shape as a protocol buffer prints it."""
+        """Return the shape as a protocol buffer."""
         return TensorShapeProto(self.sizes)
 
     def __len__(self) -> int:
@@ -204,35 +204,35 @@ class TensorShape:
 
 
 def as_shape(shape: Any) -> TensorShape:
-    """`shape` as a TensorShape."""
+    """Return `shape` as a TensorShape."""
     return shape if shape.__class__ is TensorShape else TensorShape(shape)
 
 
 def unknown_shape(rank: int | None = None) -> TensorShape:
-    """A shape of which nothing, or only the rank, is known."""
+    """Return a shape of which nothing, or only the rank, is known."""
     return TensorShape(None if rank is None else (None,) * rank)
 
 
 def scalar() -> TensorShape:
-    """The shape of a scalar."""
+    """Return the shape of a scalar."""
     return TensorShape(())
 
 
 def vector(length: int | None) -> TensorShape:
-    """The shape of a vector."""
+    """Return the shape of a vector."""
     return TensorShape((length,))
 
 
 def matrix(rows: int | None, cols: int | None) -> TensorShape:
-    """The shape of a matrix."""
+    """Return the shape of a matrix."""
     return TensorShape((rows, cols))
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """The shape of what two broadcast shapes give.
+    """Return the shape that two shapes broadcast to.
 
     Raises:
-        ValueError: They cannot be broadcast.
+        ValueError: The shapes cannot be broadcast.
     """
     x, y = as_shape(shape_x).sizes, as_shape(shape_y).sizes
     if x is None or y is None:
@@ -243,7 +243,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
         if a == 1 or b == 1:
             result.append(b if a == 1 else a)
         elif a is None or b is None:
-            # A size above 1 decides: the unknown one is that or 1.
+            # A known size above 1 decides: the unknown size is that or 1.
             result.append((b if a is None else a) or None)
         elif a == b:
             result.append(a)
@@ -253,7 +253,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 def merged(a: TensorShape, b: TensorShape) -> TensorShape:
-    """What is known of either shape; ValueError, which names the axis, if they cannot be equal."""
+    """Do what `merge_with` does, with an error that names the axis on which the shapes differ."""
     x, y = a.sizes, b.sizes
     if x is not None and y is not None:
         if len(x) != len(y):

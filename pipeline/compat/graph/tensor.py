@@ -1,4 +1,4 @@
-"""Tensor and Operation: the nodes of a graph and what flows between them."""
+"""Tensor and Operation: the nodes of a graph, and the values that flow between them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OWN_FILES = __file__.rpartition("/compat/")[0] + "/"
 
 
 class Tensor:
-    """One output of an operation: something that has a value whenever a session runs the operation.
+    """One output of an operation, which has a value when a session runs the operation.
 
     Attributes:
         op: The operation.
@@ -26,7 +26,7 @@ class Tensor:
         dtype: The DType of the values.
     """
 
-    # NumPy leaves binary operations with arrays to the tensor's reflected ones.
+    # Makes NumPy leave `array + tensor` to the tensor's reflected method.
     __array_priority__ = 100
     __slots__ = ("__weakref__", "_keras_mask", "_shape", "dtype", "op", "value_index")
 
@@ -35,7 +35,7 @@ class Tensor:
 
     @property
     def name(self) -> str:
-        """The operation's name, and the number of the output."""
+        """The operation's name and the output's index, such as "add:0"."""
         return f"{self.op.name}:{self.value_index}"
 
     @property
@@ -45,7 +45,7 @@ class Tensor:
 
     @property
     def device(self) -> str:
-        """The device that was asked for, such as "/device:CPU:0"; "" if none was."""
+        """The requested device, such as "/device:CPU:0"; "" if there is none."""
         return self.op.device
 
     @property
@@ -54,31 +54,31 @@ class Tensor:
         return self._shape
 
     def get_shape(self) -> TensorShape:
-        """What is known of the shape."""
+        """Return what is known of the shape."""
         return self._shape
 
     def set_shape(self, shape: Any) -> None:
-        """Add to what is known of the shape; ValueError if it contradicts what is."""
+        """Add to what is known of the shape; ValueError if that contradicts it."""
         self._shape = merged(self._shape, as_shape(shape))
 
     @property
     def ndim(self) -> int | None:
-        """The rank, None if it is unknown."""
+        """The rank; None if it is unknown."""
         return self._shape.ndims
 
     def consumers(self) -> list[Operation]:
-        """The operations that take this tensor."""
+        """Return the operations that take this tensor."""
         return [op for op in self.graph.get_operations() if any(each is self for each in op.inputs)]
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """Return the value in `session`, or in the default one."""
+        """Return the value, computed in `session` or in the default session."""
         return session_for(session, self.graph, "evaluate tensor", "eval").run(self, feed_dict)
 
     def _as_graph_element(self) -> Tensor:
         return self
 
     def experimental_ref(self) -> Any:
-        """A key for dicts and sets."""
+        """Return a key for dicts and sets."""
         return Reference(self)
 
     ref = experimental_ref
@@ -115,18 +115,18 @@ class Tensor:
 
     @staticmethod
     def overload(operator: str, function: Callable[..., Any]) -> None:
-        """Make `function` the method `operator` of tensors."""
+        """Make `function` the tensors' method `operator`."""
         setattr(Tensor, operator, function)
 
 
 class Reference:
-    """A tensor as a key: equal to references to the same one."""
+    """A tensor as a key of dicts; equal to other references to the same tensor."""
 
     def __init__(self, tensor: Any) -> None:
         self._tensor = tensor
 
     def deref(self) -> Any:
-        """The tensor."""
+        """Return the tensor."""
         return self._tensor
 
     def __hash__(self) -> int:
@@ -143,12 +143,12 @@ def _not_a_value(tensor: Tensor, text: str) -> NoReturn:
 class Operation:
     """A node of a graph: what to compute, from which tensors, after which other operations.
 
-    Made by `pipeline.compat.core.node.node`.
+    Made by `pipeline.compat.graph.node.node`.
 
     Attributes:
         graph: The graph that it is in.
         name: Its name, unique in the graph.
-        type: What it does: TensorFlow's name for that.
+        type: TensorFlow's name of the kind of operation.
         inputs: The tensors that it takes.
         control_inputs: The operations that run before it.
         kernel: The function that computes the outputs.
@@ -195,7 +195,7 @@ class Operation:
 
     @property
     def outputs(self) -> list[Tensor]:
-        """The tensors that it gives: a list of its own each time, as functions return it and programs change it."""
+        """Its outputs, as a new list each time: functions return it, and programs change it."""
         return list(self._outputs)
 
     @outputs.setter
@@ -204,35 +204,35 @@ class Operation:
 
     @property
     def op_def(self) -> Any:
-        """What names the type: an object with a `name`."""
+        """An object whose `name` is the type."""
         return _OpDef(self.type)
 
     @property
     def device(self) -> str:
-        """The device that was asked for, such as "/device:CPU:0"; "" if none was."""
+        """The requested device, such as "/device:CPU:0"; "" if there is none."""
         return self._device
 
     @property
     def node_def(self) -> Any:
-        """The definition, which prints as protocol buffer text."""
+        """The definition, a NodeDef, which prints as protocol buffer text."""
         return NodeDef.of(self)
 
     def get_attr(self, name: str) -> Any:
-        """Return an attribute: a DType, number, bytes, shape proto or list of them; ValueError if there is none."""
+        """Return an attribute: a DType, number, bytes, TensorShapeProto or list; ValueError if there is none."""
         if name not in self.attrs:
             raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
         return attribute(self.attrs[name])
 
     def values(self) -> tuple[Tensor, ...]:
-        """The outputs."""
+        """Return the outputs."""
         return self._outputs
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
-        """Run the operation in `session`, or in the default one."""
+        """Run the operation in `session`, or in the default session."""
         session_for(session, self.graph, "execute operation", "run").run(self, feed_dict)
 
     def colocation_groups(self) -> list[bytes]:
-        """The groups that share a device: those of `colocate_with`, or the operation's own."""
+        """Return the groups that share a device: those of `colocate_with`, or the operation's own."""
         return list(self.attrs.get("_class", ())) or [f"loc:@{self.name}".encode()]
 
     def _add_control_input(self, op: Operation) -> None:
@@ -254,7 +254,7 @@ class _OpDef:
 
 
 def caller() -> tuple[str, int]:
-    """File and line of the program's line that is being executed: the first frame outside this package."""
+    """Return file and line of the program's line that runs: the innermost frame outside this package."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FILES):
         frame = frame.f_back

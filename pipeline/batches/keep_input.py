@@ -1,4 +1,4 @@
-"""keep_input: which examples the maybe_ functions keep."""
+"""keep_input: which examples the batch functions keep."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pipeline.errors import invalid
 Verdict = Any  # True, False, or an array of bools, one for each row of a block
 
 
-class Keep:
-    """What was given as keep_input, checked.
+class KeepInput:
+    """The argument `keep_input` of a batch function, checked.
 
     Args:
         given: A bool; an array of bools, one for each row of every block; or a callable that is asked about each
@@ -23,12 +23,12 @@ class Keep:
         many: The source gives blocks.
 
     Raises:
-        ValueError: Its shape is not right.
+        ValueError: It has too many dimensions.
         TypeError: It is not made of bools.
 
     Attributes:
         all, none: Every example is kept; none is.
-        asks: It is a callable, so that examples must come one by one.
+        asks: It is a callable, so examples must come one by one.
     """
 
     def __init__(self, given: Any, many: bool) -> None:
@@ -44,17 +44,17 @@ class Keep:
         return self._fixed if self._ask is None else _verdict(self._ask(example), self._many)
 
 
-def chosen(parts: Sequence[Any], mask: NDArray[np.bool_]) -> list[Any]:
-    """The rows of a block for which the mask is True, in order.
+def kept_rows(components: Sequence[Any], mask: NDArray[np.bool_]) -> list[Any]:
+    """The rows of a block where the mask is True, in order.
 
     Raises:
         InvalidArgumentError: The mask has another length than the block.
     """
-    return [_rows(part, mask) for part in parts]
+    return [_rows(component, mask) for component in components]
 
 
-def _rows(part: Any, mask: NDArray[np.bool_]) -> Any:
-    rows: Any = part if isinstance(part, (list, tuple)) else np.asarray(part)
+def _rows(component: Any, mask: NDArray[np.bool_]) -> Any:
+    rows: Any = component if isinstance(component, (list, tuple)) else np.asarray(component)
     shape = (len(rows),) if isinstance(rows, (list, tuple)) else rows.shape
     if shape[:1] != mask.shape:
         raise invalid(

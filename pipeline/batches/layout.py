@@ -1,4 +1,4 @@
-"""What an example is made of: its container, and the dtype and shape of each component."""
+"""The layout of examples, which the first one decides: container, and dtype and shape of each component."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 
 from pipeline.queues.values import infer
 
-Components = Callable[[Any], Sequence[Any]]
+ToComponents = Callable[[Any], Sequence[Any]]  # takes an example apart
 
 
-class Layout:
-    """The form of examples, learnt from the first one; takes examples apart and puts batches together.
+class ExampleLayout:
+    """The layout of examples, learnt from the first one; takes examples apart and puts batches together.
 
     Args:
         example: The first example: a dict, list or tuple of components, or a single component.
@@ -25,62 +25,62 @@ class Layout:
         ValueError: The example has no components.
 
     Attributes:
-        components: Called with an example, gives its components in the order of the queue; ValueError if it has other
-            keys, or another number of components, than the first one.
+        to_components: Called with an example, returns its components in the order of the queue; ValueError if its keys
+            or number of components differ from the first one.
         dtypes: The dtype of each component.
         bare: An example is a component, in no container.
-        listed: The number of components if examples are tuples or lists of them, else 0.
+        tuple_length: The number of components if examples are tuples or lists of them, else 0.
     """
 
-    components: Components
+    to_components: ToComponents
 
     def __init__(self, example: Any, many: bool) -> None:
         self._keys: list[Any] | None = None
         self._count = 1
-        self.components = _itself
-        self._pick: Components = _itself
+        self.to_components = _itself
+        self._pick: ToComponents = _itself
         if isinstance(example, dict):
             self._keys = sorted(example, key=str)
             self._key_set = set(self._keys)
             # C makes a tuple of the values, or of one its value.
             self._pick = operator.itemgetter(*self._keys) if len(self._keys) > 1 else self._single
-            self.components = self._of_dict
+            self.to_components = self._of_dict
             self._count = len(example)
         elif isinstance(example, (list, tuple)):
-            self.components = self._of_list
+            self.to_components = self._of_list
             self._count = len(example)
-        self.bare = self.components is _itself
-        self.listed = self._count if isinstance(example, (list, tuple)) else 0
-        parts = self.components(example)
-        if not parts:
+        self.bare = self.to_components is _itself
+        self.tuple_length = self._count if isinstance(example, (list, tuple)) else 0
+        components = self.to_components(example)
+        if not components:
             raise ValueError("Expected at least one tensor in batch(): the example is empty")
-        inferred = [_infer(part, many, self._where(i)) for i, part in enumerate(parts)]
+        inferred = [_infer(component, many, self._where(i)) for i, component in enumerate(components)]
         self.dtypes = [dtype for dtype, _ in inferred]
         self._shapes = [shape for _, shape in inferred]
 
-    def joined(self, index: int, many: bool) -> Components:
-        """`components` for another source of a join, whose first example is checked once against this layout.
+    def joined(self, index: int, many: bool) -> ToComponents:
+        """`to_components` for one source of a join, whose first example it checks against this layout.
 
         Args:
-            index: The number of the source, for the texts.
-            many: It gives blocks.
+            index: The number of the source, for error texts.
+            many: The source gives blocks.
 
-        Raises (at the call with an example):
-            ValueError: Other keys, or fewer components, than the first source's.
+        Raises (when called with an example):
+            ValueError: Other keys, or fewer components, than those of the first source.
             TypeError: A component of another dtype.
         """
-        chosen: Components | None = None
+        chosen: ToComponents | None = None
 
-        def components(example: Any) -> Sequence[Any]:
+        def to_components(example: Any) -> Sequence[Any]:
             nonlocal chosen
             if chosen is None:
                 chosen = self._joined(example, index, many)
             return chosen(example)
 
-        return components
+        return to_components
 
-    def _joined(self, example: Any, index: int, many: bool) -> Components:
-        chosen = self.components
+    def _joined(self, example: Any, index: int, many: bool) -> ToComponents:
+        chosen = self.to_components
         if self._keys is not None:
             if not isinstance(example, dict) or example.keys() != self._key_set:
                 raise ValueError(
@@ -89,10 +89,10 @@ class Layout:
                 )
         else:
             chosen = self._of_source(example, index)
-        for i, (part, dtype) in enumerate(zip(chosen(example), self.dtypes, strict=True)):
-            # Plain Python values become what the queue holds, or are its error.
-            if hasattr(part, "dtype"):
-                other, _ = _infer(part, many, self._where(i))
+        for i, (component, dtype) in enumerate(zip(chosen(example), self.dtypes, strict=True)):
+            # The queue converts plain Python values, or raises.
+            if hasattr(component, "dtype"):
+                other, _ = _infer(component, many, self._where(i))
                 if other != dtype:
                     raise TypeError(
                         f"Expected types to be consistent: component {self._name(i)} of source {index} is {other}, "
@@ -100,16 +100,16 @@ class Layout:
                     )
         return chosen
 
-    def _of_source(self, example: Any, index: int) -> Components:
-        """How to take the examples of another source apart, where the layout is not that of dicts."""
+    def _of_source(self, example: Any, index: int) -> ToComponents:
+        """How to take the examples of another source apart, if examples are not dicts."""
         listed = isinstance(example, (list, tuple))
-        if listed and self.components == self._of_list:
+        if listed and self.to_components == self._of_list:
             return self._first_of_list
         if self._count == 1 and not isinstance(example, dict) and (not listed or len(example) == 1):
             return self._first_of_list if listed else _itself
         raise ValueError(
             f"all sources must give examples of one form: source {index} gave {_form(example)}, "
-            f"another one {'a single component' if self.components is _itself else f'{self._count} components'}"
+            f"another one {'a single component' if self.bare else f'{self._count} components'}"
         )
 
     def _of_dict(self, example: Any) -> Sequence[Any]:
@@ -136,7 +136,7 @@ class Layout:
         return example
 
     def _first_of_list(self, example: Any) -> Sequence[Any]:
-        """The components that the first source has too; what a later one has beyond them is dropped."""
+        """The components that the first source has too; a later one's further components are dropped."""
         if not isinstance(example, (list, tuple)) or len(example) < self._count:
             got = f"{len(example)} of them" if isinstance(example, (list, tuple)) else type(example).__name__
             raise ValueError(f"every source must give at least the {self._count} components of the first; got {got}")
@@ -149,33 +149,33 @@ class Layout:
         return f"batch: component {self._name(index)} of the first example"
 
     def rebuild(self, batch: Any) -> Any:
-        """The batch that the queue gave, in the container of the examples."""
+        """Put a batch that the queue gave into the container of the examples."""
         if self._keys is None:
             return batch
         return dict(zip(self._keys, batch if len(self._keys) > 1 else [batch], strict=True))
 
-    def led_by(self, dtype: Any) -> Layout:
-        """The layout of a queue that holds a number of that dtype before the components."""
+    def led_by(self, dtype: Any) -> ExampleLayout:
+        """The layout for a queue that holds a scalar of this dtype before the components."""
         other = copy.copy(self)
         other.dtypes, other._shapes = [dtype, *self.dtypes], [(), *self._shapes]
         return other
 
     def fixed_shapes(self, given: Sequence[Any] | None) -> Any:
-        """The shapes for a queue without padding."""
+        """The shapes for a queue without padding: those given, or those of the first example."""
         return self._shapes if given is None else given
 
     def padded_shapes(self, given: Sequence[Any] | None) -> Any:
-        """The shapes for a padding queue; those that were not given may vary in every dimension."""
+        """The shapes for a padding queue: those given, or shapes that may vary in every dimension."""
         return [(None,) * len(shape) for shape in self._shapes] if given is None else given
 
 
 def length(example: Any) -> int:
-    """How many examples a block has; 1 where that cannot be told."""
+    """How many examples a block has; 1 if its components have no length."""
     if isinstance(example, dict):
         example = list(example.values())
-    part = example[0] if isinstance(example, (list, tuple)) and example else example
+    component = example[0] if isinstance(example, (list, tuple)) and example else example
     try:
-        return len(part)
+        return len(component)
     except TypeError:
         return 1
 
@@ -192,11 +192,11 @@ def _form(example: Any) -> str:
     return f"a single {type(example).__name__}"
 
 
-def _infer(part: Any, many: bool, where: str) -> tuple[Any, tuple[int | None, ...]]:
-    dtype, shape = infer(part, many, where)
-    if isinstance(part, np.ndarray) and dtype.hasobject and part.size:
+def _infer(component: Any, many: bool, where: str) -> tuple[Any, tuple[int | None, ...]]:
+    dtype, shape = infer(component, many, where)
+    if isinstance(component, np.ndarray) and dtype.hasobject and component.size:
         # Columns of strings come as object arrays.
-        shape = part.shape[1:] if many else part.shape
-        if all(isinstance(value, (bytes, str)) for value in part.flat):
+        shape = component.shape[1:] if many else component.shape
+        if all(isinstance(value, (bytes, str)) for value in component.flat):
             dtype = np.dtype("S")
     return dtype, shape or ()

@@ -1,4 +1,4 @@
-"""The loop over batches: starts threads that get examples from a source, hands out batches, stops the threads."""
+"""The loop over batches: starts the threads that read the sources, hands out batches, stops the threads."""
 
 from __future__ import annotations
 
@@ -21,36 +21,35 @@ _log = logging.getLogger(__name__)
 
 
 class Batches(Iterator[Any]):
-    """The batches that threads prepare: an iterator, and a context manager that stops the threads however it is left.
+    """The batches that threads prepare: an iterator, and a context manager that stops the threads however you leave it.
 
     The first batch starts the threads, and those of the producers that the source takes its input from. The loop ends
-    by itself when the input is used up; it raises what a thread raised, once the batches made before are out. Without
-    `with`, the threads are stopped at the end of the input, by `close`, or when the iterator is garbage. Queue runners
-    that were registered with `add_queue_runner` and never started belong to the first loop that starts.
+    by itself when the input is used up. What a thread raises, the loop raises after the batches made before. Without
+    `with`, the threads stop at the end of the input, by `close`, or when the iterator is garbage. Queue runners that
+    were registered with `add_queue_runner` and never started belong to the first loop that starts.
 
     Thread safety: several threads may take batches from one iterator; each batch goes to one of them.
 
     Attributes:
-        queue: The queue of examples; None until the first batch is asked for, since the first example decides its
+        queue: The queue of examples; None until you ask for the first batch, because the first example decides its
             dtypes and shapes.
-        coord: The Coordinator of the threads. A loop that was given one never stops it: only its own queue is closed,
-            and the threads are its owner's to join.
-        grace: Seconds that the threads get to end when the loop is left; 10 unless set to something else.
+        coord: The Coordinator of the threads. A loop that was given one never stops it: it closes only its own queue,
+            and whoever owns the Coordinator joins the threads.
+        grace: Seconds that the threads get to end when the loop is left; 10 by default.
     """
 
     grace = 10.0
 
-    def __init__(self, feed: Feed, owner: bool) -> None:
+    def __init__(self, feed: Feed) -> None:
         """Made by the batch functions.
 
         Args:
-            feed: What the threads do; it knows their Coordinator.
-            owner: The Coordinator belongs to this loop.
+            feed: What the threads do; it knows their Coordinator, which is the loop's own unless the request has one.
         """
         self.coord = feed.coord
         self.queue: QueueBase | None = None
-        self._skips = feed.plan.skips
-        self._owner = owner
+        self._skips = feed.skips
+        self._owner = feed.request.coord is None
         self._lock = threading.RLock()  # guards the start and the end
         self._planned: Feed | None = feed  # until it is started
         self._feed: Feed | None = None  # while it runs
@@ -59,7 +58,7 @@ class Batches(Iterator[Any]):
 
     @property
     def num_errors(self) -> int:
-        """How many examples were left out because of an error; see `on_error`."""
+        """How many examples were dropped because of an error; see `on_error`."""
         return self._skips.count
 
     @property
@@ -71,7 +70,7 @@ class Batches(Iterator[Any]):
         return self
 
     def __next__(self) -> Any:
-        """Return the next batch, in the container of the examples: arrays [batch_size] + the shape of an example.
+        """Return the next batch, in the container of the examples: arrays of shape [batch_size] + that of an example.
 
         Raises:
             StopIteration: The input is used up, or the loop was closed.
@@ -96,15 +95,15 @@ class Batches(Iterator[Any]):
         except Exception as other:
             if error is None:
                 raise
-            # What broke the loop matters more; and this may well be the same exception.
+            # What broke the loop matters more, and this may well be the same exception.
             if other is not error:
                 _log.warning("while a loop over batches ended because of %r: %r", error, other)
 
     def close(self) -> None:
-        """Stop the threads, close the queues and wait for the threads to end; nothing if that was done already.
+        """Stop the threads, close the queues and wait for the threads to end; does nothing the second time.
 
         Raises:
-            Exception: What a thread raised and nobody was told yet.
+            Exception: What a thread raised and the loop has not raised yet.
             RuntimeError: A thread does not end within `grace` seconds; the message names it.
         """
         planned = self._planned
@@ -143,8 +142,8 @@ class Batches(Iterator[Any]):
             return feed
 
     def _finish(self) -> None:
-        """Stop what was started; the first to come raises what a thread raised, and so does everybody later. Where
-        Ctrl-C strikes before all of it is done, `close` does it again."""
+        """Stop what was started and raise what a thread raised, each time. If Ctrl-C strikes before all is done,
+        `close` does it again."""
         with self._lock:
             self._ended = True
             if self._feed is not None:
@@ -152,7 +151,7 @@ class Batches(Iterator[Any]):
             if self._owner:
                 self.coord.request_stop()
             if self._guard is not None:
-                # It would hold on to the feed, and so to this loop if an error that the feed knows came through here.
+                # It would keep the feed alive, and so this loop if an error that the feed knows came through here.
                 self._guard.detach()
             self._feed = None
             if self._owner and not self.coord.joined:

@@ -1,126 +1,70 @@
-"""What the batch functions have in common: from their arguments to a loop over batches."""
+"""The options that every batch function takes by name: BatchOptions, and how functions show and check them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypedDict, TypeVar, get_type_hints
 
-from pipeline.batches.feed import Feed, Plan
-from pipeline.batches.keep_input import Keep
-from pipeline.batches.layout import Layout
-from pipeline.batches.loop import Batches
-from pipeline.errors import invalid
-from pipeline.on_error import Skips
-from pipeline.queues.base import QueueBase
-from pipeline.queues.components import parse_capacity
-from pipeline.queues.kinds import FIFOQueue, PaddingFIFOQueue, PaddingShuffleQueue, RandomShuffleQueue
-from pipeline.queues.seeds import get_seed
+from pipeline.batches.request import Request
 from pipeline.threads.coordinator import Coordinator
 
-
-class Pool(NamedTuple):
-    """How the queue of a loop is made: in order, or a pool from which examples are drawn.
-
-    Attributes:
-        capacity: In examples.
-        minimum: What stays in the pool; None for no pool, but a queue in order.
-        seed: Of the draws.
-        shapes, pad: As given by the user.
-        shared_name, name: Of the queue.
-    """
-
-    capacity: int
-    minimum: int | None
-    seed: int | None
-    shapes: Sequence[Any] | None
-    pad: bool
-    shared_name: str | None
-    name: str
-
-    def queue(self, layout: Layout) -> QueueBase:
-        """The queue for examples of that layout."""
-        shapes = layout.padded_shapes(self.shapes) if self.pad else layout.fixed_shapes(self.shapes)
-        named: dict[str, Any] = {"shared_name": self.shared_name, "name": self.name}
-        if self.minimum is None:
-            kind = PaddingFIFOQueue if self.pad else FIFOQueue
-            return kind(self.capacity, layout.dtypes, shapes, **named)
-        shuffled = PaddingShuffleQueue if self.pad else RandomShuffleQueue
-        return shuffled(self.capacity, self.minimum, layout.dtypes, shapes, seed=self.seed, **named)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class Options(NamedTuple):
-    """The arguments that all batch functions share."""
+class BatchOptions(TypedDict, total=False):
+    """Options of all batch functions; `batch` says what each of them does, `Request` has their defaults."""
 
-    batch_size: int
-    enqueue_many: bool
-    smaller: bool
     keep_input: Any
     on_error: str
     max_errors: int | None
     coord: Coordinator | None
 
 
-def loop(sources: Sequence[Any], num_threads: int | None, pool: Pool, options: Options) -> Batches:
-    """A loop over batches.
+def takes_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Give a function with `**options: Unpack[BatchOptions]` a signature that lists them, and refuse all others."""
+    own = [each for each in inspect.signature(function).parameters.values() if each.kind is not each.VAR_KEYWORD]
+    parameters = {each.name: each for each in own + [_option(*each) for each in get_type_hints(BatchOptions).items()]}
 
-    Args:
-        sources: The sources of a join, or a single one.
-        num_threads: The threads of a single source; None for a join, which has one for each.
-        pool: How the queue is made.
-        options: The rest.
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in parameters:
+                raise _unknown(function.__name__, name, list(parameters))
+        return function(*args, **kwargs)
 
-    Raises:
-        TypeError, ValueError: Arguments that make no sense.
-    """
-    most = parse_capacity(pool.capacity)
-    keep = Keep(options.keep_input, bool(options.enqueue_many))
-    plan = Plan(
-        sources=sources,
-        num_threads=1 if num_threads is None else num_threads,
-        joined=num_threads is None,
-        batch_size=options.batch_size,
-        rows=most,
-        many=bool(options.enqueue_many),
-        single=keep.asks,
-        smaller=bool(options.smaller),
-        make_queue=pool.queue,
-        keep=keep,
-        skips=Skips(options.on_error, options.max_errors),
-        name=pool.name,
-    ).checked()
-    # The block in a thread's hand is beside the queue; a batch may be larger than the queue.
-    plan = plan._replace(rows=max(most, plan.batch_size))
-    return start(plan, options.coord)
+    _show(checked, list(parameters.values()))
+    return checked
 
 
-def start(plan: Plan, coord: Coordinator | None, feed: Callable[[Plan, Coordinator], Feed] = Feed) -> Batches:
-    """A loop that does what `plan` says, with a Coordinator of its own or the one that is given."""
-    return Batches(feed(plan, Coordinator() if coord is None else coord), coord is None)
+def shows_signature_of(function: Callable[..., R], keep_input_at: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Give an alias of a batch function its signature, but for `keep_input`, which is positional in the alias."""
+    parameters = [each for each in inspect.signature(function).parameters.values() if each.name != "keep_input"]
+    keep_input = inspect.Parameter("keep_input", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Any)
+    parameters.insert(keep_input_at, keep_input)
+
+    def shown(alias: Callable[P, R]) -> Callable[P, R]:
+        _show(alias, parameters)
+        return alias
+
+    return shown
 
 
-def check_minimum(capacity: int | None, min_after_dequeue: int) -> None:
-    """Raise ValueError for a pool that could never give anything."""
-    if capacity is not None and capacity <= min_after_dequeue:
-        raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}.")
-    _check_not_negative(min_after_dequeue)
+def _option(name: str, hint: Any) -> inspect.Parameter:
+    default = Request._field_defaults[name]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
-def check_joined_minimum(capacity: int | None, min_after_dequeue: int) -> None:
-    """As `check_minimum`, with the error that the queue of a join gives."""
-    limit = parse_capacity(capacity)
-    _check_not_negative(min_after_dequeue)
-    if min_after_dequeue >= limit:
-        raise invalid(f"min_after_dequeue {min_after_dequeue} must be < capacity {limit}")
+def _show(function: Any, parameters: list[inspect.Parameter]) -> None:
+    function.__signature__ = inspect.Signature(parameters, return_annotation="Batches")
+    function.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": "Batches"}
 
 
-def _check_not_negative(min_after_dequeue: int) -> None:
-    if min_after_dequeue < 0:
-        raise invalid(f"min_after_dequeue {min_after_dequeue} must be >= 0")
+def _unknown(function: str, name: str, known: list[str]) -> TypeError:
+    import difflib  # 1 ms, which a program without the mistake need not wait for
 
-
-def seed_of(seed: int | None) -> int | None:
-    """The seed for a queue that is made later: with a global seed, it is the call of the batch function that counts."""
-    if seed is not None:
-        return int(seed)
-    pair = get_seed(None)
-    return None if pair == (0, 0) else pair[1]
+    near = difflib.get_close_matches(name, known, 1, 0.5)
+    hint = f"Did you mean '{near[0]}'?" if near else f"It takes {', '.join(known)}."
+    return TypeError(f"{function}() got an unexpected keyword argument '{name}'. {hint}")

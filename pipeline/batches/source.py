@@ -1,4 +1,4 @@
-"""What a batch takes its examples from: a callable, an iterable, a queue, or something that gives blocks."""
+"""Sources of examples: a callable, an iterable, a queue, or anything that gives blocks, made ready to be read."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ BLOCK_BYTES = 2 << 20
 BLOCK_ROWS = 4096
 FIRST_BLOCK = 8  # rows, while their size is not known
 
-# A thread that waits for an element of somebody else's queue looks as often (seconds) whether its loop was left.
+# A thread that waits in a queue that is not its loop's looks this often (seconds) whether the loop was left.
 LOOK = 0.1
 
 
-class Opened(NamedTuple):
+class OpenSource(NamedTuple):
     """A source that is ready to be read.
 
     Attributes:
@@ -34,7 +34,7 @@ class Opened(NamedTuple):
         many: It gives blocks.
         iterator: It reads an iterator, which an exception ends.
         name: For the names of threads.
-        turn: To be held by a thread that calls `following` instead of `take`, once or many times.
+        turn: A thread holds this while it calls `following` instead of `take`, once or many times.
         following: As `take`.
     """
 
@@ -71,58 +71,60 @@ def check_source(source: Any) -> None:
         raise TypeError(f"{wanted}, not {source!r:.80}")
 
 
-def open_source(source: Any, many: bool, single: bool, alone: bool, rows: int, stopped: Callable[[], bool]) -> Opened:
-    """Get a source ready.
+def open_source(
+    source: Any, many: bool, alone: bool, block_rows: int | None, stopped: Callable[[], bool]
+) -> OpenSource:
+    """Make a source ready to be read.
 
     Args:
         source: What `check_source` lets pass.
         many: Each thing that it gives is a block of examples.
-        single: Examples are wanted one by one, so that each can be looked at.
         alone: Only one thread reads it.
-        rows: The largest block of interest.
-        stopped: Whether a wait for the next example is in vain.
+        block_rows: The largest block of use, for a source of single examples that can give blocks too; None to take
+            examples one by one.
+        stopped: Whether waiting for the next example is in vain.
     """
-    blocks = not many and not single
-    if isinstance(source, MapAhead):  # it can tell that a wait is in vain
-        if blocks:
-            return _opened(_sized(lambda n: source.take(n, stopped), rows), True, op_name(source))
-        return _opened(lambda: source.take(0, stopped), many, op_name(source))
+    rows = None if many else block_rows
+    if isinstance(source, MapAhead):  # it can tell that waiting is in vain
+        if rows is not None:
+            return _without_turns(_sized(lambda n: source.take(n, stopped), rows), True, op_name(source))
+        return _without_turns(lambda: source.take(0, stopped), many, op_name(source))
     give = getattr(source, "block", None)
     if callable(give):
-        if blocks:
-            return _opened(_sized(getattr(source, "rows", give), rows), True, op_name(source))
+        if rows is not None:
+            return _without_turns(_sized(getattr(source, "rows", give), rows), True, op_name(source))
         if not callable(source) and not isinstance(source, QueueBase):
-            return _opened(lambda: _row(give(1)), many, op_name(source))
+            return _without_turns(lambda: _row(give(1)), many, op_name(source))
     if isinstance(source, QueueBase):
-        if blocks and _stackable(source):
-            return _opened(_sized(lambda n: _queue_block(source, n, stopped), rows), True, op_name(source))
-        return _opened(lambda: _dequeue(source, stopped), many, op_name(source))
+        if rows is not None and _stackable(source):
+            return _without_turns(_sized(lambda n: _queue_block(source, n, stopped), rows), True, op_name(source))
+        return _without_turns(lambda: _dequeue(source, stopped), many, op_name(source))
     if callable(source):
-        return _opened(source, many, op_name(source))
+        return _without_turns(source, many, op_name(source))
     following = iter(source).__next__
     if alone:
-        return _opened(following, many, op_name(source), iterator=True)
+        return _without_turns(following, many, op_name(source), iterator=True)
     lock = threading.Lock()
-    return Opened(_locked(following, lock, stopped), many, True, op_name(source), lock, following)
+    return OpenSource(_locked(following, lock, stopped), many, True, op_name(source), lock, following)
 
 
-def _opened(take: Callable[[], Any], many: bool, name: str, iterator: bool = False) -> Opened:
-    """What every thread that reads it may call at any time."""
-    return Opened(take, many, iterator, name, contextlib.nullcontext(), take)
+def _without_turns(take: Callable[[], Any], many: bool, name: str, iterator: bool = False) -> OpenSource:
+    """A source that each of its threads may ask at any time."""
+    return OpenSource(take, many, iterator, name, contextlib.nullcontext(), take)
 
 
 def _locked(following: Callable[[], Any], lock: threading.Lock, stopped: Callable[[], bool]) -> Callable[[], Any]:
-    """An iterator's items; a generator may not be resumed by two threads at once."""
+    """Takes the items of an iterator under a lock: two threads may not resume a generator at once."""
     taken = 0
 
     def take() -> Any:
         nonlocal taken
         before = taken
-        # Not acquire() and release(): what kills the thread may strike between them and `try`, and nobody else could
-        # take anything then.
+        # Not acquire() and release(): an exception from outside may strike between them and `try`, and then nobody
+        # else could take anything.
         with lock:
             if taken != before and stopped():  # while another thread waited for an item: do not ask for one more
-                raise left()
+                raise loop_left()
             try:
                 return following()
             finally:
@@ -132,7 +134,7 @@ def _locked(following: Callable[[], Any], lock: threading.Lock, stopped: Callabl
 
 
 def _sized(give: Callable[[int], Any], rows: int) -> Callable[[], Any]:
-    """Blocks of as many rows as fit in BLOCK_BYTES, by the size of those of the first block."""
+    """Takes blocks of as many rows as fit in BLOCK_BYTES, judging by the rows of the first block."""
     most = max(1, min(rows, BLOCK_ROWS))
     n, known = min(most, FIRST_BLOCK), most == 1
 
@@ -170,22 +172,22 @@ def _stackable(queue: QueueBase) -> bool:
 
 
 def _dequeue(queue: QueueBase, stopped: Callable[[], bool]) -> Any:
-    """One element. Nobody would wake a thread that waits for a queue that is not the loop's own, so it looks."""
+    """Take one element. Nothing wakes a thread that waits in a queue that is not the loop's own, so it looks."""
     while True:
         try:
             return queue.dequeue(timeout=LOOK)
         except DeadlineExceededError:
             if stopped():
-                raise left() from None
+                raise loop_left() from None
 
 
 def _queue_block(queue: QueueBase, n: int, stopped: Callable[[], bool]) -> Any:
-    """The elements that are there, at most n; waits only for the first."""
+    """Take the elements that are there, at most n; waits only for the first."""
     there = min(queue.size(), n)
     if there > 1:
         try:
             return queue.dequeue_up_to(there, timeout=0)
-        except DeadlineExceededError:  # others took some, or a shuffle queue keeps them
+        except DeadlineExceededError:  # others took some, or a shuffle queue holds them back
             pass
     return _as_block(_dequeue(queue, stopped))
 
@@ -205,11 +207,12 @@ def _row(block: Any) -> Any:
 
 
 def recall(sources: Sequence[Any]) -> None:
-    """Cancel what is prepared elsewhere for a loop that was left."""
+    """Cancel what workers prepare for a loop that was left."""
     for source in sources:
         if isinstance(source, MapAhead):
             source.recall()
 
 
-def left() -> OutOfRangeError:
+def loop_left() -> OutOfRangeError:
+    """The error that ends the threads of a loop that was left."""
     return OutOfRangeError(None, None, "the loop over the batches was left")

@@ -1,12 +1,15 @@
 """The batch functions take TensorFlow's arguments in TensorFlow's order, and additions by name only."""
 
 import inspect
+import typing
 
 import pytest
+from helpers import raises
 
 from pipeline.batches import buckets
 from pipeline.batches import functions as batching
 from pipeline.batches import functions as joining
+from pipeline.batches.options import BatchOptions
 
 BATCH = "capacity=32, enqueue_many=False, shapes=None, dynamic_pad=False, allow_smaller_final_batch=False"
 SHUFFLE = "seed=None, enqueue_many=False, shapes=None, allow_smaller_final_batch=False"
@@ -58,3 +61,47 @@ def test_names(function):
         with function(**given, name=name) as batches:
             next(batches)
             assert batches.queue.name == (name or function.__name__.removeprefix("maybe_"))
+
+
+@pytest.mark.parametrize("function", POSITIONAL, ids=lambda function: function.__name__)
+def test_every_function_shows_the_shared_options(function):
+    parameters = inspect.signature(function).parameters
+    assert BatchOptions.__annotations__.keys() <= parameters.keys()
+    defaults = {name: parameters[name].default for name in BatchOptions.__annotations__}
+    wanted = {"keep_input": True, "on_error": "raise", "max_errors": None, "coord": None}
+    if function.__name__.startswith("maybe_"):
+        wanted["keep_input"] = inspect.Parameter.empty
+    assert defaults == wanted
+    assert typing.get_type_hints(function).keys() == parameters.keys() | {"return"}
+
+
+@pytest.mark.parametrize("function", POSITIONAL, ids=lambda function: function.__name__)
+def test_maybe_forms_differ_by_keep_input_alone(function):
+    plain = inspect.signature(getattr(batching, function.__name__.removeprefix("maybe_"), function)).parameters
+    names = [name for name in inspect.signature(function).parameters if name != "keep_input"]
+    assert names == [name for name in plain if name != "keep_input"]
+
+
+@pytest.mark.parametrize("function", POSITIONAL, ids=lambda function: function.__name__)
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("on_eror", "Did you mean 'on_error'?"),
+        ("keep", "Did you mean 'keep_input'?"),
+        ("cap", "Did you mean 'capacity'?"),
+        ("zzz", "It takes "),
+    ],
+)
+def test_unknown_option(function, name, hint):
+    function_name = function.__name__.removeprefix("maybe_")
+    positional = [[]] * sum(
+        each.default is each.empty and each.kind == each.POSITIONAL_OR_KEYWORD
+        for each in inspect.signature(function).parameters.values()
+    )
+    with raises(TypeError, f"{function_name}() got an unexpected keyword argument '{name}'. {hint}"):
+        function(*positional, **{name: 1})
+
+
+def test_options_by_position_are_refused():
+    with raises(TypeError, "batch() takes from 2 to 10 positional arguments but 11 were given"):
+        batching.batch([1], 1, 1, 32, False, None, False, False, None, "b", True)

@@ -9,7 +9,7 @@ import pytest
 
 import pipeline
 from pipeline import DeadlineExceededError, FIFOQueue, PriorityQueue, RandomShuffleQueue
-from pipeline.batches.feed import _giving
+from pipeline.batches.feed import giving_away
 
 LARGE, SMALL = (64, 64, 4), (8, 8, 4)
 held = pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="references are not counted")
@@ -171,7 +171,7 @@ def test_what_a_batch_loop_enqueues_is_not_copied():
         places.append(place(image))
         return image, 1
 
-    _giving(queue._enqueue_given)(example())
+    giving_away(queue._enqueue_given)(example())
     assert place(queue.dequeue()[0]) == places[0]
 
 

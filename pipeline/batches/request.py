@@ -1,0 +1,104 @@
+"""Request: everything that one call of a batch function asks for, the queue of examples included."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pipeline.batches.layout import ExampleLayout
+from pipeline.batches.source import check_source
+from pipeline.errors import invalid
+from pipeline.queues.base import QueueBase
+from pipeline.queues.components import parse_capacity
+from pipeline.queues.kinds import FIFOQueue, PaddingFIFOQueue, PaddingShuffleQueue, RandomShuffleQueue
+from pipeline.queues.seeds import get_seed
+from pipeline.threads.coordinator import Coordinator
+
+
+class Request(NamedTuple):
+    """What a batch function was asked for, under the names of its parameters; `batch` says what they mean.
+
+    Attributes:
+        sources: One source, or those of a join.
+        num_threads: Threads that read the one source; None for a join, where each source has a thread of its own.
+        min_after_dequeue: None for a queue in order, from which nothing is drawn.
+    """
+
+    sources: Sequence[Any]
+    num_threads: int | None
+    batch_size: int
+    capacity: int
+    shapes: Sequence[Any] | None
+    dynamic_pad: bool
+    allow_smaller_final_batch: bool
+    shared_name: str | None
+    name: str
+    enqueue_many: bool = False
+    min_after_dequeue: int | None = None
+    seed: int | None = None
+    keep_input: Any = True
+    on_error: str = "raise"
+    max_errors: int | None = None
+    coord: Coordinator | None = None
+
+    @property
+    def joined(self) -> bool:
+        """Whether this is a join."""
+        return self.num_threads is None
+
+    def checked(self) -> Request:
+        """The request with its numbers as ints; TypeError or ValueError for sources or numbers that make no sense."""
+        for source in self.sources:
+            check_source(source)
+        size = operator.index(self.batch_size)
+        if size < 0:
+            raise ValueError(f"batch_size must be >= 0, got {self.batch_size}")
+        if self.num_threads is None:
+            return self._replace(batch_size=size)
+        threads = operator.index(self.num_threads)
+        if threads < 1:
+            raise ValueError(
+                f"Must provide queue and enqueue_ops. num_threads must be at least 1, got {self.num_threads}"
+            )
+        return self._replace(batch_size=size, num_threads=threads)
+
+    def make_queue(self, layout: ExampleLayout) -> QueueBase:
+        """Make the queue for examples of this layout."""
+        padded = self.dynamic_pad
+        shapes = layout.padded_shapes(self.shapes) if padded else layout.fixed_shapes(self.shapes)
+        named: dict[str, Any] = {"shared_name": self.shared_name, "name": self.name}
+        if self.min_after_dequeue is None:
+            kind = PaddingFIFOQueue if padded else FIFOQueue
+            return kind(self.capacity, layout.dtypes, shapes, **named)
+        shuffled = PaddingShuffleQueue if padded else RandomShuffleQueue
+        return shuffled(self.capacity, self.min_after_dequeue, layout.dtypes, shapes, seed=self.seed, **named)
+
+
+def check_min_after_dequeue(capacity: int | None, min_after_dequeue: int) -> None:
+    """Raise ValueError for a pool that could never give anything."""
+    if capacity is not None and capacity <= min_after_dequeue:
+        raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}.")
+    check_not_negative(min_after_dequeue)
+
+
+def check_joined_min_after_dequeue(capacity: int | None, min_after_dequeue: int) -> None:
+    """As `check_min_after_dequeue`, with the error that the queue of a join raises in TensorFlow."""
+    limit = parse_capacity(capacity)
+    check_not_negative(min_after_dequeue)
+    if min_after_dequeue >= limit:
+        raise invalid(f"min_after_dequeue {min_after_dequeue} must be < capacity {limit}")
+
+
+def check_not_negative(min_after_dequeue: int) -> None:
+    """Raise InvalidArgumentError for a `min_after_dequeue` below 0."""
+    if min_after_dequeue < 0:
+        raise invalid(f"min_after_dequeue {min_after_dequeue} must be >= 0")
+
+
+def seed_of(seed: int | None) -> int | None:
+    """The seed of a queue that is made later: under a global seed, the order of the calls of batch functions counts."""
+    if seed is not None:
+        return int(seed)
+    pair = get_seed(None)
+    return None if pair == (0, 0) else pair[1]

@@ -1,8 +1,8 @@
-"""What the scripts of the peers share: the command line, the check of a batch, and the clock.
+"""What the peers' scripts share: the command line, the check of a batch, and the clock.
 
     python peer_NAME.py DIRECTORY SECONDS WORK...
 
-prints one JSON line for each way that the peer can do each work: rows per second, or why there is none.
+prints one JSON line for each way in which the peer can do each workload: rows per second, or why it failed.
 """
 
 import json
@@ -20,13 +20,13 @@ WARM_SECONDS = 0.25
 
 
 def main(peer, version, ways):
-    """Measure every work that the command line names.
+    """Measure every workload that the command line names.
 
     Args:
         peer: Name of the peer.
         version: Its version.
-        ways: Takes a directory and the name of a work, and returns a dict: a name for each way to do it, and a
-            function that returns an endless iterator over batches. An empty one says that the peer has no way.
+        ways: Takes a directory and the name of a workload. Returns a dict from the name of each way to a function that
+            returns an endless iterator over batches; an empty dict means that the peer cannot do it.
     """
     directory, seconds, *works = sys.argv[1:]
     for work in works:
@@ -40,7 +40,7 @@ def main(peer, version, ways):
 
 
 def rate(work, batches, seconds):
-    """Rows per second of an iterator over batches."""
+    """Return the rows per second of an iterator over batches."""
     check(work, next(batches))  # A pool is full after the first.
     count, start = 1, time.perf_counter()
     while count < WARM_UP or time.perf_counter() < start + WARM_SECONDS:
@@ -56,7 +56,7 @@ def rate(work, batches, seconds):
 
 
 def check(work, batch):
-    """Raise ValueError for a batch that is not what the work asks for."""
+    """Raise ValueError if a batch is not what the workload asks for."""
     if work.shape is not None or work.dtype is not None:
         batch = np.asarray(batch)
         if batch.dtype != work.dtype or (work.shape is not None and batch.shape[1:] != work.shape):
@@ -68,25 +68,25 @@ def check(work, batch):
 
 
 def endless(loop):
-    """An iterator that goes over a loader, or through what a function returns, again and again."""
+    """Iterate over a loader, or over what a function returns, again and again."""
     while True:
         yield from loop() if callable(loop) else loop
 
 
 def workers(work):
-    """The number of threads or workers of a decode work."""
+    """Return the number of threads or workers of a decode workload."""
     return int(work.removeprefix("decode_"))
 
 
 def lines(name):
-    """The lines of a file, without their ends, in Python."""
+    """Yield the lines of a file without their ends, in plain Python."""
     with Path(name).open("rb") as file:
         for line in file:
             yield line.rstrip(b"\n")
 
 
 def records(name):
-    """The records of a TFRecord file in Python, without a look at their checksums."""
+    """Yield the records of a TFRecord file in plain Python; checksums are not checked."""
     with Path(name).open("rb") as file:
         while header := file.read(12):
             yield file.read(int.from_bytes(header[:8], "little"))
@@ -94,12 +94,12 @@ def records(name):
 
 
 def numbers(line):
-    """The columns of a line of CSV without quotes."""
+    """Return the columns of a CSV line without quotes."""
     return np.array(line.split(b","), np.float32)
 
 
 def pad(rows):
-    """The batch of some rows, padded by NumPy."""
+    """Return a batch of rows, padded with NumPy."""
     batch = np.zeros((len(rows), max(map(len, rows))), np.float32)
     for to, row in zip(batch, rows, strict=True):
         to[: len(row)] = row
@@ -107,12 +107,12 @@ def pad(rows):
 
 
 def split(values, splits):
-    """The list of the rows of various lengths."""
+    """Return the rows of various lengths as a list."""
     return [values[begin:end] for begin, end in pairwise(splits)]
 
 
 def batched(examples, collate):
-    """Batches of what an endless iterator gives, by hand."""
+    """Yield batches of what an endless iterator gives, collected by hand."""
     taken = iter(examples)
     while True:
         yield collate([next(taken) for _ in range(BATCH)])

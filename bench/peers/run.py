@@ -1,10 +1,10 @@
-"""Run the peers, each in its own environment, in alternating rounds, and write what they did.
+"""Runs the peers, each in its own environment, in alternating rounds, and writes their results.
 
     python bench/peers/run.py [--peers NAME...] [--work NAME...]
 
-A run of all of them writes bench/results/peers.json and peers.md, the plots, and the table of docs/performance.md; a
-run of some prints its tables, and leaves those files alone. With --update, all peers in some works replace these works
-in the results. One peer runs at a time.
+A run of all of them writes bench/results/peers.json and peers.md, the plots, and the table in docs/performance.md. A
+run of some prints its tables and leaves those files alone. With --update, a run of all peers in some workloads replaces
+these workloads in the results. One peer runs at a time.
 """
 
 import argparse
@@ -71,20 +71,20 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--peers", nargs="*", help="which, of: " + " ".join(PEERS))
     parser.add_argument("--work", nargs="*", help="which, of: " + " ".join(WORKS))
-    parser.add_argument("--update", action="store_true", help="put these works into the results of the last full run")
+    parser.add_argument("--update", action="store_true", help="put these into the results of the last full run")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.75, help="of a measurement")
+    parser.add_argument("--seconds", type=float, default=0.75, help="seconds of one measurement")
     parser.add_argument("--environments", type=Path, default=ROOT / ".venv-peers")
     options = parser.parse_args()
     options.peers, options.work = options.peers or list(PEERS), options.work or list(WORKS)
     for given, all_of_them in ((options.peers, PEERS), (options.work, WORKS)):
         if unknown := set(given) - set(all_of_them):
-            parser.error(f"no such peer or work: {', '.join(sorted(unknown))}; there are {', '.join(all_of_them)}")
+            parser.error(f"no such peer or workload: {', '.join(sorted(unknown))}; there are {', '.join(all_of_them)}")
     return options
 
 
 def measure(python, script, directory, options):
-    """The JSON lines of one script; what it writes to stderr is kept for the case that it fails."""
+    """Run one script and return its JSON lines; its stderr is shown only if it fails."""
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
     if script == "peer_ours.py":
         environment["PYTHONPATH"] = str(ROOT)
@@ -97,7 +97,7 @@ def measure(python, script, directory, options):
 
 
 def medians(lines):
-    """One line for each way of each peer to do each work, in the order of the works."""
+    """Return one line for each way of each peer, in the order of the workloads."""
     cells = {}
     for line in lines:
         cells.setdefault((line["work"], line["peer"], line["way"]), []).append(line)

@@ -1,4 +1,4 @@
-"""The results of the peers as tables in Markdown and as plots."""
+"""Writes the results of the peers as Markdown tables and as plots."""
 
 import json
 import textwrap
@@ -16,7 +16,7 @@ OURS, OTHERS, BASELINE = "#c0392b", "#7f9fbf", "#b5b5b5"
 
 
 def write(result):
-    """Write JSON, Markdown, plots and the summary of the page about performance."""
+    """Write the JSON, the Markdown, the plots and the summary in docs/performance.md."""
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "peers.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     (RESULTS / "peers.md").write_text("# The peers, measured\n\n" + tables(result) + "\n", encoding="utf-8")
@@ -25,7 +25,7 @@ def write(result):
 
 
 def updated(result, works):
-    """The results of the last full run, with those works from another run."""
+    """Return the results of the last full run, with those workloads taken from this one."""
     last = json.loads((RESULTS / "peers.json").read_text(encoding="utf-8"))
     kept = [cell for cell in last["results"] if cell["work"] not in works]
     order = list(WORKS)
@@ -37,25 +37,25 @@ def updated(result, works):
 def intro(result):
     versions = ", ".join(f"{peer} {version}" for peer, version in result["versions"].items())
     anew = "".join(
-        f" Measured anew, load average {one['machine']['load_before']}, {one['rounds']} rounds of {one['seconds']} s: "
+        f" Measured again, load average {one['machine']['load_before']}, {one['rounds']} rounds of {one['seconds']} s: "
         + "; ".join(WORKS[work].title for work in one["work"])
         + "."
         for one in result.get("anew", [])
     )
     text = (
-        f"{machine_line(result['machine'])}. {versions} (of python: NumPy's). Medians of {result['rounds']} rounds, "
-        f"{result['seconds']} s each.{anew}"
+        f"{machine_line(result['machine'])}. {versions} (for python: the version of NumPy). Medians of "
+        f"{result['rounds']} rounds, {result['seconds']} s each.{anew}"
     )
     return textwrap.fill(text, 120)
 
 
 def tables(result):
-    """Every way of every peer to do every work, the fastest first."""
+    """Return a table for each workload: every way of every peer, the fastest first."""
     parts = [intro(result)]
     for work in WORKS:
         cells = [cell for cell in result["results"] if cell["work"] == work]
         if cells:
-            parts += [f"## {WORKS[work].title}", table(["", "rows/s", "lowest", "highest", "ours / it"], rows(cells))]
+            parts += [f"## {WORKS[work].title}", table(["", "rows/s", "lowest", "highest", "ours / peer"], rows(cells))]
     if result["left_out"]:
         parts.append("Left out: " + "; ".join(f"{peer}: {why}" for peer, why in result["left_out"].items()) + ".")
     return "\n\n".join(parts)
@@ -75,14 +75,14 @@ def rows(cells):
 
 
 def best(cells, peer):
-    """The rate of the fastest way of a peer, or None."""
+    """Return the rate of the peer's fastest way, or None."""
     return max((cell["rate"] for cell in cells if cell["peer"] == peer and "rate" in cell), default=None)
 
 
 def summary(result):
-    """A row for each way of ours: rows per second, and that over the best round of the fastest way of each peer.
+    """Return a row for each way of ours: our median, and that divided by the best round of each peer's fastest way.
 
-    Medians would flatter us where a peer uses all cores and something else ran on the machine.
+    A peer's median would flatter us where the peer uses all cores and something else ran on the machine.
     """
     peers = [peer for peer in result["versions"] if peer != "ours"]
     lines = []
@@ -96,13 +96,13 @@ def summary(result):
 
 
 def times(ratio):
-    """A ratio; in bold where we lose."""
+    """Return a ratio as text; bold where the peer wins."""
     text = f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2f}" if ratio < 2 else f"{ratio:.1f}"
     return f"**{text}**" if ratio < 1 else text
 
 
 def draw(results):
-    """A picture for each group of works: bars of rows per second, on a scale of their own, and the spread of rounds."""
+    """Draw a picture for each group of workloads: bars of rows per second with the spread of the rounds."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,6 +1,6 @@
-"""The work that every peer does: the data, made once and shared by way of files, and the function that decodes.
+"""The workloads: their data, made once and shared in files, and the function that decodes.
 
-A workload is shuffled or plain batches of 128. Everything is generated from seeds, so every machine has the same data.
+A workload asks for shuffled or plain batches of 128. Everything is made from seeds, so every machine has the same data.
 """
 
 import struct
@@ -19,7 +19,7 @@ LONGEST = 100  # of the rows of various lengths
 
 
 class Work(NamedTuple):
-    """A title; what a batch must be, its shape after the first dimension (None: bytes, or padded) and its dtype."""
+    """A title, and what a batch must be: its shape after the first dimension (None: bytes, or padded) and its dtype."""
 
     title: str
     shape: tuple[int, ...] | None
@@ -75,7 +75,7 @@ def path(directory, work):
 
 
 def generate(directory):
-    """Write whatever is missing."""
+    """Write the files that are missing."""
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     for work, count in ROWS.items():

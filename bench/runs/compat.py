@@ -1,4 +1,4 @@
-"""The drop-in beside TensorFlow, each in a process of its own: `python bench/compat.py PYTHON_WITH_TENSORFLOW`."""
+"""Compares the drop-in with TensorFlow, each in its own process: `python bench/runs/compat.py TENSORFLOWS_PYTHON`."""
 
 import importlib
 import json
@@ -41,7 +41,7 @@ def in_process(python, name):
 
 
 def measure(name):
-    """Everything measured of one module: what, how much, the unit, and whether less is better."""
+    """Measure one module. Return, by title: the figure, its unit, and whether less is better."""
     tf = importlib.import_module(name)
     tf.disable_v2_behavior()
     tf.logging.set_verbosity(tf.logging.ERROR)
@@ -60,12 +60,12 @@ def measure(name):
         "make_callable of one dequeue": (called * 1e6, "us", True),
         "slice_input_producer + batch(128), f32[784] + i32": (sliced / 1e3, "k/s", False),
         "shuffle_batch(enqueue_many), f32[784] + i32": (shuffled / 1e3, "k/s", False),
-        "import, NumPy being imported": (imported(name) * 1e3, "ms", True),
+        "import, NumPy already imported": (imported(name) * 1e3, "ms", True),
     }
 
 
 def dequeues(tf):
-    """Seconds for a run of one dequeue, by Session.run and by a callable."""
+    """Return the seconds of one dequeue, by Session.run and by a callable."""
     with tf.Graph().as_default(), tf.Session() as sess:
         queue = tf.FIFOQueue(2 * RUNS, tf.float32, shapes=[[]])
         taken = queue.dequeue()
@@ -86,7 +86,7 @@ def timed_runs(sess, fill, call):
 
 
 def batches(tf, make):
-    """Examples per second that come out of the batches that `make` makes."""
+    """Return the examples per second of the batches that `make` builds."""
     with tf.Graph().as_default(), tf.Session() as sess:
         fetched = make()
         sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
@@ -106,7 +106,7 @@ def batches(tf, make):
 
 
 def imported(name):
-    """Seconds that the import takes in a fresh process."""
+    """Return the seconds that the import takes in a fresh process."""
     code = f"import time, numpy; start = time.perf_counter(); import {name}; print(time.perf_counter() - start)"
     command = [sys.executable, "-W", "ignore", "-c", code]
     times = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(REPEATS)]

@@ -1,4 +1,4 @@
-"""The five hot paths whose instructions are counted: `python hot_paths.py NAME CALLS` makes so many calls of one."""
+"""The five hot paths whose instructions are counted: `python hot_paths.py NAME CALLS` calls one of them CALLS times."""
 
 import sys
 import tempfile
@@ -38,7 +38,7 @@ def block():
 
 
 def shuffle():
-    """A block of f32[4] into a pool, and a shuffled one out of it."""
+    """A block of f32[4] into a pool, and a shuffled block out of it."""
     queue = pipeline.RandomShuffleQueue(20_000, 0, "float32", shapes=[(4,)], seed=1)
     rows = np.ones((15_000, 4), np.float32)
     queue.enqueue_many(rows)
@@ -58,7 +58,7 @@ def stack():
 
 
 def lines():
-    """A block of lines from a file, which begins anew when it ends."""
+    """A block of lines from a file, which starts again when it ends."""
     name = Path(tempfile.mkdtemp()) / "lines"
     name.write_bytes(b"".join(b"%063d\n" % i for i in range(100 * LINES)))
     files = pipeline.FIFOQueue(10, "string", shapes=[()])

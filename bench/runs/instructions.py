@@ -1,10 +1,10 @@
-"""Instructions of five hot paths, counted by callgrind: `make bench-instructions`.
+"""Counts the instructions of five hot paths with callgrind: `make bench-instructions`.
 
-Counts hardly depend on the machine or on what else runs there, so a regression shows anywhere. Each path runs twice, a
-few times and many times; the difference is what a call costs. They are compared with bench/instructions.json; a path
-that needs more than TOLERANCE above what is recorded is a failure. With --record the file is written anew.
+Counts hardly depend on the machine or on what else runs there, so a regression shows anywhere. Each path runs with few
+calls and with many; the difference is the cost of a call. The counts are compared with bench/runs/instructions.json,
+and a path that needs more than TOLERANCE above its record is a failure. --record writes the file again.
 
-A count depends on the versions of CPython, NumPy and the compiler; those of the record stand in it.
+A count depends on the versions of CPython, NumPy and the compiler; the file has those of the record.
 """
 
 import json
@@ -52,14 +52,14 @@ def main():
 
 
 def count(valgrind, name):
-    """Instructions of one call."""
+    """Return the instructions of one call."""
     calls = hot_paths.CALLS[name]
     few = int(calls * FEW)
     return round((total(valgrind, name, calls) - total(valgrind, name, few)) / (calls - few))
 
 
 def total(valgrind, name, calls):
-    """Instructions of a process that makes so many calls."""
+    """Return the instructions of a process that makes this many calls."""
     environment = {**os.environ, **STEADY, "PYTHONPATH": str(HERE.parents[1])}
     script = [sys.executable, str(HERE / "hot_paths.py"), name, str(calls)]
     with tempfile.TemporaryDirectory() as directory:
@@ -90,7 +90,7 @@ def record(counts):
 
 
 def versions():
-    """What a count depends on, besides our code."""
+    """Return the versions that a count depends on."""
     return {
         "CPython": platform.python_version(),
         "NumPy": np.__version__,

@@ -1,4 +1,4 @@
-"""What the benches that write results share: what machine this is, tables in Markdown, and their place in the docs."""
+"""What the benches that write results share: the machine, tables in Markdown, and their place in the docs."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ RESULTS = ROOT / "bench/results"
 
 
 def machine():
-    """Processor, cores, memory and how busy the machine was, as far as the system tells."""
+    """Return processor, cores, memory and load of the machine, as far as the system tells."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists() and (found := re.search(r"model name\s*: (.*)", info.read_text())):
@@ -29,7 +29,7 @@ def machine():
 
 
 def machine_line(known):
-    """The machine in a line of text."""
+    """Return the machine as a line of text."""
     return (
         f"{known['processor']}, {known['cores']} cores, {known['memory_gib']} GiB, {known['system']}, "
         f"CPython {known['python']}; load average {known['load_before']} when the run began"
@@ -37,13 +37,13 @@ def machine_line(known):
 
 
 def table(head, rows):
-    """A table in Markdown; all columns but the first are aligned to the right."""
+    """Return a Markdown table; all columns but the first are right-aligned."""
     lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 def number(value):
-    """Three digits that count, in thousands or millions where it is that large."""
+    """Return a number with three significant digits, in thousands or millions where it is that large."""
     for scale, unit in ((1e6, " M"), (1e3, " k")):
         if value >= scale:
             return f"{value / scale:.3g}{unit}" if value < 1000 * scale else f"{value / scale:.0f}{unit}"
@@ -51,7 +51,7 @@ def number(value):
 
 
 def put_in_page(name, text):
-    """Replace what stands between the marks of a name in the page about performance."""
+    """Replace the text between the marks of a name in docs/performance.md."""
     begin, end = f"<!-- {name}: written by the bench -->", f"<!-- end of {name} -->"
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(begin)

@@ -1,7 +1,7 @@
-"""What an element costs against capacity, waiting threads and the number of queues: `make bench-scaling`.
+"""Measures the cost of an element against capacity, waiting threads and number of queues: `make bench-scaling`.
 
-None of the three should matter. Where a large pool does not fit the caches, a random row costs a miss: NumPy's gather
-from an array of the same size stands beside it. Writes bench/results/scaling.json, the table and the plot of the docs.
+None of the three should matter. When a pool does not fit the caches, a random row costs a miss, so NumPy's gather from
+an array of the same size is measured too. Writes bench/results/scaling.json, and the table and plot of the docs.
 """
 
 import json
@@ -42,7 +42,7 @@ def main():
 
 
 def timed(work, count):
-    """Nanoseconds for each of the `count` elements that a call of `work` handles."""
+    """Return the nanoseconds for each of the `count` elements that a call of `work` handles."""
     work()
     took = []
     for _ in range(REPEATS):
@@ -85,7 +85,7 @@ def pairs(calls):
 
 
 def threads(count):
-    """So many threads that wait: at another queue; and for room in the queue that one thread takes batches from."""
+    """Time a queue while `count` threads wait: at another queue; and for room in the queue that is read from."""
     ours = FIFOQueue(BATCH, "float32", shapes=[(4,)])
     blocks = FIFOQueue(4 * BATCH, "float32", shapes=[(4,)])
     theirs = queue.Queue(BATCH)
@@ -125,7 +125,7 @@ def elsewhere(count, rows):
 
 
 def served(count, wait, work, stop):
-    """Nanoseconds per element of `work` while so many threads call `wait` again and again."""
+    """Return the nanoseconds per element of `work` while `count` threads call `wait` again and again."""
 
     def call():
         try:
@@ -145,7 +145,7 @@ def served(count, wait, work, stop):
 
 
 def many(count):
-    """One scalar in and out of each of so many queues in turn."""
+    """Time one scalar in and out of each of `count` queues in turn."""
     queues = [FIFOQueue(100, "float32", shapes=[()]) for _ in range(count)]
     calls = [(one.enqueue, one.dequeue) for one in queues] * max(1, 1000 // count)
     return timed(pairs(calls), len(calls))

@@ -1,1 +1,1 @@
-"""Says what may be in a queue and what its calls answer; the engine below moves slots and bytes."""
+"""Says what a queue may hold and what its calls return; the compiled engine below moves slots and bytes."""

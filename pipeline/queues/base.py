@@ -1,4 +1,4 @@
-"""What all queues offer: QueueBase, the record of statistics, and the choice of one queue among several."""
+"""QueueBase: the interface of all queues, and a queue that forwards its calls to one of several by index."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pipeline.stats import QueueStats
 
 
 class QueueBase:
-    """What all queues offer. Made from another queue, it forwards every call to that one.
+    """The interface of all queues. An instance of this class itself forwards every call to another queue.
 
     Args:
-        dtypes, shapes, names: What the properties of the same names say.
-        queue_ref: The queue that the calls reach.
+        dtypes, shapes, names: The values of the properties with these names.
+        queue_ref: The queue that receives the calls.
 
     Thread safety: all methods of all queues may be called from any thread; each element is delivered once.
     """
@@ -28,14 +28,14 @@ class QueueBase:
 
     @property
     def queue_ref(self) -> Any:
-        """The queue that the calls reach."""
+        """The queue that receives the calls."""
         return self._queue_ref
 
     _names: list[str] | None
 
     @property
     def name(self) -> str:
-        """The name, as error messages and thread names show it."""
+        """The name in error messages and thread names."""
         return str(self.queue_ref.name)
 
     @property
@@ -45,7 +45,7 @@ class QueueBase:
 
     @property
     def shapes(self) -> list[Shape]:
-        """The shape of each component: a tuple (a None in it: any size), or None where any shape goes."""
+        """The shape of each component: a tuple (None in it: any size), or None for any shape."""
         return list(self._shapes)
 
     @property
@@ -54,23 +54,23 @@ class QueueBase:
         return self._names
 
     def enqueue(self, vals: Any, name: str | None = None, *, timeout: float | None = None) -> None:
-        """Put one element in; see FIFOQueue.enqueue."""
+        """Enqueue one element; see FIFOQueue.enqueue."""
         self.queue_ref.enqueue(vals, timeout=timeout)
 
     def enqueue_many(self, vals: Any, name: str | None = None, *, timeout: float | None = None) -> None:
-        """Put many elements in; see FIFOQueue.enqueue_many."""
+        """Enqueue many elements; see FIFOQueue.enqueue_many."""
         self.queue_ref.enqueue_many(vals, timeout=timeout)
 
     def dequeue(self, name: str | None = None, *, timeout: float | None = None) -> Any:
-        """Take one element; see FIFOQueue.dequeue."""
+        """Dequeue one element; see FIFOQueue.dequeue."""
         return self.queue_ref.dequeue(timeout=timeout)
 
     def dequeue_many(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
-        """Take n elements, stacked; see FIFOQueue.dequeue_many."""
+        """Dequeue n elements, stacked; see FIFOQueue.dequeue_many."""
         return self.queue_ref.dequeue_many(n, timeout=timeout, out=out)
 
     def dequeue_up_to(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
-        """Take n elements, or what is left of a closed queue; see FIFOQueue.dequeue_up_to."""
+        """Dequeue n elements, or what is left in a closed queue; see FIFOQueue.dequeue_up_to."""
         return self.queue_ref.dequeue_up_to(n, timeout=timeout, out=out)
 
     def close(
@@ -80,27 +80,27 @@ class QueueBase:
         self.queue_ref.close(cancel_pending_enqueues, timeout=timeout)
 
     def size(self, name: str | None = None) -> int:
-        """The number of elements in the queue at this moment."""
+        """Return the number of elements in the queue."""
         return int(self.queue_ref.size())
 
     def is_closed(self, name: str | None = None) -> bool:
-        """Whether the queue is closed."""
+        """Return True if the queue is closed."""
         return bool(self.queue_ref.is_closed())
 
     def stats(self) -> QueueStats:
-        """What the queue has seen since it was made."""
+        """Return the statistics of the queue since it was created."""
         return self.queue_ref.stats()  # type: ignore[no-any-return]
 
     @property
     def watchdog(self) -> Watchdog | None:
-        """What is known about those who fill the queue, for messages; None where that is not one queue."""
+        """What is known of the threads that fill the queue; None if the calls go to one of several queues."""
         return self.queue_ref.watchdog  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[Any]:
-        """Take elements until the queue is closed and empty.
+        """Dequeue elements until the queue is closed and empty.
 
         Raises:
-            OutOfRangeError: The queue was closed because something failed, which is the error's `__cause__`.
+            OutOfRangeError: The queue was closed because something failed; the failure is the error's `__cause__`.
         """
         while True:
             try:
@@ -113,22 +113,22 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
-        """A queue whose calls go to `queues[index]`.
+        """Return a queue that forwards its calls to `queues[index]`.
 
         Args:
-            index: An int or an integer array of one element; an array is read at each call, so that changing it in
-                place redirects the calls that follow.
+            index: An int or an integer array with one entry. An array is read at each call: changing it in place
+                redirects the calls that follow.
             queues: A non-empty list of queues with equal dtypes and names; kinds and capacities may differ.
 
         Raises:
             TypeError: `queues` is not such a list.
-            InvalidArgumentError: at a call, if the index is out of range.
+            InvalidArgumentError: At a call, if the index is out of range.
         """
         return _Selected(index, queues)
 
 
 class _Selected(QueueBase):
-    """The queue that an index selects at each call."""
+    """Forwards each call to the queue that an index selects."""
 
     def __init__(self, index: Any, queues: list[QueueBase]) -> None:
         if not isinstance(queues, list) or not queues or not all(isinstance(queue, QueueBase) for queue in queues):
@@ -155,7 +155,7 @@ class _Selected(QueueBase):
 
 
 def _common_shape(shapes: list[Shape]) -> Shape:
-    """Where all agree, the size; elsewhere None; None altogether if the ranks differ."""
+    """The sizes on which all shapes agree, None for the others; None altogether if the ranks differ."""
     known = [shape for shape in shapes if shape is not None]
     if len(known) < len(shapes) or len({len(shape) for shape in known}) != 1:
         return None

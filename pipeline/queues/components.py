@@ -1,4 +1,4 @@
-"""What a queue is told about its components (dtypes, shapes, names), checked and put into one form."""
+"""Parses the arguments that describe a queue: dtypes, shapes, names, capacity; says how slots hold each component."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.dtypes import STRING, parse_dtype, whole
-from pipeline.errors import InvalidArgumentError
+from pipeline.errors import invalid
 
 Shape = tuple[int | None, ...] | None
 
@@ -18,10 +18,13 @@ UNBOUNDED = 2**31 - 1
 
 
 class Component(NamedTuple):
-    """One component: its dtype, its shape (None: any rank; a None dimension: any size), and how slots hold it.
+    """What is known of one component.
 
-    `form` is "rows" for fixed-size rows in a slab, "bytes" or "object" for references, "array" for arrays that vary in
-    shape.
+    Attributes:
+        dtype: The dtype of its values; `object` if slots hold bytes.
+        form: How slots hold it: "rows" for rows of fixed size in a slab, "array" for references to arrays that vary in
+            shape, "bytes" and "object" for references to these.
+        shape: The shape of one value. None: any shape; a None in it: any size.
     """
 
     dtype: np.dtype[Any]
@@ -30,12 +33,10 @@ class Component(NamedTuple):
 
 
 def parse_dtypes(given: Any) -> list[np.dtype[Any]]:
-    """One dtype or a list or tuple of them."""
+    """Return a list of dtypes from one dtype or a list or tuple of them; InvalidArgumentError if it is empty."""
     dtypes = [parse_dtype(one) for one in (given if isinstance(given, (list, tuple)) else [given])]
     if not dtypes:
-        raise InvalidArgumentError(
-            None, None, "component_types has length 0 less than minimum 1: a queue needs a dtype"
-        )
+        raise invalid("component_types has length 0 less than minimum 1: a queue needs a dtype")
     return dtypes
 
 
@@ -66,7 +67,16 @@ def _is_one_shape(given: Sequence[Any]) -> bool:
 
 
 def parse_shapes(given: Any, count: int) -> list[Shape]:
-    """Shapes for `count` components: None for no constraint, one shape, or a list with one each."""
+    """Return the shapes of `count` components.
+
+    Args:
+        given: None for any shape, one shape, or a list or tuple with a shape for each component.
+        count: The number of components.
+
+    Raises:
+        TypeError: It is something else.
+        ValueError: A dimension is None or negative, or the number of shapes is not `count`.
+    """
     if given is None:
         return [None] * count
     if not isinstance(given, (list, tuple)):
@@ -81,7 +91,7 @@ def parse_shapes(given: Any, count: int) -> list[Shape]:
 
 
 def parse_partial_shapes(given: Any, count: int) -> list[Shape]:
-    """As `parse_shapes`, for padding: a list with one shape each, whose dimensions may be None."""
+    """As `parse_shapes` for a padding queue: a list with a shape for each component; dimensions may be None."""
     if not isinstance(given, (list, tuple)) or _is_one_shape(given):
         raise ValueError(f"When providing partial shapes, a list of shapes must be provided, got {given!r}")
     if len(given) != count:
@@ -92,7 +102,7 @@ def parse_partial_shapes(given: Any, count: int) -> list[Shape]:
 
 
 def parse_names(given: Any, count: int) -> list[str] | None:
-    """None, one name, or one name for each component."""
+    """Return None or the list of names, from None, one name or a name for each component."""
     if given is None:
         return None
     names = [given] if isinstance(given, str) else list(given)
@@ -105,19 +115,47 @@ def parse_names(given: Any, count: int) -> list[str] | None:
 
 
 def parse_capacity(given: Any) -> int:
-    """A negative capacity, or None, means unbounded; fractions are cut off."""
+    """Return a capacity as an int, truncated; None or a negative number means unbounded."""
     if given is None:
         return UNBOUNDED
     capacity = whole(given, "capacity")
     if capacity > UNBOUNDED:
-        raise InvalidArgumentError(
-            None, None, f"capacity must be at most {UNBOUNDED} (or -1: unbounded), got {capacity}"
-        )
+        raise invalid(f"capacity must be at most {UNBOUNDED} (or -1: unbounded), got {capacity}")
     return UNBOUNDED if capacity < 0 else capacity
 
 
+def parse_count(n: Any, method: str) -> int:
+    """Return the n of `dequeue_many` or `dequeue_up_to`, whichever `method` says, as an int.
+
+    Raises:
+        TypeError: It is not an integer.
+        ValueError: It is None.
+        InvalidArgumentError: It is negative, 2**31 or more, or an array of other than one integer.
+    """
+    if n is None:
+        raise ValueError("n must be an integer, got None")
+    if isinstance(n, np.ndarray) and n.dtype.kind in "iu" and n.size == 1 and n.ndim <= 1:
+        n = n.reshape(())[()]
+    if isinstance(n, np.ndarray):
+        raise invalid(f"n must be a scalar integer, got an array of {n.dtype} with shape {n.shape}")
+    try:
+        number = operator.index(n)
+    except TypeError:
+        raise TypeError(f"n must be an integer, got {type(n).__name__} {n!r:.80}") from None
+    if number < 0:
+        operation = "DequeueManyOp" if method == "dequeue_many" else "DequeueUpToOp"
+        raise invalid(f"{operation} requested {number} < 0 elements")
+    if number > 2**31 - 1:
+        raise invalid(f"n must be less than 2**31, got {number}")
+    return number
+
+
 def component(dtype: np.dtype[Any], shape: Shape) -> Component:
-    """Decide how slots hold a component."""
+    """Decide how slots hold a component of this dtype and shape.
+
+    Raises:
+        ValueError: Slots cannot hold it: objects that are not scalars, or more than 30 dimensions or 2**62 bytes.
+    """
     if dtype.kind == "O":
         if shape not in (None, ()):
             raise ValueError(f"a component of Python objects is a scalar: its shape must be () or None, got {shape}")

@@ -1,4 +1,4 @@
-"""freeze: how to say that an array changes no more."""
+"""freeze: mark an array read-only, so that queues need not copy its rows."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ Array = TypeVar("Array", bound=np.ndarray)
 
 
 def freeze(array: Array) -> Array:
-    """Declare that an array changes no more, so that queues need not copy its large rows.
+    """Mark an array read-only, so that queues hold its large rows by reference instead of copying them.
 
-    Makes the array read-only, and those whose memory it shares, up to the one that owns it: what `np.load` and
-    `reshape` return is a view of such an owner. Views made before stay writable; do not write to them.
+    The arrays whose memory it shares become read-only too, up to the one that owns the memory: `np.load` and `reshape`
+    return views of such an owner. Views that exist already stay writable; do not write to them.
 
     Args:
-        array: Any array. If its memory is not owned by an array, as that of a mapped file, queues go on copying.
+        array: Any array. If no array owns its memory, as with a memory-mapped file, queues still copy.
 
     Returns:
-        The same array, read-only. Slices of it are as well.
+        The same array, read-only. Slices of it are read-only as well.
 
     Raises:
         TypeError: It is not an array.

@@ -1,4 +1,8 @@
-"""The kinds of queue: FIFOQueue, RandomShuffleQueue, PaddingFIFOQueue, PaddingShuffleQueue, PriorityQueue."""
+"""The kinds of queue: FIFOQueue, RandomShuffleQueue, PaddingFIFOQueue, PaddingShuffleQueue, PriorityQueue.
+
+A kind says which arguments describe it. When a call waits, and that a shuffle queue holds back `min_after_dequeue`
+elements, is decided in `pyx/serving.pxd`; which element leaves next, in `pyx/orders.pxd`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ import numpy as np
 
 from pipeline.dtypes import whole
 from pipeline.errors import invalid
-from pipeline.queues.base import QueueBase
 from pipeline.queues.components import (
     Component,
     component,
@@ -20,37 +23,27 @@ from pipeline.queues.components import (
 )
 from pipeline.queues.seeds import generator_seeds
 from pipeline.queues.typed import TypedQueue
-from pipeline.stats import QueueStats
-
-__all__ = [
-    "FIFOQueue",
-    "PaddingFIFOQueue",
-    "PaddingShuffleQueue",
-    "PriorityQueue",
-    "QueueBase",
-    "QueueStats",
-    "RandomShuffleQueue",
-]
 
 
 class FIFOQueue(TypedQueue):
-    """A queue whose elements leave in the order in which they came.
+    """A queue whose elements leave in the order in which they entered.
 
     Args:
-        capacity: How many elements fit; negative or None for no limit. Memory follows what is held.
-        dtypes: The dtype of the components, or a list of them: anything `np.dtype` takes (byte order becomes the
+        capacity: The number of elements that fit; negative or None for no limit. Memory follows the elements held.
+        dtypes: The dtype of the component, or a list of dtypes: anything `np.dtype` takes (byte order becomes the
             machine's); `bytes`, `str` or "string" for strings of any length, which come out as bytes; `object` for any
             object, held by reference. None: the first element fixes dtypes and shapes.
-        shapes: None (elements of any shape; `dequeue_many` is then not available), one shape, or a list with one each.
+        shapes: None (elements of any shape; `dequeue_many` is unavailable then), one shape, or a list with a shape for
+            each component. A shape is a tuple of ints.
         names: None, or a name for each component: elements are then dicts.
         shared_name: Ignored: every queue is private.
-        name: The name that messages show.
+        name: The name in error messages and thread names.
 
     Raises:
-        InvalidArgumentError, ValueError, TypeError: arguments that do not describe a queue.
+        InvalidArgumentError, ValueError, TypeError: The arguments do not describe a queue.
 
-    Thread safety: all methods may be called from any thread. Calls on one side are served strictly in the order in
-    which they came, each element is delivered once, and none is lost to a timeout, an interrupt or an error.
+    Thread safety: all methods may be called from any thread. Enqueues are served strictly in the order of the calls,
+    and so are dequeues. Each element is delivered once; none is lost to a timeout, an interrupt or an error.
     """
 
     kind = "FIFOQueue"
@@ -74,16 +67,16 @@ class RandomShuffleQueue(TypedQueue):
 
     Args:
         capacity: As for FIFOQueue.
-        min_after_dequeue: While the queue is open, dequeues leave at least that many elements in it to draw from. At
-            least 0 and less than the capacity.
+        min_after_dequeue: While the queue is open, a dequeue leaves at least this many elements in it, so that there
+            are enough to draw from. At least 0 and less than the capacity.
         dtypes, shapes, names, shared_name, name: As for FIFOQueue.
-        seed: Fixes the draws: the same calls in the same order then give the elements that TensorFlow would give. None:
+        seed: Fixes the draws: the same calls in the same order give the elements that TensorFlow would give. None:
             unpredictable, unless `set_random_seed` was called.
 
     Raises:
-        InvalidArgumentError, ValueError, TypeError: arguments that do not describe a queue.
+        InvalidArgumentError, ValueError, TypeError: The arguments do not describe a queue.
 
-    Thread safety: as FIFOQueue. With several threads the order depends on their timing too.
+    Thread safety: as FIFOQueue. With several threads, the order also depends on their timing.
     """
 
     kind = "RandomShuffleQueue"
@@ -101,22 +94,22 @@ class RandomShuffleQueue(TypedQueue):
         name: str | None = "random_shuffle_queue",
     ) -> None:
         components, names = _described(dtypes, shapes, names)
-        limit, minimum = shuffle_limits(capacity, min_after_dequeue)
-        self._setup("shuffle", limit, name, components, names, minimum, generator_seeds(seed))
+        capacity, min_after_dequeue = shuffle_limits(capacity, min_after_dequeue)
+        self._setup("shuffle", capacity, name, components, names, min_after_dequeue, generator_seeds(seed))
 
 
 class PaddingFIFOQueue(TypedQueue):
-    """A FIFOQueue for elements that vary in shape, padded to the largest of each batch.
+    """A FIFOQueue for elements that vary in shape; a batch is padded to its largest element.
 
     Args:
         capacity: As for FIFOQueue.
         dtypes: As for FIFOQueue, but not None.
-        shapes: A list with a shape for each component, in which None is a dimension of any size. `dequeue_many` and
-            `dequeue_up_to` fill up with 0, False or b"" to the largest size in the batch.
+        shapes: A list with a shape for each component; a dimension of None may have any size. `dequeue_many` and
+            `dequeue_up_to` pad it with 0, False or b"" to the largest size in the batch.
         names, shared_name, name: As for FIFOQueue.
 
     Raises:
-        InvalidArgumentError, ValueError, TypeError: arguments that do not describe a queue.
+        InvalidArgumentError, ValueError, TypeError: The arguments do not describe a queue.
 
     Thread safety: as FIFOQueue.
     """
@@ -133,15 +126,14 @@ class PaddingFIFOQueue(TypedQueue):
         shared_name: str | None = None,
         name: str | None = "padding_fifo_queue",
     ) -> None:
-        parsed = parse_dtypes(dtypes)
-        components = [component(*each) for each in zip(parsed, parse_partial_shapes(shapes, len(parsed)), strict=True)]
-        self._setup("fifo", parse_capacity(capacity), name, components, parse_names(names, len(parsed)))
+        components, parsed_names = _described_partially(dtypes, shapes, names)
+        self._setup("fifo", parse_capacity(capacity), name, components, parsed_names)
 
 
 class PaddingShuffleQueue(TypedQueue):
-    """A RandomShuffleQueue for elements that vary in shape, padded to the largest of each batch.
+    """A RandomShuffleQueue for elements that vary in shape; a batch is padded to its largest element.
 
-    TensorFlow has none; the draws are those of RandomShuffleQueue, the padding is that of PaddingFIFOQueue.
+    TensorFlow has no such queue. It draws as RandomShuffleQueue and pads as PaddingFIFOQueue.
 
     Args:
         capacity, min_after_dequeue, seed: As for RandomShuffleQueue.
@@ -149,7 +141,7 @@ class PaddingShuffleQueue(TypedQueue):
         names, shared_name, name: As for FIFOQueue.
 
     Raises:
-        InvalidArgumentError, ValueError, TypeError: arguments that do not describe a queue.
+        InvalidArgumentError, ValueError, TypeError: The arguments do not describe a queue.
 
     Thread safety: as RandomShuffleQueue.
     """
@@ -168,28 +160,26 @@ class PaddingShuffleQueue(TypedQueue):
         shared_name: str | None = None,
         name: str | None = "padding_shuffle_queue",
     ) -> None:
-        parsed = parse_dtypes(dtypes)
-        components = [component(*each) for each in zip(parsed, parse_partial_shapes(shapes, len(parsed)), strict=True)]
-        limit, minimum = shuffle_limits(capacity, min_after_dequeue)
-        seeds = generator_seeds(seed)
-        self._setup("shuffle", limit, name, components, parse_names(names, len(parsed)), minimum, seeds)
+        components, parsed_names = _described_partially(dtypes, shapes, names)
+        capacity, min_after_dequeue = shuffle_limits(capacity, min_after_dequeue)
+        self._setup("shuffle", capacity, name, components, parsed_names, min_after_dequeue, generator_seeds(seed))
 
 
 class PriorityQueue(TypedQueue):
-    """A queue whose elements leave in the order of their priority, the smallest number first.
+    """A queue whose elements leave in order of priority, the smallest number first.
 
-    Each element's first component is its priority, an int64 scalar, which comes out with it. Elements of equal priority
-    leave in no particular order. `dequeue_many` waits until n elements are there and then takes the n smallest.
+    The first component of an element is its priority, an int64 scalar; it comes out with the element. Elements of equal
+    priority leave in no particular order. `dequeue_many` waits for n elements and then takes the n smallest.
 
     Args:
         capacity: As for FIFOQueue.
         types: The dtypes of the components after the priority. None: the first element fixes dtypes and shapes.
-        shapes: Their shapes, as for FIFOQueue.
+        shapes: The shapes of these components, as for FIFOQueue.
         names: None, or a name for each component, the priority first.
         shared_name, name: As for FIFOQueue.
 
     Raises:
-        InvalidArgumentError, ValueError, TypeError: arguments that do not describe a queue.
+        InvalidArgumentError, ValueError, TypeError: The arguments do not describe a queue.
 
     Thread safety: as FIFOQueue.
     """
@@ -221,13 +211,25 @@ class PriorityQueue(TypedQueue):
 
 
 def shuffle_limits(capacity: int, min_after_dequeue: int) -> tuple[int, int]:
-    """The capacity and the minimum of a shuffle queue."""
-    limit, minimum = parse_capacity(capacity), whole(min_after_dequeue, "min_after_dequeue")
-    if minimum < 0:
-        raise invalid(f"min_after_dequeue {minimum} must be >= 0")
-    if minimum >= limit:
-        raise invalid(f"min_after_dequeue {minimum} must be < capacity {limit}")
-    return limit, minimum
+    """Return the capacity and the min_after_dequeue of a shuffle queue as ints.
+
+    Raises:
+        InvalidArgumentError: `min_after_dequeue` is negative or not below the capacity.
+        TypeError, ValueError: One of them is not a number.
+    """
+    limit, held_back = parse_capacity(capacity), whole(min_after_dequeue, "min_after_dequeue")
+    if held_back < 0:
+        raise invalid(f"min_after_dequeue {held_back} must be >= 0")
+    if held_back >= limit:
+        raise invalid(f"min_after_dequeue {held_back} must be < capacity {limit}")
+    return limit, held_back
+
+
+def _described_partially(dtypes: Any, shapes: Any, names: Any) -> tuple[list[Component], list[str] | None]:
+    """The components and names that the arguments of a padding queue's constructor describe."""
+    parsed = parse_dtypes(dtypes)
+    pairs = zip(parsed, parse_partial_shapes(shapes, len(parsed)), strict=True)
+    return [component(dtype, shape) for dtype, shape in pairs], parse_names(names, len(parsed))
 
 
 def _described(dtypes: Any, shapes: Any, names: Any) -> tuple[list[Component] | None, list[str] | None]:

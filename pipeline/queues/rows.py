@@ -1,4 +1,4 @@
-"""Some rows of an array, not gathered yet."""
+"""Rows: selected rows of an array, not gathered yet."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 
 class Rows:
-    """The rows of an array that have certain numbers. The array must not change any more.
+    """Selected rows of an array that must not change any more.
 
-    A queue gathers them when they leave it, if they are large, or else when they enter it: one copy less than from
-    an array of them. To all others this is an array: `np.asarray` gathers them.
+    A queue gathers large rows when they leave it and small ones when they enter: one copy less than from an array of
+    these rows. Everything else may treat this as an array: `np.asarray` gathers the rows.
 
     Args:
         array: C-contiguous, of rank 1 or more.
-        numbers: One for each row, int64, all in range.
+        numbers: The row numbers, int64 of rank 1, all in range.
     """
 
     __slots__ = ("array", "numbers")
@@ -38,6 +38,6 @@ class Rows:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
-            raise ValueError("the rows have to be gathered: an array of them is a copy")
+            raise ValueError("Rows become an array only by a copy: they must be gathered")
         rows = self.array.take(self.numbers, axis=0)
         return rows if dtype is None else rows.astype(dtype, copy=False)

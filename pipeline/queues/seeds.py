@@ -1,4 +1,4 @@
-"""The global seed, and the pair of seeds that an operation's generator gets: TensorFlow's rules, so its numbers."""
+"""The global seed, and the two seeds of an operation's generator, by TensorFlow's rules."""
 
 from __future__ import annotations
 
@@ -11,33 +11,39 @@ from pipeline.dtypes import whole
 _LARGEST = 2**31 - 1
 _DEFAULT_GRAPH_SEED = 87654321
 
-# Reentrant: a signal handler may make a queue. Held during a fork, so that no child finds it locked by a thread that it
-# does not have.
+# Reentrant: a signal handler may create a queue. Held during a fork, so that a child never finds it locked by a thread
+# that exists only in the parent.
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _global_seed: int | None = None
-_unnamed = random.Random()
+_op_seeds = random.Random()
 
 
 def set_random_seed(seed: int | None) -> None:
     """Set the global seed of this process; None removes it.
 
-    With a global seed, operations without a seed of their own become reproducible too: they get seeds in the order in
-    which they are made. May be called from any thread.
+    With a global seed, operations without a seed of their own are reproducible too: they get seeds in the order of
+    their creation. Thread safe.
+
+    Args:
+        seed: A number, truncated to an int, or None.
+
+    Raises:
+        TypeError, ValueError: `seed` is not a finite number.
     """
-    global _global_seed, _unnamed
+    global _global_seed, _op_seeds
     with _lock:
         _global_seed = None if seed is None else whole(seed, "seed")
-        _unnamed = random.Random(_global_seed)
+        _op_seeds = random.Random(_global_seed)
 
 
 def get_seed(op_seed: int | None) -> tuple[int, int]:
-    """Return the two seeds of an operation's generator; (0, 0) stands for a generator that nobody can predict."""
+    """Return the two seeds of an operation's generator; (0, 0) means an unpredictable one."""
     with _lock:
         if _global_seed is not None:
             first = _global_seed
-            second = _unnamed.randint(0, _LARGEST) if op_seed is None else whole(op_seed, "seed")
+            second = _op_seeds.randint(0, _LARGEST) if op_seed is None else whole(op_seed, "seed")
         elif op_seed is not None:
             first, second = _DEFAULT_GRAPH_SEED, whole(op_seed, "seed")
         else:
@@ -47,12 +53,12 @@ def get_seed(op_seed: int | None) -> tuple[int, int]:
 
 
 def generator_seeds(op_seed: int | None) -> tuple[int, int]:
-    """As `get_seed`, with (0, 0) replaced by entropy of the system."""
+    """As `get_seed`, with (0, 0) replaced by entropy from the operating system."""
     return entropy_if_zero(get_seed(op_seed))
 
 
 def entropy_if_zero(seeds: tuple[int, int]) -> tuple[int, int]:
-    """Return the seeds, with (0, 0) replaced by entropy of the system."""
+    """Return the seeds, with (0, 0) replaced by entropy from the operating system."""
     if seeds != (0, 0):
         return seeds
     entropy = os.urandom(16)

@@ -1,8 +1,7 @@
-"""The texts of the queues' errors: TensorFlow's first line, which people search for, then what helps."""
+"""The errors of queue calls: TensorFlow's first line, which people search for, then why."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,42 +20,31 @@ from pipeline.explain.ends import EndOfInput, with_end
 from pipeline.explain.waits import Watchdog, WatchedQueue
 from pipeline.queues.components import Component
 
-_CALLS = {number: name for name, number in CALLS.items()}
-_STATUSES = {number: name for name, number in STATUSES.items()}
+CALL_NAMES = {number: name for name, number in CALLS.items()}
+_STATUS_NAMES = {number: name for name, number in STATUSES.items()}
 
 
 def failure(queue: WatchedQueue, watchdog: Watchdog, status: int, call: int, requested: int, current: int) -> OpError:
-    """The error of a call that the engine did not serve.
+    """Make the error of a call that the engine did not serve.
 
-    A closed queue's errors say why it was closed; the exception that was to blame, if any, is the `__cause__`.
-    For an enqueue, `requested` is the number of its elements and `current` how many of them are stored, which the
-    error tells as `stored`.
+    The errors of a closed queue say why it was closed; what a failed thread raised is their `__cause__`.
+
+    Args:
+        queue: The queue.
+        watchdog: It knows why the queue was closed.
+        status, call: The engine's numbers of the outcome and of the method.
+        requested: The elements of the call.
+        current: The queue's size; for an enqueue, how many of the call's elements are stored: the error's `stored`.
     """
-    name, method, outcome = queue.name, _CALLS[call], _STATUSES[status]
-    # A padding queue's calls on single elements are those of the FIFO queue, and say so, as they do in TensorFlow.
-    kind = "FIFOQueue" if queue.kind == "PaddingFIFOQueue" and method in ("enqueue", "dequeue") else queue.kind
-    error: OpError
+    method, outcome = CALL_NAMES[call], _STATUS_NAMES[status]
     if outcome in ("closed", "already_closed", "cancelled", "exhausted"):
-        why, blame, end = watchdog.why_closed(queue)
-        if outcome == "closed":
-            error = CancelledError(None, None, f"{kind} '{name}' is closed.{why}" + _stored(requested, current))
-        elif outcome == "already_closed":
-            error = CancelledError(None, None, f"Queue '{name}' is already closed.{why}")
-        elif outcome == "cancelled":
-            text = f"Enqueue operation was cancelled{why}" + _stored(requested, current)
-            error = CancelledError(None, None, text)
-        else:
-            first = f"{kind} '{name}' is closed and has insufficient elements"
-            error = OutOfRangeError(None, None, f"{first} (requested {requested}, current size {current}){why}")
-            if end != EndOfInput():
-                with_end(error, end)
-        error.__cause__ = blame
+        error = _closed(queue, watchdog, method, outcome, requested, current)
     else:
         stats = queue.stats()
         error = DeadlineExceededError(
             None,
             None,
-            f"Timed out waiting for notification\n{method} on {queue.kind} '{name}', "
+            f"Timed out waiting for notification\n{method} on {queue.kind} '{queue.name}', "
             f"which now holds {stats.size} of {stats.capacity} elements" + _stored(requested, current),
         )
     if method == "enqueue":
@@ -64,45 +52,50 @@ def failure(queue: WatchedQueue, watchdog: Watchdog, status: int, call: int, req
     return error
 
 
+def _closed(
+    queue: WatchedQueue, watchdog: Watchdog, method: str, outcome: str, requested: int, current: int
+) -> OpError:
+    name = queue.name
+    # As in TensorFlow, the errors of single-element calls on a padding queue name FIFOQueue, whose calls they are.
+    kind = "FIFOQueue" if queue.kind == "PaddingFIFOQueue" and method in ("enqueue", "dequeue") else queue.kind
+    why, blame, end = watchdog.why_closed(queue)
+    error: OpError
+    if outcome == "closed":
+        error = CancelledError(None, None, f"{kind} '{name}' is closed.{why}" + _stored(requested, current))
+    elif outcome == "already_closed":
+        error = CancelledError(None, None, f"Queue '{name}' is already closed.{why}")
+    elif outcome == "cancelled":
+        error = CancelledError(None, None, f"Enqueue operation was cancelled{why}" + _stored(requested, current))
+    else:
+        first = f"{kind} '{name}' is closed and has insufficient elements"
+        error = OutOfRangeError(None, None, f"{first} (requested {requested}, current size {current}){why}")
+        if end != EndOfInput():
+            with_end(error, end)
+    error.__cause__ = blame
+    return error
+
+
 def _stored(requested: int, current: int) -> str:
-    return f"\n{current} of the {requested} elements of this call were stored and stay" if requested > 1 else ""
+    if requested <= 1:
+        return ""
+    return f"\n{current} of the {requested} elements of this call were stored and stay in the queue"
 
 
 def signature_mismatch(values: Sequence[Any], components: Sequence[Component]) -> InvalidArgumentError:
-    """Too few values for the components."""
+    """Make the error of a call with fewer values than components."""
     have = ",".join(str(getattr(value, "dtype", type(value).__name__)) for value in values)
     want = ",".join(str(each.dtype) for each in components)
     return invalid(f"Signature mismatch, have: {have}-> expected: {want}->")
 
 
-def count(n: Any, call: int) -> int:
-    """The n of dequeue_many and dequeue_up_to, or the error that says why it cannot be one."""
-    if n is None:
-        raise ValueError("n must be an integer, got None")
-    if isinstance(n, np.ndarray) and n.dtype.kind in "iu" and n.size == 1 and n.ndim <= 1:
-        n = n.reshape(())[()]
-    if isinstance(n, np.ndarray):
-        raise invalid(f"n must be a scalar integer, got an array of {n.dtype} with shape {n.shape}")
-    try:
-        number = operator.index(n)
-    except TypeError:
-        raise TypeError(f"n must be an integer, got {type(n).__name__} {n!r:.80}") from None
-    if number < 0:
-        operation = "DequeueManyOp" if _CALLS[call] == "dequeue_many" else "DequeueUpToOp"
-        raise invalid(f"{operation} requested {number} < 0 elements")
-    if number > 2**31 - 1:
-        raise invalid(f"n must be less than 2**31, got {number}")
-    return number
-
-
 def no_shapes(kind: str) -> InvalidArgumentError:
-    """Batches need shapes."""
+    """Make the error of a batch from a queue without shapes."""
     what = "DequeueMany requires" if kind == "PriorityQueue" else "DequeueMany and DequeueUpTo require"
     return invalid(f"{kind}'s {what} the components to have specified shapes.")
 
 
 def wrong_out(where: str, out: Any, shape: tuple[int | None, ...], component: Component) -> ValueError:
-    """An output array that cannot be written to as it is."""
+    """Make the error of an output array that a batch cannot be written to."""
     if not isinstance(out, np.ndarray):
         got = type(out).__name__
     else:

@@ -1,4 +1,4 @@
-"""A queue of its own: the compiled engine's calls, with the rules for values that it asks for."""
+"""TypedQueue: the compiled engine plus the Python hooks that it calls: values in, batches out, waits and errors."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ from pipeline.dtypes import STRING
 from pipeline.explain.causes import cause_of_closing
 from pipeline.explain.frames import note_wait
 from pipeline.explain.waits import Watchdog
-from pipeline.queues import texts as messages
+from pipeline.queues import texts
 from pipeline.queues.base import QueueBase
-from pipeline.queues.components import Component, Shape, component
+from pipeline.queues.components import Component, Shape, component, parse_count
+from pipeline.queues.texts import CALL_NAMES
 from pipeline.queues.values import element, elements, infer
 from pipeline.stats import QueueStats
 
-_CALL_NAMES = {number: name for name, number in CALLS.items()}
 _DEQUEUES = frozenset(number for name, number in CALLS.items() if name.startswith("dequeue"))
 
 
 class TypedQueue(Engine, QueueBase):
-    """The engine moves slots and bytes; this says what may be in them. The kinds of queue derive from it."""
+    """Base of the kinds of queue: the engine moves slots and bytes, this class says what they may hold.
+
+    Thread safety: as FIFOQueue. `_deciding` guards the components until the first element has fixed them.
+    """
 
     kind: str
     _default_name: str
@@ -49,12 +52,12 @@ class TypedQueue(Engine, QueueBase):
         self._watchdog = Watchdog(min_after_dequeue)
         self._components = None
         self._names = names
-        self._deciding = threading.RLock()  # reentrant: a value that is looked at may enqueue something itself
+        self._deciding = threading.RLock()  # reentrant: code that a value runs may enqueue too
         if components is not None:
             self._decide(components)
 
     def _unique(self, name: str | None) -> str:
-        """A name that was given stays; the default gets a number from the second queue on."""
+        """Return a name that differs from the default as it is; number the default from the second queue on."""
         default = type(self)._default_name
         if name is not None and name != default:
             return name
@@ -67,7 +70,7 @@ class TypedQueue(Engine, QueueBase):
 
     @property
     def holds_large(self) -> bool:
-        """Whether rows are so large that arrays which are given away are held instead of copied."""
+        """Whether rows are so large that arrays handed over to the queue are held by reference, not copied."""
         return self._mixed() and self._names is None
 
     @property
@@ -111,21 +114,21 @@ class TypedQueue(Engine, QueueBase):
 
     close.__doc__ = Engine.close.__doc__
 
-    # What the engine asks for.
+    # Hooks that the engine calls.
 
     def _about_to_wait(self, call: int) -> float | None:
-        note_wait(self, _CALL_NAMES[call])
-        return self._watchdog.about_to_wait(self, _CALL_NAMES[call]) if call in _DEQUEUES else None
+        note_wait(self, CALL_NAMES[call])
+        return self._watchdog.about_to_wait(self, CALL_NAMES[call]) if call in _DEQUEUES else None
 
     def _still_waiting(self, call: int, waited_s: float) -> float | None:
-        return self._watchdog.still_waiting(self, _CALL_NAMES[call]) if call in _DEQUEUES else None
+        return self._watchdog.still_waiting(self, CALL_NAMES[call]) if call in _DEQUEUES else None
 
     def _where(self, index: int) -> str:
         name = f" ('{self._names[index]}')" if self._names else ""
         return f"{self.kind} '{self._name}': component {index}{name}"
 
-    def _in_order(self, vals: Any) -> tuple[Any, ...]:
-        """The values of a call in the order of the components."""
+    def _in_order(self, vals: Any, many: bool) -> tuple[Any, ...]:
+        """Return the values of a call in the order of the components."""
         if isinstance(vals, dict):
             if self._names is None:
                 raise ValueError(f"Queue must have names to enqueue a dictionary; {self.kind} '{self._name}' has none")
@@ -134,23 +137,25 @@ class TypedQueue(Engine, QueueBase):
                     "Keys in dictionary to enqueue do not match names of Queue. "
                     f"Dictionary: ({', '.join(sorted(map(str, vals)))}), Queue: ({', '.join(sorted(self._names))})"
                 )
-            return tuple(vals[name] for name in self._names)
-        if self._names is not None:
+            values = tuple(vals[name] for name in self._names)
+        elif self._names is not None:
             raise ValueError(f"You must enqueue a dictionary in a Queue with names; the names are {self._names}")
-        return tuple(vals) if isinstance(vals, (list, tuple)) else (vals,)
+        else:
+            values = tuple(vals) if isinstance(vals, (list, tuple)) else (vals,)
+        if not values:
+            raise (IndexError if many else ValueError)(f"{self.kind} '{self._name}': no value to enqueue")
+        return values
 
     def _convert(self, vals: Any, many: bool) -> tuple[Any, ...]:
-        """The values of a call in the form in which slots take them; errors say which component and why."""
+        """Convert the values of a call to the form that slots take; errors name the component and the reason."""
         if self._components is None:
             with self._deciding:
                 if self._components is None:
                     self._infer(vals, many)
         assert self._components is not None
-        values = self._in_order(vals)
-        if not values:
-            raise (IndexError if many else ValueError)(f"{self.kind} '{self._name}': no value to enqueue")
+        values = self._in_order(vals, many)
         if len(values) < len(self._components):
-            raise messages.signature_mismatch(values, self._components)
+            raise texts.signature_mismatch(values, self._components)
         if not many:
             return tuple(
                 element(value, each, i, self._where(i))
@@ -174,11 +179,9 @@ class TypedQueue(Engine, QueueBase):
                     self._rename(None)
                 raise
             return
-        values = self._in_order(vals)
-        if not values:
-            raise (IndexError if many else ValueError)(f"{self.kind} '{self._name}': no value to enqueue")
+        values = self._in_order(vals, many)
         components = self._describe(values, many)
-        for i, (value, each) in enumerate(zip(values, components, strict=True)):  # a bad value fixes nothing
+        for i, (value, each) in enumerate(zip(values, components, strict=True)):  # a bad value must fix nothing
             if many:
                 elements(value, each, i, None, self._where(i))
             else:
@@ -187,10 +190,10 @@ class TypedQueue(Engine, QueueBase):
             self._decide(components)
         except RuntimeError:
             if self._components is None:
-                raise  # else what was run meanwhile, by a value or a signal, has enqueued the first element
+                raise  # else code run by a value or a signal handler has enqueued the first element meanwhile
 
     def _describe(self, values: tuple[Any, ...], many: bool) -> list[Component]:
-        """What the first values say about the components."""
+        """Describe the components by their first values."""
         return [component(*infer(value, many, self._where(i))) for i, value in enumerate(values)]
 
     def _rename(self, names: list[str] | None) -> None:
@@ -202,18 +205,18 @@ class TypedQueue(Engine, QueueBase):
         return dict(zip(self._names, values, strict=True))
 
     def _count(self, n: Any, call: int) -> int:
-        return messages.count(n, call)
+        return parse_count(n, CALL_NAMES[call])
 
     def _no_shapes(self) -> Exception:
-        return messages.no_shapes(self.kind)
+        return texts.no_shapes(self.kind)
 
     def _failure(self, status: int, call: int, requested: int, current: int) -> Exception:
-        return messages.failure(self, self._watchdog, status, call, requested, current)
+        return texts.failure(self, self._watchdog, status, call, requested, current)
 
     def _outputs(self, out: Any) -> tuple[Any, ...]:
-        """The arrays of `out` in the order of the components."""
+        """Return the arrays of `out` in the order of the components."""
         if self._components is None:
-            raise ValueError(f"{self.kind} '{self._name}': out= needs dtypes that are known; no element has come yet")
+            raise ValueError(f"{self.kind} '{self._name}': out= needs known dtypes; no element was enqueued yet")
         if self._names is not None:
             if not isinstance(out, dict) or sorted(map(str, out)) != sorted(map(str, self._names)):
                 raise ValueError(f"out: expected a dict with the keys {self._names}, got {type(out).__name__}")
@@ -228,14 +231,14 @@ class TypedQueue(Engine, QueueBase):
 
     def _wrong_out(self, index: int, out: Any, n: int) -> Exception:
         assert self._components is not None
-        return messages.wrong_out(
+        return texts.wrong_out(
             self._where(index), out, (n, *(self._components[index].shape or ())), self._components[index]
         )
 
     def _nothing(self, outs: tuple[Any, ...] | None) -> Any:
-        """The result for n = 0."""
+        """Return the result of a dequeue_many of 0 elements."""
         if self._components is None:
-            raise messages.no_shapes(self.kind)
+            raise texts.no_shapes(self.kind)
         values = [
             np.empty((0, *(size or 0 for size in each.shape or ())), dtype=each.dtype) for each in self._components
         ]
@@ -245,7 +248,7 @@ class TypedQueue(Engine, QueueBase):
         return values[0] if len(values) == 1 else values
 
     def _pack(self, index: int, values: list[Any], out: Any) -> Any:
-        """A batch of a component that slots hold by reference."""
+        """Stack or pad the values of a component that slots hold by reference into a batch."""
         assert self._components is not None
         each = self._components[index]
         if each.shape == ():
@@ -258,6 +261,6 @@ class TypedQueue(Engine, QueueBase):
         if out is None:
             return result
         if out.shape[1:] != result.shape[1:]:
-            raise messages.wrong_out(self._where(index), out, result.shape, each)
+            raise texts.wrong_out(self._where(index), out, result.shape, each)
         out[: len(values)] = result
         return out[: len(values)] if len(out) > len(values) else out

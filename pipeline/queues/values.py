@@ -1,4 +1,4 @@
-"""Which Python values fit a component, and what they become. Everything here runs before a queue is touched."""
+"""Converts Python values to what slots take, or says why they do not fit; runs before the queue is touched."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.dtypes import STRING, parse_dtype
 from pipeline.errors import InvalidArgumentError, invalid, show
 from pipeline.queues.components import Component, Shape
 
-# Kinds of Python values (as NumPy infers them) that a component of a kind takes without being a NumPy array already.
+# By dtype kind of a component: the kinds that NumPy may infer for Python values (not arrays) that it takes.
 _ACCEPTED = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc"}
 
 
@@ -27,7 +27,7 @@ def _to_bytes(value: Any, where: str) -> bytes:
 
 
 def _strings(value: Any, where: str) -> Any:
-    """Bytes for one string, an object array of bytes for more."""
+    """Convert one string to bytes, several to an object array of bytes."""
     if isinstance(value, (bytes, str, bytearray, memoryview)):
         return _to_bytes(value, where)
     if value is None:
@@ -44,7 +44,7 @@ def _strings(value: Any, where: str) -> Any:
 
 
 def _cast(array: np.ndarray[Any, Any], dtype: np.dtype[Any], where: str) -> np.ndarray[Any, Any]:
-    """Convert a NumPy array as astype does, silently; text and objects are not numbers."""
+    """Convert a NumPy array as astype does, without warnings; text and objects are checked as Python values."""
     if array.dtype == dtype:
         return array
     if array.dtype.kind in "SUT" or (array.dtype.kind == "O" and dtype.kind != "O"):
@@ -65,7 +65,7 @@ def _check_range(inferred: np.ndarray[Any, Any], dtype: np.dtype[Any], where: st
 
 
 def _from_python(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any, Any]:
-    """Convert numbers and nested lists of them; never by cutting off, wrapping or parsing."""
+    """Convert numbers and nested lists of them; never truncates, wraps around or parses."""
     value = copied_lists(value)
     if dtype.kind not in _ACCEPTED:
         return np.array(value, dtype=dtype)
@@ -74,7 +74,8 @@ def _from_python(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any
     except ValueError as error:
         raise ValueError(f"{where}: not a rectangular array of {dtype}: {error}") from None
     if dtype.kind in "iu" and inferred.dtype.kind in "fO" and inferred.size:
-        exact = np.array(value, dtype=object)  # Python ints beyond 64 bits, or of both signs, that NumPy made floats of
+        # NumPy infers floats for Python ints beyond 64 bits, and for large ones beside negative ones.
+        exact = np.array(value, dtype=object)
         if all(type(one) is int for one in exact.reshape(-1).tolist()):
             _check_range(exact, dtype, where)
             return exact.astype(dtype)
@@ -88,8 +89,10 @@ def _from_python(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any
 
 
 def copied_lists(value: Any) -> Any:
-    """Lists as copies that nobody else can change: NumPy dies of a list that becomes shorter while it is read, by a
-    `__float__` of an element or by another thread."""
+    """Return nested lists as copies that nothing else can change; anything else as it is.
+
+    NumPy crashes if a list becomes shorter while it reads it, by an element's `__float__` or in another thread.
+    """
     kind = type(value)
     return kind(map(copied_lists, value)) if kind is list or kind is tuple else value
 
@@ -105,7 +108,7 @@ def _array(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any, Any]
 
 
 def compatible(shape: tuple[int, ...], expected: Shape) -> bool:
-    """Whether an actual shape fits an expected one, which may be unknown or have unknown dimensions."""
+    """Return True if a shape fits the expected one, which may be None or contain None."""
     if expected is None:
         return True
     return len(shape) == len(expected) and all(
@@ -122,14 +125,25 @@ def _mismatch(index: int, expected: tuple[int | None, ...], got: tuple[int, ...]
 
 
 def _owned(array: np.ndarray[Any, Any], source: Any) -> Any:
-    """An array that only the queue has; a scalar becomes a NumPy scalar."""
+    """Return the array, copied if it shares memory with `source`; a scalar becomes a NumPy scalar."""
     if array.ndim == 0:
         return array[()]
     return array.copy() if np.may_share_memory(array, source) else array
 
 
 def element(value: Any, component: Component, index: int, where: str) -> Any:
-    """One value of one component, in the form in which a slot takes it."""
+    """Convert one value of a component to what a slot takes.
+
+    Args:
+        value: What the user enqueued.
+        component: The component.
+        index: Its position, for errors.
+        where: The queue and the component, for errors.
+
+    Raises:
+        InvalidArgumentError: It has another shape.
+        TypeError, ValueError, OverflowError: It does not fit the dtype.
+    """
     if component.form == "object":
         return value
     converted = _strings(value, where) if component.form == "bytes" else _array(value, component.dtype, where)
@@ -142,7 +156,11 @@ def element(value: Any, component: Component, index: int, where: str) -> Any:
 
 
 def elements(value: Any, component: Component, index: int, count: int | None, where: str) -> tuple[Any, int]:
-    """Many values of one component, and how many; `count` is the number that component 0 has, if this is another."""
+    """Convert many values of a component; return them and their number. Arguments and errors as `element`.
+
+    Args:
+        count: The number of values of component 0; None if this is component 0.
+    """
     if component.form == "object":
         if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__len__") or not hasattr(value, "__iter__"):
             raise invalid(f"{where}: expected a sequence of objects, got {type(value).__name__}")
@@ -175,11 +193,11 @@ def elements(value: Any, component: Component, index: int, count: int | None, wh
 
 
 def _all_bytes(value: list[Any]) -> bool:
-    return list(map(type, value)).count(bytes) == len(value)  # a generator takes 18 ns more a value
+    return list(map(type, value)).count(bytes) == len(value)  # a generator takes 18 ns more per value
 
 
 def infer(value: Any, many: bool, where: str) -> tuple[np.dtype[Any], Shape]:
-    """The dtype and shape of a component from its first value, as NumPy sees it."""
+    """Return the dtype and shape that NumPy infers from the first value of a component (from a block if `many`)."""
     if value is None:
         raise ValueError(f"{where}: None is not a value")
     if isinstance(value, (bytes, str, bytearray)) and not many:

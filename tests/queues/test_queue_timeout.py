@@ -176,7 +176,7 @@ def test_a_priority_queue_never_took_any(queues):
 class TestStored:
     """The error of an enqueue has the number of elements that went in before; so does its last line."""
 
-    LINE = "of the 4 elements of this call were stored and stay"
+    LINE = "of the 4 elements of this call were stored and stay in the queue"
 
     @pytest.fixture
     def queue(self):

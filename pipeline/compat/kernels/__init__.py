@@ -1,1 +1,1 @@
-"""What ops compute, as functions of NumPy arrays; knows no graph."""
+"""What ops compute, as functions on NumPy arrays; knows nothing of graphs."""

@@ -1,4 +1,4 @@
-"""Values as text, as TensorFlow's asserts and prints show them."""
+"""Arrays as text, in the formats of tf.Assert, tf.Print and tf.print."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"}
 
 
-def element(value: Any) -> str:
-    """Return one element: floats with 6 digits (15 for float64) or as many as it takes, bool as 0 and 1."""
+def _element(value: Any) -> str:
+    """Return one element: floats with 6 digits (15 for float64) or as many as needed, bools as 0 and 1."""
     if isinstance(value, bytes):
         text = value.decode("utf-8", "replace")
         return "".join(_ESCAPES.get(each) or (each if each >= " " else f"\\{ord(each):03o}") for each in text)
@@ -28,13 +28,11 @@ def element(value: Any) -> str:
 
 
 def _nested(value: Any, depth: int, left: list[int]) -> str:
-    """Return the elements of one axis, as many as are left."""
+    """Return the elements of one axis, at most `left[0]`, which is reduced by their number."""
     if left[0] <= 0:
         return ""
     if value.ndim == 1:
-        parts = []
-        for each in value[: left[0]]:
-            parts.append(element(each))
+        parts = [_element(each) for each in value[: left[0]]]
         text = " ".join(parts)
         cut = len(value) > left[0]
         left[0] -= len(parts)
@@ -47,17 +45,17 @@ def _nested(value: Any, depth: int, left: list[int]) -> str:
 
 
 def summarize(value: Any, entries: int) -> str:
-    """Return the first elements of a value in brackets, "..." for those that follow; all if `entries` < 0."""
+    """Return the first `entries` elements of a value in brackets, and "..." for the rest; all if negative."""
     array = value if isinstance(value, np.ndarray) else None
     if array is None or array.ndim == 0:
         only = value if array is None else array[()]
-        return element(only) if entries else "..."
+        return _element(only) if entries else "..."
     limit = array.size if entries < 0 else min(entries, array.size)
     return _nested(array, 0, [limit]) + ("..." if array.size > limit else "")
 
 
 def _quoted(value: Any) -> str:
-    return f'"{element(value)}"' if isinstance(value, bytes) else element(value)
+    return f'"{_element(value)}"' if isinstance(value, bytes) else _element(value)
 
 
 def _edges(value: Any, ends: int, depth: int) -> str:
@@ -74,7 +72,7 @@ def _edges(value: Any, ends: int, depth: int) -> str:
 
 
 def pretty(value: Any, ends: int) -> str:
-    """Return a value as nested brackets with the first and last `ends` elements of each axis; all if negative."""
+    """Return a value in nested brackets, with the first and last `ends` elements of each axis; all if negative."""
     array = value if isinstance(value, np.ndarray) else None
     if array is None or array.ndim == 0:
         if not ends:

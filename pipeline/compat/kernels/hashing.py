@@ -12,7 +12,7 @@ _WORD = struct.Struct("<Q").unpack_from
 
 
 def murmur(data: bytes) -> int:
-    """The 64-bit hash of string_to_hash_bucket."""
+    """Return the 64-bit hash of string_to_hash_bucket."""
     size = len(data)
     hashed = _SEED ^ (size * _MURMUR & _MASK)
     whole = size & ~7
@@ -27,7 +27,7 @@ def murmur(data: bytes) -> int:
 
 
 def fingerprint(data: bytes) -> int:
-    """The 64-bit hash of string_to_hash_bucket_fast."""
+    """Return the 64-bit hash of string_to_hash_bucket_fast."""
     size = len(data)
     if size <= 16:
         return _up_to_16(data, size)
@@ -39,7 +39,7 @@ def fingerprint(data: bytes) -> int:
 
 
 def sip(data: bytes, key: tuple[int, int]) -> int:
-    """The 64-bit SipHash-2-4 of string_to_hash_bucket_strong."""
+    """Return the 64-bit SipHash-2-4 of string_to_hash_bucket_strong."""
     first, second = key[0] & _MASK, key[1] & _MASK
     state = [
         first ^ 0x736F6D6570736575,
@@ -92,7 +92,7 @@ def _mix(value: int) -> int:
 
 
 def _pair(u: int, v: int, factor: int) -> int:
-    """Two words into one."""
+    """Mix two words into one."""
     a = _mix((u ^ v) * factor)
     return _mix((v ^ a) * factor) * factor & _MASK
 
@@ -135,7 +135,7 @@ def _up_to_64(data: bytes, size: int) -> int:
 
 
 def _weak(data: bytes, at: int, a: int, b: int) -> tuple[int, int]:
-    """32 bytes and two words into two words."""
+    """Mix 32 bytes and two words into two words."""
     w, x, y, z = (_fetch(data, at + step) for step in (0, 8, 16, 24))
     a += w
     b = _right(b + a + z, 21)
@@ -166,7 +166,7 @@ def _long(data: bytes, size: int) -> int:
 def _step(
     data: bytes, at: int, x: int, y: int, z: int, v: tuple[int, int], w: tuple[int, int], factor: int, weight: int
 ) -> tuple[int, int, int, tuple[int, int], tuple[int, int]]:
-    """One block of 64 bytes."""
+    """Mix in one block of 64 bytes."""
     x = _right(x + y + v[0] + _fetch(data, at + 8), 37) * factor & _MASK
     y = _right(y + v[1] + _fetch(data, at + 48), 42) * factor & _MASK
     x ^= w[1] * weight & _MASK

@@ -1,4 +1,4 @@
-"""What is drawn at, taken from, or chosen among boxes in images."""
+"""Boxes in images: outlines drawn, glimpses taken, and random crops that cover a box."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLOURS = np.array(
 
 
 def draw_boxes(images: Any, boxes: Any, colours: Any) -> Any:
-    """The images with the outlines of boxes [y1, x1, y2, x2] (1 is the last pixel); no colours: a table of ten."""
+    """Return the images with the outlines of boxes [y1, x1, y2, x2] (1 is the last pixel); 10 colours if None given."""
     height, width, depth = images.shape[1:]
     if colours is None:
         colours = _COLOURS.copy()
@@ -53,7 +53,15 @@ def draw_boxes(images: Any, boxes: Any, colours: Any) -> Any:
 
 
 def glimpses(generator: np.random.Generator, images: Any, size: Any, offsets: Any, how: tuple[bool, bool, bool]) -> Any:
-    """A part of each image at its offset; noise where it is beyond the image."""
+    """Return a part of each image at its offset, with noise beyond the image.
+
+    Args:
+        generator: Draws the noise.
+        images: float32 [batch, height, width, channels].
+        size: Height and width of the parts.
+        offsets: [batch, 2]: y and x.
+        how: Whether offsets are from the centre, are relative to the size, and whether the noise is uniform.
+    """
     centered, normalized, uniform = how
     batch, height, width, channels = images.shape
     rows, columns = (int(each) for each in size)
@@ -80,7 +88,7 @@ def _normal(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
 def _crop_size(
     generator: np.random.Generator, size: tuple[int, int], areas: tuple[float, float], aspect: float
 ) -> tuple[int, int] | None:
-    """Height and width of a part of that aspect and of an area within limits; None if there is none."""
+    """Return height and width of a random part of that aspect, with an area within the limits; None if impossible."""
     height, width = size
     low, high = areas[0] * height * width, areas[1] * height * width
     rows, most = round(math.sqrt(low / aspect)), round(math.sqrt(high / aspect))
@@ -101,13 +109,13 @@ def _crop_size(
     return (rows, columns) if fits else None
 
 
-def _covers(crop: tuple[int, int, int, int], boxes: list[tuple[int, int, int, int]], least: float) -> bool:
-    """Whether the part holds that share of one of the boxes."""
+def _covers(crop: tuple[int, int, int, int], boxes: list[tuple[int, int, int, int]], min_covered: float) -> bool:
+    """Whether the part contains at min_covered that fraction of one of the boxes."""
     top, left, bottom, right = crop
     for y1, x1, y2, x2 in boxes:
         area = (y2 - y1) * (x2 - x1)
         inner = max(min(bottom, y2) - max(top, y1), 0) * max(min(right, x2) - max(left, x1), 0)
-        if area >= 1 and inner / area >= least:
+        if area >= 1 and inner / area >= min_covered:
             return True
     return False
 
@@ -116,10 +124,21 @@ def sample_part(
     generator: np.random.Generator,
     size: tuple[int, int],
     boxes: list[tuple[int, int, int, int]],
-    least: float,
+    min_covered: float,
     limits: tuple[tuple[float, float], tuple[float, float], int],
 ) -> tuple[int, int, int, int]:
-    """A random part of an image that covers enough of a box: top, left, bottom, right; the whole if none is found."""
+    """Return a random part of an image that covers enough of a box, or the whole image if none is found.
+
+    Args:
+        generator: Draws the part.
+        size: Height and width of the image.
+        boxes: In pixels: top, left, bottom, right.
+        min_covered: The fraction of a box that the part must contain.
+        limits: The ranges of aspect ratio and relative area, and the number of attempts.
+
+    Returns:
+        Top, left, bottom, right.
+    """
     aspects, areas, attempts = limits
     height, width = size
     for _ in range(attempts):
@@ -133,6 +152,6 @@ def sample_part(
         top = int(generator.integers(0, height - rows)) if rows < height else 0
         left = int(generator.integers(0, width - columns)) if columns < width else 0
         part = (top, left, top + rows, left + columns)
-        if _covers(part, boxes, least):
+        if _covers(part, boxes, min_covered):
             return part
     return 0, 0, height, width

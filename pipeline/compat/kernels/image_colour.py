@@ -1,4 +1,4 @@
-"""Colours of pixels along the last axis: RGB and HSV, and changes of hue, saturation and contrast."""
+"""Colours along the last axis: RGB to HSV and back, and changes of hue, saturation and contrast."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def _hue(red: Any, green: Any, blue: Any, value: Any, spread: Any) -> Any:
-    """The hue from 0 to 1; 0 for gray."""
+    """Return the hue from 0 to 1; 0 for gray."""
     kind = value.dtype.type
     with np.errstate(all="ignore"):
         norm = kind(1) / (kind(6) * spread)
@@ -22,7 +22,7 @@ def _hue(red: Any, green: Any, blue: Any, value: Any, spread: Any) -> Any:
 
 
 def _planes(colours: Any) -> Any:
-    """Each component by itself, without gaps: what is computed of them is some times faster so."""
+    """Return each component as an array of its own: contiguous memory makes the arithmetic several times faster."""
     return np.ascontiguousarray(np.moveaxis(colours, -1, 0))
 
 
@@ -39,7 +39,7 @@ def _hsv(red: Any, green: Any, blue: Any) -> tuple[Any, Any, Any]:
 
 
 def rgb_to_hsv(colours: Any) -> Any:
-    """Hue, saturation and value, each from 0 to 1, of red, green and blue."""
+    """Convert red, green and blue to hue, saturation and value, each from 0 to 1."""
     return _pixels(_hsv(*_planes(colours)))
 
 
@@ -54,12 +54,12 @@ def _rgb(hue: Any, saturation: Any, value: Any) -> list[Any]:
 
 
 def hsv_to_rgb(colours: Any) -> Any:
-    """Red, green and blue of hue, saturation and value."""
+    """Convert hue, saturation and value to red, green and blue."""
     return _pixels(_rgb(*_planes(colours)))
 
 
 def adjust_hue(colours: Any, delta: Any) -> Any:
-    """The colours with `delta` full turns of the hue; what is brightest and darkest stays so."""
+    """Turn the hue by `delta` full turns; the largest and smallest component of a pixel keep their values."""
     red, green, blue = _planes(colours.astype(np.float32, copy=False))
     high = np.maximum(np.maximum(red, green), blue)
     spread = high - np.minimum(np.minimum(red, green), blue)
@@ -75,14 +75,14 @@ def adjust_hue(colours: Any, delta: Any) -> Any:
 
 
 def adjust_saturation(colours: Any, scale: Any) -> Any:
-    """The colours with `scale` times the saturation, at most full."""
+    """Multiply the saturation by `scale`, up to full saturation."""
     hue, saturation, value = _hsv(*_planes(colours.astype(np.float32, copy=False)))
     saturation = np.clip(saturation * np.float32(scale), np.float32(0), np.float32(1))
     return _pixels(_rgb(hue, saturation, value)).astype(colours.dtype, copy=False)
 
 
 def adjust_contrast(images: Any, factor: Any) -> Any:
-    """Each channel with `factor` times the distance from its mean over the image."""
+    """Multiply each channel's distance from its mean over the image by `factor`."""
     wide = images.astype(np.float32, copy=False)
     count = np.float32(wide.shape[-3] * wide.shape[-2])
     mean = wide.sum(axis=(-3, -2), keepdims=True, dtype=np.float32) / count if wide.size else wide

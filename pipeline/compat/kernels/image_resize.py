@@ -1,5 +1,4 @@
-"""Resizing of batches of images [batch, height, width, channels], an axis after the other, with the pixel positions
-that TensorFlow takes."""
+"""Resizing of images [batch, height, width, channels], one axis after the other, at TensorFlow's pixel positions."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-_TABLE = 1024
+_TABLE = 1024  # steps in which TensorFlow tabulates the cubic weights
 _tables: dict[bool, Any] = {}
 
 
@@ -18,7 +17,7 @@ def _scale(size: int, wanted: int, align_corners: bool) -> Any:
 
 
 def _places(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> Any:
-    """Where each pixel of the result lies among those of the image, as float32."""
+    """Return the position of each pixel of the result among those of the image, as float32."""
     scale = _scale(size, wanted, align_corners)
     numbers = np.arange(wanted, dtype=np.float32)
     half = np.float32(0.5)
@@ -26,7 +25,7 @@ def _places(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> An
 
 
 def _between(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> tuple[Any, Any, Any]:
-    """The pixels before and after each place, and how far it is from the first to the second."""
+    """Return the pixels before and after each position, and how far it lies between them, from 0 to 1."""
     places = _places(size, wanted, align_corners, half_pixel)
     floor = np.floor(places)
     lower = np.maximum(floor, 0).astype(np.intp)
@@ -35,13 +34,13 @@ def _between(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> t
 
 
 def _flat(images: Any) -> Any:
-    """The images as float32 [batch, rows, numbers of a row]."""
+    """Return the images as float32 [batch, height, width * channels]."""
     batch, height, width, channels = images.shape
     return images.reshape(batch, height, width * channels).astype(np.float32, copy=False)
 
 
 def _numbers(columns: Any, channels: int) -> Any:
-    """Where the numbers of columns are in a row; pixels that are taken apart are copied faster than whole ones."""
+    """Return the indices of all channels of some columns in a flat row: NumPy copies them faster than whole pixels."""
     return (columns[:, None] * channels + np.arange(channels)).ravel()
 
 
@@ -64,11 +63,11 @@ def _between_columns(rows: Any, low: Any, high: Any, part: Any, channels: int) -
 
 
 def bilinear(images: Any, height: int, width: int, align_corners: bool, half_pixel: bool) -> Any:
-    """The images as float32 of another size, each pixel a mean of the four about its place."""
+    """Resize; each pixel is a weighted mean of the four around its position. Returns float32."""
     top, bottom, below = _between(images.shape[1], height, align_corners, half_pixel)
     left, right, beside = _between(images.shape[2], width, align_corners, half_pixel)
     channels = images.shape[3]
-    if 2 * height < images.shape[1]:  # most rows are not needed
+    if 2 * height < images.shape[1]:  # most rows are not used
         images = images[:, np.concatenate((top, bottom))]
         top, bottom = np.arange(height), np.arange(height, 2 * height)
     across = _between_columns(_flat(images), left, right, beside, channels)
@@ -79,22 +78,22 @@ def _nearest_places(size: int, wanted: int, align_corners: bool, half_pixel: boo
     scale = _scale(size, wanted, align_corners)
     numbers = np.arange(wanted, dtype=np.float32)
     places = (numbers + np.float32(0.5)) * scale if half_pixel else numbers * scale
-    # Halves are rounded up, not to even numbers.
+    # Halves round up, not to even numbers.
     rounded = np.floor(places + np.float32(0.5)) if align_corners else np.floor(places)
     return np.clip(rounded, 0, size - 1).astype(np.intp)
 
 
 def nearest(images: Any, height: int, width: int, align_corners: bool, half_pixel: bool) -> Any:
-    """The images of another size, each pixel that which is nearest to its place; of the same dtype."""
+    """Resize; each pixel is the nearest one. Returns the dtype of the images."""
     rows = _nearest_places(images.shape[1], height, align_corners, half_pixel)
     columns = _nearest_places(images.shape[2], width, align_corners, half_pixel)
     return images[:, rows][:, :, columns]
 
 
 def _cubic_table(keys: bool) -> Any:
-    """Weights of the nearer and of the farther pixel for each of 1025 distances."""
+    """Return the weights of the nearer and the farther pixel for each of 1025 distances."""
     if keys not in _tables:
-        # In float64, and then rounded, as TensorFlow computes them.
+        # Computed in float64 and then rounded, as in TensorFlow.
         a = -0.5 if keys else -0.75
         x = np.arange(_TABLE + 1) / _TABLE
         near = ((a + 2) * x - (a + 3)) * x * x + 1
@@ -105,7 +104,7 @@ def _cubic_table(keys: bool) -> Any:
 
 
 def _cubic_weights(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> tuple[Any, Any]:
-    """For each place four pixels and their weights, [4, wanted] each."""
+    """Return four pixels for each position, and their weights; [4, wanted] each."""
     near, far = _cubic_table(half_pixel)
     places = _places(size, wanted, align_corners, half_pixel)
     floor = np.floor(places)
@@ -113,7 +112,7 @@ def _cubic_weights(size: int, wanted: int, align_corners: bool, half_pixel: bool
     wished = floor.astype(np.intp) + np.arange(-1, 3)[:, None]
     indices = np.clip(wished, 0, size - 1)
     weights = np.stack((far[offsets], near[offsets], near[_TABLE - offsets], far[_TABLE - offsets]))
-    if half_pixel:  # pixels beyond the border do not count
+    if half_pixel:  # pixels beyond the border have no weight
         weights[indices != wished] = 0
         total = weights.sum(axis=0, dtype=np.float32)
         weights /= np.where(np.abs(total) >= 1000 * np.finfo(np.float32).tiny, total, np.float32(1))
@@ -121,7 +120,7 @@ def _cubic_weights(size: int, wanted: int, align_corners: bool, half_pixel: bool
 
 
 def _mixed_rows(rows: Any, indices: Any, weights: Any) -> Any:
-    """For each place the sum of some rows [taps, places], each times a weight."""
+    """Return weighted sums of rows; `indices` and `weights` are [taps, sums]."""
     total: Any = None
     for index, weight in zip(indices, weights, strict=True):
         each = rows.take(index, axis=1, mode="clip")
@@ -140,7 +139,7 @@ def _mixed_columns(rows: Any, indices: Any, weights: Any, channels: int) -> Any:
 
 
 def bicubic(images: Any, height: int, width: int, align_corners: bool, half_pixel: bool) -> Any:
-    """The images as float32 of another size, each pixel a cubic mean of the sixteen about its place."""
+    """Resize; each pixel is a cubic mean of the sixteen around its position. Returns float32."""
     batch, before, across, channels = images.shape
     rows = _mixed_rows(_flat(images), *_cubic_weights(before, height, align_corners, half_pixel))
     made = _mixed_columns(rows, *_cubic_weights(across, width, align_corners, half_pixel), channels)
@@ -148,7 +147,7 @@ def bicubic(images: Any, height: int, width: int, align_corners: bool, half_pixe
 
 
 def _covered(size: int, wanted: int, align_corners: bool) -> tuple[Any, Any, Any]:
-    """The pixels that each pixel of the result covers, and how much of them, [taps, wanted]; and the scale."""
+    """Return the pixels that each result covers, the covered parts, [taps, wanted] each, and the scale."""
     scale = _scale(size, wanted, align_corners)
     starts = np.arange(wanted, dtype=np.float32) * scale
     ends = np.arange(1, wanted + 1, dtype=np.float32) * scale
@@ -157,12 +156,12 @@ def _covered(size: int, wanted: int, align_corners: bool) -> tuple[Any, Any, Any
     indices = first + np.arange(taps)[:, None]
     edges = indices.astype(np.float32)
     parts = np.minimum(edges + np.float32(1), ends) - np.maximum(edges, starts)
-    # What is beyond the border counts as the last pixel.
+    # Beyond the border, the last pixel counts.
     return np.minimum(indices, size - 1), np.maximum(parts, np.float32(0)), scale
 
 
 def area(images: Any, height: int, width: int, align_corners: bool) -> Any:
-    """The images as float32 of another size, each pixel the mean of the part of the image that it covers."""
+    """Resize; each pixel is the mean of the area that it covers. Returns float32."""
     batch, before, across, channels = images.shape
     indices, parts, tall = _covered(before, height, align_corners)
     rows = _mixed_rows(_flat(images), indices, parts)
@@ -173,7 +172,19 @@ def area(images: Any, height: int, width: int, align_corners: bool) -> Any:
 
 
 def crop_and_resize(images: Any, boxes: Any, which: Any, size: Any, method: str, outside: float) -> Any:
-    """A part of an image for each box [y1, x1, y2, x2] (1 is the last pixel), all of one size, as float32."""
+    """Cut out each box [y1, x1, y2, x2] (1 is the last pixel) and resize it.
+
+    Args:
+        images: The images.
+        boxes: [boxes, 4].
+        which: The index of each box's image.
+        size: Height and width of all results.
+        method: "nearest" or "bilinear".
+        outside: The value of pixels beyond the image.
+
+    Returns:
+        float32 [boxes, height, width, channels].
+    """
     height, width = size
     made = np.full((len(boxes), height, width, images.shape[3]), outside, np.float32)
     for index, (box, image) in enumerate(zip(boxes, which, strict=True)):
@@ -201,7 +212,7 @@ def _up(places: Any) -> Any:
 
 
 def _within(size: int, wanted: int, start: Any, end: Any) -> tuple[Any, Any]:
-    """The places within the image, and which of the wanted ones they are."""
+    """Return the positions that lie within the image, and their indices in the result."""
     start, end, last = np.float32(start), np.float32(end), np.float32(size - 1)
     if wanted > 1:
         step = (end - start) * last / np.float32(wanted - 1)

@@ -1,13 +1,13 @@
-"""RE2 patterns for Python's `re`, translated piece by piece: the two differ in classes, anchors and flags."""
+"""Translates RE2 patterns into Python's `re`; the two differ in classes, anchors and flags."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import Any
 
-from pipeline.compat.kernels.errors import bad
+from pipeline.errors import invalid
 
-# How bytes that are no UTF-8 are decoded (surrogateescape): no class and no dot matches them.
+# Bytes that are not UTF-8 decode to these (surrogateescape); no class and no dot matches them.
 _INVALID = "\udc80-\udcff"
 _PERL = {"d": "0-9", "w": "0-9A-Za-z_", "s": "\\t\\n\\f\\r "}
 _NOT_PERL = {
@@ -45,15 +45,15 @@ _MOST_REPEATS = 1000
 
 
 class _Wrong(Exception):
-    """What is wrong with a pattern, in RE2's words."""
+    """An error in a pattern, in RE2's words."""
 
 
 @lru_cache(maxsize=256)
 def compiled(pattern: bytes) -> Any:
-    """The compiled pattern, for text decoded with surrogateescape.
+    """Return the compiled pattern, for text that was decoded with surrogateescape.
 
     Raises:
-        InvalidArgumentError: RE2 has no such pattern.
+        InvalidArgumentError: RE2 does not accept the pattern.
     """
     import re
 
@@ -61,11 +61,11 @@ def compiled(pattern: bytes) -> Any:
     try:
         return re.compile(_Translator(source).translate())
     except (_Wrong, re.error, OverflowError) as error:
-        raise bad(f"Invalid pattern: {source}, error: {error}") from None
+        raise invalid(f"Invalid pattern: {source}, error: {error}") from None
 
 
 class _Translator:
-    """One pass over a pattern; `at` is the place of the next character."""
+    """One pass over a pattern; `at` is the index of the next character."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -80,7 +80,7 @@ class _Translator:
         return done
 
     def _alternatives(self) -> str:
-        """Up to the end or the closing parenthesis; flags set inside end here."""
+        """Translate up to the end or the closing parenthesis, where flags set on the way end."""
         before, pieces = self.flags, []
         atom: str | None = None
         while self.at < len(self.source):
@@ -106,7 +106,7 @@ class _Translator:
         return "".join(pieces)
 
     def _repeat(self) -> tuple[str, int] | None:
-        """A repetition operator here, and where it begins; the place moves behind it."""
+        """Return the repetition operator at this index, and the index, and move past it; None if there is none."""
         begin, source = self.at, self.source
         char = source[begin]
         if char in "*+?":
@@ -156,7 +156,7 @@ class _Translator:
         return f"(?i:{atom})" if "i" in self.flags else atom
 
     def _group(self) -> str:
-        """Behind an opening parenthesis; "" for flags that count from here on."""
+        """Translate what follows an opening parenthesis; "" for flags that apply from here on."""
         opening, flags, begin = "(", self.flags, self.at - 1
         if self.source.startswith("?", self.at):
             self.at += 1
@@ -189,7 +189,7 @@ class _Translator:
         return name
 
     def _new_flags(self, begin: int) -> tuple[frozenset[str], bool]:
-        """The flags in `(?i-s:` or `(?i)`, and whether the parenthesis closes behind them."""
+        """Return the flags in `(?i-s:` or `(?i)`, and whether the parenthesis closes right after them."""
         flags, minus = set(self.flags), False
         while self.at < len(self.source):
             char = self.source[self.at]
@@ -233,7 +233,7 @@ class _Translator:
         return self.source[self.at - 1]
 
     def _character(self, char: str) -> str:
-        """An escaped character, for inside a class or outside."""
+        """Translate an escaped character, inside a class or outside."""
         if char in _CONTROL:
             return _CONTROL[char]
         digits, source = "", self.source
@@ -259,7 +259,7 @@ class _Translator:
         return "\\" + char
 
     def _category(self, escape: str) -> str:
-        """Behind `\\p` or `\\P`: the inside of a class of a general category."""
+        """Return the inside of a class for the general category that follows `\\p` or `\\P`."""
         name = self._next()
         if name == "{":
             end = self.source.find("}", self.at)
@@ -275,7 +275,7 @@ class _Translator:
         return inside
 
     def _class(self) -> str:
-        """Behind an opening bracket."""
+        """Translate what follows an opening bracket."""
         begin = self.at - 1
         negated = self.source.startswith("^", self.at)
         self.at += negated
@@ -293,7 +293,7 @@ class _Translator:
         return f"[^{inside}{_INVALID}]" if negated else f"[{inside}]"
 
     def _item(self, begin: int) -> str:
-        """A named class, a character or a range."""
+        """Translate a named class, a character or a range."""
         source = self.source
         if source.startswith("[:", self.at):
             end = source.find(":]", self.at)
@@ -328,7 +328,7 @@ class _Translator:
 
 @lru_cache(maxsize=16)
 def _category_class(name: str, negated: bool) -> str:
-    """The inside of a class with the characters of a general category such as Lu or L; "" if there are none."""
+    """Return the inside of a class for a general category such as Lu or L; "" if no character is in it."""
     import unicodedata
 
     if name == "Any":

@@ -1,4 +1,4 @@
-"""What operations on sparse tensors compute, on NumPy arrays: indices [N, rank], values [N] and the dense shape."""
+"""Sparse tensors as arrays: indices [N, rank], values [N] and dense shape; sorting, reshaping, joining, cutting."""
 
 from __future__ import annotations
 
@@ -6,28 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.errors import InvalidArgumentError
+from pipeline.errors import invalid
 
 Parts = tuple[Any, Any, Any]
 
 
-def invalid(text: str) -> InvalidArgumentError:
-    """An error of the data."""
-    return InvalidArgumentError(None, None, text)
-
-
 def listed(numbers: Any) -> str:
-    """Such as [2,3]."""
+    """Return the numbers as text such as [2,3]."""
     return f"[{','.join(map(str, np.ravel(numbers).tolist()))}]"
 
 
 def order(indices: Any) -> Any:
-    """What sorts indices, row by row; equal ones stay in their order."""
+    """Return the permutation that sorts indices row by row; equal indices keep their order."""
     return np.lexsort(indices.T[::-1]) if indices.shape[1] else np.arange(len(indices))
 
 
 def reorder(indices: Any, values: Any, shape: Any) -> list[Any]:
-    """Sorted by indices."""
+    """Sort the elements by index."""
     if indices.shape[1] != len(shape):
         raise invalid(f"Input shape has {len(shape)} elements, but indices have {indices.shape[1]} columns")
     by = order(indices)
@@ -35,7 +30,7 @@ def reorder(indices: Any, values: Any, shape: Any) -> list[Any]:
 
 
 def dense(indices: Any, shape: Any, values: Any, default: Any, validate: bool) -> Any:
-    """The whole tensor, `default` where no index points to."""
+    """Return the dense tensor, with `default` where there is no element."""
     if indices.ndim > 2:
         raise invalid(f"sparse_indices should be a scalar, vector, or matrix, got shape {listed(indices.shape)}")
     count = len(indices) if indices.ndim else 1
@@ -61,7 +56,7 @@ def dense(indices: Any, shape: Any, values: Any, default: Any, validate: bool) -
 
 
 def check_indices(rows: Any, shape: Any) -> None:
-    """InvalidArgumentError for the first index that is out of bounds, out of order or there twice."""
+    """InvalidArgumentError for the first index that is out of bounds, out of order or repeated."""
     outside = ((rows < 0) | (rows >= shape)).any(axis=1)
     behind = np.zeros(len(rows), bool)
     if len(rows) > 1:
@@ -85,13 +80,13 @@ def check_indices(rows: Any, shape: Any) -> None:
 
 
 def flat(indices: Any, shape: Any) -> Any:
-    """The number of each index among all elements of a tensor."""
+    """Return the position of each index in the flattened dense tensor."""
     strides = np.append(np.cumprod(shape[:0:-1])[::-1], 1)
     return indices @ strides if len(shape) else np.zeros(len(indices), np.int64)
 
 
 def reshape(indices: Any, shape: Any, new_shape: Any) -> list[Any]:
-    """The same elements in another shape, of which one size may be -1."""
+    """Return the indices and the shape after a reshape; one new size may be -1."""
     unknown = np.flatnonzero(new_shape == -1)
     if len(unknown) > 1:
         raise invalid(f"only one output dimension may be -1, not both {unknown[0]} and {unknown[1]}")
@@ -124,7 +119,7 @@ def reshape(indices: Any, shape: Any, new_shape: Any) -> list[Any]:
 
 
 def concat(axis: int, parts: list[Parts]) -> list[Any]:
-    """One after the other along an axis, sorted."""
+    """Concatenate along an axis; the result is sorted."""
     shape = parts[0][2].copy()
     rank = len(shape)
     if not -rank <= axis < rank:
@@ -152,7 +147,7 @@ def concat(axis: int, parts: list[Parts]) -> list[Any]:
 
 
 def split(axis: int, number: int, indices: Any, values: Any, shape: Any) -> list[Parts]:
-    """As many parts along an axis; the first ones are larger by one where the size is no multiple."""
+    """Split into `number` parts along an axis; the first parts are larger by one if the size is no multiple."""
     rank = len(shape)
     if not -rank <= axis < rank:
         raise invalid(f"Input axis should be in range [{-rank}, {rank}), got {axis}")
@@ -174,7 +169,7 @@ def split(axis: int, number: int, indices: Any, values: Any, shape: Any) -> list
 
 
 def cut(indices: Any, values: Any, shape: Any, start: Any, size: Any) -> list[Any]:
-    """The part that begins at `start` and has at most the sizes `size`."""
+    """Return the slice that begins at `start` and has at most the sizes `size`."""
     for what, given in (("start", start), ("size", size)):
         if len(given) != len(shape):
             raise invalid(f"Expected {what} to be a vector of length {len(shape)} but got length {len(given)}")
@@ -187,7 +182,11 @@ def cut(indices: Any, values: Any, shape: Any, start: Any, size: Any) -> list[An
 
 
 def fill_empty_rows(indices: Any, values: Any, shape: Any, default: Any) -> list[Any]:
-    """`default` in the first column of each row that has no element; which rows those are; where elements went."""
+    """Put `default` into the first column of each empty row.
+
+    Returns:
+        Indices, values, whether each row was empty, and the new position of each old element.
+    """
     rows, count = indices[:, 0], int(shape[0])
     if count == 0:
         if len(indices):

@@ -1,4 +1,4 @@
-"""What a staging area holds in a session: values in their order, or by keys; calls wait for room and for values."""
+"""What a staging area holds in a session: elements in order (Buffer) or by key (Map). Calls wait for room and data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline.errors import InvalidArgumentError, ResourceExhaustedError
 
 
 def size_of(values: Any) -> int:
-    """Bytes that values take up."""
+    """Return the bytes that the components of an element take up."""
     total = 0
     for each in values:
         array = np.asarray(each, object) if isinstance(each, bytes) else np.asarray(each)
@@ -20,7 +20,7 @@ def size_of(values: Any) -> int:
 
 
 class _Limited:
-    """Thread safe; `_condition` guards everything, and a notification says that something was put in or taken."""
+    """Limits the elements and bytes. Thread safe: `_condition` guards all, and is notified of every put and take."""
 
     def __init__(self, capacity: int, memory_limit: int) -> None:
         self._condition = threading.Condition()
@@ -47,7 +47,7 @@ class _Limited:
 
 
 class Buffer(_Limited):
-    """Tuples of values, first in first out."""
+    """Elements, first in, first out."""
 
     def __init__(self, capacity: int, memory_limit: int) -> None:
         super().__init__(capacity, memory_limit)
@@ -57,7 +57,7 @@ class Buffer(_Limited):
         return len(self._items)
 
     def put(self, run: Any, values: tuple[Any, ...]) -> None:
-        """Add one, when there is room."""
+        """Wait for room, and add an element."""
         needed = size_of(values)
         with self._condition:
             self._wait_for_room(run, needed)
@@ -66,7 +66,7 @@ class Buffer(_Limited):
             self._condition.notify_all()
 
     def get(self, run: Any) -> tuple[Any, ...]:
-        """Take the first, when there is one."""
+        """Wait for an element, and take the first."""
         with self._condition:
             run.wait_for(self._condition, lambda: bool(self._items), "Unstage")
             values = self._items.pop(0)
@@ -75,13 +75,13 @@ class Buffer(_Limited):
             return values
 
     def peek(self, run: Any, index: int) -> tuple[Any, ...]:
-        """Look at the one of an index, when there is one."""
+        """Wait until there is an element of that index, and return it without taking it."""
         with self._condition:
             run.wait_for(self._condition, lambda: index < len(self._items), "Unstage")
             return self._items[index]
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop everything."""
         with self._condition:
             self._items.clear()
             self._bytes = 0
@@ -89,11 +89,13 @@ class Buffer(_Limited):
 
 
 class Map(_Limited):
-    """Values by key; an element can be put in, and taken out, in several parts.
+    """Elements by key; one can be put in and taken out in several parts.
 
     Args:
-        count: How many components an element has.
-        ordered: Take elements without a key in the order of their keys, not in that in which they were completed.
+        count: The number of components of an element.
+        ordered: Whether a take without a key takes the smallest key; otherwise the element completed first.
+        capacity: The most complete elements; 0 is no limit.
+        memory_limit: The most bytes; 0 is no limit.
     """
 
     def __init__(self, count: int, ordered: bool, capacity: int, memory_limit: int) -> None:
@@ -107,11 +109,11 @@ class Map(_Limited):
 
     @property
     def incomplete(self) -> int:
-        """How many elements lack components."""
+        """The number of elements that lack components."""
         return len(self._incomplete)
 
     def put(self, run: Any, key: int, indices: list[int], values: tuple[Any, ...]) -> None:
-        """Add components of an element."""
+        """Wait for room, and add components of an element."""
         needed = size_of(values)
         with self._condition:
             self._wait_for_room(run, needed)
@@ -140,7 +142,10 @@ class Map(_Limited):
                 raise InvalidArgumentError(None, None, f"Index '{index}' is not in the range [0, {self._count})")
 
     def take(self, run: Any, key: int | None, indices: list[int], keep: bool = False) -> tuple[int, list[Any]]:
-        """Take components of an element, when it is complete; without a key, of the next one.
+        """Wait for a complete element, the next one if `key` is None, and take components of it.
+
+        Returns:
+            The key and the components.
 
         Raises:
             InvalidArgumentError: A component was taken before.
@@ -169,7 +174,7 @@ class Map(_Limited):
             return key, values
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop everything."""
         with self._condition:
             self._complete.clear()
             self._incomplete.clear()

@@ -1,1 +1,1 @@
-"""Python values as tensors: constants, packing, casts, static values, sparse tensors."""
+"""Python values as tensors: constants, placeholders, lists of tensors, casts, sparse tensors, static values."""

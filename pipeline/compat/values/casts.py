@@ -1,4 +1,4 @@
-"""The Cast node and its kernel."""
+"""cast_node: the operation Cast, with C's rules for values out of range."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.compat.kernels.wrappers import Kernel, quiet
 
 
 def _kernel(source: DType, target: DType) -> Kernel:
-    """Return the kernel that casts as C does: towards 0, modulo the integer's range, imaginary parts dropped."""
+    """Return the kernel that casts as C does: rounds to 0, wraps integers, drops imaginary parts."""
     to = target.np
     if object in (source.np, to):
         if source is target:
@@ -28,13 +28,13 @@ def _kernel(source: DType, target: DType) -> Kernel:
     if source.is_complex and not target.is_complex:
         return quiet(lambda x: np.real(x).astype(to))
     if source.is_floating and to.kind in "iu" and to.itemsize < 4:
-        # By way of int32, as compilers do; NumPy's vector code differs for what is out of range.
+        # Through int32, as compiled C does. NumPy's vector code gives other results for values out of range.
         return quiet(lambda x: x.astype(np.int32).astype(to))
     return quiet(lambda x: x.astype(to))
 
 
 def cast_node(x: Tensor, dtype: DType, name: str | None = None) -> Tensor:
-    """Make the node Cast of a tensor, even if it has that dtype already."""
+    """Add a Cast of a tensor to a dtype, even to the dtype that it has."""
     with name_scope(name, "Cast") as scope:
         source = x.dtype.base_dtype
         attrs = {"SrcT": source, "DstT": dtype, "Truncate": False}

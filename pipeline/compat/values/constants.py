@@ -1,4 +1,4 @@
-"""Python values as arrays, and constants of them."""
+"""constant, and to_array: what Python values become as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from pipeline.compat.graph.tensor import Tensor
 def constant(
     value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
 ) -> Tensor:
-    """Make a constant.
+    """Return a tensor with a constant value.
 
     Args:
         value: A number, str or bytes, a NumPy array, or nested lists of these.
-        dtype: Its DType; without one, Python's ints become int32 if they fit, floats float32.
-        shape: Its shape; missing elements repeat the last one, unless `verify_shape`.
+        dtype: Its DType. Without one Python ints become int32 if they fit, else int64; floats become float32.
+        shape: Its shape. Missing elements repeat the last one.
         name: Name of the operation.
+        verify_shape: Raise TypeError if the value does not have that shape.
 
     Raises:
         TypeError, ValueError: As `convert_to_tensor`.
@@ -65,7 +66,7 @@ def _shaped(array: Any, sizes: tuple[Any, ...], verify: bool) -> Any:
 
 
 def to_array(value: Any, dtype: DType | None) -> Any:
-    """The NumPy array that a constant of `value` holds; of bytes objects for strings."""
+    """Return the NumPy array of a constant of `value`; strings become an object array of bytes."""
     if isinstance(value, (np.ndarray, np.generic)):
         return _from_numpy(np.asarray(value), dtype)
     if value is None:
@@ -93,7 +94,7 @@ def to_array(value: Any, dtype: DType | None) -> Any:
             raise TypeError(f"Failed to convert elements of {value!r:.80} to Tensor. Consider casting elements.")
     dense = _list_shape(value)
     if dense != array.shape:
-        # TensorFlow looks at lists only: not at the axes of arrays in them.
+        # TensorFlow counts the axes of lists only, not those of arrays within them.
         raise ValueError(
             f"Expected values {given!r:.200} to be a dense tensor with shape {list(dense)}, but got shape "
             f"{list(array.shape)}."
@@ -106,10 +107,10 @@ def to_array(value: Any, dtype: DType | None) -> Any:
 def _from_numpy(array: Any, dtype: DType | None) -> Any:
     if array.dtype.kind in "SUO":
         if dtype is not None and dtype is not dtypes.string:
-            return array.astype(dtype.np)  # texts are parsed; ValueError where they are no numbers
+            return array.astype(dtype.np)  # parses strings; ValueError if one is not a number
         return _strings(array)
     if dtype is None:
-        as_dtype(array.dtype)  # TypeError where TensorFlow has no such type
+        as_dtype(array.dtype)  # TypeError if TensorFlow has no such type
         return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     if dtype is dtypes.string:
         if not array.size:
@@ -120,7 +121,7 @@ def _from_numpy(array: Any, dtype: DType | None) -> Any:
 
 
 def _plain(value: Any, kinds: set[type]) -> Any:
-    """Lists without Dimensions in them; `kinds` gets str if there are strings of any kind."""
+    """Return `value` with lists for tuples and ints for Dimensions; adds str to `kinds` if it holds strings."""
     if isinstance(value, (list, tuple)):
         return [_plain(each, kinds) for each in value]
     if isinstance(value, TensorShape):
@@ -128,7 +129,7 @@ def _plain(value: Any, kinds: set[type]) -> Any:
     if isinstance(value, Dimension):
         return value.value
     if isinstance(value, (str, bytes)):
-        kinds.add(str)  # NumPy's strings as well
+        kinds.add(str)  # NumPy strings as well
         return value
     if value is None:
         raise TypeError("Failed to convert elements of a list to Tensor: None values not supported.")
@@ -146,16 +147,16 @@ def _plain(value: Any, kinds: set[type]) -> Any:
 
 def _array(value: Any, dtype: np.dtype[Any] | None) -> Any:
     try:
-        with np.errstate(over="ignore"):  # a float that is too large for a dtype is infinite
+        with np.errstate(over="ignore"):  # a float too large for the dtype becomes infinite
             return array_of(value, dtype)
     except OverflowError as error:
-        raise OverflowError(f"{error}: the value does not go into {dtype}") from None
+        raise OverflowError(f"{error}: the value does not fit {dtype}") from None
     except ValueError as error:
         raise ValueError(f"Argument must be a dense tensor: {value!r:.80} - {error}") from None
 
 
 def _check(value: Any, dtype: DType) -> None:
-    """TypeError for the first part that does not go into `dtype`."""
+    """TypeError if an element cannot be converted to `dtype`."""
     if isinstance(value, list):
         for each in value:
             _check(each, dtype)
@@ -179,7 +180,7 @@ def _check(value: Any, dtype: DType) -> None:
 
 
 def _strings(value: Any) -> Any:
-    """An array of bytes objects."""
+    """Return an object array of bytes."""
     if isinstance(value, (str, bytes)):
         array = np.empty((), object)
         array[()] = _bytes(value)

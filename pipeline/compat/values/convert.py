@@ -1,4 +1,4 @@
-"""What Python and NumPy values become in a graph: constants, and tensors packed from lists."""
+"""convert_to_tensor, and the functions registered for classes of one's own."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _priorities: list[int] = []
 
 
 def register_conversion(cls: Any, function: Conversion) -> None:
-    """Let `convert_to_tensor` use `function(value, dtype, name, as_ref)` for instances of `cls`, a class or tuple."""
+    """Make `convert_to_tensor` use `function(value, dtype, name, as_ref)` for `cls`, a class or tuple of classes."""
     register_tensor_conversion_function(cls, function)
 
 
 def register_tensor_conversion_function(base_type: Any, conversion_func: Any, priority: int = 100) -> None:
-    """Let `convert_to_tensor` use a function for instances of a class, or of any of a tuple of classes.
+    """Make `convert_to_tensor` use a function for instances of one or more classes.
 
     Args:
-        base_type: The class or classes.
+        base_type: A class, or a tuple of classes.
         conversion_func: Called with (value, dtype=, name=, as_ref=); returns a tensor or NotImplemented.
-        priority: Of several functions for a value the one with the lowest is asked first.
+        priority: Functions with a lower priority are tried first.
 
     Raises:
-        TypeError: These are no classes, or this is no function.
+        TypeError: `base_type` is not a class or tuple of classes, or the function is not callable.
     """
     classes = base_type if isinstance(base_type, tuple) else (base_type,)
     if not all(isinstance(each, type) for each in classes):
@@ -60,14 +60,15 @@ def convert_to_tensor(
 
     Args:
         value: A tensor or variable; a number, str, bytes, NumPy array, shape; or a list of any of these.
-        dtype: The DType that it must have; Python values take it on, tensors are never cast.
-        name: Name of a constant that is made.
-        preferred_dtype: The DType to try first where `dtype` is None; also `dtype_hint`.
+        dtype: The DType. Python values are converted to it; a tensor must have it.
+        name: Name of the constant, if one is made.
+        preferred_dtype: The DType to try first if `dtype` is None.
+        dtype_hint: The same, under its newer name.
         as_ref: Whether a variable may stay a reference.
 
     Raises:
-        ValueError: A tensor of another dtype; None; a list whose parts differ in shape.
-        TypeError: A value that does not go into the dtype, or into any.
+        ValueError: A tensor has another dtype; a value is None; the parts of a list differ in shape.
+        TypeError: A value cannot be converted to the dtype, or to any.
     """
     wanted = None if dtype is None else as_dtype(dtype).base_dtype
     if value.__class__ is Tensor:
@@ -100,7 +101,7 @@ def _convert(value: Any, dtype: DType | None, name: str | None, as_ref: bool) ->
 
 
 def convert_n(values: Any, dtype: Any = None, name: str | None = None) -> list[Tensor]:
-    """Convert each of `values`; constants are named after `name` and their number."""
+    """Convert each of `values`; constants are called `name` with their index."""
     return [
         convert_to_tensor(value, dtype, name=None if name is None else f"{name}_{i}") for i, value in enumerate(values)
     ]
@@ -149,7 +150,7 @@ def _dtype_within(values: Any) -> DType | None:
 
 
 def _cast_within(values: Any, dtype: DType) -> list[Any]:
-    """Cast the tensors in a list, as TensorFlow does where the first of them has another dtype than is asked for."""
+    """Cast the tensors in a list, as TensorFlow does if the first one does not have the requested dtype."""
     made: list[Any] = []
     for each in values:
         if isinstance(each, (list, tuple)):
@@ -178,7 +179,7 @@ def _packed(values: Any, dtype: DType | None, name: str) -> Tensor:
                 parts.append(tensor)
             else:
                 if isinstance(each, (list, tuple)):
-                    # TensorFlow looks for tensors in a scope of this name, so that the constant gets the next one.
+                    # TensorFlow searches the list for tensors in a scope of this name, so the constant gets the next.
                     with name_scope(str(i)):
                         pass
                 parts.append(each)

@@ -1,4 +1,4 @@
-"""Nested structures of values: flattening and packing lists, tuples, named tuples and dicts."""
+"""Nested structures: flatten, rebuild, map and compare lists, tuples, named tuples and dicts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pipeline.compat.values.sparse_tensor import IndexedSlices, SparseTensor
 
 
 def is_nested(value: Any) -> bool:
-    """Whether `value` is a list, a tuple or a mapping (sparse tensors are not)."""
+    """Whether `value` is a list, tuple or mapping; a sparse tensor is none."""
     return isinstance(value, (list, tuple, Mapping))
 
 
@@ -35,9 +35,9 @@ def _walk(value: Any, composites: bool) -> Iterator[Any]:
 
 
 def flatten(structure: Any, composites: bool = False) -> list[Any]:
-    """The leaves of `structure` from left to right, mappings in the order of their sorted keys.
+    """Return the leaves of `structure` from left to right, those of mappings sorted by key.
 
-    With `composites` a sparse tensor or indexed slices give their tensors.
+    With `composites`, sparse tensors and indexed slices are taken apart into their tensors.
     """
     return list(_walk(structure, composites))
 
@@ -63,22 +63,22 @@ def _pack(like: Any, leaves: Iterator[Any], composites: bool) -> Any:
 
 
 def pack_as(structure: Any, leaves: list[Any], composites: bool = False) -> Any:
-    """A structure like `structure` that holds `leaves` in flattened order."""
+    """Return a structure like `structure` with these leaves, which are in the order of `flatten`."""
     return _pack(structure, iter(leaves), composites)
 
 
 def map_structure(function: Callable[..., Any], *structures: Any, composites: bool = False) -> Any:
-    """`function` of the corresponding leaves of `structures`, in the structure of the first."""
-    columns = zip(*(flatten(each, composites) for each in structures), strict=True)
-    return pack_as(structures[0], [function(*leaves) for leaves in columns], composites)
+    """Return the results of `function` on corresponding leaves of `structures`, nested like the first one."""
+    corresponding = zip(*(flatten(each, composites) for each in structures), strict=True)
+    return pack_as(structures[0], [function(*leaves) for leaves in corresponding], composites)
 
 
 def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> None:
-    """Check that two structures nest alike.
+    """Check that two structures nest in the same way.
 
     Raises:
-        ValueError: They do not have the same number of children somewhere, or other keys.
-        TypeError: The same place holds sequences of different types.
+        ValueError: Corresponding parts differ in length or keys, or only one of them is nested.
+        TypeError: Corresponding parts are sequences of different types.
     """
     if is_nested(first) != is_nested(second):
         nested, single = (first, second) if is_nested(first) else (second, first)

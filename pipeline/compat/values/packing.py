@@ -1,4 +1,4 @@
-"""The operation Pack, by which lists with tensors in them become tensors."""
+"""pack: the operation Pack, which stacks tensors along a new axis; lists with tensors in them become it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from pipeline.compat.graph.tensor import Tensor
 
 
 def pack(tensors: list[Tensor], axis: int, name: str | None) -> Tensor:
-    """The operation Pack: stack tensors along a new axis."""
+    """Add a Pack of tensors of one dtype and shape, along a new axis.
+
+    Raises:
+        ValueError: The static shapes differ, or the axis is out of range.
+        TypeError: The dtypes differ.
+    """
     shape = tensors[0].shape
     for each in tensors[1:]:
         try:

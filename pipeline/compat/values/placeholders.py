@@ -1,4 +1,4 @@
-"""Placeholders: tensors whose values a run is given."""
+"""placeholder and placeholder_with_default: tensors whose values are fed to a run."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import InvalidArgumentError
 
-# What the runtime calls these types in messages.
+# What TensorFlow's runtime calls these dtypes in messages.
 _RUNTIME_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor that every run must be fed a value for.
+    """Return a tensor that must be fed in every run that needs it.
 
     Args:
         dtype: The DType of the value.
-        shape: What its shape must be compatible with; None is any shape.
+        shape: The shape that a value must be compatible with; None is any shape.
         name: Name of the operation, "Placeholder" by default.
     """
     kind, known = as_dtype(dtype), as_shape(shape)
@@ -41,11 +41,11 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """A tensor that a run may be fed a value for, and else has the value of `input`.
+    """Return a tensor that may be fed, and otherwise has the value of `input`.
 
     Args:
         input: The default.
-        shape: What the shape of a value must be compatible with.
+        shape: The shape that a value must be compatible with.
         name: Name of the operation, "PlaceholderWithDefault" by default.
     """
     with name_scope(name, "PlaceholderWithDefault") as scope:
@@ -55,21 +55,21 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
         attrs = {"dtype": default.dtype.base_dtype, "shape": known}
         dtype = default.dtype.base_dtype
         return tensor_node(
-            "PlaceholderWithDefault", [default], _passed_on, dtype, known, scope, attrs=attrs, stateful=True
+            "PlaceholderWithDefault", [default], _pass_on, dtype, known, scope, attrs=attrs, stateful=True
         )
 
 
-def _passed_on(run: Any, value: Any) -> Any:
+def _pass_on(run: Any, value: Any) -> Any:
     return value
 
 
 def runtime_name(dtype: DType) -> str:
-    """The name of a dtype in messages of the runtime: float, double, half, and the others as they are."""
+    """Return a dtype's name in runtime messages: float, double, half; the other names are the usual ones."""
     name = dtype.base_dtype.name
     return _RUNTIME_NAMES.get(name, name)
 
 
 def _shape_text(shape: TensorShape) -> str:
     if not shape.sizes:
-        return ""  # nothing is known, or a scalar
+        return ""  # unknown, or a scalar
     return f" and shape [{','.join('?' if size is None else str(size) for size in shape.sizes)}]"

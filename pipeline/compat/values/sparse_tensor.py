@@ -1,4 +1,4 @@
-"""SparseTensor and IndexedSlices: values that several tensors make up together."""
+"""SparseTensor and IndexedSlices: values made of several tensors."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pipeline.decode.example.features import SparseTensorValue
 
 
 class SparseTensor:
-    """The elements of a tensor that are not zero.
+    """A tensor of which only the elements that are not zero are kept.
 
     Args:
-        indices: int64 [N, rank]: where they are.
-        values: [N]: what they are.
-        dense_shape: int64 [rank]: the shape of the whole.
+        indices: int64 [N, rank]: the index of each element.
+        values: [N]: the elements.
+        dense_shape: int64 [rank]: the shape of the whole tensor.
 
     Raises:
         ValueError: The static shapes do not fit together.
@@ -41,7 +41,7 @@ class SparseTensor:
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
-        """From a SparseTensorValue, or a SparseTensor itself."""
+        """Return a SparseTensor of a SparseTensorValue; a SparseTensor as it is."""
         given = sparse_tensor_value
         if isinstance(given, SparseTensor):
             return given
@@ -53,38 +53,38 @@ class SparseTensor:
 
     @property
     def indices(self) -> Tensor:
-        """int64 [N, rank]: where the elements are."""
+        """int64 [N, rank]: the index of each element."""
         return self._indices
 
     @property
     def values(self) -> Tensor:
-        """[N]: what they are."""
+        """[N]: the elements."""
         return self._values
 
     @property
     def dense_shape(self) -> Tensor:
-        """int64 [rank]: the shape of the whole."""
+        """int64 [rank]: the shape of the whole tensor."""
         return self._dense_shape
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape of the whole."""
+        """What is known of the shape of the whole tensor."""
         return self._dense_shape_default
 
     def get_shape(self) -> TensorShape:
-        """What is known of the shape of the whole."""
+        """Return what is known of the shape of the whole tensor."""
         return self._dense_shape_default
 
     def set_shape(self, shape: Any) -> None:
-        """Add to what is known of the shape."""
+        """Add to what is known of the shape; ValueError if that contradicts it."""
         self._dense_shape_default = self._dense_shape_default.merge_with(as_shape(shape))
 
     def with_values(self, new_values: Any) -> SparseTensor:
-        """The same places with other values."""
+        """Return a SparseTensor with the same indices and other values."""
         return SparseTensor(self._indices, new_values, self._dense_shape)
 
     def consumers(self) -> list[Operation]:
-        """The operations that take one of the tensors."""
+        """Return the operations that take one of the tensors."""
         found = [op for part in (self._indices, self._values, self._dense_shape) for op in part.consumers()]
         return list(dict.fromkeys(found))
 
@@ -109,7 +109,7 @@ class SparseTensor:
         return self._indices.graph
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
-        """Return the value in `session`, or in the default one."""
+        """Return the value, computed in `session` or in the default session."""
         value: SparseTensorValue = session_for(session, self.graph, "evaluate tensor", "eval").run(self, feed_dict)
         return value
 
@@ -118,12 +118,12 @@ class SparseTensor:
 
 
 class IndexedSlices:
-    """Rows of a tensor, and which they are.
+    """Some rows of a tensor, with their indices.
 
     Args:
         values: [N, ...]: the rows.
-        indices: [N]: their numbers.
-        dense_shape: The shape of the whole, or None.
+        indices: [N]: the index of each row.
+        dense_shape: The shape of the whole tensor, or None.
     """
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
@@ -154,7 +154,7 @@ class IndexedSlices:
 
 
 class IndexedSlicesValue(NamedTuple):
-    """The value of IndexedSlices."""
+    """What a run returns for IndexedSlices."""
 
     values: Any
     indices: Any
@@ -162,5 +162,5 @@ class IndexedSlicesValue(NamedTuple):
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether `value` is a SparseTensor or the value of one."""
+    """Whether `value` is a SparseTensor or a SparseTensorValue."""
     return isinstance(value, (SparseTensor, SparseTensorValue))

@@ -1,4 +1,4 @@
-"""What is known of values before anything runs: constants, and the parts of shapes."""
+"""Static values: what is known of a tensor's value before a run, such as constants and sizes of shapes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
 
-# Larger values are not computed while a graph is built.
-_LARGEST = 1 << 16
+# Values with more elements are not computed while a graph is built.
+_MOST_ELEMENTS = 1 << 16
 
 
 def constant_value(tensor: Any, partial: bool = False) -> Any:
-    """Return the value of a tensor that depends on constants alone, as an array or scalar; None if it is not known."""
+    """Return the value of a tensor that depends on constants alone, as an array or scalar; None if unknown."""
     if not isinstance(tensor, Tensor):
         return None
     op = tensor.op
@@ -25,22 +25,22 @@ def constant_value(tensor: Any, partial: bool = False) -> Any:
         return _KNOWN[op.type](op)
     if op.stateful or op.kernel is None or not op.inputs:
         return None
-    if (tensor.shape.num_elements() or 0) > _LARGEST:
+    if (tensor.shape.num_elements() or 0) > _MOST_ELEMENTS:
         return None
     values = []
     for each in op.inputs:
         value = constant_value(each)
-        if value is None or np.size(value) > _LARGEST:
+        if value is None or np.size(value) > _MOST_ELEMENTS:
             return None
         values.append(value)
     try:
         result = op.kernel(*values)
     except Exception:
-        return None  # the run says what is wrong
+        return None  # the run reports the error
     return result if len(op.outputs) == 1 else result[tensor.value_index]
 
 
-# What TensorFlow's Python code evaluates; its shape functions, and this library, go further.
+# What `get_static_value` evaluates in TensorFlow. Its shape functions, and `constant_value`, know more.
 _EVALUATED = frozenset(
     (
         "Const",
@@ -65,11 +65,11 @@ _EVALUATED = frozenset(
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """Return the value of a tensor that is a constant, or made of constants in a simple way, as an array; else None.
+    """Return the value of a tensor that TensorFlow knows before a run, as an array; None for others.
 
     Args:
         tensor: The tensor.
-        partial: Taken, and without effect.
+        partial: Ignored.
     """
     if not isinstance(tensor, Tensor):
         return np.asarray(tensor)
@@ -101,7 +101,7 @@ def _rank_value(op: Operation) -> Any:
 
 
 def _slice_value(op: Operation) -> Any:
-    """A part of a shape may be known where the whole is not."""
+    """Evaluate a StridedSlice; a part of a shape may be known though the whole is not."""
     values = [constant_value(each) for each in op.inputs]
     if values[0] is None:
         sizes = _sizes(op.inputs[0])
@@ -132,7 +132,7 @@ _KNOWN: dict[str, Callable[[Operation], Any]] = {
 
 
 def constant_value_as_shape(tensor: Any) -> TensorShape:
-    """The shape that a vector of integers stands for, as far as it is known; -1 is an unknown size."""
+    """Return what is known of the shape that a vector of integers holds; -1 is an unknown size."""
     if isinstance(tensor, Tensor) and tensor.shape.ndims == 0:
         return unknown_shape()  # a scalar -1
     sizes = _sizes(tensor)
@@ -145,7 +145,7 @@ def constant_value_as_shape(tensor: Any) -> TensorShape:
 
 
 def static_shape(tensor: Any) -> TensorShape:
-    """As `constant_value_as_shape`, by what `get_static_value` knows; any negative size is unknown."""
+    """Do what `constant_value_as_shape` does with `get_static_value`; any negative size is unknown."""
     sizes = _sizes(tensor, get_static_value)
     if sizes is None:
         return unknown_shape()
@@ -153,7 +153,7 @@ def static_shape(tensor: Any) -> TensorShape:
 
 
 def _sizes(tensor: Any, evaluate: Callable[[Any], Any] = constant_value) -> list[int | None] | None:
-    """The elements of a vector of integers, None for those that are not known; None if not even their number is."""
+    """Return the elements of a vector of integers, None for unknown ones; None if their number is unknown."""
     op = tensor.op
     if op.type == "Shape":
         shape = op.inputs[0].shape
@@ -188,7 +188,7 @@ def _size(value: Any) -> int | None:
 
 
 def _picked(op: Operation, sizes: list[int | None], bounds: list[Any]) -> Any:
-    """What a strided slice takes from a list: a list, or one element; None if it is anything else."""
+    """Return what a strided slice takes from a list: a list or one element; None for other slices."""
     if op.attrs.get("new_axis_mask") or op.attrs.get("ellipsis_mask") or any(np.size(each) != 1 for each in bounds):
         return None
     begin, end, step = (int(np.reshape(each, ())) for each in bounds)

@@ -10,7 +10,7 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import broadcast_static_shape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.sparse import flat, invalid, order
+from pipeline.compat.kernels.sparse import flat, order
 from pipeline.compat.ops.arrays.arranging import transpose
 from pipeline.compat.ops.arrays.sequences import range as range_
 from pipeline.compat.ops.arrays.shaping import rank as rank_op
@@ -21,6 +21,7 @@ from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor, is_sparse
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
+from pipeline.errors import invalid
 
 _NUMBER = f"T({','.join(ANY_NUMBER)})"
 _REAL = f"T({','.join(REALS)})"

@@ -9,13 +9,13 @@ import numpy as np
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dtypes import DType, as_dtype
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.sparse import invalid, listed
+from pipeline.compat.kernels.sparse import listed
 from pipeline.compat.ops.making.opdef import check_rank, op
 from pipeline.compat.ops.sparse.form import as_sparse, parts_of
 from pipeline.compat.ops.strings.tensors import packed, parsed
 from pipeline.compat.values.placeholders import runtime_name
 from pipeline.compat.values.sparse_tensor import SparseTensor
-from pipeline.errors import InvalidArgumentError
+from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.proto.wire import LEN, WireError, fields, pack_varint, varint
 
 _PARTS = "sparse_indices:int64 sparse_values:T sparse_shape:int64"

@@ -1,33 +1,33 @@
-"""Which names the drop-in has, and which module of `pipeline.compat` each one comes from.
+"""The table of the drop-in's names: which module of `pipeline.compat` has each one.
 
-A line lists public dotted names; the attribute of the module is the last part of the name, or what follows `=`. A
-module whose name begins with a dot is native: it is looked up in `pipeline`.
+A value lists public dotted names. A name's last part, or what follows `=`, is the attribute in the module. A module
+whose name begins with a dot is native: it lies in `pipeline`.
 """
 
 from __future__ import annotations
 
 
 def _dtypes(names: str) -> str:
-    """Each name, and the same in tf.dtypes."""
+    """Return each name, and the same in tf.dtypes."""
     return " ".join(f"{name} dtypes.{name}" for name in names.split()) + " "
 
 
 def _debugging(names: str) -> str:
-    """Each name, and the same in tf.debugging."""
+    """Return each name, and the same in tf.debugging."""
     return " ".join(f"{name} debugging.{name}" for name in names.split()) + " "
 
 
 def _within(spaces: str, names: str) -> str:
-    """Each name in each of the namespaces."""
+    """Return each name in each of the namespaces."""
     return " ".join(f"{space}.{name}" for space in spaces.split() for name in names.split()) + " "
 
 
 def _image(names: str, *others: str) -> str:
-    """Each name in tf.image, and in other namespaces."""
+    """Return each name in tf.image and in other namespaces."""
     return " ".join(f"{space}.{name}" for name in names.split() for space in ("image", *others)) + " "
 
 
-# Imported with the namespace: what gives tensors their operators.
+# Imported with the namespace: these give tensors their operators.
 EAGER = ["ops.math.operators", "ops.arrays.brackets"]
 
 MODULES: dict[str, str] = {

@@ -1,4 +1,4 @@
-"""The lazy namespaces of the drop-in: `tf`, `tf.train`, `tf.image` and the others."""
+"""The lazy namespaces of the drop-in (`tf`, `tf.train`, `tf.image`, ...), which import a module on first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline.compat.names import EAGER, MODULES
 
 
 def _table() -> dict[str, tuple[str, str]]:
-    """Where each public dotted name comes from: module and attribute."""
+    """Return the module and attribute of each public dotted name."""
     table = {}
     for module, names in MODULES.items():
         for each in names.split():
@@ -21,7 +21,7 @@ def _table() -> dict[str, tuple[str, str]]:
 
 
 class Namespace(types.ModuleType):
-    """A namespace whose names are looked up, and their modules imported, when they are first asked for."""
+    """A namespace that looks a name up, and imports its module, when the name is first used."""
 
     def __init__(self, root: str, path: str) -> None:
         super().__init__(f"{root}.{path}", f"The names of `tf.{path}` that the drop-in has.")
@@ -72,7 +72,7 @@ def _names_within(path: str) -> list[str]:
 
 
 def attach(module: dict[str, Any]) -> None:
-    """Make the module of these globals the outermost namespace."""
+    """Make the module with these globals the outermost namespace."""
     root = module["__name__"]
     for path in sorted(_SPACES):
         sys.modules.setdefault(f"{root}.{path}", Namespace(root, path))

@@ -1,4 +1,4 @@
-"""tf.app: runs the main function of a program."""
+"""tf.app: run, which parses the flags and calls a program's main function."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pipeline.compat.platform.flag_values import FLAGS, Error
 
 
 def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | None = None) -> None:
-    """Read the flags of the command line, call `main` with what is left of it, and exit with what it returns.
+    """Parse the command line's flags, call `main` with the rest, and exit with what it returns.
 
     Args:
         main: The function; None is `main` of the program.
-        argv: The command line; None is sys.argv. Flags that are not defined are left in it.
+        argv: The command line; None is sys.argv. `main` gets its undefined flags too.
 
     Raises:
-        SystemExit: Always: the program ends.
+        SystemExit: Always.
     """
     main = main or sys.modules["__main__"].main
     argv = list(sys.argv if argv is None else argv)

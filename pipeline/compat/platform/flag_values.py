@@ -1,18 +1,19 @@
-"""FLAGS: the flags that a program defines, and their values on its command line."""
+"""FLAGS: the flags that a program defines, and how a command line sets them."""
 
 from __future__ import annotations
 
+import difflib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 
 class Error(Exception):
-    """What is wrong with flags."""
+    """The base class of errors about flags."""
 
 
 class CantOpenFlagFileError(Error):
-    """A file of `--flagfile` cannot be read."""
+    """A file given by `--flagfile` cannot be read."""
 
 
 class DuplicateFlagError(Error):
@@ -20,7 +21,7 @@ class DuplicateFlagError(Error):
 
 
 class FlagNameConflictsWithMethodError(Error):
-    """A flag is called as a method of FLAGS."""
+    """A flag has the name of a method of FLAGS."""
 
 
 class IllegalFlagValueError(Error):
@@ -28,20 +29,20 @@ class IllegalFlagValueError(Error):
 
 
 class UnparsedFlagAccessError(Error):
-    """A flag was asked for before the command line was read."""
+    """A flag was read before the command line was parsed."""
 
 
 class ValidationError(Error):
-    """A validator does not accept the values."""
+    """A validator rejects the values."""
 
 
 class UnrecognizedFlagError(Error):
     """There is no such flag.
 
     Args:
-        flagname: The name.
-        flagvalue: What was given for it.
-        suggestions: Names of flags that are like it.
+        flagname: The unknown name.
+        flagvalue: The value given for it.
+        suggestions: Similar names of flags.
     """
 
     def __init__(self, flagname: str, flagvalue: Any = "", suggestions: Sequence[str] = ()) -> None:
@@ -56,9 +57,9 @@ class Flag:
     Attributes:
         name, short_name, help: As defined.
         default: The default value.
-        value: The value now.
-        present: How often the command line has it.
-        boolean: Whether it needs no value there.
+        value: The current value.
+        present: How many times the command line sets it.
+        boolean: Whether `--name` and `--noname` set it without a value.
     """
 
     def __init__(
@@ -95,18 +96,18 @@ class Flag:
             raise IllegalFlagValueError(f"flag --{self.name}={given}: {error}") from error
 
     def parse(self, text: Any) -> None:
-        """Take a value from the command line; a flag that may be there several times collects them."""
+        """Set the value from the command line; a flag that may be repeated collects its values."""
         value = self._converted(text)
         self.value = self.value + value if self.many and self.present else value
         self.present += 1
         self.using_default_value = False
 
     def unparse(self) -> None:
-        """Have the default again."""
+        """Restore the default."""
         self.value, self.present, self.using_default_value = self.default, 0, True
 
     def serialize(self) -> str:
-        """The flag as the command line has it; "" for no value."""
+        """Return the flag as a command line sets it; "" if the value is None."""
         if self.value is None:
             return ""
         if self.boolean:
@@ -116,14 +117,14 @@ class Flag:
         return f"--{self.name}={self.serializer(self.value) if self.serializer else self.value}"
 
     def flag_type(self) -> str:
-        """Such as "string"."""
+        """Return the kind of value, such as "string"."""
         return getattr(self.parser, "kind", "string")
 
 
 class FlagValues:
-    """All flags of a program: `FLAGS.name` is a value. The command line is read when the first value is asked for.
+    """All flags of a program: `FLAGS.name` is a value. The first access to a value parses the command line.
 
-    Not for several threads while flags are defined or parsed.
+    Thread safety: define and parse flags in one thread; any thread may read values after that.
     """
 
     def __init__(self) -> None:
@@ -136,7 +137,7 @@ class FlagValues:
 
     def __getattr__(self, name: str) -> Any:
         if name == "__flags":
-            return self._flags  # the flags themselves by name, which programs print
+            return self._flags  # the flags by name, which programs print
         flag = self._flags.get(name)
         if name.startswith("__") or (flag is None and self._parsed):
             raise AttributeError(name)
@@ -180,16 +181,16 @@ class FlagValues:
         return sorted(self._flags)
 
     def flag_values_dict(self) -> dict[str, Any]:
-        """All values by name."""
+        """Return all values by name."""
         return {name: flag.value for name, flag in self._flags.items()}
 
     def get_flag_value(self, name: str, default: Any) -> Any:
-        """The value, or `default` where it is None or there is no flag."""
+        """Return the value, or `default` if it is None or there is no such flag."""
         value = self._flags[name].value if name in self._flags else None
         return default if value is None else value
 
     def set_default(self, name: str, value: Any) -> None:
-        """Change the default of a flag, and its value if it was not given."""
+        """Change the default of a flag, and its value unless the command line set it."""
         flag = self._flags.get(name)
         if flag is None:
             raise UnrecognizedFlagError(name, value)
@@ -232,19 +233,19 @@ class FlagValues:
     # The command line
 
     def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
-        """Take the flags of a command line.
+        """Parse the flags of a command line.
 
         Args:
             argv: The program's name and its arguments.
-            known_only: Leave unknown flags among the rest, instead of an error.
+            known_only: Return unknown flags with the rest instead of raising.
 
         Returns:
-            The name and the arguments that are not flags.
+            The program's name and the arguments that are not flags.
 
         Raises:
-            UnrecognizedFlagError: A flag that is not defined.
-            IllegalFlagValueError: A value that cannot be, or that a validator does not accept.
-        ValueError: `--noflag` with a value.
+            UnrecognizedFlagError: A flag is not defined.
+            IllegalFlagValueError: A value cannot be parsed, or a validator rejects it.
+            ValueError: `--noname` has a value, or `argv` is empty.
         """
         if isinstance(argv, (str, bytes)):
             raise TypeError("argv should be a tuple/list of strings, not bytes or string.")
@@ -256,6 +257,7 @@ class FlagValues:
         return [argv[0], *rest]
 
     def _take(self, args: list[str], known_only: bool) -> list[str]:
+        """Parse all flags among the arguments, and return the rest."""
         rest: list[str] = []
         unknown: list[tuple[str, str]] = []
         tolerated: set[str] = set()
@@ -274,34 +276,37 @@ class FlagValues:
                 raise Error(f"Not a flag: {arg}")
             if name == "undefok":
                 tolerated.update(each for one in text.split(",") for each in (one.strip(), f"no{one.strip()}"))
-                continue
-            flag = self._flags.get(name)
-            off = self._flags.get(name[2:]) if flag is None and name.startswith("no") else None
-            if off is not None and off.boolean:
-                if equals:
-                    raise ValueError(f"{arg} does not take an argument")
-                off.parse("false")
-            elif flag is None:
+            elif not self._take_flag(arg, name, text if equals else None, left):
                 unknown.append((name, arg))
                 if known_only:
                     rest.append(arg)
-            elif equals or flag.boolean:
-                flag.parse(text if equals else "true")
-            else:
-                value = next(left, None)
-                if value is None:
-                    raise Error(f"Missing value for flag {arg}")
-                flag.parse(value)
         missing = [(name, arg) for name, arg in unknown if name not in tolerated]
         if missing and not known_only:
-            from difflib import get_close_matches
-
             name, arg = missing[0]
-            raise UnrecognizedFlagError(name, arg, get_close_matches(name, list(self._flags), 3, 0.6))
+            raise UnrecognizedFlagError(name, arg, difflib.get_close_matches(name, list(self._flags), 3, 0.6))
         return rest
 
+    def _take_flag(self, arg: str, name: str, text: str | None, following: Iterator[str]) -> bool:
+        """Parse one flag, whose value may be the next of the `following` arguments. False if there is no such flag."""
+        flag = self._flags.get(name)
+        off = self._flags.get(name[2:]) if flag is None and name.startswith("no") else None
+        if off is not None and off.boolean:
+            if text is not None:
+                raise ValueError(f"{arg} does not take an argument")
+            off.parse("false")
+        elif flag is None:
+            return False
+        elif text is not None or flag.boolean:
+            flag.parse("true" if text is None else text)
+        else:
+            value = next(following, None)
+            if value is None:
+                raise Error(f"Missing value for flag {arg}")
+            flag.parse(value)
+        return True
+
     def read_flags_from_files(self, argv: Sequence[str], force_gnu: bool = True) -> list[str]:
-        """The arguments, with those in the files of `--flagfile=` in its place."""
+        """Return the arguments with each `--flagfile=` replaced by the arguments in the file."""
         found: list[str] = []
         for number, arg in enumerate(argv):
             if arg == "--" or (not arg.startswith("-") and not self._gnu):
@@ -328,41 +333,41 @@ class FlagValues:
         return self.read_flags_from_files(lines)
 
     def is_parsed(self) -> bool:
-        """Whether a command line was read."""
+        """Whether a command line was parsed."""
         return bool(self._parsed)
 
     def mark_as_parsed(self) -> None:
-        """Let values be asked for without a command line."""
+        """Allow access to values without a command line."""
         self.__dict__["_parsed"] = True
 
     def unparse_flags(self) -> None:
-        """Forget the command line."""
+        """Restore all defaults, as if no command line was parsed."""
         self.__dict__["_parsed"] = False
         for flag in self._flags.values():
             flag.unparse()
 
     def set_gnu_getopt(self, gnu_getopt: bool = True) -> None:
-        """Let flags stand behind other arguments, too."""
+        """Allow flags after other arguments, or not."""
         self.__dict__["_gnu"] = gnu_getopt
 
     def is_gnu_getopt(self) -> bool:
-        """Whether flags may stand behind other arguments."""
+        """Whether flags may follow other arguments."""
         return bool(self._gnu)
 
     # Texts
 
     def flags_into_string(self) -> str:
-        """All flags as the lines of a flag file."""
+        """Return all flags as the lines of a flag file."""
         flags = {id(flag): flag for _, flag in sorted(self._flags.items())}
         return "".join(f"{flag.serialize()}\n" for flag in flags.values() if flag.value is not None)
 
     def append_flags_into_file(self, filename: str) -> None:
-        """Add all flags to a flag file."""
+        """Append all flags to a flag file."""
         with open(filename, "a", encoding="utf-8") as file:
             file.write(self.flags_into_string())
 
     def get_help(self, prefix: str = "", include_special_flags: bool = True) -> str:
-        """What all flags are for."""
+        """Return the help of all flags."""
         flags = {id(flag): flag for _, flag in sorted(self._flags.items())}
         return "\n".join(f"{prefix}{line}" for flag in flags.values() for line in _help(flag))
 

@@ -1,4 +1,4 @@
-"""tf.flags: definitions of command line flags."""
+"""tf.flags: functions that define command line flags, and validators for their values."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pipeline.compat.platform.flag_values import (
 
 
 class FlagHolder:
-    """What a definition returns: the flag's value without its name.
+    """What a definition returns: access to the flag without its name.
 
     Args:
-        flag_values: Where the flag is.
+        flag_values: The FlagValues that has the flag.
         flag: The flag.
     """
 
@@ -31,7 +31,7 @@ class FlagHolder:
 
     @property
     def value(self) -> Any:
-        """The value; the command line is read if it was not yet."""
+        """The value; parses the command line if that was not done."""
         return getattr(self._values, self._flag.name)
 
     @property
@@ -41,11 +41,11 @@ class FlagHolder:
 
     @property
     def present(self) -> bool:
-        """Whether the command line has it."""
+        """Whether the command line sets it."""
         return bool(self._flag.present)
 
 
-# Parsers: from text, or from a default, to a value
+# Parsers: convert text or a default to a value
 
 
 class _Parser:
@@ -248,34 +248,32 @@ def _enum_classes(many: bool) -> Callable[..., dict[str, Any]]:
     return made
 
 
-DEFINE_string = _definer(_simple(_String()), "Define a flag of a string: name, default, help.")
+DEFINE_string = _definer(_simple(_String()), "Define a string flag: name, default, help.")
 DEFINE_boolean = DEFINE_bool = _definer(
-    _simple(_Boolean(), boolean=True), "Define a flag that is true or false, --name or --noname: name, default, help."
+    _simple(_Boolean(), boolean=True), "Define a boolean flag, set by --name or --noname: name, default, help."
 )
-DEFINE_integer = _definer(_numbers("int"), "Define a flag of an int: name, default, help, lower_bound, upper_bound.")
-DEFINE_float = _definer(_numbers("float"), "Define a flag of a float: name, default, help, lower_bound, upper_bound.")
-DEFINE_enum = _definer(_choices(_Enum), "Define a flag of one of several strings: name, default, enum_values, help.")
-DEFINE_enum_class = _definer(_enum_classes(False), "Define a flag of a member: name, default, enum_class, help.")
+DEFINE_integer = _definer(_numbers("int"), "Define an int flag: name, default, help, lower_bound, upper_bound.")
+DEFINE_float = _definer(_numbers("float"), "Define a float flag: name, default, help, lower_bound, upper_bound.")
+DEFINE_enum = _definer(
+    _choices(_Enum), "Define a flag that is one of several strings: name, default, enum_values, help."
+)
+DEFINE_enum_class = _definer(
+    _enum_classes(False), "Define a flag that is a member of an Enum: name, default, enum_class, help."
+)
 DEFINE_list = _definer(
-    _simple(_List(","), serializer=",".join), "Define a flag of strings with commas between: name, default, help."
+    _simple(_List(","), serializer=",".join), "Define a flag of comma-separated strings: name, default, help."
 )
 DEFINE_spaceseplist = _definer(
-    _simple(_List(None), serializer=" ".join), "Define a flag of strings with spaces between: name, default, help."
+    _simple(_List(None), serializer=" ".join), "Define a flag of space-separated strings: name, default, help."
 )
-DEFINE_multi_string = _definer(
-    _simple(_String(), many=True), "Define a flag that may be given several times: name, default, help."
-)
-DEFINE_multi_integer = _definer(
-    _numbers("int", True), "Define a flag of ints, given several times: name, default, help."
-)
-DEFINE_multi_float = _definer(
-    _numbers("float", True), "Define a flag of floats, given several times: name, default, help."
-)
+DEFINE_multi_string = _definer(_simple(_String(), many=True), "Define a repeatable string flag: name, default, help.")
+DEFINE_multi_integer = _definer(_numbers("int", True), "Define a repeatable int flag: name, default, help.")
+DEFINE_multi_float = _definer(_numbers("float", True), "Define a repeatable float flag: name, default, help.")
 DEFINE_multi_enum = _definer(
-    _choices(_Enum, True), "Define a flag of some of several strings, given several times: name, default, enum_values."
+    _choices(_Enum, True), "Define a repeatable flag of one of several strings: name, default, enum_values."
 )
 DEFINE_multi_enum_class = _definer(
-    _enum_classes(True), "Define a flag of members, given several times: name, default, enum_class, help."
+    _enum_classes(True), "Define a repeatable flag of Enum members: name, default, enum_class, help."
 )
 
 
@@ -289,7 +287,7 @@ def DEFINE_alias(name: str, original_name: str, flag_values: FlagValues = FLAGS,
 
 
 def DEFINE_flag(flag: Flag, flag_values: FlagValues = FLAGS, *_: Any, **__: Any) -> FlagHolder:
-    """Add a flag that was made without a definition."""
+    """Add a Flag object."""
     flag_values._define(flag)
     return FlagHolder(flag_values, flag)
 
@@ -305,13 +303,13 @@ def set_default(flag_holder: FlagHolder, value: Any) -> None:
 def register_validator(
     flag_name: Any, checker: Callable[[Any], Any], message: str = "Flag validation failed", flag_values: Any = FLAGS
 ) -> None:
-    """Accept only values for which `checker` is true."""
+    """Reject values for which `checker(value)` is false."""
     name = flag_name.name if isinstance(flag_name, FlagHolder) else flag_name
     flag_values._add_check([name], lambda values: checker(values[name]), message)
 
 
 def validator(flag_name: Any, message: str = "Flag validation failed", flag_values: Any = FLAGS) -> Any:
-    """As `register_validator`, to decorate the checker."""
+    """Return a decorator that does what `register_validator` does."""
 
     def decorate(checker: Callable[[Any], Any]) -> Callable[[Any], Any]:
         register_validator(flag_name, checker, message, flag_values)
@@ -326,7 +324,7 @@ def register_multi_flags_validator(
     message: str = "Flags validation failed",
     flag_values: Any = FLAGS,
 ) -> None:
-    """Accept only values for which the checker, given a dict of them, is true."""
+    """Reject values for which the checker, called with a dict of them, returns false."""
     names = [each.name if isinstance(each, FlagHolder) else each for each in flag_names]
     flag_values._add_check(names, multi_flags_checker, message)
 
@@ -334,7 +332,7 @@ def register_multi_flags_validator(
 def multi_flags_validator(
     flag_names: Sequence[Any], message: str = "Flag validation failed", flag_values: Any = FLAGS
 ) -> Any:
-    """As `register_multi_flags_validator`, to decorate the checker."""
+    """Return a decorator that does what `register_multi_flags_validator` does."""
 
     def decorate(checker: Any) -> Any:
         register_multi_flags_validator(flag_names, checker, message, flag_values)
@@ -344,7 +342,7 @@ def multi_flags_validator(
 
 
 def mark_flag_as_required(flag_name: Any, flag_values: Any = FLAGS) -> None:
-    """Accept only a value that is not None."""
+    """Reject None as the value."""
     name = flag_name.name if isinstance(flag_name, FlagHolder) else flag_name
     register_validator(
         name, lambda value: value is not None, f"Flag --{name} must have a value other than None.", flag_values
@@ -352,20 +350,20 @@ def mark_flag_as_required(flag_name: Any, flag_values: Any = FLAGS) -> None:
 
 
 def mark_flags_as_required(flag_names: Sequence[Any], flag_values: Any = FLAGS) -> None:
-    """Accept only values that are not None."""
+    """Reject None as the value of each flag."""
     for each in flag_names:
         mark_flag_as_required(each, flag_values)
 
 
 def mark_flags_as_mutual_exclusive(flag_names: Sequence[Any], required: bool = False, flag_values: Any = FLAGS) -> None:
-    """Accept at most one flag that is not None, or exactly one."""
+    """Require that at most one flag is not None; exactly one if `required`."""
     _exclusive(flag_names, required, flag_values, lambda value: value is not None, "not None")
 
 
 def mark_bool_flags_as_mutual_exclusive(
     flag_names: Sequence[Any], required: bool = False, flag_values: Any = FLAGS
 ) -> None:
-    """Accept at most one flag that is true, or exactly one."""
+    """Require that at most one flag is true; exactly one if `required`."""
     _exclusive(flag_names, required, flag_values, bool, "True")
 
 
@@ -380,12 +378,12 @@ def _exclusive(names: Sequence[Any], required: bool, flag_values: Any, counts: A
 
 
 def declare_key_flag(flag_name: str, flag_values: Any = FLAGS) -> None:
-    """Taken, and without effect: the help lists all flags."""
+    """Do nothing: the help lists all flags."""
 
 
 def adopt_module_key_flags(module: Any, flag_values: Any = FLAGS) -> None:
-    """Taken, and without effect: the help lists all flags."""
+    """Do nothing: the help lists all flags."""
 
 
 def disclaim_key_flags() -> None:
-    """Taken, and without effect: the help lists all flags."""
+    """Do nothing: the help lists all flags."""

@@ -1,4 +1,4 @@
-"""tf.logging: messages through the logger "tensorflow" of the standard library."""
+"""tf.logging, on the standard library's logger "tensorflow"."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _counts: dict[Any, int] = {}
 
 
 def get_logger() -> logging.Logger:
-    """The logger; at first it writes warnings and worse to standard error, if the program has not configured any."""
+    """Return the logger. Unless the program configured logging, it writes warnings and worse to standard error."""
     if not _loggers:
         with _lock:
             if not _loggers:
@@ -38,17 +38,17 @@ def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log what helps to find errors."""
+    """Log at level DEBUG."""
     get_logger().debug(msg, *args, **kwargs)
 
 
 def info(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log what is good to know."""
+    """Log at level INFO."""
     get_logger().info(msg, *args, **kwargs)
 
 
 def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log what may be wrong."""
+    """Log at level WARN."""
     get_logger().warning(msg, *args, **kwargs)
 
 
@@ -56,12 +56,12 @@ warn = warning
 
 
 def error(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log what went wrong."""
+    """Log at level ERROR."""
     get_logger().error(msg, *args, **kwargs)
 
 
 def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log what a program cannot go on with; it goes on."""
+    """Log at level FATAL; the program goes on."""
     get_logger().fatal(msg, *args, **kwargs)
 
 
@@ -71,32 +71,32 @@ def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def TaskLevelStatusMessage(msg: Any) -> None:
-    """Log as an error."""
+    """Log at level ERROR."""
     error(msg)
 
 
 def flush() -> None:
-    """Taken, and without effect: messages are not kept back."""
+    """Do nothing: messages are not buffered."""
 
 
 def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
-    """Log at a level if the condition is true."""
+    """Log at a level if `condition` is true."""
     if condition:
         vlog(level, msg, *args)
 
 
 def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Log at a level, the first `n` times that this line of the program is reached."""
+    """Log at a level the first `n` times that the program reaches this line."""
     log_if(level, msg, _count(sys._getframe(1)) < n, *args)
 
 
 def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Log at a level, the first time that this line of the program is reached and every `n`-th from then on."""
+    """Log at a level the first time that the program reaches this line, and every `n`-th time after that."""
     log_if(level, msg, _count(sys._getframe(1)) % n == 0, *args)
 
 
 def _count(frame: Any) -> int:
-    """How often a line was here before."""
+    """Return how many times the program reached a line before."""
     key = frame.f_code.co_filename, frame.f_lineno
     with _lock:
         _counts[key] = _counts.get(key, -1) + 1
@@ -104,10 +104,10 @@ def _count(frame: Any) -> int:
 
 
 def get_verbosity() -> int:
-    """The lowest level of messages that are shown."""
+    """Return the lowest level that is logged."""
     return get_logger().getEffectiveLevel()
 
 
 def set_verbosity(v: int) -> None:
-    """Show messages of a level and above."""
+    """Log messages of this level and above."""
     get_logger().setLevel(v)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.errors import InvalidArgumentError
+from pipeline.errors import invalid, show
 from pipeline.monitor.summary_proto import Summary
 from pipeline.proto.wire import WireError, fields
 
@@ -18,7 +18,9 @@ def scalars(tags: Any, values: Any) -> bytes:
     """One number for each tag."""
     if np.shape(tags) != np.shape(values):
         name = f" (tag '{tags.decode(errors='replace')}')" if isinstance(tags, bytes) else ""
-        raise _invalid(f"tags and values are not the same shape: {_shape(tags)} != {_shape(values)}{name}")
+        raise invalid(
+            f"tags and values are not the same shape: {show(np.shape(tags))} != {show(np.shape(values))}{name}"
+        )
     summary = Summary()
     with np.errstate(over="ignore"):
         for tag, value in zip(np.ravel(_object(tags)), np.ravel(values).astype(np.float32), strict=True):
@@ -32,7 +34,7 @@ def histogram(tag: bytes, values: Any) -> bytes:
     flat = np.ravel(values).astype(np.float64)
     if not np.isfinite(flat).all():
         nan = np.isnan(flat[~np.isfinite(flat)][0])
-        raise _invalid(f"Nan in summary histogram for: {name}" if nan else f"Infinity in Histogram for: {name}")
+        raise invalid(f"Nan in summary histogram for: {name}" if nan else f"Infinity in Histogram for: {name}")
     summary = Summary()
     histo = summary.value.add(tag=name).histo
     if not flat.size:
@@ -67,7 +69,7 @@ def _bucket_limits() -> Any:
 def images(tag: bytes, values: Any, most: int) -> bytes:
     """PNG images of a batch, at most `most` of them; floats are scaled to the range of bytes."""
     if values.ndim != 4 or values.shape[3] not in (1, 3, 4):
-        raise _invalid(f"Tensor must be 4-D with last dim 1, 3, or 4, not {_shape(values)}")
+        raise invalid(f"Tensor must be 4-D with last dim 1, 3, or 4, not {show(np.shape(values))}")
     from pipeline.decode.image.png import png_bytes
 
     summary, name = Summary(), tag.decode(errors="replace")
@@ -106,7 +108,7 @@ def merged(*summaries: Any) -> bytes:
             for _, _, at, end in fields(one, 0, len(one)):
                 _new_tag(one, at, end, seen)
         except WireError as error:
-            raise _invalid("Could not parse one of the summary inputs") from error
+            raise invalid("Could not parse one of the summary inputs") from error
     return b"".join(flat)
 
 
@@ -115,7 +117,7 @@ def _new_tag(data: bytes, at: int, end: int, seen: set[bytes]) -> None:
         if number == 1:
             tag = data[begin:after]
             if tag in seen:
-                raise _invalid(f"Duplicate tag {tag.decode(errors='replace')} found in summary inputs")
+                raise invalid(f"Duplicate tag {tag.decode(errors='replace')} found in summary inputs")
             seen.add(tag)
 
 
@@ -125,11 +127,3 @@ def _object(value: Any) -> Any:
         array[()] = value
         return array
     return value
-
-
-def _shape(value: Any) -> str:
-    return f"[{','.join(map(str, np.shape(value)))}]"
-
-
-def _invalid(text: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, text)

@@ -17,7 +17,7 @@ from pipeline.compat.ops.making.inputs import ANY_NUMBER, check_allowed, fixed_i
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import IndexedSlices
-from pipeline.errors import InvalidArgumentError
+from pipeline.errors import invalid
 
 
 class Collected:
@@ -67,11 +67,6 @@ class Collected:
         if not self.mean:
             return self.total
         return np.asarray(self.total / np.asarray(self.count, self.total.dtype), self.total.dtype)
-
-
-def invalid(text: str) -> InvalidArgumentError:
-    """An error of the data."""
-    return InvalidArgumentError(None, None, text)
 
 
 class ConditionalAccumulatorBase:

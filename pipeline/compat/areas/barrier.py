@@ -17,7 +17,7 @@ from pipeline.compat.graph.shapes import as_shape, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.making.inputs import fixed_input
 from pipeline.compat.values.static import constant_value
-from pipeline.errors import CancelledError, InvalidArgumentError, OutOfRangeError
+from pipeline.errors import CancelledError, OutOfRangeError, invalid
 
 _FIRST = -(1 << 63)
 _numbers = itertools.count()
@@ -51,13 +51,13 @@ class _Held:
 
     def insert(self, component: int, keys: Any, values: Any) -> None:
         if not 0 <= component < self._count:
-            raise _invalid(f"The component ID is out of range {component} > num_components (= {self._count})")
+            raise invalid(f"The component ID is out of range {component} > num_components (= {self._count})")
         if np.ndim(keys) != 1 or not np.ndim(values) or len(keys) != len(values):
-            raise _invalid("keys and values must be vectors of the same length")
+            raise invalid("keys and values must be vectors of the same length")
         shape = self._shapes[component]
         if not shape.is_compatible_with(values.shape[1:]):
             got, wanted = list(values.shape[1:]), [-1 if each is None else each for each in shape.sizes]
-            raise _invalid(f"Shape mismatch in tuple component {component + 2}. Expected {wanted}, got {got}")
+            raise invalid(f"Shape mismatch in tuple component {component + 2}. Expected {wanted}, got {got}")
         with self.condition:
             self._check_open(keys)
             new = False
@@ -67,7 +67,7 @@ class _Held:
                     new = True
                 index, parts = self._incomplete[key]
                 if component in parts:
-                    raise _invalid(
+                    raise invalid(
                         f"Key {key.decode(errors='replace')} already has a value for component {component} in barrier "
                         f"{self._name}"
                     )
@@ -100,7 +100,7 @@ class _Held:
 
     def take(self, run: Any, number: int, small: bool) -> list[Any]:
         if number < 0:
-            raise _invalid(f"num_elements must be >= 0, got {number}")
+            raise invalid(f"num_elements must be >= 0, got {number}")
         turn = object()
         with self.condition:
             self._takers.append(turn)
@@ -155,10 +155,6 @@ def _stacked(values: list[Any]) -> Any:
         result[:] = values
         return result
     return np.stack(values) if values else np.empty(0)
-
-
-def _invalid(text: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, text)
 
 
 class Barrier:

@@ -1,4 +1,4 @@
-"""Assert and CheckNumerics: ops that fail when values are not as they should be."""
+"""Assert and check_numerics: ops that raise InvalidArgumentError if values are wrong."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph.dtypes import bool as bool_
 from pipeline.compat.graph.dtypes import int32, string
 from pipeline.compat.graph.node import node, tensor_node
@@ -17,18 +16,19 @@ from pipeline.compat.ops.control.cond import cond
 from pipeline.compat.ops.control.flow import group, no_op, with_dependencies
 from pipeline.compat.ops.making.inputs import FLOATS, first_input, fixed_input, renamed
 from pipeline.compat.values.convert import convert_n, convert_to_tensor
+from pipeline.errors import invalid
 
 
 def assert_node(condition: Any, data: Any, summarize: int | None, name: str) -> Operation:
-    """Make the op Assert: InvalidArgumentError with the data when the condition is false."""
+    """Make a bare Assert op: it raises InvalidArgumentError, with `data` in the text, if the condition is false."""
     entries = 3 if summarize is None else summarize
 
     def kernel(run: Any, holds: Any, *values: Any) -> None:
         if np.ndim(holds):
-            raise errors.InvalidArgumentError(None, None, f"In[0] should be a scalar: {list(np.shape(holds))}")
+            raise invalid(f"In[0] should be a scalar: {list(np.shape(holds))}")
         if not holds:
             shown = " ".join(f"[{summarized(value, entries)}]" for value in values)
-            raise errors.InvalidArgumentError(None, None, f"assertion failed: {shown}")
+            raise invalid(f"assertion failed: {shown}")
 
     with name_scope(name) as scope:
         inputs = [fixed_input("Assert", "condition", condition, bool_)]
@@ -40,12 +40,12 @@ def assert_node(condition: Any, data: Any, summarize: int | None, name: str) -> 
 
 
 def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Operation:
-    """Return an op that raises InvalidArgumentError when `condition` is false.
+    """Return an op that raises InvalidArgumentError if `condition` is false.
 
     Args:
-        condition: A scalar of bool.
-        data: A list of tensors that the error's message shows.
-        summarize: How many elements of each; 3 unless given, all if negative.
+        condition: A bool scalar.
+        data: A list of tensors to show in the error message.
+        summarize: How many elements of each tensor to show; 3 by default, all if negative.
         name: Name of the op.
     """
     with name_scope(name, "Assert"):
@@ -59,12 +59,12 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """Return the tensor; InvalidArgumentError with `message` if an element is infinite or NaN."""
+    """Return the tensor; at run time raise InvalidArgumentError with `message` if an element is infinite or NaN."""
 
     def kernel(value: Any) -> Any:
         if not np.all(np.isfinite(value)):
             found = [what for what, test in (("Inf", np.isinf), ("NaN", np.isnan)) if np.any(test(value))]
-            raise errors.InvalidArgumentError(None, None, f"{message} : Tensor had {' and '.join(found)} values")
+            raise invalid(f"{message} : Tensor had {' and '.join(found)} values")
         return value
 
     with name_scope(name, "CheckNumerics") as scope:
@@ -77,14 +77,14 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
 def verify_tensor_all_finite(
     t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
 ) -> Any:
-    """Return the tensor; InvalidArgumentError with the message if an element is infinite or NaN.
+    """Return the tensor; at run time raise InvalidArgumentError if an element is infinite or NaN.
 
     Args:
-        t: The tensor; also `x`.
-        msg: The message; also `message`.
+        t: Old name of `x`.
+        msg: Old name of `message`.
         name: Name of the ops.
-        x: See `t`.
-        message: See `msg`.
+        x: The tensor.
+        message: How the error message begins.
     """
     x = renamed("x", x, "t", t)
     text = renamed("message", message, "msg", msg)
@@ -95,7 +95,7 @@ def verify_tensor_all_finite(
 
 
 def add_check_numerics_ops() -> Operation:
-    """Return an op that checks every float of the graph so far, one after the other."""
+    """Return an op that runs `check_numerics` on every float tensor made so far, one after another."""
     checks: list[Any] = []
     for op in list(get_default_graph().get_operations()):
         for output in op.outputs:

@@ -1,4 +1,4 @@
-"""case: the first condition that holds chooses the function."""
+"""case: run the function of the first predicate that is true."""
 
 from __future__ import annotations
 
@@ -24,15 +24,19 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """The results of the first function whose predicate is true.
+    """Return the results of the first function whose predicate is true.
 
     Args:
-        pred_fn_pairs: Pairs of a boolean scalar and a function, or a dict of these.
-        default: The function for when no predicate is true; without one that is an error.
-        exclusive: Check that no more than one is true.
+        pred_fn_pairs: Pairs of a bool scalar and a function, or a dict from one to the other.
+        default: The function to call if no predicate is true; without one, that is an error at run time.
+        exclusive: Check at run time that at most one predicate is true.
+        strict: Keep a result that is a list of one as a list.
+        name: Name of the scope.
 
     Raises:
-        TypeError: Pairs that are none, predicates that are no boolean tensors, functions that cannot be called.
+        TypeError: An entry is not a pair, a predicate is not a bool tensor, or a function is not callable.
+        ValueError: There are no pairs.
+        InvalidArgumentError: At run time: no predicate is true, or with `exclusive` more than one.
     """
     pairs = _checked_pairs(pred_fn_pairs)
     predicates, actions = [list(each) for each in zip(*pairs, strict=True)] or ([], [])
@@ -73,6 +77,7 @@ def _checked_pairs(pairs: Any) -> list[tuple[Tensor, Any]]:
 
 
 def _last_as_default(predicates: list[Any], actions: list[Any]) -> tuple[Any, list[Any], list[Any]]:
+    """Without a default the last action takes its place, and checks that its predicate is the true one."""
     last = len(predicates) - 1
 
     def action() -> Any:

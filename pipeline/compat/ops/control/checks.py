@@ -1,4 +1,4 @@
-"""assert_*: checks of values; what is known while building fails there, the rest when it runs."""
+"""assert_equal, assert_less and the like: checks of values, done while building the graph where possible."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.kernels.errors import prefix
@@ -18,6 +17,7 @@ from pipeline.compat.ops.math.unary import abs as abs_
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
 from pipeline.compat.values.static import get_static_value
+from pipeline.errors import invalid
 
 
 def _shown(item: Any) -> str:
@@ -25,43 +25,30 @@ def _shown(item: Any) -> str:
     return str(item if value is None else value)
 
 
-def _binary(
-    sign: str,
-    name: str | None,
-    default: str,
-    compare: Any,
-    static: Any,
-    x: Any,
-    y: Any,
-    data: Any,
-    more: tuple[Any, Any],
-) -> Operation:
-    """Make the check of `x sign y`; `more` is how much to show, and a message."""
-    summarize, message = more
-    with name_scope(name, default):
-        x = convert_to_tensor(x, name="x")
-        y = convert_to_tensor(y, name="y")
-        if data is None:
-            data = [f"Condition x {sign} y did not hold element-wise:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
-        if message is not None:
-            data = [message, *data]
-        condition = reduce_all(compare(x, y))
-        left, right = get_static_value(x), get_static_value(y)
-        if left is not None and right is not None and not np.all(static(left, right)):
-            raise errors.InvalidArgumentError(None, None, "\n".join(_shown(each) for each in data))
-        return Assert(condition, data, summarize=summarize)
-
-
 def _comparison(sign: str, default: str, compare: Any, static: Any) -> Any:
+    """Make the assert function of `x sign y`: `compare` makes the op, `static` compares arrays at once."""
+
     def function(
         x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
     ) -> Operation:
-        return _binary(sign, name, default, compare, static, x, y, data, (summarize, message))
+        with name_scope(name, default):
+            x = convert_to_tensor(x, name="x")
+            y = convert_to_tensor(y, name="y")
+            if data is None:
+                data = [f"Condition x {sign} y did not hold element-wise:"]
+                data += [f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
+            if message is not None:
+                data = [message, *data]
+            condition = reduce_all(compare(x, y))
+            left, right = get_static_value(x), get_static_value(y)
+            if left is not None and right is not None and not np.all(static(left, right)):
+                raise invalid("\n".join(_shown(each) for each in data))
+            return Assert(condition, data, summarize=summarize)
 
     function.__name__ = default
     function.__doc__ = (
-        f"Return an op that raises InvalidArgumentError unless `x {sign} y` for all elements, broadcast; "
-        "raised at once if both are constant. `data` replaces what the error shows."
+        f"Return an op that raises InvalidArgumentError unless `x {sign} y` for all elements, broadcast. "
+        "If both are constant, the error is raised at once. `data` replaces what the error shows."
     )
     return function
 
@@ -85,6 +72,8 @@ def assert_equal(
 
 
 def _with_zero(sign: str, default: str, check: Any, zero_first: bool, join: bool = False) -> Any:
+    """Make the assert function of `x sign 0` from a comparison; `join` makes one text of the two."""
+
     def function(
         x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
     ) -> Operation:
@@ -108,7 +97,7 @@ def _with_zero(sign: str, default: str, check: Any, zero_first: bool, join: bool
 assert_negative = _with_zero("<", "assert_negative", assert_less, False)
 assert_positive = _with_zero(">", "assert_positive", assert_less, True)
 assert_non_negative = _with_zero(">=", "assert_non_negative", assert_less_equal, True)
-# One text where the others have two, as in TensorFlow.
+# The error shows one text where the others show two, as in TensorFlow.
 assert_non_positive = _with_zero("<=", "assert_non_positive", assert_less_equal, False, join=True)
 
 
@@ -125,14 +114,14 @@ def assert_near(
     """Return an op that raises InvalidArgumentError unless |x - y| < atol + rtol * |y| for all elements.
 
     Args:
-        x: A tensor of floats.
-        y: Another of the same dtype, broadcast.
-        rtol: The relative tolerance; 10 times the dtype's precision unless given.
-        atol: The absolute tolerance; as `rtol`.
+        x: A float tensor.
+        y: A tensor of the same dtype that broadcasts with x.
+        rtol: The relative tolerance; by default 10 times the dtype's machine epsilon.
+        atol: The absolute tolerance; the same default.
         data: What the error shows instead of x and y.
         summarize: How many elements of each tensor it shows.
-        message: What it starts with.
-        name: Name of the ops.
+        message: How the error message begins.
+        name: Name of the scope.
     """
     message = prefix(message)
     with name_scope(name, "assert_near"):
@@ -151,7 +140,7 @@ def assert_near(
 
 
 def assert_proper_iterable(values: Any) -> None:
-    """Raise TypeError unless `values` is iterable, and neither a tensor, an array nor a string."""
+    """Raise TypeError unless `values` is an iterable other than a tensor, an array or a string."""
     if isinstance(values, (Tensor, SparseTensor, np.ndarray, bytes, str)):
         raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
     if not hasattr(values, "__iter__"):

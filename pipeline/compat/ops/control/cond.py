@@ -1,4 +1,4 @@
-"""cond: operations that run only if a scalar is true, or only if it is false."""
+"""cond: one of two branches runs, depending on a bool scalar."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from pipeline.compat.graph.scopes import get_default_graph, name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.control.contexts import Branch, merge, switch
-from pipeline.compat.ops.control.flow import identity_of, with_dependencies
+from pipeline.compat.ops.control.flow import identity_of, variables_as_tensors, with_dependencies
 from pipeline.compat.ops.control.tensor_array import flows, with_flows
 from pipeline.compat.values.convert import convert_to_tensor
-from pipeline.compat.values.nesting import assert_same_structure, flatten, map_structure, pack_as
+from pipeline.compat.values.nesting import assert_same_structure, flatten, pack_as
 
 
 def cond(
@@ -23,30 +23,25 @@ def cond(
     fn1: Any = None,
     fn2: Any = None,
 ) -> Any:
-    """The results of `true_fn()` if the scalar `pred` is true, of `false_fn()` if not.
+    """Return the results of `true_fn()` if the scalar `pred` is true, else those of `false_fn()`.
 
-    Both functions are called, and build operations that run only in their case.
+    Both functions are called now and build their operations; at run time only one branch runs.
 
     Args:
-        strict: Leave a result that is a list of one as it is.
-        fn1, fn2: Older names of the functions.
+        pred: A bool scalar.
+        true_fn: Called without arguments; returns tensors, operations or nested structures of them.
+        false_fn: The same; its results must have the same structure and dtypes.
+        strict: Keep a result that is a list of one as a list.
+        name: Name of the scope.
+        fn1: Old name of `true_fn`.
+        fn2: Old name of `false_fn`.
 
     Raises:
-        TypeError: A Python bool; a function that is none; results of other structures.
-        ValueError: No results, or results of other dtypes.
+        TypeError: `pred` is a Python bool, a function is missing or not callable, or the structures differ.
+        ValueError: A function returns nothing, or the dtypes differ.
     """
-    if fn1 is not None:
-        if true_fn is not None:
-            raise TypeError("cond(): 'true_fn' and 'fn1' may not be set simultaneously.")
-        true_fn = fn1
-    elif true_fn is None:
-        raise TypeError("cond(): 'true_fn' argument required")
-    if fn2 is not None:
-        if false_fn is not None:
-            raise TypeError("cond(): 'false_fn' and 'fn2' may not be set simultaneously.")
-        false_fn = fn2
-    elif false_fn is None:
-        raise TypeError("cond(): 'false_fn' argument required")
+    true_fn = _renamed_function(true_fn, "true_fn", fn1, "fn1")
+    false_fn = _renamed_function(false_fn, "false_fn", fn2, "fn2")
     for each, which in ((true_fn, "true_fn"), (false_fn, "false_fn")):
         if not callable(each):
             raise TypeError(f"'{which}' must be callable.")
@@ -54,6 +49,17 @@ def cond(
         if isinstance(pred, bool):
             raise TypeError("'pred' must not be a Python bool.")
         return _cond(pred, true_fn, false_fn, strict)
+
+
+def _renamed_function(function: Any, name: str, old: Any, old_name: str) -> Any:
+    """A branch that may be given under an old name."""
+    if old is not None:
+        if function is not None:
+            raise TypeError(f"cond(): '{name}' and '{old_name}' may not be set simultaneously.")
+        return old
+    if function is None:
+        raise TypeError(f"cond(): '{name}' argument required")
+    return function
 
 
 def _cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], strict: bool) -> Any:
@@ -69,11 +75,12 @@ def _cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], st
     for function, which, pivot, branch in ((true_fn, "true_fn", pivots[0], 1), (false_fn, "false_fn", pivots[1], 0)):
         context = Branch(pred, pivot, branch)
         with context.entered():
-            given = _as_tensors(function())
+            given = function()
             if given is None:
                 raise ValueError(f"'{which}' must have a return value.")
+            given = variables_as_tensors(given)
             outputs = [_output(context, each) for each in flatten(with_flows(given), composites=True)]
-            pack_as(given, outputs, composites=True)  # takes the names that TensorFlow takes for sparse results
+            pack_as(given, outputs, composites=True)  # uses up the same op names as TensorFlow for sparse results
             results.append((given, outputs))
     (given, if_true), (other, if_false) = results
     if not strict:
@@ -91,13 +98,6 @@ def _cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], st
     return pack_as(given, flows(flatten(given, composites=True), merged), composites=True)
 
 
-def _as_tensors(result: Any) -> Any:
-    """A branch's result with the values of variables in place of the variables."""
-    if result is None:
-        return None
-    return map_structure(lambda each: each.value() if hasattr(each, "_variable") else each, result)
-
-
 def _single(result: Any) -> Any:
     if isinstance(result, (list, tuple)) and len(result) == 1 and not hasattr(result, "_fields"):
         return result[0]
@@ -105,7 +105,7 @@ def _single(result: Any) -> Any:
 
 
 def _output(context: Branch, result: Any) -> Tensor:
-    """What a branch gives to the Merge: an operation becomes the pivot after it."""
+    """The input of the Merge; for an operation, the branch's pivot once the operation has run."""
     if isinstance(result, Operation):
         return with_dependencies([result], context.pivot)  # type: ignore[no-any-return]
     return context.value(convert_to_tensor(result))

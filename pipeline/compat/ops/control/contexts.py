@@ -1,6 +1,6 @@
-"""Branches and loops while they are built: tensors from outside come in through Switch or Enter nodes.
+"""Branches and loops under construction: outside tensors come in through Switch or Enter nodes.
 
-A graph's `_control_flow_context` is one of these; `add_op` is called with every operation that is made in it.
+The current one is the graph's `_control_flow_context`; its `add_op` is called with every new operation.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pipeline.compat.session.steps import DEAD
 
 
 class Context:
-    """What branches and loops have in common.
+    """Base of branches and loops.
 
     Attributes:
-        outer: The context that this one is in, or None.
-        ops: The operations that were made within, nested contexts included.
-        captured: What stands within for a tensor from outside.
+        outer: The enclosing context, or None.
+        ops: The operations made inside, including those of nested contexts.
+        captured: For each tensor from outside, the tensor that stands for it inside.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Context:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Let operations that are made within belong to this context."""
+        """Make the operations of the `with` block part of this context."""
         graph = self.graph
         old, graph._control_flow_context = graph._control_flow_context, self
         try:
@@ -43,14 +43,14 @@ class Context:
             graph._control_flow_context = old
 
     def own(self, op: Operation) -> None:
-        """Count an operation as made within, here and in the contexts outside."""
+        """Record an operation as made inside this context and all enclosing ones."""
         context: Context | None = self
         while context is not None:
             context.ops.add(op)
             context = context.outer
 
     def add_op(self, op: Operation) -> None:
-        """Take in an operation that was just made."""
+        """Take in a new operation: replace its inputs from outside by what stands for them here."""
         if not all(each.op in self.ops for each in op.inputs):
             with name_scope(f"{op.name}/"):
                 op.inputs = [self.value(each) for each in op.inputs]
@@ -60,11 +60,11 @@ class Context:
             self.graph.prevent_fetching(op)
 
     def add_control(self, op: Operation) -> None:
-        """Let an operation wait for what says that the context is entered at all."""
+        """Make an operation wait until the context is entered."""
         raise NotImplementedError
 
     def value(self, tensor: Tensor) -> Tensor:
-        """What stands within for `tensor`, made if need be."""
+        """Return what stands for `tensor` inside, made on first use."""
         if tensor.op in self.ops:
             return tensor
         if tensor not in self.captured:
@@ -77,17 +77,17 @@ class Context:
         return self.captured[tensor]
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """Make the node that brings `tensor` in."""
+        """Make the node that brings `tensor` inside."""
         raise NotImplementedError
 
 
 class Branch(Context):
-    """One branch of a conditional.
+    """One branch of a cond.
 
     Args:
         pred: The scalar that decides.
-        pivot: `pred`, as it is alive in this branch alone.
-        branch: 1 where `pred` is true, 0 where it is false.
+        pivot: `pred`, alive in this branch only.
+        branch: 1 for the branch taken if `pred` is true, 0 for the other.
     """
 
     def __init__(self, pred: Tensor, pivot: Tensor, branch: int) -> None:
@@ -96,12 +96,12 @@ class Branch(Context):
         self.ops.update((pred.op, pivot.op))
 
     def add_control(self, op: Operation) -> None:
-        """Without inputs from within, an operation would run in either case."""
+        """Wait for the pivot: an operation without inputs from inside would run in either case."""
         if not op.inputs and not any(each in self.ops for each in op.control_inputs):
             op.control_inputs.append(self.pivot.op)
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """A Switch of the tensor."""
+        """Bring `tensor` in through a Switch."""
         return switch(tensor, self.pred)[self.branch]
 
 
@@ -110,11 +110,11 @@ def _switch(_: Any, value: Any, pred: Any) -> tuple[Any, Any]:
 
 
 def switch(data: Tensor, pred: Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The two outputs of a Switch: `data` is in the second if `pred` is true, in the first if it is false.
+    """Return the two outputs of a Switch: `data` comes out of the second if `pred` is true, else of the first.
 
     Raises:
-        TypeError: `pred` is no boolean.
-        ValueError: `pred` is no scalar.
+        TypeError: `pred` is not bool.
+        ValueError: `pred` is not a scalar.
     """
     if pred.dtype.base_dtype != dtypes.bool:
         raise TypeError(
@@ -127,7 +127,7 @@ def switch(data: Tensor, pred: Tensor, name: str | None = None) -> tuple[Tensor,
     refs = (0,) if ref else ()
     attrs = {"T": data.dtype.base_dtype}
     op_type = "RefSwitch" if ref else "Switch"
-    # Stateful: what is known of a value before the run does not say which branch is taken.
+    # Stateful, so that it is not evaluated before the run: which branch is taken is not known then.
     with data.op.graph.colocate_with(data.op, ignore_existing=True):
         made = node(
             op_type, [data, pred], outputs, _switch, name or "Switch", attrs=attrs, stateful=True, ref_inputs=refs
@@ -143,7 +143,7 @@ def _merge(_: Any, *values: Any) -> tuple[Any, Any]:
 
 
 def merge(tensors: list[Tensor], name: str | None = None) -> Tensor:
-    """The value of the one among `tensors` that is alive."""
+    """Return the value of the one tensor that is alive."""
     shapes = [each.get_shape() for each in tensors]
     ref = all(each.dtype._is_ref_dtype for each in tensors)
     dtype = tensors[0].dtype if ref else tensors[0].dtype.base_dtype
@@ -156,7 +156,7 @@ def merge(tensors: list[Tensor], name: str | None = None) -> Tensor:
 
 
 def _common(shapes: list[TensorShape]) -> TensorShape:
-    """What is true of every one of `shapes`."""
+    """The most specific shape that all `shapes` fit."""
     first = shapes[0]
     if any(each.ndims is None or each.ndims != first.ndims for each in shapes):
         return unknown_shape()
@@ -165,7 +165,7 @@ def _common(shapes: list[TensorShape]) -> TensorShape:
 
 
 def passing(op_type: str, tensor: Tensor, name: str | None = None, shape: Any = False, stateful: bool = True) -> Tensor:
-    """A node that passes a value on, such as Enter or Exit; references stay references."""
+    """Return a node that passes a value on, such as Enter or Exit; refs stay refs."""
     ref = tensor.dtype._is_ref_dtype
     op_type = f"Ref{op_type}" if ref else op_type
     return tensor_node(

@@ -1,4 +1,4 @@
-"""Operations that only order others: `no_op`, `group`, `tuple`, and values that wait for operations."""
+"""no_op, group, tuple: operations that only put others in order, and tensors that wait for operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pipeline.compat.graph.node import node, tensor_node
 from pipeline.compat.graph.scopes import colocate_with, control_dependencies, device, name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.values.convert import convert_to_tensor
-from pipeline.compat.values.nesting import flatten
+from pipeline.compat.values.nesting import flatten, map_structure
 from pipeline.compat.values.sparse_tensor import IndexedSlices
 
 
@@ -22,17 +22,22 @@ def _same(value: Any) -> Any:
 
 
 def no_op(name: str | None = None) -> Operation:
-    """An operation that does nothing; it is there for its control inputs."""
+    """Return an operation that does nothing but wait for its control inputs."""
     return node("NoOp", [], [], _nothing, name=name)
 
 
 def identity_of(tensor: Tensor, name: str | None = None) -> Tensor:
-    """An Identity node of `tensor`, made where the caller is (scope, control inputs, branch)."""
+    """Return an Identity node of `tensor`, made in the caller's scope, control inputs and branch."""
     return tensor_node("Identity", [tensor], _same, tensor.dtype.base_dtype, tensor.get_shape(), name=name)
 
 
+def variables_as_tensors(structure: Any) -> Any:
+    """Return the nested structure with the values of variables in place of the variables."""
+    return map_structure(lambda each: each.value() if hasattr(each, "_variable") else each, structure)
+
+
 def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
-    """The value of `output_tensor`, had only after every one of `dependencies` ran."""
+    """Return the value of `output_tensor`, available only once all `dependencies` have run."""
     with name_scope(name, "control_dependency", list(dependencies) + [output_tensor]) as scope:
         with colocate_with(output_tensor), control_dependencies(dependencies):
             if isinstance(output_tensor, IndexedSlices):
@@ -42,11 +47,15 @@ def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = 
 
 
 def group(*inputs: Any, **kwargs: Any) -> Operation:
-    """One operation that is done when all of `inputs` (operations, tensors, nested lists of them) are.
+    """Return one operation that finishes once all `inputs` have run.
+
+    Args:
+        inputs: Operations, tensors and nested lists of them.
+        kwargs: `name`.
 
     Raises:
-        ValueError: A keyword other than `name`.
-        TypeError: An input that is neither an operation nor has a device.
+        ValueError: There is a keyword other than `name`.
+        TypeError: An input is neither an operation nor a tensor.
     """
     name = kwargs.pop("name", None)
     if kwargs:
@@ -74,13 +83,16 @@ def _done(operations: list[Any], device_name: str, name: str | None = None) -> O
 
 
 def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
-    """The same tensors, each had only after all of them (and `control_inputs`) are computed.
+    """Return the same tensors, each available only once all of them have been computed.
 
-    Entries that are None stay None; operations count as things to wait for.
+    Args:
+        tensors: Tensors, IndexedSlices, operations to wait for, or None, which stays None.
+        name: Name of the scope.
+        control_inputs: More operations or tensors to wait for.
 
     Raises:
-        ValueError: No tensor among `tensors`.
-        TypeError: A control input that is neither an operation nor a tensor.
+        ValueError: There is no tensor among `tensors`.
+        TypeError: A control input is neither an operation nor a tensor.
     """
     with name_scope(name, "tuple", tensors):
         tensors = [

@@ -1,4 +1,4 @@
-"""map_fn, foldl, foldr and scan: a function of every element along the first axis."""
+"""map_fn, foldl, foldr and scan: a function applied to each row of tensors, in a while_loop."""
 
 from __future__ import annotations
 
@@ -9,30 +9,34 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import as_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.shaping import shape
+from pipeline.compat.ops.control.flow import variables_as_tensors
 from pipeline.compat.ops.control.tensor_array import TensorArray
 from pipeline.compat.ops.control.while_loop import while_loop
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
-from pipeline.compat.values.nesting import assert_same_structure, flatten, is_nested, map_structure, pack_as
+from pipeline.compat.values.nesting import assert_same_structure, flatten, is_nested, pack_as
+
+_SCALARS = "Elements in elems must be 1+ dimensional Tensors, not scalars"
 
 
-def _callable(fn: Any) -> None:
+def _check_callable(fn: Any) -> None:
     if not callable(fn):
         raise TypeError(f"{fn!r} is not callable. Please provide a callable function.")
 
 
 def _count(tensor: Tensor) -> Any:
-    """The number of elements along the first axis: an int, or a tensor if it is not known yet."""
+    """The number of rows: an int, or a tensor if it is not static."""
     sizes = tensor.get_shape().sizes
     if sizes is not None and not sizes:
-        raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
+        raise ValueError(_SCALARS)
     if sizes and sizes[0]:
         return sizes[0]
     dynamic: Any = shape(tensor)
     return dynamic[0]
 
 
-def _elements(tensors: list[Tensor], count: Any, shaped: bool = False) -> list[TensorArray]:
+def _as_arrays(tensors: list[Tensor], count: Any, shaped: bool = False) -> list[TensorArray]:
+    """For each tensor a TensorArray of its rows; `shaped` tells it the shape of a row."""
     arrays = []
     for each in tensors:
         shape = each.get_shape()[1:] if shaped else None
@@ -40,18 +44,24 @@ def _elements(tensors: list[Tensor], count: Any, shaped: bool = False) -> list[T
     return [array.unstack(each) for array, each in zip(arrays, tensors, strict=True)]
 
 
-def _first_size(tensors: list[Tensor]) -> Any:
+def _static_count(tensors: list[Tensor]) -> Any:
+    """The number of rows as a Dimension; ValueError if tensors are known to differ."""
     sizes = [each.get_shape().with_rank_at_least(1)[0] for each in tensors]
     for each in sizes[1:]:
         sizes[0].assert_is_compatible_with(each)
     return sizes[0]
 
 
-def _stacked(arrays: list[TensorArray], first: Any) -> list[Tensor]:
+def _stacked(arrays: list[TensorArray], count: Any) -> list[Tensor]:
+    """The arrays as tensors of `count` rows."""
     results = [array.stack() for array in arrays]
     for each in results:
-        each.set_shape(as_shape([first]).concatenate(each.get_shape()[1:]))
+        each.set_shape(as_shape([count]).concatenate(each.get_shape()[1:]))
     return results
+
+
+def _write_all(arrays: list[TensorArray], index: Any, values: Any) -> list[TensorArray]:
+    return [array.write(index, each) for array, each in zip(arrays, values, strict=True)]
 
 
 def map_fn(
@@ -65,49 +75,50 @@ def map_fn(
     name: str | None = None,
     fn_output_signature: Any = None,
 ) -> Any:
-    """`fn` of each element of `elems` (a tensor or nested tensors of one length), stacked.
+    """Return the results of `fn` for each row, stacked.
 
     Args:
-        dtype: DType of what `fn` returns, nested like it; that of `elems` by default. Also `fn_output_signature`.
+        fn: Called with a row, nested as `elems`; returns tensors.
+        elems: A tensor, or nested tensors with the same number of rows.
+        dtype: The dtypes of what `fn` returns, in its structure; those of `elems` by default.
+        parallel_iterations: Without effect.
+        back_prop: Without effect.
+        swap_memory: Without effect.
+        infer_shape: Check that all results have the same shape.
+        name: Name of the scope.
+        fn_output_signature: New name of `dtype`.
 
     Raises:
-        TypeError: `fn` cannot be called.
-        ValueError: Scalars, lengths that differ, or results nested in another way.
+        TypeError: `fn` is not callable.
+        ValueError: `elems` holds no tensor, or a scalar; the numbers of rows differ, or `fn` returns another structure.
     """
-    _callable(fn)
+    _check_callable(fn)
     signature = dtype if fn_output_signature is None else fn_output_signature
-    elems = map_structure(lambda each: each.value() if hasattr(each, "_variable") else each, elems)
+    elems = variables_as_tensors(elems)
     flat = flatten(elems)
     if not flat:
-        raise ValueError(
-            "elems must be a Tensor or (possibly nested) sequence of Tensors. "
-            f"Got {elems}, which does not contain any Tensors."
-        )
+        text = "elems must be a Tensor or (possibly nested) sequence of Tensors."
+        raise ValueError(f"{text} Got {elems}, which does not contain any Tensors.")
     with name_scope(name, "map", flat):
         tensors = [convert_to_tensor(each, name="elem") for each in flat]
         if tensors[0].get_shape().ndims == 0:
-            raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
-        first = _first_size(tensors)
+            raise ValueError(_SCALARS)
+        static_count = _static_count(tensors)
         count = _count(tensors[0])
-        arrays = _elements(tensors, count)
+        rows = _as_arrays(tensors, count)
         start = constant(0)
         like = elems if signature is None else signature
-        kinds = [each.dtype for each in tensors] if signature is None else flatten(signature)
-        results = [
-            TensorArray(dtypes.as_dtype(each), size=count, dynamic_size=False, infer_shape=infer_shape)
-            for each in kinds
-        ]
+        kinds = [each.dtype for each in tensors] if signature is None else map(dtypes.as_dtype, flatten(signature))
+        results = [TensorArray(each, count, dynamic_size=False, infer_shape=infer_shape) for each in kinds]
 
         def compute(i: Any, written: Any) -> Any:
-            value = fn(pack_as(elems, [each.read(i) for each in arrays]))
+            value = fn(pack_as(elems, [each.read(i) for each in rows]))
             assert_same_structure(like, value)
-            written = [array.write(i, each) for array, each in zip(written, flatten(value), strict=True)]
+            written = _write_all(written, i, flatten(value))
             return i + 1, written
 
-        _, written = while_loop(
-            lambda i, _: i < count, compute, (start, results), maximum_iterations=count, back_prop=back_prop
-        )
-        return pack_as(like, _stacked(written, first))
+        _, written = while_loop(lambda i, _: i < count, compute, (start, results), maximum_iterations=count)
+        return pack_as(like, _stacked(written, static_count))
 
 
 def foldl(
@@ -119,13 +130,19 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """`fn(accumulated, element)` for each element from the first on; what is accumulated last.
+    """Return the last result of `accumulated = fn(accumulated, row)`, computed for each row from the first on.
 
     Args:
-        initializer: What is accumulated at first; the first element by default.
+        fn: Called with what has accumulated and a row.
+        elems: A tensor, or nested tensors with the same number of rows.
+        initializer: The first value of `accumulated`; by default the first row, and `fn` starts at the second.
+        parallel_iterations: Without effect.
+        back_prop: Without effect.
+        swap_memory: Without effect.
+        name: Name of the scope.
 
     Raises:
-        TypeError: `fn` cannot be called.
+        TypeError: `fn` is not callable.
     """
     return _fold(fn, elems, initializer, name or None, "foldl", False)
 
@@ -139,12 +156,12 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """As `foldl`, from the last element on."""
+    """As `foldl`, from the last row back."""
     return _fold(fn, elems, initializer, name or None, "foldr", True)
 
 
 def _fold(fn: Any, elems: Any, initializer: Any, name: str | None, default_name: str, backwards: bool) -> Any:
-    _callable(fn)
+    _check_callable(fn)
     with name_scope(name, default_name, [elems]):
         tensors = [convert_to_tensor(each, name="elem") for each in flatten(elems)]
         count = _count(tensors[0])
@@ -152,21 +169,21 @@ def _fold(fn: Any, elems: Any, initializer: Any, name: str | None, default_name:
         for each in tensors:
             arrays.append(TensorArray(each.dtype, size=count, dynamic_size=False).unstack(each))
 
-        def element(i: Any) -> Any:
+        def row(i: Any) -> Any:
             return pack_as(elems, [array.read(i) for array in arrays])
 
         if backwards:
             position = count - 1 if initializer is None else count
-            accumulated = element(position) if initializer is None else initializer
+            accumulated = row(position) if initializer is None else initializer
         else:
-            accumulated = element(0) if initializer is None else initializer
+            accumulated = row(0) if initializer is None else initializer
             position = constant(1 if initializer is None else 0)
 
         def compute(i: Any, accumulated: Any) -> Any:
             if backwards:
                 i = i - 1
-                return [i, fn(accumulated, element(i))]
-            accumulated = fn(accumulated, element(i))
+                return [i, fn(accumulated, row(i))]
+            accumulated = fn(accumulated, row(i))
             return [i + 1, accumulated]
 
         def goes_on(i: Any, _: Any) -> Any:
@@ -187,56 +204,67 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """As `foldl` (or from the last element on, if `reverse`), with everything that is accumulated on the way, stacked.
+    """Return all the values of `accumulated = fn(accumulated, row)`, one for each row, stacked.
+
+    Args:
+        fn: Called with what has accumulated and a row.
+        elems: A tensor, or nested tensors with the same number of rows.
+        initializer: The first value of `accumulated`, not part of the result; by default the first row, which is.
+        parallel_iterations: Without effect.
+        back_prop: Without effect.
+        swap_memory: Without effect.
+        infer_shape: Check that all results have the same shape.
+        reverse: Go from the last row back.
+        name: Name of the scope.
 
     Raises:
-        TypeError: `fn` cannot be called.
-        ValueError: Lengths that differ, or results nested in another way than what they are accumulated to.
+        TypeError: `fn` is not callable.
+        ValueError: The numbers of rows differ, or `fn` returns another structure than it is given.
     """
-    _callable(fn)
+    _check_callable(fn)
     like = elems if initializer is None else initializer
     flat = flatten(elems) if is_nested(elems) else [elems]
     with name_scope(name, "scan", flat):
         tensors = [convert_to_tensor(each, name="elem") for each in flat]
-        sizes = tensors[0].get_shape().with_rank_at_least(1).sizes
-        count: Any = sizes[0] if sizes else None
-        if count is None:
-            dynamic: Any = shape(tensors[0])
-            count = dynamic[0]
-        arrays = _elements(tensors, count, shaped=True)
+        rows = _as_arrays(tensors, count := _scan_count(tensors[0]), shaped=True)
         begin = (count - 1) if reverse else 0
         if initializer is None:
-            accumulated = [array.read(begin) for array in arrays]
+            accumulated = [array.read(begin) for array in rows]
+            results = _write_all(_arrays_for(accumulated, count, infer_shape), begin, accumulated)
             done = 1
         else:
             accumulated = [convert_to_tensor(each) for each in flatten(initializer)]
+            results = _arrays_for(accumulated, count, infer_shape)
             done = 0
-        results = [
-            TensorArray(
-                each.dtype,
-                size=count,
-                element_shape=each.get_shape() if infer_shape else None,
-                dynamic_size=False,
-                infer_shape=infer_shape,
-            )
-            for each in accumulated
-        ]
-        if initializer is None:
-            results = [array.write(begin, each) for array, each in zip(results, accumulated, strict=True)]
 
         def compute(i: Any, accumulated: Any, written: Any) -> Any:
-            element = pack_as(elems, [array.read(i) for array in arrays])
-            value = fn(pack_as(like, accumulated), element)
+            row = pack_as(elems, [array.read(i) for array in rows])
+            value = fn(pack_as(like, accumulated), row)
             assert_same_structure(like, value)
-            flat_value = flatten(value)
-            written = [array.write(i, each) for array, each in zip(written, flat_value, strict=True)]
-            return (i - 1 if reverse else i + 1), flat_value, written
+            written = _write_all(written, i, flatten(value))
+            return (i - 1 if reverse else i + 1), flatten(value), written
+
+        def goes_on(i: Any, *_: Any) -> Any:
+            return i >= 0 if reverse else i < count
 
         start = count - 1 - done if reverse else done
-        _, _, written = while_loop(
-            lambda i, *_: i >= 0 if reverse else i < count,
-            compute,
-            (start, accumulated, results),
-            maximum_iterations=count,
-        )
-        return pack_as(like, _stacked(written, _first_size(tensors)))
+        *_, written = while_loop(goes_on, compute, (start, accumulated, results), maximum_iterations=count)
+        return pack_as(like, _stacked(written, _static_count(tensors)))
+
+
+def _scan_count(tensor: Tensor) -> Any:
+    """The number of rows: an int, or a tensor if it is not static; unlike `_count`, 0 is an int."""
+    sizes = tensor.get_shape().with_rank_at_least(1).sizes
+    if sizes and sizes[0] is not None:
+        return sizes[0]
+    dynamic: Any = shape(tensor)
+    return dynamic[0]
+
+
+def _arrays_for(values: list[Tensor], count: Any, infer_shape: bool) -> list[TensorArray]:
+    """Empty TensorArrays for `count` values such as these."""
+    shapes = [each.get_shape() if infer_shape else None for each in values]
+    return [
+        TensorArray(each.dtype, count, dynamic_size=False, infer_shape=infer_shape, element_shape=shape)
+        for each, shape in zip(values, shapes, strict=True)
+    ]

@@ -1,4 +1,4 @@
-"""Print and print: values shown when an op runs."""
+"""Print, print and strings.format: show the values of tensors when an op runs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def Print(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Return `input_`, and write data to the standard error when it is computed.
+    """Return `input_`, and print `data` to stderr whenever it is computed.
 
     Args:
         input_: Any tensor.
-        data: A list of tensors to show.
-        message: What the line starts with.
-        first_n: How many times to write; always unless given.
-        summarize: How many elements of each tensor; 3 unless given, all if negative.
+        data: A list of tensors to print.
+        message: How the line begins.
+        first_n: Print only the first n times; always by default.
+        summarize: How many elements of each tensor to print; 3 by default, all if negative.
         name: Name of the op.
     """
     entries, times = 3 if summarize is None else summarize, -1 if first_n is None else first_n
@@ -78,7 +78,7 @@ def _stream(output_stream: Any) -> str:
     return found
 
 
-def _written(stream: str, text: str) -> None:
+def _write(stream: str, text: str) -> None:
     if stream.startswith("file://"):
         with open(stream[len("file://") :], "a", encoding="utf-8") as file:
             file.write(text)
@@ -86,8 +86,8 @@ def _written(stream: str, text: str) -> None:
         (sys.stdout if stream == "stdout" else sys.stderr).write(text)
 
 
-def _holder(text: str) -> str:
-    """Return what stands for a tensor in a template: braces, with digits if the text has braces itself."""
+def _placeholder(text: str) -> str:
+    """Return a placeholder for tensors that does not occur in the text: braces, and zeros if need be."""
     holder = "{}"
     while holder in text:
         holder += "0"
@@ -95,7 +95,7 @@ def _holder(text: str) -> str:
 
 
 def _template(inputs: tuple[Any, ...], sep: str) -> tuple[str, str, list[Tensor]]:
-    """Return the text with a placeholder for each tensor, the placeholder, and the tensors."""
+    """Return the text with placeholders for tensors, the placeholder, and the tensors."""
     import pprint
 
     tensors: list[Tensor] = []
@@ -117,22 +117,22 @@ def _template(inputs: tuple[Any, ...], sep: str) -> tuple[str, str, list[Tensor]
             return replaced(convert_to_tensor(item), holder)
         return item
 
-    holder = _holder(" ".join(pprint.pformat(replaced(item, "")) for item in inputs))
+    holder = _placeholder(" ".join(pprint.pformat(replaced(item, "")) for item in inputs))
     tensors.clear()
     texts = [item if isinstance(item, str) else pprint.pformat(replaced(item, holder)) for item in inputs]
     return sep.join(texts).replace(f"'{holder}'", holder), holder, tensors
 
 
 def print(*inputs: Any, **kwargs: Any) -> Operation:
-    """Return an op that writes values when it runs.
+    """Return an op that prints values when it runs.
 
     Args:
         inputs: Tensors, Python values and nested structures of them.
         kwargs: `output_stream` (sys.stderr, sys.stdout, a tf.logging function, "file://..."), `summarize` (how many
-            elements at both ends of each axis; all if negative), `sep`, `end`, `name`.
+            elements to print at each end of an axis; all if negative), `sep`, `end`, `name`.
 
     Raises:
-        ValueError: An unknown keyword, or an unknown stream.
+        ValueError: A keyword or the stream is unknown.
     """
     stream = kwargs.pop("output_stream", sys.stderr)
     name = kwargs.pop("name", None)
@@ -150,7 +150,7 @@ def print(*inputs: Any, **kwargs: Any) -> Operation:
         text = format(template, tensors, holder, ends, f"{name}_format" if name else None)
 
     def kernel(run: Any, value: Any) -> None:
-        _written(target, value.decode("utf-8", "replace") + end)
+        _write(target, value.decode("utf-8", "replace") + end)
 
     with name_scope(name, "PrintV2") as scope:
         text = fixed_input("PrintV2", "input", text, string)
@@ -159,17 +159,17 @@ def print(*inputs: Any, **kwargs: Any) -> Operation:
 
 
 def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None) -> Tensor:
-    """The template with each placeholder replaced by a tensor's values.
+    """Return the template with each placeholder replaced by a tensor's values: a string scalar.
 
     Args:
         template: The text.
-        inputs: A tensor, or a list with as many as there are placeholders.
-        placeholder: What is replaced.
-        summarize: How many values to write at either end of a dimension; -1 for all.
-        name: The op's name.
+        inputs: A tensor, or a list of as many tensors as there are placeholders.
+        placeholder: What to replace.
+        summarize: How many values to show at each end of an axis; -1 for all.
+        name: Name of the op.
 
     Raises:
-        ValueError: There is another number of placeholders.
+        ValueError: The numbers of placeholders and of tensors differ.
     """
     if isinstance(inputs, Tensor) or hasattr(inputs, "dtype"):
         inputs = [inputs]

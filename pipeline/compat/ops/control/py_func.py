@@ -1,4 +1,4 @@
-"""py_func and numpy_function: Python functions as operations."""
+"""py_func, numpy_function and py_function: Python functions as operations."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from pipeline.compat.graph.node import node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.errors import invalid
 
 _numbers = itertools.count()
-# What a run fails with when the function raises; later entries do not shadow earlier ones.
+# The error of the run for each error of the function; the first match counts.
 _FAILURES: tuple[tuple[Any, Any], ...] = (
     ((ValueError, TypeError), errors.InvalidArgumentError),
     (StopIteration, errors.OutOfRangeError),
@@ -28,17 +29,22 @@ _NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
 def py_func(func: Any, inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
-    """The results of `func(*inp)`, which is called with NumPy values (bytes for strings) at every run.
+    """Return the results of `func(*inp)`, which every run calls with NumPy values (bytes for strings).
 
     Args:
-        func: Returns a value or a list of values of exactly the dtypes `Tout`.
+        func: Returns a value, or a list of values, of exactly the dtypes `Tout`. Runs of several threads may call it
+            at the same time.
         inp: Tensors or Python values.
-        Tout: A dtype, or a list of them; for an empty list the operation itself is returned.
-        stateful: Whether equal inputs may give other results.
+        Tout: A dtype or a list of dtypes; for an empty list the operation itself is returned.
+        stateful: Whether the same inputs may give different results.
+        name: Name of the op.
 
     Raises:
-        ValueError: `func` cannot be called.
-        TypeError: `Tout` is no dtype.
+        ValueError: `func` is not callable.
+        TypeError: `Tout` is not a dtype.
+        InvalidArgumentError: At run time: `func` raises ValueError or TypeError, or returns other dtypes.
+        OutOfRangeError: At run time: `func` raises StopIteration.
+        OpError: At run time: `func` raises something else.
     """
     return _function("PyFunc", func, inp, Tout, stateful, name)
 
@@ -51,7 +57,7 @@ def numpy_function(
 
 
 def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
-    """As `py_func`: the function gets NumPy values, not eager tensors; results are cast to `Tout`."""
+    """As `py_func`, but results are cast to `Tout`. The function gets NumPy values, not eager tensors."""
     return _function("EagerPyFunc", func, inp, Tout, True, name)
 
 
@@ -71,11 +77,13 @@ def _function(op_type: str, func: Any, inp: Any, declared: Any, stateful: bool, 
     tensors: list[Tensor] = list(op.outputs)
     if not several:
         return tensors[0]
-    # A stateless function without results is no operation to run: there is nothing to have of it.
+    # A stateless function without results gives an empty list instead of the operation, as in TensorFlow.
     return tensors if tensors or not stateful else op
 
 
 def _calling(func: Any, token: str, kinds: list[DType], cast: bool) -> Any:
+    """The kernel that calls the function and checks what it returns."""
+
     def kernel(_: Any, *values: Any) -> Any:
         try:
             returned = func(*[_argument(each) for each in values])
@@ -83,23 +91,19 @@ def _calling(func: Any, token: str, kinds: list[DType], cast: bool) -> Any:
         except Exception as error:
             raise _failed(error) from error
         if len(results) != len(kinds):
-            raise errors.InvalidArgumentError(
-                None, None, f"{token} returns {len(results)} values, but expects to see {len(kinds)} values."
-            )
+            raise invalid(f"{token} returns {len(results)} values, but expects to see {len(kinds)} values.")
         for number, (result, kind) in enumerate(zip(results, kinds, strict=True)):
             found = _kind(result)
             if found != kind:
                 names = [_NAMES.get(each.name, each.name) for each in (found, kind)]
-                raise errors.InvalidArgumentError(
-                    None, None, f"{number}-th value returned by {token} is {names[0]}, but expects {names[1]}"
-                )
+                raise invalid(f"{number}-th value returned by {token} is {names[0]}, but expects {names[1]}")
         return results[0] if len(results) == 1 else results
 
     return kernel
 
 
 def _argument(value: Any) -> Any:
-    """What the function may do anything with: a NumPy scalar, bytes, or an array of its own."""
+    """The value as the function's own: a NumPy scalar, bytes, or a copy of the array."""
     return value.copy() if getattr(value, "ndim", 0) else value[()] if isinstance(value, np.ndarray) else value
 
 
@@ -123,7 +127,7 @@ def _value(result: Any, kind: DType | None) -> Any:
         return _strings(array)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    # A copy: the function may go on using what it returned.
+    # A copy, because the function may go on using what it returned.
     return array.copy() if array.ndim else array[()]
 
 
@@ -140,7 +144,7 @@ def _bytes(value: Any, dtype: Any) -> bytes:
     if isinstance(value, bytes):
         return value
     if isinstance(value, str):
-        # Arrays of text become bytes as NumPy makes them; single strings may be any text.
+        # NumPy encodes arrays of text as ASCII; a single string may be any text.
         return value.encode("ascii") if dtype.kind == "U" else value.encode()
     raise errors.InternalError(None, None, f"Unsupported object type {type(value).__name__}")
 

@@ -1,4 +1,4 @@
-"""assert_rank and its like: checks of ranks, shapes and dtypes, while building as far as these are known then."""
+"""assert_rank, assert_shapes, assert_type and the like: checks of ranks, shapes and dtypes, static where possible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.compat.values.static import constant_value
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
-    """Return whether this is a tensor of numbers."""
+    """Return whether this is a tensor with a numeric dtype."""
     if not isinstance(tensor, Tensor):
         return False
     dtype = tensor.dtype.base_dtype
@@ -39,7 +39,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
 
 
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
-    """Raise TypeError unless x is of an integer dtype; return an op that does nothing."""
+    """Raise TypeError unless x has an integer dtype; return an op that does nothing."""
     with name_scope(name, "assert_integer"):
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_integer:
@@ -48,7 +48,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 
 
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
-    """Return the tensor; ValueError unless its static shape is that of a scalar."""
+    """Return the tensor; raise ValueError unless it is statically known to be a scalar."""
     with name_scope(name, "assert_scalar") as scope:
         scalar = convert_to_tensor(tensor, name=scope)
         if scalar.shape.ndims != 0:
@@ -57,15 +57,15 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
 
 
 def _ranks_hold(x: Any, ranks: tuple[Any, ...], text: str, found: Any, compare: Any, more: tuple[Any, Any]) -> Any:
-    """Check the rank of x while building if it can be, else by an op.
+    """Check the rank of x while building the graph if the ranks are known, else with an Assert op.
 
     Args:
         x: The tensor.
-        ranks: Tensors.
-        text: The start of a ValueError's text, about the ranks.
-        found: `found(rank, ranks)`: whether the static ones hold.
-        compare: `compare(rank of x, ranks)`: the condition as a tensor.
-        more: The data that Assert shows, and how much of each.
+        ranks: The ranks to compare with, as tensors.
+        text: How the ValueError's text begins, with placeholders for the ranks.
+        found: `found(rank, ranks)`, called with ints: whether the check holds.
+        compare: `compare(rank of x, ranks)`, called with tensors: the condition.
+        more: The data that Assert shows, and how many elements of each.
     """
     for each in ranks:
         assert_type(each, int32)
@@ -94,15 +94,19 @@ def _label(x: Any) -> str:
 def assert_rank(
     x: Any, rank: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Check that x has a rank: ValueError at once if the static rank is another, else an op that checks it.
+    """Return an op that checks that x has this rank.
 
     Args:
         x: A tensor or SparseTensor.
-        rank: A scalar of int32.
+        rank: An int32 scalar.
         data: What the op's error shows.
-        summarize: How many elements of each.
-        message: What the text starts with.
-        name: Name of the ops.
+        summarize: How many elements of each tensor it shows.
+        message: How the error message begins.
+        name: Name of the scope.
+
+    Raises:
+        ValueError: The static rank is a different one.
+        InvalidArgumentError: At run time: the rank is a different one.
     """
     return _assert_rank(x, rank, data, (summarize, message, name), "assert_rank", "must have rank", False)
 
@@ -110,7 +114,7 @@ def assert_rank(
 def assert_rank_at_least(
     x: Any, rank: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Check that x has at least a rank; as `assert_rank`."""
+    """Check that x has at least this rank; otherwise as `assert_rank`."""
     more = (summarize, message, name)
     return _assert_rank(x, rank, data, more, "assert_rank_at_least", "must have rank at least", True)
 
@@ -153,7 +157,7 @@ def _one_of(have: Any, ranks: Any) -> Any:
 def assert_rank_in(
     x: Any, ranks: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Check that x has one of several ranks; as `assert_rank`."""
+    """Check that x has one of these ranks; otherwise as `assert_rank`."""
     with name_scope(name, "assert_rank_in"):
         if not isinstance(x, SparseTensor):
             x = convert_to_tensor(x, name="x")
@@ -168,7 +172,7 @@ def assert_rank_in(
 
 
 def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
-    """Return the one dtype of all tensors, float32 for none; ValueError if they differ or it is no float."""
+    """Return the common float dtype of the tensors, float32 if there are none; ValueError if there is no such dtype."""
     wanted: DType | None = None if dtype is None else as_dtype(dtype)
     for each in tensors or ():
         if each is None:
@@ -185,7 +189,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
 
 
 def _size(value: Any) -> int | None:
-    """Return a size that is written as a number, None for a symbol."""
+    """The size if it is a number; None if it is a symbol."""
     try:
         return int(value)
     except (TypeError, ValueError):
@@ -193,7 +197,13 @@ def _size(value: Any) -> int | None:
 
 
 class _Checked:
-    """A tensor and the sizes that it should have."""
+    """A tensor and the sizes that it must have.
+
+    Attributes:
+        innermost: Whether `symbols` are the last axes only: the given shape began with "..." or "*".
+        symbols: A number, symbol, None or "." for each axis.
+        sizes: The actual sizes, ints where they are static.
+    """
 
     def __init__(self, x: Any, symbols: Any, message: str) -> None:
         self.x, self.name = x, _label(x)
@@ -222,18 +232,19 @@ class _Checked:
 def assert_shapes(
     shapes: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Check shapes against each other: the same symbol stands for the same size everywhere.
+    """Return an op that checks shapes against each other: a symbol stands for the same size everywhere.
 
     Args:
-        shapes: A dict, or a list of pairs, of tensors and shapes: each a sequence of numbers, symbols, None or "."
-            for any size; "..." or "*" in front stands for any number of axes. A shape that is None is not checked.
-        data: What an op's error shows.
-        summarize: How many elements of each.
-        message: What the text starts with.
-        name: Name of the ops.
+        shapes: A dict, or a list of pairs, from tensors to shapes. A shape is a sequence of numbers and symbols; None
+            or "." is any size; "..." or "*" in front is any number of axes. A shape of None is not checked.
+        data: What the op's error shows.
+        summarize: How many elements of each tensor it shows.
+        message: How the error message begins.
+        name: Name of the scope.
 
     Raises:
         ValueError: A static shape does not fit.
+        InvalidArgumentError: At run time: a shape does not fit.
     """
     start = prefix(message)
     pairs = shapes.items() if isinstance(shapes, dict) else shapes

@@ -1,4 +1,4 @@
-"""TensorArray: a list of tensors of one dtype that loops write to and read from."""
+"""TensorArray: a list of tensors of one dtype that loops write and read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.node import node, tensor_node
 from pipeline.compat.graph.scopes import name_scope
@@ -20,15 +19,16 @@ from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.nesting import map_structure
 from pipeline.compat.values.static import constant_value
+from pipeline.errors import invalid, show
 
 _FLOW = np.float32(0)
 _CLEARED = object()
 
 
 class _Elements:
-    """The elements of one TensorArray in one run; `lock` guards them.
+    """The elements of one TensorArray in one run. Thread safe: `lock` guards them.
 
-    `shape` is what all of them have to fit; if they are `alike`, that of the first one from then on.
+    Every element must fit `shape`; if they are `alike`, `shape` becomes that of the first one written.
     """
 
     def __init__(self, name: str, size: int, dynamic: bool, clear: bool, alike: bool, shape: TensorShape) -> None:
@@ -42,21 +42,21 @@ class _Elements:
             if self.dynamic and index >= len(self.values):
                 self.values += [None] * (index + 1 - len(self.values))
             if not 0 <= index < len(self.values):
-                _wrong(
+                raise invalid(
                     f"TensorArray {self.name}: Tried to write to index {index} but array is not resizeable and size "
                     f"is: {len(self.values)}"
                 )
             if self.values[index] is not None:
-                _wrong(
+                raise invalid(
                     f"TensorArray {self.name}: Could not write to TensorArray index {index} because it has already "
                     "been written to."
                 )
             shape = np.shape(value)
             if not self._fits(shape):
                 known = ",".join("?" if each is None else str(each) for each in self.shape.sizes or ())
-                _wrong(
+                raise invalid(
                     f"TensorArray {self.name}: Could not write to TensorArray index {index} because the value shape is "
-                    f"{_shown(shape)} which is incompatible with the TensorArray's inferred element shape: [{known}] "
+                    f"{show(shape)} which is incompatible with the TensorArray's inferred element shape: [{known}] "
                     "(consider setting infer_shape=False)."
                 )
             if self.alike and not self.shape.is_fully_defined():
@@ -72,16 +72,16 @@ class _Elements:
     def read(self, index: int, zeros: Any) -> Any:
         with self.lock:
             if not 0 <= index < len(self.values):
-                _wrong(f"Tried to read from index {index} but array size is: {len(self.values)}")
+                raise invalid(f"Tried to read from index {index} but array size is: {len(self.values)}")
             value = self.values[index]
             if value is _CLEARED:
-                _wrong(
+                raise invalid(
                     f"TensorArray {self.name}: Could not read index {index} twice because it was cleared after a "
                     "previous read (perhaps try setting clear_after_read = false?)."
                 )
             if value is None:
                 if zeros is None:
-                    _wrong(
+                    raise invalid(
                         f"TensorArray {self.name}: Could not read from TensorArray index {index}: it was not written"
                     )
                 value = zeros
@@ -90,27 +90,24 @@ class _Elements:
             return value
 
 
-def _shown(shape: tuple[int, ...]) -> str:
-    return f"[{','.join(str(each) for each in shape)}]"
-
-
-def _wrong(text: str) -> None:
-    raise errors.InvalidArgumentError(None, None, text)
-
-
 class TensorArray:
-    """A list of tensors; every write gives a new object, which stands for the list after it.
+    """A list of tensors. Every write returns a new object, which stands for the list after that write.
 
     Args:
-        dtype: Of the elements.
-        size: int32 scalar.
-        dynamic_size: Whether writes may make it longer.
-        clear_after_read: Whether an element can be read but once (the default).
-        infer_shape: Check that all elements have one shape.
+        dtype: The dtype of the elements.
+        size: An int32 scalar.
+        dynamic_size: Whether writes beyond the end make it longer.
+        clear_after_read: Whether an element can be read only once (the default).
+        tensor_array_name: What error messages call it.
+        handle: The handle of an existing list, instead of `size`.
+        flow: The flow that goes with `handle`.
+        infer_shape: Check that all elements have the same shape.
         element_shape: That shape, as far as it is known.
+        colocate_with_first_write_call: Without effect.
+        name: Name of the op.
 
     Raises:
-        ValueError: Neither size nor handle, or both.
+        ValueError: Neither or both of `size` and `handle` are given.
     """
 
     def __init__(
@@ -135,7 +132,7 @@ class TensorArray:
             raise ValueError("flow must not be None if handle is not None.")
         self.dtype = dtypes.as_dtype(dtype).base_dtype
         self._dynamic, self._size, self._infer_shape = bool(dynamic_size), size, infer_shape
-        # Shared by all objects that stand for this list: a shape seen by one holds for the others.
+        # Shared by all objects that stand for this list: what one learns of the shape holds for the others.
         self._shape = [as_shape(element_shape)]
         clear = clear_after_read is None or bool(clear_after_read)
         with name_scope(name, "TensorArray", [handle, size, flow]) as scope:
@@ -161,7 +158,7 @@ class TensorArray:
 
     @property
     def dynamic_size(self) -> bool:
-        """Whether writes may make it longer."""
+        """Whether writes beyond the end make it longer."""
         return self._dynamic
 
     def _after(self, flow: Tensor) -> TensorArray:
@@ -181,10 +178,10 @@ class TensorArray:
         return convert_to_tensor(value, preferred_dtype=self.dtype, name="value")
 
     def _must_fit(self, value: Any) -> None:
-        """A value of another dtype is an error of the run."""
+        """Raise InvalidArgumentError, at run time, for a value of another dtype."""
         found = dtypes.string.np if isinstance(value, bytes) else value.dtype
         if found != self.dtype.np:
-            _wrong(f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype {found}.")
+            raise invalid(f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype {found}.")
 
     def _op(
         self, op_type: str, name: Any, inputs: list[tuple[str, Any]], kernel: Any, dtype: Any, shape: Any
@@ -196,11 +193,11 @@ class TensorArray:
             return tensor_node(op_type, inputs_of, kernel, dtype, shape, scope, attrs=attrs, stateful=True)
 
     def identity(self) -> TensorArray:
-        """The same list."""
+        """Return the same list, by a new Identity node."""
         return self._after(identity_of(self.flow))
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
-        """One element."""
+        """Return one element."""
         zeros = self._zeros()
 
         def kernel(_: Any, elements: _Elements, index: Any, __: Any) -> Any:
@@ -215,7 +212,7 @@ class TensorArray:
         return np.zeros(shape.as_list(), self.dtype.np)
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Set one element, once; returns the list after that."""
+        """Set one element, which must not be set yet; return the list after that."""
         with name_scope(name, "TensorArrayWrite", [self.handle, index, value]):
             value = self._value(value)
             self._seen(value.get_shape())
@@ -229,7 +226,7 @@ class TensorArray:
             return self._after(self._op("TensorArrayWriteV3", name, inputs, kernel, dtypes.float32, []))
 
     def stack(self, name: str | None = None) -> Tensor:
-        """All elements along a new first axis."""
+        """Return all elements, stacked along a new first axis."""
         with name_scope(name, "TensorArrayStack", [self.handle]):
             size = self.size()
             value = self.gather(sequence(0, size), name=name)
@@ -239,7 +236,7 @@ class TensorArray:
             return value
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        """Some elements along a new first axis."""
+        """Return some elements, stacked along a new first axis."""
         dtype, zeros, known = self.dtype, self._zeros(), self.element_shape
 
         def kernel(_: Any, elements: _Elements, indices: Any, __: Any) -> Any:
@@ -251,9 +248,9 @@ class TensorArray:
             first = np.shape(values[0])
             for place, value in enumerate(values):
                 if np.shape(value) != first:
-                    _wrong(
-                        f"TensorArray has inconsistent shapes.  Index 0 has shape: {_shown(first)} but index {place} "
-                        f"has shape: {_shown(np.shape(value))}"
+                    raise invalid(
+                        f"TensorArray has inconsistent shapes.  Index 0 has shape: {show(first)} but index {place} "
+                        f"has shape: {show(np.shape(value))}"
                     )
             return np.stack(values)
 
@@ -261,7 +258,7 @@ class TensorArray:
         return self._op("TensorArrayGatherV3", name, [("indices", indices)], kernel, self.dtype, shape)
 
     def concat(self, name: str | None = None) -> Tensor:
-        """All elements along their first axis."""
+        """Return all elements, concatenated along their first axis."""
         dtype, known = self.dtype, self.element_shape
 
         def kernel(_: Any, elements: _Elements, __: Any) -> Any:
@@ -282,7 +279,7 @@ class TensorArray:
         return node(op_type, [self.handle, self.flow], outputs, kernel, name, attrs=attrs, stateful=True).outputs[0]
 
     def _length(self, shape: TensorShape) -> int | None:
-        """The first size of all elements together, if that is known."""
+        """The number of rows of all elements together; None if it is not static."""
         if not self._infer_shape:
             return None
         count = constant_value(self.size())
@@ -290,14 +287,14 @@ class TensorArray:
         return None if count is None or first is None else int(count) * first
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """Set all elements to those of `value` along its first axis."""
+        """Set all elements to the rows of `value`; return the list after that."""
         with name_scope(name, "TensorArrayUnstack", [self.handle, value]):
             sizes: Any = shape_of(value)
             count = sizes[0]
             return self.scatter(sequence(0, count), value, name=name)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Set some elements to those of `value` along its first axis."""
+        """Set the elements at `indices` to the rows of `value`; return the list after that."""
         with name_scope(name, "TensorArrayScatter", [self.handle, value, indices]):
             value = self._value(value)
             self._seen(value.get_shape()[1:])
@@ -312,7 +309,7 @@ class TensorArray:
             return self._after(self._op("TensorArrayScatterV3", name, inputs, kernel, dtypes.float32, []))
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """Set all elements to pieces of `value`, of these lengths."""
+        """Set all elements to consecutive pieces of `value` with these numbers of rows; return the list after that."""
         with name_scope(name, "TensorArraySplit", [self.handle, value, lengths]):
             value = convert_to_tensor(value, self.dtype, name="value")
             lengths = cast(lengths, dtypes.int64)
@@ -326,7 +323,7 @@ class TensorArray:
             return self._after(self._op("TensorArraySplitV3", name, inputs, kernel, dtypes.float32, []))
 
     def size(self, name: str | None = None) -> Tensor:
-        """The number of elements, int32."""
+        """Return the number of elements, an int32 scalar."""
         if not self._dynamic and self._size is not None:
             return convert_to_tensor(self._size, dtypes.int32)
 
@@ -336,7 +333,7 @@ class TensorArray:
         return self._op("TensorArraySizeV3", name, [], kernel, dtypes.int32, [])
 
     def close(self, name: str | None = None) -> Operation:
-        """Forget the elements."""
+        """Return an op that frees the elements."""
 
         def kernel(_: Any, elements: _Elements) -> None:
             elements.values.clear()
@@ -345,12 +342,12 @@ class TensorArray:
 
 
 def with_flows(structure: Any) -> Any:
-    """`structure` with the flow tensors in place of TensorArrays."""
+    """Return `structure` with flow tensors in place of TensorArrays."""
     return map_structure(lambda each: each.flow if isinstance(each, TensorArray) else each, structure)
 
 
 def flows(leaves: list[Any], tensors: list[Tensor]) -> list[Any]:
-    """`tensors` with a TensorArray in place of each flow: where there is one in `leaves`."""
+    """Return `tensors` with a TensorArray in place of each flow; `leaves` has a TensorArray in the same places."""
     return [
         leaf._after(tensor) if isinstance(leaf, TensorArray) else tensor
         for leaf, tensor in zip(leaves, tensors, strict=True)

@@ -1,4 +1,4 @@
-"""while_loop: operations that run as long as a scalar is true."""
+"""while_loop: operations that run again and again while a bool scalar is true."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipeline.compat.graph.scopes import add_to_collection, control_dependencies
 from pipeline.compat.graph.shapes import TensorShape, as_shape
 from pipeline.compat.graph.tensor import Operation, Tensor, caller, new_tensor
 from pipeline.compat.ops.control.contexts import Context, merge, passing, switch
-from pipeline.compat.ops.control.flow import identity_of
+from pipeline.compat.ops.control.flow import identity_of, variables_as_tensors
 from pipeline.compat.ops.control.tensor_array import TensorArray, flows, with_flows
 from pipeline.compat.ops.math.logic import logical_and
 from pipeline.compat.session.plan import Subplan
@@ -20,13 +20,14 @@ from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.nesting import assert_same_structure, flatten, is_nested, map_structure, pack_as
 from pipeline.compat.values.sparse_tensor import IndexedSlices, SparseTensor
+from pipeline.errors import invalid
 
 
 class Loop(Context):
-    """A loop while it is built; see Context.
+    """A loop under construction; see Context.
 
-    One hidden operation runs the whole loop, so that no plan has a cycle: it takes the Enter nodes, follows the plans
-    of condition and body, and gives the values to the Exit nodes.
+    One hidden operation runs the whole loop, so that no plan has a cycle: it takes the values of the Enter nodes, runs
+    the plans of condition and body, and hands the final values to the Exit nodes.
     """
 
     def __init__(self) -> None:
@@ -34,17 +35,17 @@ class Loop(Context):
         self._before: list[Operation] = []
 
     def add_control(self, op: Operation) -> None:
-        """What runs before an operation of the loop, and is outside, runs once: before the loop."""
+        """A control input from outside the loop runs once, before the loop."""
         inside = [each for each in op.control_inputs if each in self.ops]
         self._before += [each for each in op.control_inputs if each not in self.ops and each not in self._before]
         op.control_inputs[:] = inside
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """An Enter of the tensor."""
+        """Bring `tensor` in through an Enter."""
         return passing("Enter", tensor)
 
     def build(self, cond: Any, body: Any, loop_vars: Any, invariants: Any, same_structure: bool) -> Any:
-        """Build the loop; returns what the body returned, with the values after the last iteration."""
+        """Build the loop; return the body's results with the values after the last iteration."""
         leaves = flatten(loop_vars, composites=True)
         loop_vars = map_structure(_as_tensor, loop_vars)
         variables = flatten(with_flows(loop_vars), composites=True)
@@ -80,7 +81,7 @@ class Loop(Context):
         result = body(*args)
         if not is_nested(result):
             result = [result]
-        result = map_structure(lambda each: each.value() if hasattr(each, "_variable") else each, result)
+        result = variables_as_tensors(result)
         assert_same_structure(list(args), list(result))
         after = [convert_to_tensor(each) for each in flatten(with_flows(result), composites=True)]
         if len(after) != len(merges):
@@ -103,7 +104,7 @@ class Loop(Context):
         inner: list[Tensor],
         following: list[Tensor],
     ) -> Operation:
-        """The operation that runs the loop; in the graph's plans, and not in its list of operations."""
+        """The operation that runs the loop: part of the plans, but not of the graph's list of operations."""
         captured = list(dict.fromkeys(self.captured.values()))
         after = [each.op.inputs[0] for each in following]
 
@@ -117,7 +118,7 @@ class Loop(Context):
         op.attrs, op.stateful, op.rows, op.handle = {}, True, None, False
         op.blocking = any(each.blocking for each in self.ops)
         op.inputs = [*enters, *captured]
-        # What is captured is read where the body uses it, so that it shows what the body assigns.
+        # Captured refs are read where the body uses them, so that the body sees what it assigns.
         op.ref_inputs = tuple(range(len(enters), len(op.inputs)))
         op.control_inputs = list(self._before)
         op.made_at, op._id, op._device = caller(), self.graph.version, ""
@@ -128,12 +129,12 @@ class Loop(Context):
 
 
 def _running(plans: Callable[[], tuple[Subplan, Subplan]], count: int, wrong: str) -> Callable[..., Any]:
-    # Each session has plans of its own, because plans keep the session's objects.
+    # Each session has its own plans, because plans hold objects of the session.
     key = object()
 
     def kernel(run: Any, *values: Any) -> Any:
         if wrong:
-            raise errors.InvalidArgumentError(None, None, wrong)
+            raise invalid(wrong)
         condition, step = run.state(key, plans)
         variables, captured = list(values[:count]), values[count:]
         while condition.run(run, [*variables, *captured])[0]:
@@ -148,6 +149,7 @@ def _running(plans: Callable[[], tuple[Subplan, Subplan]], count: int, wrong: st
 
 
 def _other_dtype(merges: list[Tensor], following: list[Tensor]) -> str:
+    """The error text if a loop variable changes its dtype, else ""."""
     for one, other in zip(merges, following, strict=True):
         if one.dtype.base_dtype != other.dtype.base_dtype:
             return (
@@ -164,7 +166,7 @@ def _as_tensor(value: Any) -> Any:
 
 
 def _shapes(loop_vars: Any, invariants: Any) -> list[TensorShape]:
-    """The shapes that loop variables keep, one for each tensor."""
+    """The shape invariants of the loop variables, one for each tensor."""
     given = _flat_shapes(invariants)
     leaves = flatten(loop_vars)
     if len(given) != len(leaves):
@@ -194,7 +196,7 @@ def _flat_shapes(invariants: Any) -> list[Any]:
 
 
 def _within(shape: TensorShape, general: TensorShape) -> bool:
-    """Whether whatever has `shape` has `general` too."""
+    """Whether every tensor of shape `shape` also fits `general`."""
     if general.sizes is None:
         return True
     if shape.sizes is None or len(shape.sizes) != len(general.sizes):
@@ -246,19 +248,23 @@ def while_loop(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """Run `body(*loop_vars)`, which gives the next values, as long as `cond(*loop_vars)` is true.
+    """Run `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` is true; return the last `loop_vars`.
 
     Args:
-        cond: Gives a boolean scalar.
+        cond: Returns a bool scalar.
+        body: Returns the next values, in the structure of `loop_vars`.
         loop_vars: A list or tuple of tensors, TensorArrays, sparse tensors, or nested structures of them.
-        shape_invariants: Shapes that hold in every iteration; without them, those of `loop_vars`.
-        parallel_iterations, back_prop, swap_memory: Taken and without effect; iterations run one after the other.
-        maximum_iterations: Integer scalar.
-        return_same_structure: Return a list of one as such.
+        shape_invariants: Shapes that hold in every iteration; by default those of `loop_vars`.
+        parallel_iterations: Without effect: iterations run one after another.
+        back_prop: Without effect.
+        swap_memory: Without effect.
+        name: Name of the scope.
+        maximum_iterations: An integer scalar.
+        return_same_structure: Keep a result that is a list of one as a list.
 
     Raises:
-        TypeError: Functions that cannot be called, or `parallel_iterations` < 1.
-        ValueError: No loop variables; shapes or structures that change.
+        TypeError: A function is not callable, or `parallel_iterations` < 1.
+        ValueError: There are no loop variables, or their shapes or structure change.
     """
     if not callable(cond):
         raise TypeError("'cond' must be callable.")
@@ -267,7 +273,7 @@ def while_loop(
     if parallel_iterations < 1:
         raise TypeError("'parallel_iterations' must be a positive integer.")
     if is_nested(loop_vars):
-        loop_vars = map_structure(lambda each: each.value() if hasattr(each, "_variable") else each, loop_vars)
+        loop_vars = variables_as_tensors(loop_vars)
     with name_scope(name, "while", loop_vars):
         if not loop_vars:
             raise ValueError("'loop_vars' must be provided.")
@@ -286,7 +292,7 @@ def while_loop(
 
 
 def _limited(cond: Any, body: Any, loop_vars: Sequence[Any], limit: Any, single: bool) -> tuple[Any, Any, Any]:
-    """Condition, body and variables of a loop that also counts its iterations."""
+    """Condition, body and variables of the loop with a counter that ends it after `limit` iterations."""
     limit = convert_to_tensor(limit, name="maximum_iterations")
     if limit.get_shape().ndims != 0:
         raise ValueError(f"'maximum_iterations' must be a scalar. Received shape: {limit.get_shape()}")

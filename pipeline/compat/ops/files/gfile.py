@@ -12,10 +12,9 @@ from pipeline.compat.graph.node import node, tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import scalar, vector
 from pipeline.compat.graph.tensor import Operation, Tensor
-from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.files.paths import Stat, plain_path
-from pipeline.compat.ops.making.text import at_most_rank, objects, shown, text, with_rank
-from pipeline.errors import InvalidArgumentError, PermissionDeniedError
+from pipeline.compat.ops.making.text import at_most_rank, objects, text, with_rank
+from pipeline.errors import PermissionDeniedError, invalid, show
 from pipeline.files.filenames import match_filenames_once
 from pipeline.files.opening import (
     MAX_RECORD_BYTES,
@@ -46,7 +45,7 @@ class GFile:
         self._mode = mode
         plain = mode.replace("b", "")
         if plain not in _MODES:
-            raise InvalidArgumentError(None, None, "mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'")
+            raise invalid("mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'")
         self._binary = "b" in mode
         self._readable = "r" in plain or "+" in plain
         self._writable = plain[0] in "wa" or "+" in plain
@@ -119,7 +118,7 @@ class GFile:
         if offset is not None and position is not None:
             raise TypeError("seek(): offset and position may not be set simultaneously.")
         if whence not in (0, 1, 2):
-            raise InvalidArgumentError(None, None, f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2.")
+            raise invalid(f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2.")
         target = position if offset is None else offset
         assert target is not None
         if whence == 1:
@@ -127,7 +126,7 @@ class GFile:
         elif whence == 2:
             target += self.size()
         if target < 0:
-            raise InvalidArgumentError(None, None, f"Seeking to a negative position: {target}")
+            raise invalid(f"Seeking to a negative position: {target}")
         reader.seek(target)
 
     def tell(self) -> int:
@@ -288,7 +287,7 @@ def matching_files(pattern: Any, name: str | None = None) -> Tensor:
         def kernel(_: Any, pattern: Any) -> Any:
             if not isinstance(pattern, bytes) and pattern.ndim > 1:
                 text = "Input patterns tensor must be scalar or vector, but had shape:"
-                raise bad(f"{text} {shown(pattern.shape)}")
+                raise invalid(f"{text} {show(pattern.shape)}")
             patterns = [pattern] if isinstance(pattern, bytes) else pattern.tolist()
             return objects([os.fsencode(one) for one in match_filenames_once([plain_path(one) for one in patterns])])
 
@@ -297,5 +296,5 @@ def matching_files(pattern: Any, name: str | None = None) -> Tensor:
 
 def _scalar(value: Any, name: str) -> bytes:
     if not isinstance(value, bytes):
-        raise bad(f"Input {name} tensor must be scalar, but had shape: {shown(value.shape)}")
+        raise invalid(f"Input {name} tensor must be scalar, but had shape: {show(value.shape)}")
     return value

@@ -9,7 +9,6 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels import image_colour as kernels
-from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.arrays.shaping import shape
 from pipeline.compat.ops.control.flow import with_dependencies
 from pipeline.compat.ops.images.checks import checked_image, is_tensor, require
@@ -23,6 +22,7 @@ from pipeline.compat.ops.math.reducing import reduce_mean, reduce_prod, reduce_s
 from pipeline.compat.ops.math.unary import rsqrt
 from pipeline.compat.ops.random.random import random_uniform
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.errors import invalid
 
 
 def per_image_standardization(image: Any) -> Tensor:
@@ -79,11 +79,11 @@ def _factor_kernel(kernel: Callable[..., Any], least: int, channels: int | None,
 
     def checked(images: Any, factor: Any) -> Any:
         if images.ndim < least:
-            raise bad(f"input must be at least {least}-D, got shape{list(images.shape)}")
+            raise invalid(f"input must be at least {least}-D, got shape{list(images.shape)}")
         if factor.ndim:
-            raise bad(f"{what} must be scalar: {list(factor.shape)}")
+            raise invalid(f"{what} must be scalar: {list(factor.shape)}")
         if channels is not None and images.shape[-1] != channels:
-            raise bad(f"input must have {channels} channels but instead has {images.shape[-1]} channels.")
+            raise invalid(f"input must have {channels} channels but instead has {images.shape[-1]} channels.")
         return kernel(images, factor)
 
     return checked

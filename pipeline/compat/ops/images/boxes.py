@@ -13,13 +13,12 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels import image_boxes as kernels
 from pipeline.compat.kernels import image_resize as image_resize_kernels
-from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.images.resize import static_size
 from pipeline.compat.ops.making.inputs import renamed
 from pipeline.compat.ops.making.opdef import check_rank, convert_inputs, tensor_op
-from pipeline.compat.ops.making.text import one_of, shown
+from pipeline.compat.ops.making.text import one_of
 from pipeline.compat.ops.random.random import drawing
-from pipeline.errors import OutOfRangeError
+from pipeline.errors import OutOfRangeError, invalid, show
 
 _KINDS = "(uint8,uint16,int8,int16,int32,int64,float16,float32,float64)"
 
@@ -79,15 +78,15 @@ def crop_and_resize(
 
     def kernel(image: Any, boxes: Any, which: Any, size: Any) -> Any:
         if image.ndim != 4:
-            raise bad(f"input image must be 4-D{shown(image.shape)}")
+            raise invalid(f"input image must be 4-D{show(image.shape)}")
         if image.shape[1] <= 0 or image.shape[2] <= 0:
-            raise bad("image dimensions must be positive")
+            raise invalid("image dimensions must be positive")
         if boxes.ndim != 2 or boxes.shape[1] != 4 or which.shape != boxes.shape[:1]:
-            raise bad(f"boxes must be [boxes, 4] and box_index [boxes]: {shown(boxes.shape)}, {shown(which.shape)}")
+            raise invalid(f"boxes must be [boxes, 4] and box_index [boxes]: {show(boxes.shape)}, {show(which.shape)}")
         if size.shape != (2,):
-            raise bad(f"crop_size must have two elements{shown(size.shape)}")
+            raise invalid(f"crop_size must have two elements{show(size.shape)}")
         if min(size.tolist()) <= 0:
-            raise bad("crop dimensions must be positive")
+            raise invalid("crop dimensions must be positive")
         if np.any((which < 0) | (which >= len(image))):
             raise OutOfRangeError(None, None, f"box_index has values outside [0, {len(image)})")
         return image_resize_kernels.crop_and_resize(image, boxes, which, size.tolist(), way, outside)
@@ -120,12 +119,12 @@ def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors
 
     def kernel(images: Any, boxes: Any, colours: Any = None) -> Any:
         if images.ndim != 4 or images.shape[3] not in (1, 3, 4):
-            raise bad("The rank of the images should be 4, and the channel depth 1 (GRY), 3 (RGB), or 4 (RGBA)")
+            raise invalid("The rank of the images should be 4, and the channel depth 1 (GRY), 3 (RGB), or 4 (RGBA)")
         if boxes.ndim != 3 or boxes.shape[2] != 4 or len(boxes) != len(images):
-            raise bad(f"The boxes must be [{len(images)}, boxes, 4], not {shown(boxes.shape)}")
+            raise invalid(f"The boxes must be [{len(images)}, boxes, 4], not {show(boxes.shape)}")
         if colours is not None:
             if colours.ndim != 2 or colours.shape[1] < images.shape[3]:
-                raise bad(f"colors must have equal or more channels than the image provided: {shown(colours.shape)}")
+                raise invalid(f"colors must have equal or more channels than the image provided: {show(colours.shape)}")
             colours = colours if colours.size else None
         return kernels.draw_boxes(images, boxes, colours)
 
@@ -208,15 +207,15 @@ def sample_distorted_bounding_box(
     def draw(generator: np.random.Generator, size: Any, boxes: Any, covered: Any) -> Any:
         _check_ranges(aspects, areas, attempts)
         if size.shape != (3,) or np.ndim(covered) or not covered >= 0:
-            raise bad("image_size must be 1-D containing 3 elements, and min_object_covered at least 0.0")
+            raise invalid("image_size must be 1-D containing 3 elements, and min_object_covered at least 0.0")
         if boxes.ndim != 3 or boxes.shape[2] != 4:
-            raise bad(f"input boxes must be 3-dimensional [batch, num_boxes, coords]: {shown(boxes.shape)}")
+            raise invalid(f"input boxes must be 3-dimensional [batch, num_boxes, coords]: {show(boxes.shape)}")
         height, width = int(size[0]), int(size[1])
         if not boxes.size and not whole:
             text = "No bounding boxes provided as input. One must enable use_image_if_no_bounding_boxes"
-            raise bad(text + " if you wish to not provide any bounding boxes.")
+            raise invalid(text + " if you wish to not provide any bounding boxes.")
         if np.any((boxes < 0) | (boxes > 1)):
-            raise bad("All bounding box coordinates must be in [0.0, 1.0]")
+            raise invalid("All bounding box coordinates must be in [0.0, 1.0]")
         whole_size = np.array([height, width] * 2, np.float32)
         scaled: Any = [tuple(int(each) for each in box) for box in boxes.reshape(-1, 4) * whole_size]
         limits: Any = (aspects, areas, attempts)
@@ -240,11 +239,11 @@ def sample_distorted_bounding_box(
 
 def _check_ranges(aspects: Sequence[float], areas: Sequence[float], attempts: int) -> None:
     if len(aspects) != 2 or min(aspects) <= 0:
-        raise bad("Aspect ratio range must be two positive numbers")
+        raise invalid("Aspect ratio range must be two positive numbers")
     if len(areas) != 2 or min(areas) <= 0 or max(areas) > 1:
-        raise bad("Area range must be two numbers above 0.0 and at most 1.0")
+        raise invalid("Area range must be two numbers above 0.0 and at most 1.0")
     if attempts <= 0:
-        raise bad(f"Max attempts must be positive: {attempts}")
+        raise invalid(f"Max attempts must be positive: {attempts}")
 
 
 def extract_glimpse(
@@ -280,7 +279,9 @@ def extract_glimpse(
 
     def draw(generator: np.random.Generator, images: Any, size: Any, offsets: Any) -> Any:
         if images.ndim != 4 or size.shape != (2,) or offsets.shape != (len(images), 2):
-            raise bad(f"input must be a batch of images, with offsets [{images.shape[0]}, 2]: {shown(offsets.shape)}")
+            raise invalid(
+                f"input must be a batch of images, with offsets [{images.shape[0]}, 2]: {show(offsets.shape)}"
+            )
         return kernels.glimpses(generator, images, size, offsets, how)
 
     attrs = {"centered": how[0], "normalized": how[1], "uniform_noise": how[2], "noise": "uniform"}

@@ -20,7 +20,7 @@ from pipeline.compat.ops.math.arithmetic import floordiv, multiply
 from pipeline.compat.ops.math.casting import cast, saturate_cast
 from pipeline.compat.ops.math.products import tensordot
 from pipeline.compat.values.convert import convert_to_tensor
-from pipeline.errors import FailedPreconditionError, InvalidArgumentError
+from pipeline.errors import FailedPreconditionError, invalid
 
 # How much of red, green and blue (rows) is in each component (columns), and back.
 _TO_YIQ = [
@@ -119,7 +119,7 @@ def _three(kernel: Any) -> Any:
 
     def checked(images: Any) -> Any:
         if images.ndim < 1:
-            raise InvalidArgumentError(None, None, "input must be at least 1D")
+            raise invalid("input must be at least 1D")
         if images.shape[-1] != 3:
             text = f"input must have 3 channels but input only has {images.shape[-1]} channels."
             raise FailedPreconditionError(None, None, text)

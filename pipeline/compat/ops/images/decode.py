@@ -9,15 +9,15 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.images.colour import convert_image_dtype
 from pipeline.compat.ops.making.inputs import check_allowed, dtype_of, fixed_input
-from pipeline.compat.ops.making.text import plain, shown, text, with_rank
+from pipeline.compat.ops.making.text import plain, text, with_rank
 from pipeline.compat.ops.math.comparing import equal
 from pipeline.compat.ops.strings.splitting import substr
 from pipeline.compat.values.static import constant_value
 from pipeline.decode.image import decode as images
 from pipeline.decode.image.pillow import damage, pillow
+from pipeline.errors import invalid, show
 
 _METHODS = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
 
@@ -36,7 +36,7 @@ def _channels(channels: Any) -> int:
 def _one(contents: Any) -> bytes:
     """The bytes of one file."""
     if not isinstance(contents, bytes):
-        raise bad(f"`contents` must be scalar but got shape{shown(contents.shape)}")
+        raise invalid(f"`contents` must be scalar but got shape{show(contents.shape)}")
     return contents
 
 
@@ -71,7 +71,7 @@ def _jpeg(attrs: dict[str, Any]) -> Callable[[bytes], Any]:
 
     def kernel(contents: bytes) -> Any:
         if attrs["dct_method"] not in _METHODS:
-            raise bad("dct_method must be '', 'INTEGER_FAST' or 'INTEGER_ACCURATE'")
+            raise invalid("dct_method must be '', 'INTEGER_FAST' or 'INTEGER_ACCURATE'")
         return images.decode_jpeg(contents, channels, ratio, recover)
 
     return kernel
@@ -128,14 +128,14 @@ def decode_and_crop_jpeg(
 
     def kernel(contents: Any, window: Any) -> Any:
         if window.shape != (4,):
-            raise bad(f"crop_window must have four elements {shown(window.shape)}")
+            raise invalid(f"crop_window must have four elements {show(window.shape)}")
         if not _one(contents).startswith(b"\xff\xd8\xff"):
-            raise bad("Trying to decode a format other than JPEG using DecodeAndCropJpeg op.")
+            raise invalid("Trying to decode a format other than JPEG using DecodeAndCropJpeg op.")
         image = decode(contents)
         top, left, height, width = window.tolist()
         fits = top >= 0 and left >= 0 and height > 0 and width > 0
         if not fits or top + height > image.shape[0] or left + width > image.shape[1]:
-            raise bad(f"jpeg::Uncompress failed. Invalid JPEG data or crop window, data size {len(contents)}")
+            raise invalid(f"jpeg::Uncompress failed. Invalid JPEG data or crop window, data size {len(contents)}")
         return image[top : top + height, left : left + width]
 
     with name_scope(name, "DecodeAndCropJpeg") as scope:

@@ -8,11 +8,11 @@ import numpy as np
 
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, tensor_op
-from pipeline.compat.ops.making.text import one_of, shown
+from pipeline.compat.ops.making.text import one_of
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.decode.image import encode as image_files
+from pipeline.errors import invalid, show
 
 
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
@@ -37,9 +37,9 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
 
     def kernel(image: Any) -> Any:
         if image.ndim < 3:
-            raise bad(f"images must be at least rank 3{shown(image.shape)}")
+            raise invalid(f"images must be at least rank 3{show(image.shape)}")
         if not 1 <= image.shape[-1] <= 4:
-            raise bad(f"image must have 1, 2, 3, or 4 channels, got {image.shape[-1]}")
+            raise invalid(f"image must have 1, 2, 3, or 4 channels, got {image.shape[-1]}")
         if image.ndim == 3:
             return image_files.encode_png(image, level)
         files = np.empty(image.shape[:-3], object)
@@ -120,7 +120,7 @@ def encode_jpeg_variable_quality(images: Any, quality: Any, name: str | None = N
 
     def kernel(image: Any, quality: Any) -> Any:
         if np.ndim(quality):
-            raise bad(f"quality must be scalar: {shown(quality.shape)}")
+            raise invalid(f"quality must be scalar: {show(quality.shape)}")
         return image_files.encode_jpeg(image, quality=int(quality))
 
     definition = "images:uint8 quality:int32"

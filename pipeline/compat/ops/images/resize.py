@@ -9,19 +9,18 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels import image_resize as kernels
-from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.arrays.shaping import expand_dims, squeeze
 from pipeline.compat.ops.control.flow import with_dependencies
 from pipeline.compat.ops.images.checks import as_batch, check_image, dimensions, largest, require
 from pipeline.compat.ops.images.crop import pad_to_bounding_box
 from pipeline.compat.ops.making.opdef import check_rank, tensor_op
-from pipeline.compat.ops.making.text import shown
 from pipeline.compat.ops.math.arithmetic import minimum
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.unary import floor
 from pipeline.compat.ops.math.unary import round as round_
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value, constant_value_as_shape, get_static_value
+from pipeline.errors import invalid, show
 
 _KINDS = "(int8,uint8,int16,uint16,int32,int64,float16,float32,float64,bfloat16)"
 _BILINEAR_KINDS = "(int8,uint8,int16,uint16,int32,int64,bfloat16,float16,float32,float64)"
@@ -57,16 +56,16 @@ def _checked(kernel: Callable[..., Any], align_corners: bool, half_pixel: bool) 
 
     def checked(images: Any, size: Any) -> Any:
         if align_corners and half_pixel:
-            raise bad("If half_pixel_centers is True, align_corners must be False.")
+            raise invalid("If half_pixel_centers is True, align_corners must be False.")
         if images.ndim != 4:
-            raise bad(f"input must be 4-dimensional{shown(images.shape)}")
+            raise invalid(f"input must be 4-dimensional{show(images.shape)}")
         if size.shape != (2,):
-            raise bad(f"shape_t must have two elements{shown(size.shape)}")
+            raise invalid(f"shape_t must have two elements{show(size.shape)}")
         height, width = size.tolist()
         if height <= 0 or width <= 0:
-            raise bad("output dimensions must be positive")
+            raise invalid("output dimensions must be positive")
         if images.shape[1] == 0 or images.shape[2] == 0:
-            raise bad("input image must be of non-zero size")
+            raise invalid("input image must be of non-zero size")
         return kernel(images, height, width)
 
     return checked

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.compat.graph.dtypes import DType, string
-from pipeline.compat.kernels.errors import bad
-from pipeline.errors import OutOfRangeError
+from pipeline.errors import OutOfRangeError, invalid
 from pipeline.files.opening import MAX_RECORD_BYTES, read_whole
 
 WHOLE_LINE = -2
@@ -32,7 +31,7 @@ def entries(
         NotFoundError: There is no such file.
     """
     if len(delimiter) != 1:
-        raise bad("delimiter should be only 1 char")
+        raise invalid("delimiter should be only 1 char")
     shown = filename.decode(errors="replace")
     found: tuple[list[Any], list[Any]] = [], []
     lines = _lines(filename)
@@ -42,18 +41,18 @@ def entries(
     for number, (line, length) in enumerate(lines if size < 0 else lines[:size]):
         place += length
         if not line:
-            raise bad(f"Invalid content in {shown}: empty line found at position {place}.")
+            raise invalid(f"Invalid content in {shown}: empty line found at position {place}.")
         fields = line.split(delimiter) if max(columns) >= 0 else []
         if max(columns) >= len(fields) and fields:
             text = f"Invalid number of columns in {shown} line {number} ({line.decode(errors='replace')}) "
-            raise bad(f"{text}: expected at least {max(columns) + 1} got {len(fields)}")
+            raise invalid(f"{text}: expected at least {max(columns) + 1} got {len(fields)}")
         for taken, column, dtype, first in zip(found, columns, dtypes, (0, offset), strict=True):
             if column == LINE_NUMBER:
                 taken.append(first + number)
             else:
                 taken.append(_value(line if column == WHOLE_LINE else fields[column], dtype, number))
     if len(lines) < size:
-        raise bad(f"Invalid vocab_size in {shown}: expected {size} but got {len(lines)}")
+        raise invalid(f"Invalid vocab_size in {shown}: expected {size} but got {len(lines)}")
     return found
 
 
@@ -64,7 +63,7 @@ def _value(text: bytes, dtype: DType, number: int) -> Any:
         return dtype.np.type(text).item()
     except ValueError:
         shown = text.decode(errors="replace")
-        raise bad(f"Field {shown} in line {number} is not a valid {dtype.name}.") from None
+        raise invalid(f"Field {shown} in line {number} is not a valid {dtype.name}.") from None
 
 
 def _lines(filename: bytes) -> list[tuple[bytes, int]]:

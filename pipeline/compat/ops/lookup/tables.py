@@ -12,13 +12,12 @@ from pipeline.compat.graph.node import node, tensor_node
 from pipeline.compat.graph.scopes import add_to_collection, get_collection, name_scope
 from pipeline.compat.graph.shapes import scalar, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
-from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.control.flow import group, no_op
 from pipeline.compat.ops.lookup.files import LINE_NUMBER, WHOLE_LINE, entries
 from pipeline.compat.ops.making.text import objects, with_rank
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
-from pipeline.errors import AbortedError, FailedPreconditionError
+from pipeline.errors import AbortedError, FailedPreconditionError, invalid
 
 
 class _Contents:
@@ -79,7 +78,7 @@ class KeyValueTensorInitializer:
 
             def kernel(run: Any, _: Any, keys: Any, values: Any) -> None:
                 if keys.shape != values.shape:
-                    raise bad(f"Number of elements of keys and values differ: {keys.size} and {values.size}")
+                    raise invalid(f"Number of elements of keys and values differ: {keys.size} and {values.size}")
                 table._in(run).fill(keys.ravel().tolist(), values.ravel().tolist())
 
             inputs = [table.resource_handle, self._keys, self._values]

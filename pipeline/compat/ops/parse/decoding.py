@@ -12,7 +12,6 @@ import numpy as np
 from pipeline.compat.graph.node import node, tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.making.inputs import check_allowed, dtype_of, renamed
 from pipeline.compat.ops.making.text import at_most_rank, encoded, one_or_all, text, unary
 from pipeline.compat.ops.strings.elements import float_of, int_of
@@ -20,7 +19,7 @@ from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.decode import raw
 from pipeline.decode.csv import decode_csv as decode
 from pipeline.decode.csv.numerals import number
-from pipeline.errors import DataLossError, InvalidArgumentError
+from pipeline.errors import DataLossError, InvalidArgumentError, invalid
 from pipeline.files.opening import MAX_RECORD_BYTES, WINDOW_BITS, byte_limit, too_long
 
 _RAW: tuple[str, ...] = ("float16", "float32", "float64", "int32", "uint16", "uint8", "int16", "int8", "int64")
@@ -194,7 +193,7 @@ class _Csv:
         if last is not None and all(map(_is, last[0], defaults)):
             return last[1]
         if len(self._settings[0]) != 1:
-            raise bad("field_delim should be only 1 char")
+            raise invalid("field_delim should be only 1 char")
         layout = _Layout(tuple(map(_column, range(len(defaults)), defaults)), *self._settings)
         self._layout = defaults, layout
         return layout
@@ -211,9 +210,9 @@ def _column(index: int, default: Any) -> decode.Column:
         else np.asarray(default, object if isinstance(default, bytes) else None)
     )
     if array.ndim > 1:
-        raise bad("Each record default should be at most rank 1")
+        raise invalid("Each record default should be at most rank 1")
     if array.size > 1:
-        raise bad(f"There should only be 1 default per field but field {index} has {array.size}")
+        raise invalid(f"There should only be 1 default per field but field {index} has {array.size}")
     return decode.Column(array.dtype, array.ravel()[0] if array.size else None)
 
 
@@ -236,7 +235,7 @@ def decode_compressed(
         if not kind:
             return value
         if kind not in (b"ZLIB", b"GZIP"):
-            raise bad("Only ZLIB, GZIP or NONE are supported compressions")
+            raise invalid("Only ZLIB, GZIP or NONE are supported compressions")
         import zlib
 
         engine = zlib.decompressobj(WINDOW_BITS[kind.decode()])

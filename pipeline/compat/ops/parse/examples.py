@@ -12,16 +12,15 @@ from pipeline.compat.graph.node import node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, as_shape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.making.inputs import fixed_input
-from pipeline.compat.ops.making.text import at_most_rank, objects, one_or_all, shown, text
+from pipeline.compat.ops.making.text import at_most_rank, objects, one_or_all, text
 from pipeline.compat.ops.parse.features import Asked, Defaults, SparseFeature, default_tensor, scalar_serialized
 from pipeline.compat.ops.sparse.building import sparse_merge
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
 from pipeline.decode.example.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from pipeline.decode.example.parse import block_values, single_values
-from pipeline.errors import InvalidArgumentError
+from pipeline.errors import InvalidArgumentError, invalid, show
 
 _KINDS = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFeature)
 _UNKNOWN = "<unknown>"
@@ -145,13 +144,13 @@ class _Parse:
             values = single_values(serialized, wanted, None)
             return self._in_order([_places(value) for value in values[: self._sparse]], values[self._sparse :])
         if serialized.ndim > 1:
-            raise bad(f"Expected serialized to be a scalar or vector, got shape: {shown(serialized.shape)}")
+            raise invalid(f"Expected serialized to be a scalar or vector, got shape: {show(serialized.shape)}")
         called = [_UNKNOWN] * len(serialized)
         if np.size(names):
             if np.shape(names) != serialized.shape:
-                raise bad(
-                    f"Expected names have the same shape as serialized: name.shape={shown(np.shape(names))}, "
-                    f"serialized.shape={shown(serialized.shape)}"
+                raise invalid(
+                    f"Expected names have the same shape as serialized: name.shape={show(np.shape(names))}, "
+                    f"serialized.shape={show(serialized.shape)}"
                 )
             called = [one.decode(errors="replace") for one in names.tolist()]
         values = block_values(serialized.tolist(), wanted, called)

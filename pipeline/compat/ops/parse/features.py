@@ -11,18 +11,17 @@ import numpy as np
 from pipeline.compat.graph.dtypes import DType, as_dtype, int64, string
 from pipeline.compat.graph.shapes import TensorShape, as_shape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.arrays.shaping import rank as rank_of
 from pipeline.compat.ops.arrays.shaping import reshape
 from pipeline.compat.ops.control.asserting import Assert
 from pipeline.compat.ops.control.flow import with_dependencies
 from pipeline.compat.ops.making.inputs import check_allowed
-from pipeline.compat.ops.making.text import shown
 from pipeline.compat.ops.math.comparing import equal
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 from pipeline.decode.example.features import FixedLenSequenceFeature, VarLenFeature, Wanted
+from pipeline.errors import invalid, show
 from pipeline.proto.lists import LISTS
 
 TYPES = ("float32", "int64", "string")
@@ -189,9 +188,9 @@ def _with_default(index: int, one: Wanted, value: Any) -> Wanted:
     if not array.size and one.size:
         return one
     if shape != one.shape:
-        raise bad(
-            f"def_value[{index}].shape() == {shown(shape)} is not compatible with dense_shapes_[{index}] == "
-            f"{shown(one.shape)}"
+        raise invalid(
+            f"def_value[{index}].shape() == {show(shape)} is not compatible with dense_shapes_[{index}] == "
+            f"{show(one.shape)}"
         )
     return one._replace(default=array)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.compat.kernels.errors import bad
-from pipeline.compat.ops.making.text import objects, one_or_all, shown
+from pipeline.compat.ops.making.text import objects, one_or_all
 from pipeline.compat.ops.parse.features import Asked, Defaults
 from pipeline.decode.example.features import Wanted
 from pipeline.decode.example.walk import Found, find_lists
+from pipeline.errors import invalid, show
 from pipeline.proto.wire import LEN, WireError, fields
 
 Sparse = tuple[Any, Any, Any]
@@ -29,13 +29,13 @@ class Sequences:
     def __call__(self, serialized: Any, names: Any, *keys_and_defaults: Any) -> Any:
         single = isinstance(serialized, bytes)
         if not single and serialized.ndim > 1:
-            raise bad(f"Expected serialized to be a scalar or vector, got shape: {shown(serialized.shape)}")
+            raise invalid(f"Expected serialized to be a scalar or vector, got shape: {show(serialized.shape)}")
         block = [serialized] if single else serialized.tolist()
         called = [b"<unknown>"] * len(block)
         if np.size(names):
             called = [names] if isinstance(names, bytes) else np.ravel(names).tolist()
             if len(called) != len(block):
-                raise bad("Expected debug_name to have the same shape as serialized")
+                raise invalid("Expected debug_name to have the same shape as serialized")
         shown_names = [one.decode(errors="replace") for one in called]
         lists, steps = [], []
         for data, name in zip(block, shown_names, strict=True):
@@ -43,7 +43,7 @@ class Sequences:
                 lists.append(find_lists(data))
                 steps.append(find_steps(data))
             except WireError as error:
-                raise bad(f"Invalid protocol message input, example id: {name}: {error}") from error
+                raise invalid(f"Invalid protocol message input, example id: {name}: {error}") from error
         context = [
             _context(one, [row.get(one.key) for row in lists], shown_names, single)
             for one in self._context.wanted(keys_and_defaults[7:])
@@ -65,16 +65,16 @@ class Sequences:
         values = []
         for row, name in zip(rows, names, strict=True):
             if row is None and one.name not in self._missing_allowed:
-                raise bad(
+                raise invalid(
                     f"Name: {name}, Feature list '{one.name}' is required but could not be found.  Did you mean to "
                     "include it in feature_list_dense_missing_assumed_empty or feature_list_dense_defaults?"
                 )
             values.append([_step(one, place, i, name) for i, place in enumerate(row or ())])
             for i, step in enumerate(values[-1]):
                 if len(step) != one.size:
-                    raise bad(
+                    raise invalid(
                         f"Name: {name}, Key: {one.name}, Index: {i}.  Number of values != expected.  "
-                        f"values size: {len(step)} but output shape: {shown(one.shape)}"
+                        f"values size: {len(step)} but output shape: {show(one.shape)}"
                     )
         counts = np.array([len(row) for row in values], np.int64)
         longest = int(counts.max(initial=0))
@@ -100,7 +100,7 @@ def _context(one: Wanted, found: Sequence[Found | None], names: Sequence[str], s
             rows.append(np.empty(0, one.kind.dtype) if one.default is None else one.default)
             continue
         if place[0] != one.kind.number:
-            raise bad(
+            raise invalid(
                 f"Name: {name}, Context feature: {one.name}.  Data types don't match. Expected type: {one.kind.name}"
             )
         rows.append(_read(one, place, name))
@@ -109,7 +109,7 @@ def _context(one: Wanted, found: Sequence[Found | None], names: Sequence[str], s
     sizes = [len(row) for row in rows] or [0]
     for size in sizes:
         if size != one.size:
-            raise bad(
+            raise invalid(
                 f"Inconsistent max number of elements for feature {one.name}: expected {one.size}, "
                 f"but found {max(sizes)}"
             )
@@ -147,7 +147,7 @@ def _step(one: Wanted, place: Found, index: int, name: str) -> Any:
     if not place[0]:
         return np.empty(0, one.kind.dtype)
     if place[0] != one.kind.number:
-        raise bad(
+        raise invalid(
             f"Name: {name}, Feature list: {one.name}, Index: {index}.  Data types don't match. "
             f"Expected type: {one.kind.name}"
         )
@@ -158,7 +158,7 @@ def _read(one: Wanted, place: Found, name: str) -> Any:
     try:
         values = one.kind.read(*place[1:])
     except WireError as error:
-        raise bad(f"Name: {name}, Key: {one.name}.  Can't parse serialized SequenceExample: {error}") from error
+        raise invalid(f"Name: {name}, Key: {one.name}.  Can't parse serialized SequenceExample: {error}") from error
     return objects(values) if isinstance(values, list) else values
 
 

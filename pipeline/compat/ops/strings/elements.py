@@ -14,11 +14,11 @@ from pipeline.compat.graph.dtypes import float32, int32, int64, string
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.errors import bad
 from pipeline.compat.kernels.hashing import fingerprint, murmur, sip
 from pipeline.compat.ops.making.inputs import check_allowed, dtype_of, renamed
 from pipeline.compat.ops.making.text import encoded, objects, one_of, plain, scalar_or, unary
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.errors import invalid
 
 _SPACE = b" \t\n\v\f\r"
 _DIGITS = frozenset(b"0123456789")
@@ -42,7 +42,7 @@ def _case(op_type: str, value: Any, encoding: Any, name: str | None, narrow: Any
         if encoding == "":
             return narrow(value)  # type: ignore[no-any-return]
         if encoding != "utf-8":
-            raise bad(f"only utf-8 or '' (no encoding) is supported, received {encoding}")
+            raise invalid(f"only utf-8 or '' (no encoding) is supported, received {encoding}")
         return wide(value.decode("utf-8", "replace")).encode()  # type: ignore[no-any-return]
 
     return unary(op_type, value, function, name, attrs={"encoding": encoding.encode()})
@@ -84,7 +84,7 @@ def to_number(string_tensor: Any = None, out_type: Any = float32, name: str | No
             limits = np.iinfo(dtype.np)
             if limits.min <= number <= limits.max:
                 return number
-        raise bad(f"StringToNumberOp could not correctly convert string: {value.decode(errors='replace')}")
+        raise invalid(f"StringToNumberOp could not correctly convert string: {value.decode(errors='replace')}")
 
     return unary("StringToNumber", value, function, name, dtype, argument="string_tensor", attrs={"out_type": dtype})
 
@@ -135,16 +135,16 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
 
 def _from_base64(value: bytes) -> bytes:
     if len(value) % 4 == 1:
-        raise bad("Base64 string length cannot be 1 modulo 4.")
+        raise invalid("Base64 string length cannot be 1 modulo 4.")
     body = value
     if value and len(value) % 4 == 0:
         body = value[:-2] if value.endswith(b"==") else value[:-1] if value.endswith(b"=") else value
     if not _URL_SAFE.issuperset(body) or len(body) % 4 == 1:
-        raise bad("Invalid character found in base64.")
+        raise invalid("Invalid character found in base64.")
     try:
         return base64.urlsafe_b64decode(body + b"=" * (-len(body) % 4))
     except binascii.Error as error:
-        raise bad("Invalid character found in base64.") from error
+        raise invalid("Invalid character found in base64.") from error
 
 
 def to_hash_bucket(
@@ -168,7 +168,7 @@ def to_hash_bucket_strong(input: Any, num_buckets: Any, key: Any, name: str | No
 
     def function(value: bytes) -> int:
         if len(words) != 2:
-            raise bad("Key must have 2 elements")
+            raise invalid("Key must have 2 elements")
         return sip(value, (words[0], words[1]))
 
     return _bucket("StringToHashBucketStrong", input, num_buckets, function, name, key=words)
@@ -230,16 +230,16 @@ def as_string(
         def checked() -> str:
             """The format of the dtype."""
             if scientific and shortest:
-                raise bad("Cannot select both scientific and shortest notation")
+                raise invalid("Cannot select both scientific and shortest notation")
             if len(flag) > 1:
-                raise bad(f'Fill string must be one or fewer characters: "{flag}"')
+                raise invalid(f'Fill string must be one or fewer characters: "{flag}"')
             if flag not in ("", " ", "+", "-", "0", "#"):
-                raise bad(f'Fill argument not supported: "{flag}"')
+                raise invalid(f'Fill argument not supported: "{flag}"')
             if not (dtype.is_floating or dtype.is_complex or dtype == string):
                 if scientific or shortest:
-                    raise bad(f"scientific and shortest format not supported for datatype {dtype.name}")
+                    raise invalid(f"scientific and shortest format not supported for datatype {dtype.name}")
                 if precision >= 0:
-                    raise bad(f"precision not supported for datatype {dtype.name}")
+                    raise invalid(f"precision not supported for datatype {dtype.name}")
             form = "%" + flag
             if width > -1:
                 form += str(width)

@@ -13,16 +13,15 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, as_shape, scalar, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.arrays.sequences import range as range_of
 from pipeline.compat.ops.arrays.shaping import rank as rank_of
 from pipeline.compat.ops.making.inputs import fixed_input, renamed
-from pipeline.compat.ops.making.text import encoded, objects, scalar_or, shown, text
+from pipeline.compat.ops.making.text import encoded, objects, scalar_or, text
 from pipeline.compat.ops.math.arithmetic import subtract
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
-from pipeline.errors import OutOfRangeError
+from pipeline.errors import OutOfRangeError, invalid, show
 
 
 def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
@@ -74,7 +73,7 @@ def _joined(glue: bytes, values: Sequence[Any]) -> Any:
     for value in values:
         if isinstance(value, np.ndarray) and value.ndim:
             if shape not in (None, value.shape):
-                raise bad(f"Input shapes do not match: {shown(shape)} vs. {shown(value.shape)}")
+                raise invalid(f"Input shapes do not match: {show(shape)} vs. {show(value.shape)}")
             shape = value.shape
     if shape is None:
         return glue.join(values)
@@ -169,7 +168,7 @@ def _reduced(values: Any, axes: list[int], keep: bool, glue: bytes) -> Any:
         if not -rank <= axis < rank:
             raise OutOfRangeError(None, None, f"Invalid reduction dimension {axis} for input with {rank} dimension(s)")
         if axis % rank in order:
-            raise bad(f"Duplicate reduction dimension {axis}")
+            raise invalid(f"Duplicate reduction dimension {axis}")
         order.append(axis % rank)
     left = [i for i in range(rank) if i not in order]
     joined = int(np.prod([array.shape[i] for i in order], dtype=np.int64))

@@ -12,12 +12,12 @@ from pipeline.compat.graph.node import node, tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, broadcast_static_shape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.arrays.shaping import expand_dims
 from pipeline.compat.ops.making.inputs import INDEX, first_input, next_input, renamed
-from pipeline.compat.ops.making.text import objects, one_of, scalar_or, shown, text, with_rank
+from pipeline.compat.ops.making.text import objects, one_of, scalar_or, text, with_rank
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
+from pipeline.errors import invalid, show
 
 _SPACE = b" \t\n\v\f\r"
 
@@ -111,7 +111,7 @@ def _node(
 def _vector(values: Any) -> None:
     if not isinstance(values, np.ndarray) or values.ndim != 1:
         shape = values.shape if isinstance(values, np.ndarray) else ()
-        raise bad(f"input must be a vector, got shape: {shown(shape)}")
+        raise invalid(f"input must be a vector, got shape: {show(shape)}")
 
 
 def _pieces(value: bytes, separators: bytes, skip: bool) -> list[bytes]:
@@ -202,12 +202,12 @@ def _shape(strings: TensorShape, pos: TensorShape, count: TensorShape) -> Tensor
 
 def _parts(values: Any, first: Any, count: Any, by_bytes: bool) -> Any:
     if first.shape != count.shape:
-        raise bad(f"pos and len should have the same shape, got: {shown(first.shape)} vs. {shown(count.shape)}")
+        raise invalid(f"pos and len should have the same shape, got: {show(first.shape)} vs. {show(count.shape)}")
     strings = values if isinstance(values, np.ndarray) else objects([values]).reshape(())
     try:
         strings, first, count = np.broadcast_arrays(strings, first, count)
     except ValueError:
-        raise bad(f"Incompatible shapes: {shown(strings.shape)} vs. {shown(first.shape)}") from None
+        raise invalid(f"Incompatible shapes: {show(strings.shape)} vs. {show(first.shape)}") from None
     part = _bytes_part if by_bytes else _characters_part
     triples = zip(strings.ravel().tolist(), first.ravel().tolist(), count.ravel().tolist(), strict=True)
     parts = [part(value, at, size, i) for i, (value, at, size) in enumerate(triples)]
@@ -216,7 +216,7 @@ def _parts(values: Any, first: Any, count: Any, by_bytes: bool) -> Any:
 
 def _bytes_part(value: bytes, at: int, size: int, index: int) -> bytes:
     if not -len(value) <= at <= len(value):
-        raise bad(f"pos {at} out of range for string b'{value.decode(errors='replace')}' at index {index}")
+        raise invalid(f"pos {at} out of range for string b'{value.decode(errors='replace')}' at index {index}")
     begin = at + len(value) if at < 0 else at
     return value[begin:] if size < 0 else value[begin : begin + size]
 
@@ -224,7 +224,7 @@ def _bytes_part(value: bytes, at: int, size: int, index: int) -> bytes:
 def _characters_part(value: bytes, at: int, size: int, index: int) -> bytes:
     starts = [i for i, byte in enumerate(value) if not 0x80 <= byte < 0xC0]
     if not -len(starts) <= at <= len(starts) or (at < 0 and size < 0):
-        raise bad(f"pos {at} out of range for string at index {index}")
+        raise invalid(f"pos {at} out of range for string at index {index}")
     begin = at + len(starts) if at < 0 else at
     end = min(begin + max(size, 0), len(starts))
     starts.append(len(value))

@@ -12,11 +12,10 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import scalar
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.making.inputs import dtype_of
-from pipeline.compat.ops.making.text import objects, shown, text
+from pipeline.compat.ops.making.text import objects, text
 from pipeline.compat.values.convert import convert_to_tensor
-from pipeline.errors import ResourceExhaustedError
+from pipeline.errors import ResourceExhaustedError, invalid, show
 from pipeline.files.opening import MAX_RECORD_BYTES
 from pipeline.proto.wire import LEN, VARINT, WireError, fields, pack_field, pack_varint, signed, varint
 
@@ -75,7 +74,7 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
 
         def kernel(data: Any) -> Any:
             if not isinstance(data, bytes):
-                raise bad(f"Expected `serialized` to be a scalar, got shape: {shown(data.shape)}")
+                raise invalid(f"Expected `serialized` to be a scalar, got shape: {show(data.shape)}")
             return parsed(data, dtype)
 
         return tensor_node("ParseTensor", [tensor], kernel, dtype, None, name=scope, attrs={"out_type": dtype})
@@ -91,18 +90,20 @@ def parsed(data: bytes, dtype: DType) -> Any:
     try:
         found, shape, values = _read(data, dtype)
     except (WireError, ValueError) as error:
-        raise bad(f"Could not parse `serialized` as TensorProto: {error}") from error
+        raise invalid(f"Could not parse `serialized` as TensorProto: {error}") from error
     if found != dtype.as_datatype_enum:
         try:
             other = as_dtype(found).name
         except TypeError:
-            raise bad("Could not parse `serialized` as TensorProto: it has no known dtype") from None
-        raise bad(f"Type mismatch between parsed tensor ({other}) and dtype ({dtype.name})")
+            raise invalid("Could not parse `serialized` as TensorProto: it has no known dtype") from None
+        raise invalid(f"Type mismatch between parsed tensor ({other}) and dtype ({dtype.name})")
     size = math.prod(shape)
     if any(each < 0 for each in shape) or size * max(1, dtype.np.itemsize) >= 1 << 63:
-        raise bad(f"Could not parse `serialized` as TensorProto: there is no shape {shown(shape)}")
+        raise invalid(f"Could not parse `serialized` as TensorProto: there is no shape {show(tuple(shape))}")
     if len(values) > size or (size and not len(values) and dtype == string):
-        raise bad(f"Could not parse `serialized` as TensorProto: {len(values)} values for shape {shown(shape)}")
+        raise invalid(
+            f"Could not parse `serialized` as TensorProto: {len(values)} values for shape {show(tuple(shape))}"
+        )
     if len(values) < size:  # the last value stands for those that follow
         if size * dtype.np.itemsize > MAX_RECORD_BYTES:
             why = f"a TensorProto of {len(data):,} bytes stands for {size:,} equal values, more than the limit of"
@@ -114,7 +115,7 @@ def parsed(data: bytes, dtype: DType) -> Any:
     try:
         return values.reshape(shape)
     except ValueError as error:  # NumPy has no such number of dimensions
-        raise bad(f"Could not parse `serialized` as TensorProto: {error}") from error
+        raise invalid(f"Could not parse `serialized` as TensorProto: {error}") from error
 
 
 def _read(data: bytes, dtype: DType) -> tuple[int, list[int], Any]:

@@ -19,6 +19,7 @@ from pipeline.compat.graph.shapes import TensorShape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.session.variable_cell import Cell
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.errors import invalid
 
 
 def variable_op(shape: Any, dtype: Any, name: str = "Variable", container: str = "", shared_name: str = "") -> Tensor:
@@ -156,9 +157,7 @@ def _check_fits(cell: Cell, declared: Any, value: Any) -> None:
         return
     if np.shape(value) != expected:
         shapes = ["[" + ",".join(map(str, shape)) + "]" for shape in (expected, np.shape(value))]
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"Assign requires shapes of both tensors to match. lhs shape= {shapes[0]} rhs shape= {shapes[1]}",
         )
 
@@ -172,9 +171,7 @@ def _assign_by(op_type: str, function: Any, ref: Any, value: Any, use_locking: A
 
         def change(held: Any, new: Any) -> Any:
             if np.shape(held) != np.shape(new):
-                raise errors.InvalidArgumentError(
-                    None, None, f"shapes must be equal: {list(np.shape(held))} {list(np.shape(new))}"
-                )
+                raise invalid(f"shapes must be equal: {list(np.shape(held))} {list(np.shape(new))}")
             return function(held, new)
 
         return _update(op_type, tensor, [value], change, shape, scope, {"use_locking": bool(use_locking)})
@@ -263,9 +260,7 @@ def _rows(function: Any) -> Any:
         if outside.size:
             at = int(outside[0])
             place = ", ".join(str(int(i)) for i in np.unravel_index(at, np.shape(indices))) if np.ndim(indices) else ""
-            raise errors.InvalidArgumentError(
-                None, None, f"indices{'[' + place + ']' if place else ''} = {int(flat[at])} is not in [0, {len(held)})"
-            )
+            raise invalid(f"indices{'[' + place + ']' if place else ''} = {int(flat[at])} is not in [0, {len(held)})")
         held = np.array(held)
         function(held, indices, updates)
         return held

@@ -7,6 +7,7 @@ from typing import Any
 
 from pipeline.compat.graph.dimensions import Dimension, Sizes
 from pipeline.compat.graph.shape_proto import TensorShapeProto
+from pipeline.errors import show
 
 
 class TensorShape:
@@ -262,10 +263,6 @@ def merged(a: TensorShape, b: TensorShape) -> TensorShape:
             if p is not None and q is not None and p != q:
                 raise ValueError(
                     f"Dimension {axis} in both shapes must be equal, but are {p} and {q}. "
-                    f"Shapes are {_listed(x)} and {_listed(y)}."
+                    f"Shapes are {show(x)} and {show(y)}."
                 )
     return a.merge_with(b)
-
-
-def _listed(sizes: tuple[int | None, ...]) -> str:
-    return "[" + ",".join("?" if size is None else str(size) for size in sizes) + "]"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.errors import InvalidArgumentError, ResourceExhaustedError
+from pipeline.errors import ResourceExhaustedError, invalid
 
 
 def size_of(values: Any) -> int:
@@ -124,10 +124,8 @@ class Map(_Limited):
                 parts = self._incomplete.setdefault(key, {})
             for index, value in zip(indices, values, strict=True):
                 if index in parts:
-                    raise InvalidArgumentError(
-                        None,
-                        None,
-                        f"The tensor for index '{index}' for key '{key}' was already initialized '{self._count}'.",
+                    raise invalid(
+                        f"The tensor for index '{index}' for key '{key}' was already initialized '{self._count}'."
                     )
                 parts[index] = value
             self._bytes += needed
@@ -139,7 +137,7 @@ class Map(_Limited):
     def _check(self, indices: list[int]) -> None:
         for index in indices:
             if not 0 <= index < self._count:
-                raise InvalidArgumentError(None, None, f"Index '{index}' is not in the range [0, {self._count})")
+                raise invalid(f"Index '{index}' is not in the range [0, {self._count})")
 
     def take(self, run: Any, key: int | None, indices: list[int], keep: bool = False) -> tuple[int, list[Any]]:
         """Wait for a complete element, the next one if `key` is None, and take components of it.
@@ -161,9 +159,7 @@ class Map(_Limited):
             parts = self._complete[key]
             for index in indices:
                 if index not in parts:
-                    raise InvalidArgumentError(
-                        None, None, f"Tensor at index '{index}' for key '{key}' has already been removed."
-                    )
+                    raise invalid(f"Tensor at index '{index}' for key '{key}' has already been removed.")
             values = [parts[index] for index in indices]
             if not keep:
                 for index in set(indices):

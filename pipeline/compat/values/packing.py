@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.shapes import as_shape
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.errors import invalid, show
 
 
 def pack(tensors: list[Tensor], axis: int, name: str | None) -> Tensor:
@@ -64,6 +64,7 @@ def _check_shapes(values: tuple[Any, ...]) -> None:
     shape = np.shape(values[0])
     for i, each in enumerate(values):
         if np.shape(each) != shape:
-            first, other = (str(list(sizes)).replace(" ", "") for sizes in (shape, np.shape(each)))
-            text = f"Shapes of all inputs must match: values[0].shape = {first} != values[{i}].shape = {other}"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise invalid(
+                f"Shapes of all inputs must match: values[0].shape = {show(shape)} != values[{i}].shape = "
+                f"{show(np.shape(each))}"
+            )

@@ -10,7 +10,7 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, as_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.values.convert import convert_to_tensor
-from pipeline.errors import InvalidArgumentError
+from pipeline.errors import invalid, show
 
 # What TensorFlow's runtime calls these dtypes in messages.
 _RUNTIME_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
@@ -29,11 +29,9 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     tensor = tensor_node("Placeholder", (), None, kind, known, name, attrs=attrs, stateful=True)
 
     def kernel(run: Any) -> NoReturn:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"You must feed a value for placeholder tensor '{tensor.op.name}' with dtype {runtime_name(kind)}"
-            f"{_shape_text(known)}",
+            f"{_shape_text(known)}"
         )
 
     tensor.op.kernel = kernel
@@ -72,4 +70,4 @@ def runtime_name(dtype: DType) -> str:
 def _shape_text(shape: TensorShape) -> str:
     if not shape.sizes:
         return ""  # unknown, or a scalar
-    return f" and shape [{','.join('?' if size is None else str(size) for size in shape.sizes)}]"
+    return f" and shape {show(shape.sizes)}"

@@ -1,1 +1,1 @@
-"""Takes file names from a queue and gives their records."""
+"""Takes file names from a queue and returns their records."""

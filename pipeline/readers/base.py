@@ -1,4 +1,4 @@
-"""ReaderBase: takes work (file names) from a queue and gives the records in it, one by one or in blocks."""
+"""ReaderBase: takes work items (file names) from a queue and returns their records, one by one or in blocks."""
 
 from __future__ import annotations
 
@@ -11,19 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.errors import DeadlineExceededError, InvalidArgumentError, OpError, UnimplementedError
+from pipeline.errors import DeadlineExceededError, OpError, UnimplementedError, invalid
 from pipeline.explain.workers import note_read
-from pipeline.files.opening import os_error
 from pipeline.on_error import Skips
 from pipeline.queues.base import QueueBase
-from pipeline.readers.records import ReaderRead, ReaderReadUpTo, RecordKeys
-from pipeline.readers.state import ReaderState, decode, encode, escaped
-
-__all__ = ["Block", "ReaderBase", "ReaderRead", "ReaderReadUpTo", "RecordKeys", "os_error"]
+from pipeline.readers.records import ReaderRead, ReaderReadUpTo
+from pipeline.readers.state import ReaderState, decode_checked, encode
 
 
-class Block(NamedTuple):
-    """What a kind of reader found: some records, and whether the work ended or failed after them."""
+class Found(NamedTuple):
+    """The next records of a work item, and whether it ended or failed after them."""
 
     keys: Sequence[bytes]
     values: list[bytes]
@@ -32,23 +29,23 @@ class Block(NamedTuple):
 
 
 class ReaderBase:
-    """What all readers share: which work is in progress, what was counted, and who may read.
+    """What all readers share: the work item in progress, the counters, and one caller at a time.
 
-    A reader takes the next work from the queue when the last is used up. A work that cannot be opened is left out
-    after its error; an error while reading leaves the reader where it is, so that every read raises it, until `reset`.
+    A reader takes the next work item from the queue when the last one is used up. An item that cannot be opened is left
+    out after its error. An error while reading leaves the reader where it is: every read raises it, until `reset`.
 
     Args:
-        name: Name of the reader, for messages.
-        on_error: "raise", or "skip": after an error of a work, of opening or of reading it, go on with the next
-            work. Errors of the queue are raised in any case.
-        max_errors: With "skip", how many errors may be left out; the one after them is raised. None is without limit.
+        name: Name of the reader in messages; derived from the class by default.
+        on_error: "raise", or "skip": after an error in opening or reading a work item, go on with the next one. Errors
+            of the queue are always raised.
+        max_errors: With "skip", the number of errors that may be skipped; the next one is raised. None means no limit.
 
     Raises:
-        ValueError: `on_error` or `max_errors` is not one of these.
+        ValueError: `on_error` is something else, or `max_errors` is negative or given without "skip".
 
-    Thread safety: every method may be called from every thread. A lock is held during a whole call, also while it
-        waits for the queue; so reads of one reader come one after the other, each record goes to one caller, and
-        counters wait too. `errors` and `num_errors` do not.
+    Thread safety: every method may be called from every thread. A lock is held during a whole call, also while it waits
+    for the queue: reads of one reader run one after the other, each record goes to one caller, and the counters wait
+    too. `errors` and `num_errors` do not.
     """
 
     supports_serialize = False
@@ -61,27 +58,34 @@ class ReaderBase:
         self._restore(ReaderState())
 
     def read(self, queue: QueueBase, *, timeout: float | None = None) -> ReaderRead:
-        """Return the next record, of the next work in `queue` if there is none in progress.
+        """Return the next record; take the next work item from `queue` if none is in progress.
 
         Args:
-            queue: A queue of file names, or of whatever this kind of reader reads: one string in each element.
-            timeout: Seconds to wait for the queue and for other calls of this reader; None is without end.
+            queue: A queue of work items: file names, or whatever this kind of reader reads; one string per element.
+            timeout: Seconds to wait for the queue and for other calls of this reader; None waits forever.
+
+        Returns:
+            The key and the value, both bytes.
 
         Raises:
             OutOfRangeError: The queue is closed and empty.
-            DeadlineExceededError: The time is over; nothing is lost.
-            NotFoundError, PermissionDeniedError, FailedPreconditionError: The work cannot be opened or read.
-            DataLossError: The work is corrupt.
-            InvalidArgumentError: The queue gave something that is not one string.
+            DeadlineExceededError: The timeout passed; nothing is lost.
+            NotFoundError, PermissionDeniedError, FailedPreconditionError: The file cannot be opened or read.
+            DataLossError: The file is corrupt.
+            InvalidArgumentError: The element of the queue is not one string.
         """
         keys, values = self._read_up_to(queue, 1, timeout)
         return ReaderRead(keys[0], values[0])
 
     def read_up_to(self, queue: QueueBase, num_records: int, *, timeout: float | None = None) -> ReaderReadUpTo:
-        """Return up to `num_records` records, all of one work, and at least one.
+        """Return up to `num_records` records, at least one, all of the same work item.
 
-        It does not wait for the queue once it has a record. For 0 records it returns at once. With an error, the
-        records that the call had read before it are counted, and gone; with `on_error="skip"` they are returned.
+        It does not wait for the queue once it has a record. For 0 records it returns at once. If reading fails, the
+        records that this call read before the error are counted and lost; with `on_error="skip"` they are returned.
+
+        Args:
+            queue, timeout: As `read`.
+            num_records: The most records to return.
 
         Raises:
             InvalidArgumentError: `num_records` is negative.
@@ -90,55 +94,55 @@ class ReaderBase:
         """
         num_records = operator.index(num_records)
         if num_records < 0:
-            raise InvalidArgumentError(None, None, f"num_records must be >= 0 not {num_records}")
+            raise invalid(f"num_records must be >= 0 not {num_records}")
         if num_records == 0:
             return ReaderReadUpTo([], [])
         return self._read_up_to(queue, num_records, timeout)
 
     def read_ahead(self, queue: QueueBase, num_records: int, *, timeout: float | None = None) -> ReaderReadUpTo:
-        """As `read_up_to` for 1 or more records, but an error behind some records is left for the next call."""
+        """As `read_up_to` for 1 or more records, but an error after some records is left for the next call."""
         return self._read_up_to(queue, num_records, timeout, keep=True)
 
     def num_records_produced(self) -> int:
-        """Return how many records were read since the start or the last `reset`."""
+        """Return the number of records read since creation or the last `reset`."""
         with self._lock:
             return self._produced
 
     def num_work_units_completed(self) -> int:
-        """Return how many works were read to their end, which may be noticed only by the read after the last record."""
+        """Return the number of work items read to their end; the reader may notice an end only at the next read."""
         with self._lock:
             return self._finished
 
     @property
     def num_errors(self) -> int:
-        """How many errors were skipped."""
+        """The number of errors skipped."""
         return self._skips.count
 
     @property
     def errors(self) -> list[Exception]:
-        """The first errors that were skipped, 100 at most."""
+        """The first errors skipped, at most 100."""
         return list(self._skips.errors)
 
     def reset(self) -> None:
-        """Set the counters to 0 and give up the work in progress; the queue stays as it is, and so do the errors."""
+        """Set the counters to 0 and drop the work item in progress. The queue and the skipped errors stay."""
         with self._lock:
             self._reset()
 
     def serialize_state(self) -> bytes:
-        """Return the state as bytes; UnimplementedError if this kind of reader cannot."""
+        """Return the state as bytes; UnimplementedError if this kind of reader cannot save it."""
         if not self.supports_serialize:
             raise UnimplementedError(None, None, f"Reader SerializeState: {self} cannot save its state")
         with self._lock:
-            return encode(ReaderState(self._started, self._finished, self._produced, self._work))
+            return encode(ReaderState(self._started, self._finished, self._produced, self._work_item))
 
     def restore_state(self, state: bytes) -> None:
-        """Go back to a state that `serialize_state` gave; what a queue holds is no part of it.
+        """Go back to a state that `serialize_state` returned; it does not include the contents of the queue.
 
         Raises:
-            UnimplementedError: This kind of reader cannot.
+            UnimplementedError: This kind of reader cannot restore a state.
             ValueError: `state` is an array of more than one value.
             TypeError: `state` is not bytes.
-            InvalidArgumentError: It is no state, or one that was saved within a work; the reader is reset.
+            InvalidArgumentError: It is not a state, or was saved in the middle of a work item; the reader is reset.
         """
         if not self.supports_serialize:
             raise UnimplementedError(None, None, f"Reader RestoreState: {self} cannot restore a state")
@@ -150,40 +154,26 @@ class ReaderBase:
             raise TypeError(f"state must be bytes, got {type(state).__name__}")
         with self._lock:
             self._reset()
-            self._restore(self._checked(bytes(state)))
+            self._restore(decode_checked(bytes(state), str(self)))
 
     def __str__(self) -> str:
         return f"{type(self).__name__} '{self.name}'"
-
-    def _checked(self, message: bytes) -> ReaderState:
-        try:
-            state = decode(message)
-        except ValueError as error:
-            text = f"Could not parse state for {self}: {escaped(message)}"
-            raise InvalidArgumentError(None, None, text) from error
-        if min(state[:3]) < 0:
-            text = f"Unexpected negative value when restoring in {self}: {state}"
-            raise InvalidArgumentError(None, None, text)
-        if state.work_started > state.work_finished:
-            text = f"Inconsistent work started vs. finished when restoring in {self}: {state}"
-            raise InvalidArgumentError(None, None, text)
-        return state
 
     def _read_up_to(self, queue: QueueBase, limit: int, timeout: float | None, keep: bool = False) -> ReaderReadUpTo:
         keep = keep or self._skips.active
         if timeout is None:
             with self._lock:
-                return self._next(queue, limit, None, keep)
+                return self._next_records(queue, limit, None, keep)
         deadline = time.monotonic() + timeout
         if not self._lock.acquire(timeout=min(max(timeout, 0.0), threading.TIMEOUT_MAX)):
             text = f"Timed out waiting for another call of {self}, after {timeout} s"
             raise DeadlineExceededError(None, None, text)
         try:
-            return self._next(queue, limit, deadline, keep)
+            return self._next_records(queue, limit, deadline, keep)
         finally:
             self._lock.release()
 
-    # From here on the lock is held.
+    # The caller of everything below holds the lock.
 
     @property
     def _in_progress(self) -> bool:
@@ -191,40 +181,40 @@ class ReaderBase:
 
     def _reset(self) -> None:
         if self._in_progress:
-            self._finish()
+            self._close()
         self._restore(ReaderState())
 
     def _restore(self, state: ReaderState) -> None:
-        self._started, self._finished, self._produced, self._work = state
+        self._started, self._finished, self._produced, self._work_item = state
 
-    def _next(self, queue: QueueBase, limit: int, deadline: float | None, keep: bool) -> ReaderReadUpTo:
-        """Read up to `limit` records of one work, at least one; `keep` those that come before an error."""
+    def _next_records(self, queue: QueueBase, limit: int, deadline: float | None, keep: bool) -> ReaderReadUpTo:
+        """Read up to `limit` records of one work item, at least one; `keep` those that come before an error."""
         while True:
-            if self._finished >= self._started and not self._begin(queue, deadline):
+            if self._finished >= self._started and not self._next_work_item(queue, deadline):
                 continue
             keys, values, ended, error = self._read(limit)
             self._produced += len(values)
             if ended:
-                self._finish()
+                self._close()
                 self._finished = self._started
             elif error is not None and not (values and keep):
                 self._fail(error)
-                # A work that was skipped is as one that was never started.
-                self._finish()
+                # A skipped work item counts as never started.
+                self._close()
                 self._started -= 1
             if values:
                 note_read(keys)
                 return ReaderReadUpTo(keys, values)
 
-    def _begin(self, queue: QueueBase, deadline: float | None) -> bool:
-        """Take the next work and open it; False if it was skipped."""
+    def _next_work_item(self, queue: QueueBase, deadline: float | None) -> bool:
+        """Take the next work item (file name) from the queue and open it; return False if it was skipped."""
         if deadline is None:
-            work = _as_work(queue.dequeue())
+            work_item = _one_string(queue.dequeue())
         else:
-            work = _as_work(queue.dequeue(timeout=max(deadline - time.monotonic(), 0.0)))
-        self._work = work
+            work_item = _one_string(queue.dequeue(timeout=max(deadline - time.monotonic(), 0.0)))
+        self._work_item = work_item
         try:
-            self._start(work)
+            self._open(work_item)
         except OpError as error:
             self._fail(error)
             return False
@@ -232,40 +222,39 @@ class ReaderBase:
         return True
 
     def _fail(self, error: OpError) -> None:
-        """Count an error as skipped, or raise it; it knows at which record it happened."""
-        vars(error).setdefault("record_key", self._work)
+        """Count an error as skipped, or raise it with the work item as its `record_key`."""
+        vars(error).setdefault("record_key", self._work_item)
         if not self._skips.active:
             raise error
         self._skips.note(error)
 
-    # What the kinds of readers define.
+    # Each kind of reader defines these.
 
-    def _start(self, work: bytes) -> None:
-        """Open `work`."""
+    def _open(self, work_item: bytes) -> None:
+        """Open a work item; OpError if that fails."""
         raise NotImplementedError
 
-    def _read(self, limit: int) -> Block:
-        """Return the next records; fewer than `limit` only at the end of the work or with an error."""
+    def _read(self, limit: int) -> Found:
+        """Return the next records; fewer than `limit` only at the end of the work item or with an error."""
         raise NotImplementedError
 
-    def _finish(self) -> None:
-        """Close the work in progress."""
+    def _close(self) -> None:
+        """Close the work item in progress."""
         raise NotImplementedError
 
 
-def _as_work(value: Any) -> bytes:
+def _one_string(value: Any) -> bytes:
+    """Return the only string of an element of a queue, as bytes; InvalidArgumentError if it is something else."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
         if len(value) != 1:
-            raise InvalidArgumentError(None, None, f"Expected single component queue, got {len(value)} components")
+            raise invalid(f"Expected single component queue, got {len(value)} components")
         value = value[0]
     if isinstance(value, np.ndarray) and value.size == 1 and value.ndim <= 1:
         value = value.item()
     elif isinstance(value, np.ndarray) and value.dtype.kind in "OSU":
-        text = f"Expected to dequeue a one-element string tensor, got shape {value.shape}"
-        raise InvalidArgumentError(None, None, text)
+        raise invalid(f"Expected to dequeue a one-element string tensor, got shape {value.shape}")
     if not isinstance(value, (bytes, str, os.PathLike)):
-        text = f"Expected queue with single string component, got {type(value).__name__}"
-        raise InvalidArgumentError(None, None, text)
+        raise invalid(f"Expected queue with single string component, got {type(value).__name__}")
     return os.fsencode(value)

@@ -1,4 +1,4 @@
-"""FixedLengthRecordReader: records that all have the same number of bytes."""
+"""FixedLengthRecordReader: records of a fixed number of bytes."""
 
 from __future__ import annotations
 
@@ -7,29 +7,31 @@ import os
 import struct
 from collections.abc import Sequence
 
-from pipeline.errors import InvalidArgumentError, OutOfRangeError
+from pipeline.errors import OutOfRangeError, invalid
 from pipeline.readers.stream import StreamReader
 
 
 class FixedLengthRecordReader(StreamReader):
-    """Reads records of a fixed number of bytes: the key is `file:number`, counted from 0.
+    """Reads records of a fixed number of bytes. The key is `file:number`, from 0.
 
-    Record K of a file starts at `header_bytes + K * hop_bytes`. It is one if `record_bytes + footer_bytes` bytes are
-    there from its start; else the file is over, and what is left is left out. A file without a whole header is
-    an OutOfRangeError, as TensorFlow has it, and the next read goes on with the next file.
+    Record K of a file starts at `header_bytes + K * hop_bytes`. The file ends at the first record that is not followed
+    by all of its `record_bytes + footer_bytes` bytes; an incomplete record is left out. A file shorter than its header
+    is an OutOfRangeError, as in TensorFlow, and the next read goes on with the next file.
 
     Args:
-        record_bytes: Bytes of a record; 0 gives empty records without end.
-        header_bytes: Bytes to leave out at the start of each file.
+        record_bytes: Bytes of a record; 0 gives an endless series of empty records.
+        header_bytes: Bytes to skip at the start of each file.
         footer_bytes: Bytes that must follow a record.
-        hop_bytes: From the start of one record to that of the next; 0 or None is `record_bytes`. Less makes records
-            overlap, more leaves gaps.
+        hop_bytes: Bytes from the start of one record to the start of the next; 0 or None means `record_bytes`. With a
+            smaller number records overlap, with a larger one there are gaps.
         name, on_error, max_errors: As ReaderBase.
-        encoding: "GZIP" or "ZLIB" for files compressed like that; anything else is none.
+        encoding: The compression of the files, "GZIP" or "ZLIB"; anything else means none.
 
     Raises:
         InvalidArgumentError: One of the four numbers is negative.
         TypeError: One of them is not an integer.
+
+    Thread safety: as ReaderBase.
     """
 
     def __init__(
@@ -52,47 +54,47 @@ class FixedLengthRecordReader(StreamReader):
         self._compression = encoding or ""
 
     def _skip_header(self) -> None:
-        self._count = 0  # of the records that were cut
+        self._count = 0  # of the records cut
         if not self._file.skip(self._header):
-            name = os.fsdecode(self._work)
+            name = os.fsdecode(self._work_item)
             text = f"reached end of file: {name} is shorter than its header of {self._header} bytes"
             raise OutOfRangeError(None, None, text)
 
     def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
         file = self._file
-        # The place of the next record may be behind what was read, if there are gaps.
+        # With gaps, the next record may start after what is read so far.
         ahead = self._header + self._count * self._hop - file.offset
         if not file.skip(ahead) or not file.has(self._needed):
             return [], range(0)
         room = len(file.data) - file.position
-        # Without hops nothing is ever used up, so there are as many as are wanted.
+        # With hops of 0 nothing is used up, so there are always as many as wanted.
         count = (room - self._needed) // self._hop + 1 if self._hop else min(wanted, 1 << 16)
         values = _cut_out(file.data, file.position, self._record, self._hop, count)
-        # Only as far as there is data; the rest of a gap is skipped by the next call.
+        # Only as far as the data goes; the next call skips the rest of a gap.
         file.position += min(count * self._hop, room)
         first, self._count = self._count, self._count + count
         return values, range(first, self._count)
 
 
 def _cut_out(data: bytes, start: int, size: int, hop: int, count: int) -> list[bytes]:
-    """`count` pieces of `size` bytes, `hop` bytes apart."""
+    """Cut `count` pieces of `size` bytes, `hop` bytes apart."""
     if hop == 0:
         return [b""] * count
     if hop < size or count < 8:
         return [data[at : at + size] for at in range(start, start + hop * count, hop)]
-    # struct cuts five times as fast; by the hundred, because it keeps the formats it has seen.
+    # struct cuts five times as fast; by the hundred, since it caches each format.
     one = f"{size}s{hop - size}x"
     whole, last = divmod(count - 1, 100)
     pieces: list[bytes] = []
     many = struct.Struct(one * 100)
     for at in range(start, start + whole * 100 * hop, 100 * hop):
         pieces += many.unpack_from(data, at)
-    # The last one need not be followed by a gap.
+    # The last piece need not be followed by a gap.
     return pieces + list(struct.unpack_from(one * last + f"{size}s", data, start + whole * 100 * hop))
 
 
 def _number(name: str, value: int) -> int:
     value = operator.index(value)
     if value < 0:
-        raise InvalidArgumentError(None, None, f"{name} must be >= 0 not {value}")
+        raise invalid(f"{name} must be >= 0 not {value}")
     return value

@@ -1,4 +1,4 @@
-"""LMDBReader: the entries of LMDB databases, in the order of their keys."""
+"""LMDBReader: the entries of LMDB databases, in key order."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ import os
 from pipeline.errors import DataLossError, OpError
 from pipeline.files.lmdb_pages import Damage, Entry, LongValue, Pages
 from pipeline.files.opening import MAX_RECORD_BYTES, byte_limit, too_long, translated
-from pipeline.readers.base import Block, ReaderBase
+from pipeline.readers.base import Found, ReaderBase
 
 
 class LMDBReader(ReaderBase):
-    """Reads LMDB databases: the work is the path of a database, key and value are those of the entries, in order.
+    """Reads LMDB databases. A work item is the path of one; keys and values are those of its entries, in key order.
 
-    A database is a directory with a `data.mdb` in it, or such a file. It is read without locks and not through LMDB:
-    what somebody writes to it meanwhile may be missed or come as a DataLossError, and harms nothing else. LMDB keeps no
-    check sums, so that damage within a value is not noticed.
+    A database is a directory that contains `data.mdb`, or such a file itself. It is read without locks and without the
+    LMDB library: what another process writes meanwhile may be missed or raise a DataLossError, but does no other harm.
+    LMDB has no checksums, so damage within a value goes unnoticed.
 
     Args:
         name, on_error, max_errors: As ReaderBase.
-        max_record_bytes: A longer value is a ResourceExhaustedError; None is without limit.
+        max_record_bytes: A longer value is a ResourceExhaustedError; None means no limit.
 
     Raises:
         InvalidArgumentError: `max_record_bytes` is negative.
         TypeError: It is not an integer.
+
+    Thread safety: as ReaderBase.
     """
 
     def __init__(
@@ -36,30 +38,30 @@ class LMDBReader(ReaderBase):
         max_record_bytes: int | None = MAX_RECORD_BYTES,
     ) -> None:
         super().__init__(name or "lmdb_reader", on_error=on_error, max_errors=max_errors)
-        self._most = byte_limit(max_record_bytes)
+        self._max_bytes = byte_limit(max_record_bytes)
         self._file = -1
         self._failure: Exception | None = None
 
-    def _start(self, work: bytes) -> None:
-        name = os.path.join(work, b"data.mdb") if os.path.isdir(work) else work
+    def _open(self, work_item: bytes) -> None:
+        name = os.path.join(work_item, b"data.mdb") if os.path.isdir(work_item) else work_item
         try:
             self._file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
-            self._entries = Pages(self._file, self._most).entries()
+            self._entries = Pages(self._file, self._max_bytes).entries()
         except (OSError, ValueError) as error:
-            self._finish()
+            self._close()
             raise self._error(name, error) from error
         self._failure = None
 
-    def _finish(self) -> None:
+    def _close(self) -> None:
         if self._file >= 0:
             file, self._file = self._file, -1
             os.close(file)
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
-            self._finish()
+            self._close()
 
-    def _read(self, limit: int) -> Block:
+    def _read(self, limit: int) -> Found:
         entries: list[Entry] = []
         error = None
         if self._failure is None:
@@ -68,14 +70,14 @@ class LMDBReader(ReaderBase):
             except (OSError, ValueError) as failure:
                 self._failure = failure
         if self._failure is not None:
-            error = self._error(self._work, self._failure)
+            error = self._error(self._work_item, self._failure)
             error.__cause__ = self._failure
         ended = error is None and len(entries) < limit
-        return Block([key for key, _ in entries], [value for _, value in entries], ended, error)
+        return Found([key for key, _ in entries], [value for _, value in entries], ended, error)
 
     def _error(self, name: bytes, error: Exception) -> OpError:
         if isinstance(error, LongValue):
-            return too_long(f"database {os.fsdecode(name)}: {error}", self._most)
+            return too_long(f"database {os.fsdecode(name)}: {error}", self._max_bytes)
         if isinstance(error, Damage):
             what = "truncated" if str(error).endswith("is missing") else "corrupt"
             return DataLossError(None, None, f"{what} database {os.fsdecode(name)}: {error}")

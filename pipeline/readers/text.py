@@ -1,4 +1,4 @@
-"""The readers: text lines, whole files, and the work itself; those of other formats have modules of their own."""
+"""TextLineReader: the lines of text files."""
 
 from __future__ import annotations
 
@@ -6,40 +6,27 @@ import operator
 import os
 from collections.abc import Sequence
 
-from pipeline.errors import InvalidArgumentError
+from pipeline.errors import invalid
 from pipeline.files.opening import MAX_RECORD_BYTES, byte_limit, too_long
-from pipeline.readers.base import ReaderBase
-from pipeline.readers.fixed import FixedLengthRecordReader
-from pipeline.readers.lmdb import LMDBReader
 from pipeline.readers.stream import StreamReader
-from pipeline.readers.tfrecord import TFRecordReader
-from pipeline.readers.whole import IdentityReader, WholeFileReader
-
-__all__ = [
-    "FixedLengthRecordReader",
-    "IdentityReader",
-    "LMDBReader",
-    "ReaderBase",
-    "TFRecordReader",
-    "TextLineReader",
-    "WholeFileReader",
-]
 
 
 class TextLineReader(StreamReader):
-    r"""Reads the lines of text files: the key is `file:number`, counted from 1, the value the line without its end.
+    r"""Reads the lines of text files. The key is `file:number`, from 1; the value is the line without its end.
 
-    Only `\n` ends a line; one `\r` before it goes too. Bytes pass as they are.
+    Only `\n` ends a line; one `\r` before it is removed too. Bytes are not decoded.
 
     Args:
-        skip_header_lines: Lines to leave out at the start of each file; the numbers count them.
+        skip_header_lines: Lines to leave out at the start of each file; line numbers count them.
         name, on_error, max_errors: As ReaderBase.
-        max_record_bytes: A longer line is a ResourceExhaustedError, and the file cannot be read further; None is
-            without limit.
+        max_record_bytes: A longer line is a ResourceExhaustedError, and the rest of the file cannot be read; None means
+            no limit.
 
     Raises:
         InvalidArgumentError: `skip_header_lines` or `max_record_bytes` is negative.
-        TypeError: It is not an integer.
+        TypeError: One of them is not an integer.
+
+    Thread safety: as ReaderBase.
     """
 
     def __init__(
@@ -52,17 +39,17 @@ class TextLineReader(StreamReader):
         max_record_bytes: int | None = MAX_RECORD_BYTES,
     ) -> None:
         super().__init__(name, on_error=on_error, max_errors=max_errors)
-        self._most = byte_limit(max_record_bytes)
+        self._max_bytes = byte_limit(max_record_bytes)
         self._skip = operator.index(skip_header_lines or 0)
         if self._skip < 0:
-            raise InvalidArgumentError(None, None, f"skip_header_lines must be >= 0 not {self._skip}")
+            raise invalid(f"skip_header_lines must be >= 0 not {self._skip}")
 
-    def _start(self, work: bytes) -> None:
-        super()._start(work)
-        self._number = 0  # of the last line that was cut
-        self._tail: list[bytes] = []  # the pieces of a line whose end was not seen yet
-        self._held = 0  # bytes in them
-        self._refused = 0  # the number of a line that is too long
+    def _open(self, work_item: bytes) -> None:
+        super()._open(work_item)
+        self._number = 0  # of the last line cut
+        self._tail: list[bytes] = []  # the pieces of a line whose end is not read yet
+        self._tail_bytes = 0  # bytes in _tail
+        self._refused = 0  # the number of a line that is too long, or 0
 
     def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
         while True:
@@ -73,46 +60,46 @@ class TextLineReader(StreamReader):
                 return lines[skipped:], range(first + skipped, self._number + 1)
 
     def _lines(self) -> list[bytes]:
-        """Read on, up to the end of at least one line."""
+        """Read until at least one line is complete; return the lines, or none at the end of the file."""
         while not self._refused:
-            chunk = self._file.source.read(self._file.CHUNK)
-            if not chunk:
+            piece = self._file.source.read(self._file.CHUNK)
+            if not piece:
                 last = b"".join(self._tail).removesuffix(b"\r")
                 self._tail = []
                 lines = [last] if last else []
-            elif b"\n" in chunk:
-                lines = self._split(chunk)
+            elif b"\n" in piece:
+                lines = self._split(piece)
             else:
-                self._tail.append(chunk)
-                self._held += len(chunk)
-                if self._held > self._most + 1:  # one may be half a line end
+                self._tail.append(piece)
+                self._tail_bytes += len(piece)
+                if self._tail_bytes > self._max_bytes + 1:  # one byte may be the \r of the line end
                     self._refuse(1)
                 continue
             lines = self._short(lines)
             if lines or not self._refused:
                 return lines
-        raise too_long(f"line {self._refused} of {os.fsdecode(self._work)} has", self._most)
+        raise too_long(f"line {self._refused} of {os.fsdecode(self._work_item)} has", self._max_bytes)
 
     def _short(self, lines: list[bytes]) -> list[bytes]:
-        """The lines up to the first that is too long."""
-        # All but the first lie within one chunk.
-        suspects = lines if self._most < self._file.CHUNK else lines[:1]
-        if max(map(len, suspects), default=0) <= self._most:
+        """Return the lines before the first one that is too long."""
+        # All but the first line lie within one piece.
+        suspects = lines if self._max_bytes < self._file.CHUNK else lines[:1]
+        if max(map(len, suspects), default=0) <= self._max_bytes:
             return lines
-        count = next(i for i, line in enumerate(lines) if len(line) > self._most)
+        count = next(i for i, line in enumerate(lines) if len(line) > self._max_bytes)
         self._refuse(count + 1)
         return lines[:count]
 
     def _refuse(self, number: int) -> None:
-        """Give up the file because of a line, counted from the last that was cut."""
+        """Stop reading the file at a line that is too long: the `number`-th after the last line cut."""
         self._refused, self._tail = self._number + number, []
 
-    def _split(self, chunk: bytes) -> list[bytes]:
-        """Return the lines that end in `chunk`; the rest of it becomes the tail."""
-        end = chunk.rindex(b"\n")
-        text = b"".join((*self._tail, chunk[:end])) if self._tail else chunk[:end]
-        self._tail = [chunk[end + 1 :]] if end + 1 < len(chunk) else []
-        self._held = len(chunk) - end - 1
+    def _split(self, piece: bytes) -> list[bytes]:
+        """Return the lines that end in `piece`; the rest becomes the tail."""
+        end = piece.rindex(b"\n")
+        text = b"".join((*self._tail, piece[:end])) if self._tail else piece[:end]
+        self._tail = [piece[end + 1 :]] if end + 1 < len(piece) else []
+        self._tail_bytes = len(piece) - end - 1
         if b"\r" in text:
             text = (text + b"\n").replace(b"\r\n", b"\n")[:-1]
         return text.split(b"\n")

@@ -1,4 +1,4 @@
-"""TFRecordReader: the records of TFRecord files, every one of them checked."""
+"""TFRecordReader: the records of TFRecord files, with all checksums verified."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ _log = logging.getLogger(__name__)
 
 
 class TFRecordReader(StreamReader):
-    """Reads TFRecord files: the key is `file:offset`, that of the record's first byte before compression.
+    """Reads TFRecord files. The key is `file:offset`, the offset of the record's first byte in the uncompressed file.
 
-    A file that ends at the end of a record, or within the 12 bytes before its data, simply ends.
+    A file that ends with a whole record, or within the 12 bytes that precede a record's data, is complete.
 
     Args:
-        options: TFRecordOptions, or a compression type: "GZIP", "ZLIB", or "" or None for none. One that does not
-            exist is logged as an error, and the file is read as it is.
+        options: TFRecordOptions, or a compression type: "GZIP", "ZLIB", or "" or None for none. An unknown type is
+            logged as an error, and files are read as uncompressed.
         name, on_error, max_errors: As ReaderBase. With `on_error="skip"` the rest of a corrupt file is left out.
-        max_record_bytes: A longer record is a ResourceExhaustedError before it is read, and the file cannot be read
-            further; None is without limit.
+        max_record_bytes: A longer record is a ResourceExhaustedError before it is read, and the rest of the file cannot
+            be read; None means no limit.
 
     Raises:
         ImportError: google-crc32c is not installed (extra `tfrecord`).
         InvalidArgumentError: `max_record_bytes` is negative.
         TypeError: It is not an integer.
+
+    Thread safety: as ReaderBase.
     """
 
     def __init__(
@@ -47,7 +49,7 @@ class TFRecordReader(StreamReader):
         try:
             self._compression = TFRecordOptions.get_compression_type_string(options)
         except InvalidArgumentError as error:
-            _log.error("%s; %s reads its files as not compressed", error, self)
+            _log.error("%s; %s reads its files as uncompressed", error, self)
 
     def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
-        return self._cutter.cut(self._file, self._work)
+        return self._cutter.cut(self._file, self._work_item)

@@ -1,24 +1,26 @@
-"""Readers of whole files, and of the names themselves."""
+"""WholeFileReader and IdentityReader: one record per work item, its contents or the item itself."""
 
 from __future__ import annotations
 
 from pipeline.errors import OpError
 from pipeline.files.opening import MAX_RECORD_BYTES, byte_limit, read_whole
-from pipeline.readers.base import Block, ReaderBase
+from pipeline.readers.base import Found, ReaderBase
 
 
 class WholeFileReader(ReaderBase):
-    """Reads whole files: the key is the name of the file, the value all that is in it.
+    """Reads whole files. The key is the name of the file, the value its contents.
 
     A file that cannot be read is tried again by every read, until `reset`; `on_error="skip"` leaves it out.
 
     Args:
         name, on_error, max_errors: As ReaderBase.
-        max_record_bytes: A larger file is a ResourceExhaustedError; None is without limit.
+        max_record_bytes: A larger file is a ResourceExhaustedError; None means no limit.
 
     Raises:
         InvalidArgumentError: `max_record_bytes` is negative.
         TypeError: It is not an integer.
+
+    Thread safety: as ReaderBase.
     """
 
     supports_serialize = True
@@ -32,37 +34,38 @@ class WholeFileReader(ReaderBase):
         max_record_bytes: int | None = MAX_RECORD_BYTES,
     ) -> None:
         super().__init__(name, on_error=on_error, max_errors=max_errors)
-        self._most = byte_limit(max_record_bytes)
+        self._max_bytes = byte_limit(max_record_bytes)
 
-    def _start(self, work: bytes) -> None:
-        pass  # the file is opened by the read
+    def _open(self, work_item: bytes) -> None:
+        pass  # _read opens the file
 
-    def _finish(self) -> None:
+    def _close(self) -> None:
         pass
 
-    def _read(self, limit: int) -> Block:
-        name = self._work
+    def _read(self, limit: int) -> Found:
+        name = self._work_item
         try:
-            return Block([name], [read_whole(name, self._most)], ended=True)
+            return Found([name], [read_whole(name, self._max_bytes)], ended=True)
         except OpError as error:
-            return Block([], [], error=error)
+            return Found([], [], error=error)
 
 
 class IdentityReader(ReaderBase):
-    """Gives the work itself, as key and as value: what was in the queue.
+    """Returns the work item itself, as key and as value.
 
     Args:
         name, on_error, max_errors: As ReaderBase.
+
+    Thread safety: as ReaderBase.
     """
 
     supports_serialize = True
 
-    def _start(self, work: bytes) -> None:
+    def _open(self, work_item: bytes) -> None:
         pass
 
-    def _finish(self) -> None:
+    def _close(self) -> None:
         pass
 
-    def _read(self, limit: int) -> Block:
-        work = self._work
-        return Block([work], [work], ended=True)
+    def _read(self, limit: int) -> Found:
+        return Found([self._work_item], [self._work_item], ended=True)

@@ -23,7 +23,7 @@ def read_two():
 
 def test_identity():
     reader, queue = IdentityReader(), closed_queue(["A", "BC", ""])
-    keys, values = reader.read_up_to(queue, 9)  # one record is one work
+    keys, values = reader.read_up_to(queue, 9)  # one record is one work item
     assert (list(keys), values) == ([b"A"], [b"A"])
     assert read_all(reader, ["x", ""]) == [b"x x", b" "]
     assert counts(reader) == (3, 3)
@@ -93,7 +93,7 @@ def test_failed_restore_resets_the_reader(state, text):
 
 def test_states_that_are_odd_and_right():
     reader = IdentityReader()
-    reader.restore_state(b"\x10\x05\x08\x03")  # more works finished than started
+    reader.restore_state(b"\x10\x05\x08\x03")  # more work items finished than started
     assert counts(reader) == (0, 5)
     assert reader.read(closed_queue(["x"])) == (b"x", b"x")
     assert counts(reader) == (1, 4)

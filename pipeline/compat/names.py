@@ -27,8 +27,8 @@ def _image(names: str, *others: str) -> str:
     return " ".join(f"{space}.{name}" for name in names.split() for space in ("image", *others)) + " "
 
 
-# Imported with the namespace: these give tensors their operators.
-EAGER = ["ops.math.operators", "ops.arrays.brackets"]
+# Imported with the namespace: this gives tensors their operators.
+EAGER = ["ops.math.operators"]
 
 MODULES: dict[str, str] = {
     ".decode.example.features": "SparseTensorValue FixedLenFeature io.FixedLenFeature FixedLenSequenceFeature "
@@ -89,7 +89,7 @@ MODULES: dict[str, str] = {
     "ops.arrays.grids": "linspace lin_space=linspace meshgrid sequence_mask",
     "ops.arrays.identities": "identity stop_gradient",
     "ops.arrays.indexing": "slice=slice_ strided_slice",
-    "ops.arrays.joining": "stack unstack concat split",
+    "ops.arrays.joining": "concat split",
     "ops.arrays.masking": "where where_v2",
     "ops.arrays.padding": "pad",
     "ops.arrays.scattering": "scatter_nd manip.scatter_nd tensor_scatter_update "
@@ -99,6 +99,7 @@ MODULES: dict[str, str] = {
     "ops.arrays.shaping": "reshape manip.reshape shape size rank expand_dims squeeze ensure_shape "
     "broadcast_to broadcast_dynamic_shape bitcast",
     "ops.arrays.sorting": "sort argsort nn.top_k math.top_k searchsorted",
+    "ops.arrays.stacking": "stack unstack",
     "ops.arrays.uniques": "unique unique_with_counts setdiff1d",
     "ops.control.asserting": "Assert debugging.Assert check_numerics debugging.check_numerics "
     "verify_tensor_all_finite debugging.assert_all_finite=verify_tensor_all_finite add_check_numerics_ops",
@@ -171,9 +172,8 @@ MODULES: dict[str, str] = {
     "math.floormod mod=floormod math.mod=floormod maximum math.maximum minimum math.minimum squared_difference "
     "math.squared_difference atan2 math.atan2 truediv math.truediv divide math.divide div div_no_nan "
     "math.divide_no_nan=div_no_nan floordiv math.floordiv pow math.pow",
-    "ops.math.casting": "cast dtypes.cast saturate_cast dtypes.saturate_cast to_float to_double to_int32 to_int64 "
-    "to_bfloat16 to_complex64 to_complex128",
-    "ops.math.clipping": "clip_by_value",
+    "ops.math.casting": "cast dtypes.cast to_float to_double to_int32 to_int64 to_bfloat16 to_complex64 to_complex128",
+    "ops.math.clipping": "clip_by_value saturate_cast dtypes.saturate_cast",
     "ops.math.comparing": "equal math.equal not_equal math.not_equal less math.less less_equal math.less_equal "
     "greater math.greater greater_equal math.greater_equal is_nan math.is_nan debugging.is_nan is_inf math.is_inf "
     "debugging.is_inf is_finite math.is_finite debugging.is_finite",

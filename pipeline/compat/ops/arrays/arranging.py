@@ -10,6 +10,9 @@ from pipeline import errors
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import merged, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.joining import concat
+from pipeline.compat.ops.arrays.sequences import range_node
+from pipeline.compat.ops.arrays.shaping import rank
 from pipeline.compat.ops.making.inputs import renamed
 from pipeline.compat.ops.making.opdef import INDEX_32, check_rank, check_rank_at_least, tensor_op
 from pipeline.compat.values.convert import convert_to_tensor
@@ -73,8 +76,6 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
     Raises:
         ValueError: `perm` is known not to fit.
     """
-    from pipeline.compat.ops.arrays.sequences import range_node
-    from pipeline.compat.ops.arrays.shaping import rank
 
     with name_scope(name, "transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
@@ -99,9 +100,6 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
     Raises:
         ValueError: It has less than two.
     """
-    from pipeline.compat.ops.arrays.joining import concat
-    from pipeline.compat.ops.arrays.sequences import range_node
-    from pipeline.compat.ops.arrays.shaping import rank
 
     with name_scope(name, values=[a]):
         tensor = convert_to_tensor(a, name="a")

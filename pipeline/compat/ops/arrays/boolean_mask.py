@@ -7,7 +7,11 @@ from typing import Any
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import as_shape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.gathering import gather
+from pipeline.compat.ops.arrays.joining import concat
 from pipeline.compat.ops.arrays.masking import where_v2
+from pipeline.compat.ops.arrays.shaping import reshape, shape, squeeze
+from pipeline.compat.ops.math.reducing import reduce_prod
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 
@@ -24,10 +28,6 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
     Raises:
         ValueError: The mask is a scalar, its rank is not known, or the shapes do not fit.
     """
-    from pipeline.compat.ops.arrays.gathering import gather
-    from pipeline.compat.ops.arrays.joining import concat
-    from pipeline.compat.ops.arrays.shaping import reshape, shape, squeeze
-    from pipeline.compat.ops.math.reducing import reduce_prod
 
     with name_scope(name, values=[tensor, mask]):
         tensor = convert_to_tensor(tensor, name="tensor")

@@ -11,6 +11,8 @@ from pipeline.compat.graph.dimensions import Dimension
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.indexing import strided_slice
+from pipeline.compat.ops.arrays.stacking import stack
+from pipeline.compat.values.casts import cast_node
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 
@@ -65,6 +67,7 @@ def getitem(tensor: Any, key: Any) -> Tensor:
     """
     tensor = convert_to_tensor(tensor)
     if _is_mask(key):
+        # At the head this would cost every `import pipeline.compat.v1` 2 ms of 34: boolean_mask imports gather.
         from pipeline.compat.ops.arrays.boolean_mask import boolean_mask
 
         return boolean_mask(tensor, key)
@@ -101,15 +104,9 @@ def getitem(tensor: Any, key: Any) -> Tensor:
 
 
 def _packed(spec: tuple[list[Any], ...]) -> list[Tensor]:
-    from pipeline.compat.ops.arrays.joining import stack
-    from pipeline.compat.values.casts import cast_node
-
     if not spec[0]:
         return [constant([], dtypes.int32)] * 3
     made = [stack(each) for each in spec]
     if any(each.dtype.base_dtype is dtypes.int64 for each in made):
         made = [each if each.dtype.base_dtype is dtypes.int64 else cast_node(each, dtypes.int64) for each in made]
     return made
-
-
-Tensor.overload("__getitem__", getitem)

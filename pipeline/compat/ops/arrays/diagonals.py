@@ -11,7 +11,10 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import unknown_shape
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.filling import ones, zeros
+from pipeline.compat.ops.arrays.joining import concat
 from pipeline.compat.ops.making.opdef import check_rank_at_least, tensor_op
+from pipeline.compat.ops.math.arithmetic import minimum
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 
@@ -38,9 +41,6 @@ def eye(
     Raises:
         TypeError: A size is no integer.
     """
-    from pipeline.compat.ops.arrays.filling import ones, zeros
-    from pipeline.compat.ops.arrays.joining import concat
-    from pipeline.compat.ops.math.arithmetic import minimum
 
     with name_scope(name, default_name="eye", values=[num_rows, num_columns, batch_shape]):
         square = num_columns is None

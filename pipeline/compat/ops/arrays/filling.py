@@ -13,6 +13,7 @@ from pipeline.compat.graph.dtypes import DType, as_dtype
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.shaping import reshape, shape_constant, shape_of
 from pipeline.compat.ops.making.opdef import INDEX_32, array, check_rank, op, same_shape, tensor_op
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
@@ -81,8 +82,6 @@ def _count(shape: Any) -> Any:
 
 
 def _repeated(default: str, shape: Any, dtype: DType, value: Any, name: str | None) -> Tensor:
-    from pipeline.compat.ops.arrays.shaping import reshape, shape_constant
-
     with name_scope(name, default, [shape]) as scope:
         if not isinstance(shape, Tensor):
             made = _constant_or_none(shape, dtype, value, scope)
@@ -115,7 +114,6 @@ def _constant_or_none(shape: Any, dtype: DType, value: Any, scope: str) -> Tenso
 
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Return zeros of the shape of a tensor, and of its dtype unless another one is given."""
-    from pipeline.compat.ops.arrays.shaping import shape_of
 
     with name_scope(name, "zeros_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -137,7 +135,6 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
 
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Return ones of the shape of a tensor, and of its dtype unless another one is given."""
-    from pipeline.compat.ops.arrays.shaping import shape_of
 
     with name_scope(name, "ones_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")

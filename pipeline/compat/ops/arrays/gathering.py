@@ -14,9 +14,10 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.arranging import tile, transpose
 from pipeline.compat.ops.arrays.filling import ones
 from pipeline.compat.ops.arrays.grids import meshgrid
-from pipeline.compat.ops.arrays.joining import concat, stack, unstack
+from pipeline.compat.ops.arrays.joining import concat
 from pipeline.compat.ops.arrays.sequences import range_node
 from pipeline.compat.ops.arrays.shaping import rank, reshape, shape
+from pipeline.compat.ops.arrays.stacking import stack, unstack
 from pipeline.compat.ops.making.opdef import check_rank_at_least, tensor_op
 from pipeline.compat.ops.math.reducing import reduce_prod
 from pipeline.compat.values.casts import cast_node

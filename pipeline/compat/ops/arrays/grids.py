@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dtypes import as_dtype
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.arrays.sequences import _all_axes, range, range_node
+from pipeline.compat.ops.arrays import shaping
+from pipeline.compat.ops.arrays.filling import ones, zeros_like
+from pipeline.compat.ops.arrays.indexing import slice_
+from pipeline.compat.ops.arrays.joining import concat
+from pipeline.compat.ops.arrays.masking import where_v2
+from pipeline.compat.ops.arrays.sequences import range, range_node
+from pipeline.compat.ops.arrays.shaping import expand_dims, reshape, size
+from pipeline.compat.ops.arrays.stacking import stack
+from pipeline.compat.ops.math.arithmetic import maximum
+from pipeline.compat.ops.math.casting import cast
+from pipeline.compat.ops.math.comparing import equal
+from pipeline.compat.ops.math.reducing import reduce_max
+from pipeline.compat.values.casts import cast_node
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 
@@ -23,15 +37,6 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
         name: Name of the scope.
         axis: The axis of the result along which the numbers lie.
     """
-    from pipeline.compat.ops.arrays import shaping
-    from pipeline.compat.ops.arrays.filling import zeros_like
-    from pipeline.compat.ops.arrays.indexing import slice_
-    from pipeline.compat.ops.arrays.joining import concat
-    from pipeline.compat.ops.arrays.masking import where_v2
-    from pipeline.compat.ops.math.arithmetic import maximum
-    from pipeline.compat.ops.math.casting import cast
-    from pipeline.compat.ops.math.comparing import equal
-    from pipeline.compat.values.casts import cast_node
 
     with name_scope(name, "linspace", [start, stop]):
         start = convert_to_tensor(start, name="start")
@@ -72,9 +77,6 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
         indexing: "xy" (the first two axes are exchanged) or "ij".
         name: Name of the scope.
     """
-    from pipeline.compat.ops.arrays.filling import ones
-    from pipeline.compat.ops.arrays.joining import stack
-    from pipeline.compat.ops.arrays.shaping import reshape, size
 
     indexing, name = kwargs.pop("indexing", "xy"), kwargs.pop("name", "meshgrid")
     if kwargs:
@@ -97,6 +99,13 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
         return [each * everywhere for each in made]
 
 
+def _all_axes(tensor: Tensor) -> Tensor:
+    count = tensor.shape.ndims
+    if count is not None:
+        return constant(np.arange(count, dtype=np.int32))
+    return range_node(0, shaping.rank(tensor), 1)
+
+
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None) -> Tensor:
     """Return for each length a row that begins with so many True, or ones; the rest is False, or zeros.
 
@@ -109,10 +118,6 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, na
     Raises:
         ValueError: `maxlen` is no scalar.
     """
-    from pipeline.compat.ops.arrays.shaping import expand_dims
-    from pipeline.compat.ops.math.arithmetic import maximum
-    from pipeline.compat.ops.math.reducing import reduce_max
-    from pipeline.compat.values.casts import cast_node
 
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         lengths = convert_to_tensor(lengths)

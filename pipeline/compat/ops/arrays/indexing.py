@@ -9,6 +9,7 @@ import numpy as np
 from pipeline import errors
 from pipeline.compat.graph.shapes import merged, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.filling import ones_like
 from pipeline.compat.ops.arrays.strided import Masks, numpy_index, out_of_bounds, static_shape
 from pipeline.compat.ops.making.opdef import check_rank, tensor_op
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
@@ -113,8 +114,6 @@ def strided_slice(
         InvalidArgumentError: It turns out to be, at run time.
     """
     if strides is None:
-        from pipeline.compat.ops.arrays.filling import ones_like
-
         strides = ones_like(begin)
     masks = Masks(begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     fixed: list[Any] = []

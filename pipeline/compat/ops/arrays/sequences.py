@@ -13,7 +13,7 @@ from pipeline.compat.graph.dtypes import as_dtype
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.making.opdef import array, check_rank, op, tensor_op
-from pipeline.compat.values.constants import constant
+from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 
@@ -73,7 +73,6 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     Raises:
         ValueError: The step is 0 or leads away from the limit.
     """
-    from pipeline.compat.ops.math.casting import cast
 
     if limit is None:
         start, limit = 0, start
@@ -92,15 +91,6 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
             kind = max(found, key=lambda each: order.index(each.name))
         begin, end, step = (cast(part, kind) for part in parts)
         return range_node(begin, end, step, scope)
-
-
-def _all_axes(tensor: Tensor) -> Tensor:
-    count = tensor.shape.ndims
-    if count is not None:
-        return constant(np.arange(count, dtype=np.int32))
-    from pipeline.compat.ops.arrays.shaping import rank
-
-    return range_node(0, rank(tensor), 1)
 
 
 def one_hot(

@@ -149,9 +149,7 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     dtype = as_dtype(dtypes.int32 if out_type is None else out_type)
     with name_scope(name, "Size", [input]) as scope:
         if isinstance(input, _SPARSE):
-            from pipeline.compat.ops.math.reducing import reduce_prod
-
-            return reduce_prod(cast_node(convert_to_tensor(input.dense_shape), dtype), 0, name=scope)  # type: ignore[no-any-return]
+            return _product(cast_node(convert_to_tensor(input.dense_shape), dtype), scope)
         tensor = convert_to_tensor(input)
         count = tensor.shape.num_elements()
         if count is None and tensor.shape.sizes is not None and 0 in tensor.shape.sizes:
@@ -159,6 +157,16 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
         if count is not None:
             return constant(count, dtype, name=scope)
         return _size_node(tensor, dtype, scope)
+
+
+def _product(sizes: Tensor, scope: str) -> Tensor:
+    """Multiply the sizes: the node that `reduce_prod` makes, which lies in a room that imports this file."""
+
+    def kernel(sizes: Any, axis: Any) -> Any:
+        return np.prod(sizes, dtype=sizes.dtype)
+
+    definition = "input:T reduction_indices:Tidx" + INDEX_32
+    return tensor_op("Prod", definition, [sizes, 0], _scalar, kernel, scope)
 
 
 def _size_node(tensor: Tensor, dtype: DType, scope: str) -> Tensor:

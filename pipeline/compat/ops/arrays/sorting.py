@@ -11,6 +11,10 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dtypes import as_dtype
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.arranging import transpose
+from pipeline.compat.ops.arrays.scattering import tensor_scatter_update
+from pipeline.compat.ops.arrays.sequences import range as range_
+from pipeline.compat.ops.arrays.shaping import rank, reshape, shape, shape_of
 from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, op, tensor_op
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
@@ -126,11 +130,6 @@ def _sorted(values: Any, axis: Any, direction: str, which: int) -> Tensor:
 
 
 def _descending(values: Tensor, axis: int, which: int) -> Tensor:
-    from pipeline.compat.ops.arrays.arranging import transpose
-    from pipeline.compat.ops.arrays.scattering import tensor_scatter_update
-    from pipeline.compat.ops.arrays.sequences import range as range_
-    from pipeline.compat.ops.arrays.shaping import rank, shape
-
     sizes: Any = shape(values)
     count = sizes[axis]
     axes: Any = rank(values)
@@ -176,7 +175,6 @@ def searchsorted(
     Raises:
         ValueError: `side` is neither.
     """
-    from pipeline.compat.ops.arrays.shaping import reshape, shape_of
 
     dtype = as_dtype(out_type)
     sequence_shape: Any = shape_of(sorted_sequence)

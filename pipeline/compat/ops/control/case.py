@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import control_dependencies, name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.arrays.joining import stack
+from pipeline.compat.ops.arrays.stacking import stack
 from pipeline.compat.ops.control.asserting import Assert
 from pipeline.compat.ops.control.cond import cond
 from pipeline.compat.ops.math.casting import cast

@@ -6,8 +6,8 @@ from typing import Any
 
 from pipeline.compat.graph.shapes import unknown_shape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.arrays.joining import unstack
 from pipeline.compat.ops.arrays.shaping import expand_dims, rank, shape
+from pipeline.compat.ops.arrays.stacking import unstack
 from pipeline.compat.ops.control.asserting import Assert
 from pipeline.compat.ops.control.checks import assert_equal, assert_greater_equal, assert_positive
 from pipeline.compat.ops.control.flow import with_dependencies

@@ -17,7 +17,8 @@ from pipeline.compat.ops.images.checks import checked_gray
 from pipeline.compat.ops.making.inputs import FLOATS
 from pipeline.compat.ops.making.opdef import check_rank_at_least, tensor_op
 from pipeline.compat.ops.math.arithmetic import floordiv, multiply
-from pipeline.compat.ops.math.casting import cast, saturate_cast
+from pipeline.compat.ops.math.casting import cast
+from pipeline.compat.ops.math.clipping import saturate_cast
 from pipeline.compat.ops.math.products import tensordot
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import FailedPreconditionError, invalid

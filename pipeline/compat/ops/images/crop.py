@@ -8,9 +8,9 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.indexing import slice_
-from pipeline.compat.ops.arrays.joining import stack
 from pipeline.compat.ops.arrays.padding import pad
 from pipeline.compat.ops.arrays.shaping import reshape, shape, squeeze
+from pipeline.compat.ops.arrays.stacking import stack
 from pipeline.compat.ops.control.asserting import Assert
 from pipeline.compat.ops.control.flow import with_dependencies
 from pipeline.compat.ops.images.checks import (

@@ -15,6 +15,7 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import Kernel, quiet
 from pipeline.compat.ops.making.elementwise import shown
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, FLOATS, INDEX, REALS, check_allowed, first_input, renamed
+from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 
@@ -89,8 +90,6 @@ def argmax(
         axis = 0
     if hasattr(axis, "dtype"):
         if as_dtype(axis.dtype) in (as_dtype(each) for each in ("int8", "uint8", "int16", "uint16")):
-            from pipeline.compat.ops.math.casting import cast
-
             axis = cast(axis, int32)
         elif as_dtype(axis.dtype).base_dtype not in (int32, int64):
             raise TypeError(f"axis tensor dtypes {axis.dtype} is not supported")

@@ -20,6 +20,7 @@ from pipeline.compat.ops.making.inputs import (
     check_allowed,
 )
 from pipeline.compat.ops.making.inputs import next_input as _next
+from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 
 _SIGNED = ("bfloat16", "float32", "float16", "float64", "int8", "int16", "int32", "int64", "complex64", "complex128")
@@ -148,8 +149,6 @@ def _divisible(x: Tensor, y: Tensor, where: str) -> tuple[Tensor, Tensor]:
     """Cast integers to the floats that true division gives."""
     dtype = x.dtype.base_dtype
     if dtype.is_integer:
-        from pipeline.compat.ops.math.casting import cast
-
         quotient = "float32" if dtype.size < 4 else "float64"
         return cast(x, quotient), cast(y, quotient)
     if not (dtype.is_floating or dtype.is_complex):

@@ -11,6 +11,8 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import Kernel
+from pipeline.compat.ops.arrays.filling import ones_like, zeros_like
+from pipeline.compat.ops.arrays.masking import where
 from pipeline.compat.ops.making.elementwise import binary_node
 from pipeline.compat.values.convert import convert_to_tensor
 
@@ -62,7 +64,6 @@ def imag(input: Any, name: str | None = None) -> Tensor:
         x = convert_to_tensor(input, name="input")
         if x.dtype.is_complex:
             return _part("Imag", lambda value: np.imag(value).copy(), x, scope)
-        from pipeline.compat.ops.arrays.filling import zeros_like
 
         return zeros_like(x)
 
@@ -73,8 +74,6 @@ def angle(input: Any, name: str | None = None) -> Tensor:
         x = convert_to_tensor(input, name="input")
         if x.dtype.is_complex:
             return _part("Angle", np.angle, x, scope)
-        from pipeline.compat.ops.arrays.filling import ones_like, zeros_like
-        from pipeline.compat.ops.arrays.masking import where
 
         number, ones = cast("Any", x), cast("Any", ones_like(x))
         return where(number < 0, np.pi * ones, zeros_like(x))

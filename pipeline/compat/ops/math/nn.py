@@ -12,6 +12,13 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import in_single, quiet
+from pipeline.compat.ops.arrays.arranging import transpose
+from pipeline.compat.ops.arrays.identities import stop_gradient
+from pipeline.compat.ops.arrays.joining import concat
+from pipeline.compat.ops.arrays.masking import where
+from pipeline.compat.ops.arrays.sequences import range as range_
+from pipeline.compat.ops.arrays.shaping import rank as rank_of
+from pipeline.compat.ops.arrays.shaping import squeeze
 from pipeline.compat.ops.making.elementwise import unary
 from pipeline.compat.ops.making.inputs import (
     FLOATS,
@@ -22,6 +29,8 @@ from pipeline.compat.ops.making.inputs import (
 from pipeline.compat.ops.math import arithmetic
 from pipeline.compat.ops.math import unary as functions
 from pipeline.compat.ops.math.casting import cast
+from pipeline.compat.ops.math.complex import complex as complex_of
+from pipeline.compat.ops.math.complex import imag, real
 from pipeline.compat.ops.math.reducing import reduce_mean, reduce_sum
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
@@ -80,12 +89,9 @@ def _over_axis(x: Any, compute: Any, axis: Any, name: str | None) -> Any:
             f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in the input. "
             f"Received: dim={known}",
         )
-    from pipeline.compat.ops.arrays.shaping import rank as rank_of
 
     dims: Any = rank_of(x)
     if isinstance(axis, Tensor):
-        from pipeline.compat.ops.arrays.masking import where
-
         axis = where(axis < 0, axis + dims, axis)  # type: ignore[operator]
     elif axis < 0:
         axis = axis + dims
@@ -98,10 +104,6 @@ def _over_axis(x: Any, compute: Any, axis: Any, name: str | None) -> Any:
 
 
 def _exchanged(x: Any, at: Any, last: Any, name: str | None) -> Any:
-    from pipeline.compat.ops.arrays.arranging import transpose
-    from pipeline.compat.ops.arrays.joining import concat
-    from pipeline.compat.ops.arrays.sequences import range as range_
-
     return transpose(x, concat([range_(at), [last], range_(at + 1, last), [at]], 0), name=name)
 
 
@@ -121,8 +123,6 @@ def moments(
     x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: Any = None, keepdims: Any = None
 ) -> tuple[Any, Any]:
     """Return mean and variance of x over axes; float16 is computed in float32. `shift` is without effect."""
-    from pipeline.compat.ops.arrays.identities import stop_gradient
-    from pipeline.compat.ops.arrays.shaping import squeeze
 
     keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
     with name_scope(name, "moments"):
@@ -149,9 +149,6 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
 
 
 def _complex_l2_normalize(x: Tensor, axis: Any, epsilon: float, scope: str) -> Tensor:
-    from pipeline.compat.ops.math.complex import complex as complex_of
-    from pipeline.compat.ops.math.complex import imag, real
-
     first: Any = functions.square(real(x))
     second: Any = functions.square(imag(x))
     total = real(reduce_sum(first + second, axis, keepdims=True))

@@ -9,6 +9,8 @@ from pipeline.compat.graph.dtypes import bool as bool_
 from pipeline.compat.graph.dtypes import int32
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.brackets import getitem
+from pipeline.compat.ops.arrays.sequences import range as numbers
 from pipeline.compat.ops.math import arithmetic, comparing, unary
 from pipeline.compat.ops.math import logic as bitwise
 from pipeline.compat.ops.math import logic as logical
@@ -41,6 +43,7 @@ def _is_bool(value: Any) -> bool:
 
 
 def _matmul(x: Any, y: Any, name: str) -> Any:
+    # At the head this would cost every `import pipeline.compat.v1` 3 ms of 34: products import most array ops.
     from pipeline.compat.ops.math.products import matmul
 
     return matmul(x, y, name=name)
@@ -57,12 +60,6 @@ def _by_dtype(logic: Function, bits: Function) -> Function:
 
 def _invert(x: Any) -> Tensor:
     return logical.logical_not(x) if x.dtype.base_dtype is bool_ else bitwise.invert(x)
-
-
-def _getitem(x: Any, key: Any) -> Any:
-    from pipeline.compat.ops.arrays.brackets import getitem
-
-    return getitem(x, key)
 
 
 BINARY: dict[str, Function] = {
@@ -139,12 +136,10 @@ def attach(overload: Callable[[str, Function], None]) -> None:
     overload("__neg__", _of_one(unary.negative))
     overload("__abs__", _of_one(unary.abs))
     overload("__invert__", _of_one(_invert))
-    overload("__getitem__", _getitem)
+    overload("__getitem__", getitem)
 
 
 def _from_range(value: range, dtype: Any, name: str | None, as_ref: bool) -> Tensor:
-    from pipeline.compat.ops.arrays.sequences import range as numbers
-
     return numbers(value.start, value.stop, value.step, dtype=dtype, name=name)
 
 

@@ -14,8 +14,20 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, broadcast_static_shape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import quiet
+from pipeline.compat.ops.arrays.arranging import transpose
+from pipeline.compat.ops.arrays.gathering import gather
+from pipeline.compat.ops.arrays.joining import concat
+from pipeline.compat.ops.arrays.masking import where
+from pipeline.compat.ops.arrays.sequences import range as range_
+from pipeline.compat.ops.arrays.shaping import rank as rank_of
+from pipeline.compat.ops.arrays.shaping import reshape, squeeze
+from pipeline.compat.ops.arrays.shaping import shape as shape_of
+from pipeline.compat.ops.arrays.stacking import stack
+from pipeline.compat.ops.arrays.uniques import setdiff1d
 from pipeline.compat.ops.making.elementwise import shown
 from pipeline.compat.ops.making.inputs import check_allowed, next_input, renamed
+from pipeline.compat.ops.math.arithmetic import pow as power
+from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.complex import conj
 from pipeline.compat.ops.math.reducing import reduce_max, reduce_prod, reduce_sum
 from pipeline.compat.ops.math.unary import abs as abs_
@@ -128,7 +140,6 @@ def matmul(
         ValueError: The shapes do not fit, or a matrix is to be transposed in two ways.
         TypeError: The dtypes differ, or are no numbers.
     """
-    from pipeline.compat.ops.math.complex import conj
 
     with name_scope(name, "MatMul") as scope:
         for flip, adjoint, which in ((transpose_a, adjoint_a, "a"), (transpose_b, adjoint_b, "b")):
@@ -148,8 +159,6 @@ def matmul(
         make = _batches if batched else _plain
         product = make(a, b, bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b), scope)
         if output_type is not None:
-            from pipeline.compat.ops.math.casting import cast
-
             return cast(product, output_type)  # type: ignore[no-any-return]
         return product
 
@@ -191,8 +200,6 @@ def norm(
     Raises:
         ValueError: `ord` or `axis` is not supported.
     """
-    from pipeline.compat.ops.arrays.shaping import squeeze
-    from pipeline.compat.ops.math.arithmetic import pow as power
 
     keepdims = renamed("keepdims", keepdims, "keep_dims", keep_dims)
     axes, matrices = _check_order(ord, axis)
@@ -243,8 +250,6 @@ def _contracted(a: Tensor, b: Tensor, axes: Any) -> tuple[Any, Any]:
             if axes > rank:
                 raise ValueError(f"`axes` must not be larger than the number of dimensions of tensor {a}.")
             return list(range(rank - int(axes), rank)), list(range(int(axes)))
-        from pipeline.compat.ops.arrays.sequences import range as range_
-        from pipeline.compat.ops.arrays.shaping import rank as rank_of
 
         dims: Any = rank_of(a)
         return range_(dims - axes, dims, dtype=int32), range_(axes, dtype=int32)
@@ -266,8 +271,6 @@ def _as_matrix(x: Tensor, axes: Any, flipped: bool) -> tuple[Any, Any, Any]:
 
     The sizes are a list where all are static, else a tensor; the second time what is static of them.
     """
-    from pipeline.compat.ops.arrays.arranging import transpose
-    from pipeline.compat.ops.arrays.shaping import reshape
 
     sizes = x.shape.sizes
     if sizes is None or not isinstance(axes, (list, tuple)) or not x.shape.is_fully_defined():
@@ -283,14 +286,6 @@ def _as_matrix(x: Tensor, axes: Any, flipped: bool) -> tuple[Any, Any, Any]:
 
 
 def _as_dynamic_matrix(x: Tensor, axes: Any, flipped: bool) -> tuple[Any, Any, Any]:
-    from pipeline.compat.ops.arrays.arranging import transpose
-    from pipeline.compat.ops.arrays.gathering import gather
-    from pipeline.compat.ops.arrays.joining import concat, stack
-    from pipeline.compat.ops.arrays.masking import where
-    from pipeline.compat.ops.arrays.shaping import rank as rank_of
-    from pipeline.compat.ops.arrays.shaping import reshape
-    from pipeline.compat.ops.arrays.shaping import shape as shape_of
-
     sizes = x.shape.sizes
     static: Any = None
     if sizes is not None and isinstance(axes, (list, tuple)):
@@ -301,9 +296,6 @@ def _as_dynamic_matrix(x: Tensor, axes: Any, flipped: bool) -> tuple[Any, Any, A
         free: Any = convert_to_tensor(rest, dtype=int32, name="free")
         shape = shape_of(x)
     else:
-        from pipeline.compat.ops.arrays.sequences import range as range_
-        from pipeline.compat.ops.arrays.uniques import setdiff1d
-
         shape = shape_of(x)
         rank: Any = rank_of(x)
         axes = convert_to_tensor(axes, dtype=int32, name="axes")
@@ -328,8 +320,6 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     Raises:
         ValueError: The axes do not fit.
     """
-    from pipeline.compat.ops.arrays.joining import concat
-    from pipeline.compat.ops.arrays.shaping import reshape
 
     with name_scope(name, "Tensordot") as scope:
         a, b = convert_to_tensor(a, name="a"), convert_to_tensor(b, name="b")

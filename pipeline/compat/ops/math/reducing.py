@@ -14,7 +14,15 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import Kernel, quiet
+from pipeline.compat.ops.arrays.filling import zeros
+from pipeline.compat.ops.arrays.sequences import range as range_
+from pipeline.compat.ops.arrays.shaping import rank as rank_of
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, INDEX, REALS, first_input, fixed_input, renamed
+from pipeline.compat.ops.math import arithmetic, unary
+from pipeline.compat.ops.math import complex as complex_numbers
+from pipeline.compat.ops.math.casting import cast
+from pipeline.compat.ops.math.comparing import not_equal
+from pipeline.compat.ops.math.unary import sqrt
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
@@ -96,8 +104,6 @@ def all_axes(x: Any, axis: Any) -> Any:
     rank = getattr(getattr(x, "shape", None), "rank", None)
     if rank:
         return constant(np.arange(rank, dtype=np.int32))
-    from pipeline.compat.ops.arrays.sequences import range as range_
-    from pipeline.compat.ops.arrays.shaping import rank as rank_of
 
     return range_(0, rank_of(x))
 
@@ -196,9 +202,6 @@ def count_nonzero(
     input: Any = None,
 ) -> Tensor:
     """Return how many elements are not 0 (not the empty string) over axes, as `dtype`."""
-    from pipeline.compat.ops.arrays.filling import zeros
-    from pipeline.compat.ops.math.casting import cast
-    from pipeline.compat.ops.math.comparing import not_equal
 
     keepdims = renamed("keepdims", keepdims, "keep_dims", keep_dims)
     value = renamed("input", input, "input_tensor", input_tensor)
@@ -215,8 +218,6 @@ def count_nonzero(
 
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None) -> Tensor:
     """Return the variance over axes; TypeError for integers."""
-    from pipeline.compat.ops.math import arithmetic, unary
-    from pipeline.compat.ops.math import complex as complex_numbers
 
     with name_scope(name or "reduce_variance"):
         x: Any = convert_to_tensor(input_tensor)
@@ -233,7 +234,6 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: Any = False, 
 
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None) -> Tensor:
     """Return the standard deviation over axes; TypeError for integers."""
-    from pipeline.compat.ops.math.unary import sqrt
 
     with name_scope(name or "reduce_std"):
         x = convert_to_tensor(input_tensor)

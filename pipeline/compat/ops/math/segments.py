@@ -13,7 +13,10 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import quiet
+from pipeline.compat.ops.arrays import filling, joining, shaping
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, FLOATS, INDEX, REALS, first_input
+from pipeline.compat.ops.math import arithmetic
+from pipeline.compat.ops.math.unary import sqrt
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 
@@ -101,8 +104,6 @@ unsorted_segment_min = _unsorted("Min", "Return the smallest of the rows of each
 
 def _counts(data: Tensor, ids: Tensor, num_segments: Any) -> Any:
     """Return how many rows each segment has, at least 1, in a shape that broadcasts with the sums."""
-    from pipeline.compat.ops.arrays import filling, joining, shaping
-    from pipeline.compat.ops.math import arithmetic
 
     number: Any = convert_to_tensor(num_segments)
     ones = filling.ones(shaping.shape_of(ids), dtype=data.dtype)
@@ -123,7 +124,6 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
 
 def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
     """Return the sums of the rows of each segment over the square roots of their numbers; 0 for none."""
-    from pipeline.compat.ops.math.unary import sqrt
 
     with name_scope(name, "UnsortedSegmentSqrtN"):
         data, segment_ids = convert_to_tensor(data), convert_to_tensor(segment_ids)

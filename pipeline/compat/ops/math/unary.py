@@ -13,6 +13,7 @@ from pipeline.compat.kernels.wrappers import in_single
 from pipeline.compat.ops.making.elementwise import unary
 from pipeline.compat.ops.making.inputs import FLOATS, FLOATS_COMPLEX
 from pipeline.compat.ops.math.arithmetic import quotient_or_zero
+from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 
 _SIGNED = (*FLOATS, "int8", "int16", "int32", "int64")
@@ -89,7 +90,6 @@ def sign(x: Any, name: str | None = None) -> Tensor:
     x = convert_to_tensor(x)
     if not x.dtype.is_complex:
         return _sign_of(x, name=name)
-    from pipeline.compat.ops.math.casting import cast
 
     return quotient_or_zero(x, cast(complex_abs(x), x.dtype), name=name)
 

@@ -17,11 +17,12 @@ from pipeline.compat.ops.arrays.filling import fill, ones, ones_like, zeros, zer
 from pipeline.compat.ops.arrays.gathering import gather, gather_nd
 from pipeline.compat.ops.arrays.identities import identity
 from pipeline.compat.ops.arrays.indexing import slice_
-from pipeline.compat.ops.arrays.joining import concat, stack
+from pipeline.compat.ops.arrays.joining import concat
 from pipeline.compat.ops.arrays.masking import where_v2
 from pipeline.compat.ops.arrays.sequences import range as range_
 from pipeline.compat.ops.arrays.shaping import expand_dims, reshape, shape
 from pipeline.compat.ops.arrays.shaping import rank as rank_op
+from pipeline.compat.ops.arrays.stacking import stack
 from pipeline.compat.ops.control.checks import assert_equal, assert_less_equal
 from pipeline.compat.ops.control.flow import with_dependencies
 from pipeline.compat.ops.making.opdef import op

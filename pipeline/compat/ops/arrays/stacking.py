@@ -1,0 +1,81 @@
+"""stack and unstack: tensors along a new axis, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline import errors
+from pipeline.compat.graph.scopes import name_scope
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.making.inputs import list_input
+from pipeline.compat.ops.making.opdef import op
+from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.packing import pack
+
+
+def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
+    """Return the tensors of a list (one dtype, one shape) along a new axis.
+
+    Raises:
+        ValueError: The shapes differ, or `axis` is out of range.
+        TypeError: The dtypes differ.
+    """
+    if axis == 0:
+        try:
+            # Without a tensor among the values this is a constant.
+            return convert_to_tensor(values, name=name)
+        except (TypeError, ValueError, NotImplementedError):
+            pass
+    first = convert_to_tensor(values[0], name=name).shape.sizes
+    if first is not None and not -len(first) - 1 <= axis <= len(first):
+        raise ValueError(f"Argument `axis` = {axis} not in range [{-len(first) - 1}, {len(first) + 1})")
+    with name_scope(name, "Pack") as scope:
+        return pack(list_input("Pack", "values", values), axis, scope)
+
+
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
+    """Return the parts of a tensor along `axis`, which their shapes lack.
+
+    Raises:
+        ValueError: `num` is not given and the size is not known, or it is another; `axis` is out of range.
+    """
+    if num is None:
+        value = convert_to_tensor(value)
+        sizes = value.shape.sizes
+        if sizes is not None:
+            if not -len(sizes) <= axis < len(sizes):
+                raise ValueError(f"Argument `axis` = {axis} not in range [{-len(sizes)}, {len(sizes)})")
+            num = sizes[axis]
+        if num is None:
+            raise ValueError(f"Cannot infer argument `num` from shape {value.shape}")
+    count = int(num)
+
+    def rule(tensor: Tensor) -> Any:
+        sizes = tensor.shape.sizes
+        shape: Any = None
+        if sizes is not None:
+            if not -len(sizes) <= axis < len(sizes):
+                raise ValueError(f"Argument `axis` = {axis} not in range [{-len(sizes)}, {len(sizes)})")
+            if sizes[axis] not in (None, count):
+                raise ValueError(f"Dimension must be {count} but is {sizes[axis]}")
+            place = axis % len(sizes)
+            shape = sizes[:place] + sizes[place + 1 :]
+        return [(tensor.dtype.base_dtype, shape)] * count
+
+    def kernel(value: Any) -> Any:
+        if not -np.ndim(value) <= axis < np.ndim(value) or np.shape(value)[axis] != count:
+            text = f"Input shape axis {axis} must equal {count}, got shape {list(np.shape(value))}"
+            raise errors.InvalidArgumentError(None, None, text)
+        parts = np.moveaxis(value, axis, 0)
+        return [parts[index] for index in range(count)] if count != 1 else parts[0]
+
+    def rows(is_row: tuple[bool, ...], value: Any) -> Any:
+        place = axis + 1 if axis >= 0 else axis
+        parts = np.moveaxis(value, place, 0)
+        if len(parts) != count or not -value.ndim < place:
+            return None
+        return [parts[index] for index in range(count)] if count != 1 else parts[0]
+
+    return op("Unpack", "value:T", [value], rule, kernel, name, {"num": count, "axis": axis}, rows).outputs

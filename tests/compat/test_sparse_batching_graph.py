@@ -5,7 +5,7 @@ import pytest
 from graph_pipelines import drain, graph_session, running  # noqa: F401  (a fixture)
 
 import pipeline.compat.v1 as tf
-from pipeline.compat.input import sparse as sparse_maps
+from pipeline.compat.input.sparse_map import SparseTensorsMap
 
 
 def example(number):
@@ -33,8 +33,8 @@ def test_every_example_keeps_its_values(sess, threads):
 
 def test_tables_are_empty_in_the_end(sess, monkeypatch):
     tables = []
-    made_of = sparse_maps._Table.__init__
-    monkeypatch.setattr(sparse_maps._Table, "__init__", lambda self: (tables.append(self), made_of(self))[0])
+    made_of = SparseTensorsMap.__init__
+    monkeypatch.setattr(SparseTensorsMap, "__init__", lambda self: (tables.append(self), made_of(self))[0])
     sparse, i = example(50)
     made = tf.train.shuffle_batch([sparse, i], 5, 30, 10)
     with running(sess):

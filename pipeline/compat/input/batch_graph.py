@@ -1,9 +1,9 @@
-"""What the batch functions share: from lists of tensors over a queue to the tensors of a batch."""
+"""What a batch function adds to the graph: a queue of examples, its queue runner, a summary and the dequeue op."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.input.components import as_components, common_dtypes, common_shapes
@@ -14,135 +14,114 @@ from pipeline.compat.queues.queues import FIFOQueue, PaddingFIFOQueue, RandomShu
 from pipeline.compat.queues.runner import QueueRunner, add_queue_runner
 
 
-class Pool:
-    """What is asked of the queue of `batch` and `batch_join`."""
+class Request(NamedTuple):
+    """What a batch function was asked for, under the names of its parameters.
 
-    def __init__(self, capacity: int, shapes: Any, shared_name: str | None, dynamic_pad: bool) -> None:
-        self.shapes = shapes
-        self._capacity, self._shared_name = capacity, shared_name
-        self._kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
+    Attributes:
+        function: Its name without "maybe_": "batch", "batch_join", "shuffle_batch" or "shuffle_batch_join".
+        tensors: The example; a join has `tensors_list` instead.
+    """
 
-    def check(self) -> None:
-        """Raise ValueError for numbers that do not go together."""
+    function: str
+    batch_size: Any
+    capacity: Any
+    enqueue_many: bool
+    shapes: Any
+    allow_smaller_final_batch: bool
+    shared_name: str | None
+    name: str | None
+    tensors: Any = None
+    tensors_list: Any = None
+    keep_input: Any = True
+    num_threads: int = 1
+    dynamic_pad: bool = False
+    min_after_dequeue: Any = None
+    seed: int | None = None
 
-    def queue(self, dtypes: Sequence[Any], shapes: Any) -> Any:
-        """Make the queue."""
-        return self._kind(capacity=self._capacity, dtypes=dtypes, shapes=shapes, shared_name=self._shared_name)
+    def sources(self) -> list[Any]:
+        """The tensors of each source, in the order of the queue.
 
-    def summarize(self, queue: Any) -> None:
-        """Make the summary of how full it is."""
-        summarize_fraction(f"fraction_of_{int(self._capacity)}_full", queue, self._capacity)
-
-
-class ShufflePool(Pool):
-    """What is asked of the queue of `shuffle_batch` and `shuffle_batch_join`; only the first is checked."""
-
-    def __init__(
-        self, capacity: int, shapes: Any, shared_name: str | None, minimum: int, seed: int | None, checked: bool
-    ) -> None:
-        super().__init__(capacity, shapes, shared_name, False)
-        self._minimum, self._seed, self._checked = minimum, seed, checked
-
-    def check(self) -> None:
-        """Raise ValueError for numbers that do not go together."""
-        if self._checked and self._capacity <= self._minimum:
-            raise ValueError(f"capacity {self._capacity} must be bigger than min_after_dequeue {self._minimum}.")
-
-    def queue(self, dtypes: Sequence[Any], shapes: Any) -> Any:
-        """Make the queue."""
-        return RandomShuffleQueue(
-            capacity=self._capacity,
-            min_after_dequeue=self._minimum,
-            dtypes=dtypes,
-            shapes=shapes,
-            seed=self._seed,
-            shared_name=self._shared_name,
-        )
-
-    def summarize(self, queue: Any) -> None:
-        """Make the summary of how full it is above the minimum."""
-        name = f"fraction_over_{int(self._minimum)}_of_{int(self._capacity - self._minimum)}_full"
-        summarize_fraction(name, queue, self._capacity, self._minimum)
-
-
-def batches(
-    tensors: Any,
-    keep_input: Any,
-    batch_size: Any,
-    threads: int,
-    pool: Pool,
-    enqueue_many: bool,
-    smaller: bool,
-    name: str | None,
-    default_name: str,
-) -> Any:
-    """Make batches of what `threads` threads evaluate."""
-    given = in_order(tensors)
-    with name_scope(name, default_name, [*given, keep_input]) as scope:
-        pool.check()
-        components = as_components(given)
-        if not components:
-            raise ValueError("Expected at least one tensor in batch().")
-        results = _batches([components], keep_input, batch_size, threads, pool, enqueue_many, smaller, scope)
-        return like(tensors, results)
-
-
-def batches_of_several(
-    tensors_list: Sequence[Any],
-    keep_input: Any,
-    batch_size: Any,
-    pool: Pool,
-    enqueue_many: bool,
-    smaller: bool,
-    name: str | None,
-    default_name: str,
-) -> Any:
-    """Make batches of what one thread for each entry of the list evaluates."""
-    if not tensors_list:
-        raise ValueError("Expected at least one set of tensors")
-    if isinstance(tensors_list[0], dict):
-        if any(entry.keys() != tensors_list[0].keys() for entry in tensors_list[1:]):
+        Raises:
+            ValueError: A join has no sources, or dicts with different keys.
+        """
+        if not self.function.endswith("join"):
+            return [in_order(self.tensors)]
+        if not self.tensors_list:
+            raise ValueError("Expected at least one set of tensors")
+        first = self.tensors_list[0]
+        if not isinstance(first, dict):
+            return list(self.tensors_list)
+        if any(each.keys() != first.keys() for each in self.tensors_list[1:]):
             raise ValueError("All dictionaries in tensors_list must have the same keys")
-        entries = [in_order(entry) for entry in tensors_list]
-    else:
-        entries = list(tensors_list)
-    with name_scope(name, default_name, [*(tensor for entry in entries for tensor in entry), keep_input]) as scope:
-        entries = [as_components(entry) for entry in entries]
-        results = _batches(entries, keep_input, batch_size, 1, pool, enqueue_many, smaller, scope)
-        return like(tensors_list[0], results)
+        return [in_order(each) for each in self.tensors_list]
+
+    def check_capacity(self) -> None:
+        """Raise ValueError where TensorFlow does: only `shuffle_batch` checks its numbers before there is a queue."""
+        if self.function == "shuffle_batch" and self.capacity <= self.min_after_dequeue:
+            raise ValueError(
+                f"capacity {self.capacity} must be bigger than min_after_dequeue {self.min_after_dequeue}."
+            )
+
+    def queue(self, dtypes: Sequence[Any], shapes: Any) -> Any:
+        """Make the queue of examples."""
+        if self.function.startswith("shuffle"):
+            return RandomShuffleQueue(
+                capacity=self.capacity,
+                min_after_dequeue=self.min_after_dequeue,
+                dtypes=dtypes,
+                shapes=shapes,
+                seed=self.seed,
+                shared_name=self.shared_name,
+            )
+        kind = PaddingFIFOQueue if self.dynamic_pad else FIFOQueue
+        return kind(capacity=self.capacity, dtypes=dtypes, shapes=shapes, shared_name=self.shared_name)
+
+    def summarize(self, queue: Any) -> None:
+        """Make the summary of how full the queue is, above `min_after_dequeue`."""
+        if not self.function.startswith("shuffle"):
+            summarize_fraction(f"fraction_of_{int(self.capacity)}_full", queue, self.capacity)
+            return
+        kept_back = self.min_after_dequeue
+        name = f"fraction_over_{int(kept_back)}_of_{int(self.capacity - kept_back)}_full"
+        summarize_fraction(name, queue, self.capacity, kept_back)
 
 
-def _batches(
-    entries: Sequence[Sequence[Any]],
-    keep_input: Any,
-    batch_size: Any,
-    threads: int,
-    pool: Pool,
-    enqueue_many: bool,
-    smaller: bool,
-    scope: str,
-) -> Any:
+def batches(request: Request) -> Any:
+    """Add all that a request needs to the graph; returns the tensors of a batch, in the container of the examples."""
+    sources = request.sources()
+    tensors = [tensor for source in sources for tensor in source]
+    with name_scope(request.name, request.function, [*tensors, request.keep_input]) as scope:
+        request.check_capacity()
+        sources = [as_components(source) for source in sources]
+        if request.tensors_list is None and not sources[0]:
+            raise ValueError("Expected at least one tensor in batch().")
+        results = _dequeued(request, sources, scope)
+        return like(request.tensors if request.tensors_list is None else request.tensors_list[0], results)
+
+
+def _dequeued(request: Request, sources: Sequence[Sequence[Any]], scope: str) -> Any:
     """Make the queue, its runner, the summary and the dequeue op; returns the tensors of a batch."""
-    keep = as_keep_input(keep_input, enqueue_many)
-    dense, sparse = stored(entries, enqueue_many, keep)
+    many = request.enqueue_many
+    keep = as_keep_input(request.keep_input, many)
+    dense, sparse = stored(sources, many, keep)
     dtypes = common_dtypes(dense)
-    shapes = common_shapes(dense, enqueue_many) if pool.shapes is None else pool.shapes
-    queue = pool.queue(dtypes, shapes)
-    enqueue = queue.enqueue_many if enqueue_many else queue.enqueue
-    enqueue_ops = [enqueue_kept(enqueue, entry, keep) for entry in dense]
-    add_queue_runner(QueueRunner(queue, enqueue_ops * threads))
-    pool.summarize(queue)
-    dequeue = queue.dequeue_up_to if smaller else queue.dequeue_many
-    return restored(dequeue(batch_size, name=scope), sparse)
+    shapes = common_shapes(dense, many) if request.shapes is None else request.shapes
+    queue = request.queue(dtypes, shapes)
+    enqueue = queue.enqueue_many if many else queue.enqueue
+    enqueue_ops = [enqueue_kept(enqueue, source, keep) for source in dense]
+    add_queue_runner(QueueRunner(queue, enqueue_ops * request.num_threads))
+    request.summarize(queue)
+    dequeue = queue.dequeue_up_to if request.allow_smaller_final_batch else queue.dequeue_many
+    return restored(dequeue(request.batch_size, name=scope), sparse)
 
 
 def in_order(tensors: Any) -> Any:
-    """The tensors of a dict by the text of its keys; what is no dict, as it is."""
+    """The tensors of a dict, sorted by the text of its keys; anything else as it is."""
     return [tensors[key] for key in sorted(tensors, key=str)] if isinstance(tensors, dict) else tensors
 
 
 def like(given: Any, results: Any) -> Any:
-    """Name the results as the tensors were; the dequeue op gives a single one bare."""
+    """Name the results like the tensors of a dict; a dequeue op gives a single one bare."""
     if not isinstance(given, dict):
         return results
     values = [results] if len(given) == 1 else results

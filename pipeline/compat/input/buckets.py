@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def bucket(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """Make batches of examples of one bucket each; see `batch` for the arguments that are not explained here.
+    """Make batches of examples of one bucket each; see `batch` for the arguments that are not listed here.
 
     Args:
         which_bucket: The number of the example's bucket, an int32 scalar.
@@ -68,13 +68,11 @@ def bucket(
         The number of the bucket and the batch.
 
     Raises:
-        ValueError: A list does not have a number for each bucket; a shape cannot be inferred.
+        ValueError: A list has another length than `num_buckets`; a shape cannot be inferred.
     """
-    sizes = list(batch_size) if isinstance(batch_size, (list, tuple)) else [batch_size] * num_buckets
-    capacities = [capacity] * num_buckets if bucket_capacities is None else list(bucket_capacities)
-    for numbers, what in ((sizes, "batch_size"), (capacities, "bucket_capacities")):
-        if len(numbers) != num_buckets:
-            raise ValueError(f"If {what} is a list it must have num_buckets elements")
+    sizes = _one_for_each(batch_size, num_buckets, "batch_size")
+    capacities = capacity if bucket_capacities is None else list(bucket_capacities)
+    capacities = _one_for_each(capacities, num_buckets, "bucket_capacities")
     given = in_order(tensors)
     with name_scope(name, "bucket", given):
         components = as_components(given)
@@ -83,46 +81,85 @@ def bucket(
         keep = as_keep_input(keep_input, False)
         (dense,), sparse = stored([components], False, keep)
         sizes = [_static(size) for size in sizes]
-        types = common_dtypes([dense])
-        shapes = common_shapes([dense], False) if shapes is None else shapes
         which = convert_to_tensor(which_bucket, dtype=dtypes.int32, name="which_bucket")
-        kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
-        queues = [
+        options = _Options(
+            capacity=capacity,
+            capacities=capacities,
+            sizes=sizes,
+            shapes=common_shapes([dense], False) if shapes is None else shapes,
+            dynamic_pad=dynamic_pad,
+            allow_smaller_final_batch=allow_smaller_final_batch,
+            shared_name=shared_name,
+        )
+        buckets = _Buckets(options, common_dtypes([dense]))
+        buckets.fill([enqueue_kept(lambda parts: buckets.enqueue(which, parts), dense, keep)] * num_threads)
+        number, *parts = buckets.top.dequeue(name="dequeue_top")
+        return number, like(tensors, restored(parts if len(parts) > 1 else parts[0], sparse))
+
+
+class _Options(NamedTuple):
+    """What was asked of the queues, under the names of the parameters; `capacities` and `sizes` are of the buckets."""
+
+    capacity: int
+    capacities: Sequence[int]
+    sizes: Sequence[Any]
+    shapes: Any
+    dynamic_pad: bool
+    allow_smaller_final_batch: bool
+    shared_name: str | None
+
+
+class _Buckets:
+    """A queue for each bucket and, over them, the top queue of finished batches."""
+
+    def __init__(self, options: _Options, types: Sequence[Any]) -> None:
+        self._options = options
+        shared_name, sizes = options.shared_name, options.sizes
+        kind = PaddingFIFOQueue if options.dynamic_pad else FIFOQueue
+        self.queues = [
             kind(
-                capacity=capacities[i],
+                capacity=capacity,
                 dtypes=types,
-                shapes=shapes,
+                shapes=options.shapes,
                 shared_name=None if shared_name is None else f"{shared_name}_{i}",
                 name=f"bucket_queue_{i}",
             )
-            for i in range(num_buckets)
+            for i, capacity in enumerate(options.capacities)
         ]
-        alike = not allow_smaller_final_batch and all(isinstance(size, int) and size == sizes[0] for size in sizes)
-        rows = vector(sizes[0] if alike else None)
-        top = PaddingFIFOQueue(
-            capacity=capacity,
+        one_size = all(isinstance(size, int) and size == sizes[0] for size in sizes)
+        rows = vector(sizes[0] if one_size and not options.allow_smaller_final_batch else None)
+        self.top = PaddingFIFOQueue(
+            capacity=options.capacity,
             dtypes=[dtypes.int32, *types],
-            shapes=[scalar_shape(), *(rows.concatenate(shape) for shape in queues[0].shapes)],
+            shapes=[scalar_shape(), *(rows.concatenate(shape) for shape in self.queues[0].shapes)],
             shared_name=shared_name,
             name="top_queue",
         )
 
-        def enqueue(parts: Sequence[Any]) -> Operation:
-            ops = [cond(equal(which, i), lambda q=q: q.enqueue(parts), no_op) for i, q in enumerate(queues)]
-            return group(*ops, name="group_enqueues")
+    def enqueue(self, which: Any, tensors: Sequence[Any]) -> Operation:
+        """Put an example into the bucket with the number `which`."""
+        ops = [cond(equal(which, i), lambda q=q: q.enqueue(tensors), no_op) for i, q in enumerate(self.queues)]
+        return group(*ops, name="group_enqueues")
 
-        enqueue_ops = [enqueue_kept(enqueue, dense, keep)] * num_threads
+    def fill(self, enqueue_ops: Sequence[Any]) -> None:
+        """Add the queue runner of the examples, the one that moves finished batches to the top queue, and summaries."""
         finished = [
-            top.enqueue([constant(i), *_taken(queue, size, i, allow_smaller_final_batch)], f"enqueue_from_bucket_{i}")
-            for i, (queue, size) in enumerate(zip(queues, sizes, strict=True))
+            self.top.enqueue([constant(i), *self._taken(i)], f"enqueue_from_bucket_{i}")
+            for i in range(len(self.queues))
         ]
-        _run(queues[0], finished, [top])
-        _run(top, enqueue_ops, queues)
-        for queue in queues:
+        _add_runner(self.queues[0], finished, [self.top])
+        _add_runner(self.top, enqueue_ops, self.queues)
+        for queue in self.queues:
             scalar(f"bucket/{queue.name}/size", cast(queue.size(), dtypes.float32))
-        summarize_fraction(f"bucket/{top.name}/fraction_of_{capacity}_full", top, capacity)
-        number, *parts = top.dequeue(name="dequeue_top")
-        return number, like(tensors, restored(parts if len(parts) > 1 else parts[0], sparse))
+        capacity = self._options.capacity
+        summarize_fraction(f"bucket/{self.top.name}/fraction_of_{capacity}_full", self.top, capacity)
+
+    def _taken(self, number: int) -> list[Any]:
+        """The components of a batch of one bucket."""
+        queue, size = self.queues[number], self._options.sizes[number]
+        dequeue = queue.dequeue_up_to if self._options.allow_smaller_final_batch else queue.dequeue_many
+        parts = dequeue(size, name=f"read_bucket_{number}")
+        return parts if isinstance(parts, list) else [parts]
 
 
 def bucket_by_sequence_length(
@@ -140,7 +177,7 @@ def bucket_by_sequence_length(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """Make batches of examples of similar length; see `bucket` for the arguments that are not explained here.
+    """Make batches of examples of similar length; see `bucket` for the arguments that are not listed here.
 
     Args:
         input_length: The length of the example, an int32 scalar.
@@ -150,18 +187,10 @@ def bucket_by_sequence_length(
         The lengths, an int32 vector, and the batch: a list for a list, also of one.
 
     Raises:
-        TypeError: The boundaries are no list or tuple of integers.
-        ValueError: There are none, or they do not increase.
+        TypeError: `bucket_boundaries` is no list or tuple of integers.
+        ValueError: There are no boundaries, or they do not increase.
     """
-    if not isinstance(bucket_boundaries, (list, tuple)):
-        raise TypeError(f"bucket_boundaries must be a list or tuple, but received: {bucket_boundaries}")
-    if not bucket_boundaries:
-        raise ValueError("bucket_boundaries must not be empty")
-    for low, high in itertools.pairwise(bucket_boundaries):
-        if not isinstance(low, int) or not isinstance(high, int):
-            raise TypeError(f"bucket boundaries must be integers, but saw: {low} and {high}")
-        if low >= high:
-            raise ValueError(f"Buckets must contain sequential increasing lengths, but saw: {low} before {high}")
+    _check_boundaries(bucket_boundaries)
     given = in_order(tensors)
     with name_scope(name, "bucket_by_sequence_length", [input_length, *given]) as scope:
         length = convert_to_tensor(input_length, dtype=dtypes.int32, name="input_length")
@@ -170,38 +199,51 @@ def bucket_by_sequence_length(
         within = logical_and(less_equal(lows, length), less(length, highs))
         _, (lengths, *parts) = bucket(
             [length, *given],
-            cast(reduce_min(where(within)), dtypes.int32),
-            batch_size,
-            len(lows),
-            num_threads,
-            capacity,
-            bucket_capacities,
-            None if shapes is None else [scalar_shape(), *shapes],
-            dynamic_pad,
-            allow_smaller_final_batch,
-            keep_input,
-            shared_name,
-            scope,
+            which_bucket=cast(reduce_min(where(within)), dtypes.int32),
+            batch_size=batch_size,
+            num_buckets=len(lows),
+            num_threads=num_threads,
+            capacity=capacity,
+            bucket_capacities=bucket_capacities,
+            shapes=None if shapes is None else [scalar_shape(), *shapes],
+            dynamic_pad=dynamic_pad,
+            allow_smaller_final_batch=allow_smaller_final_batch,
+            keep_input=keep_input,
+            shared_name=shared_name,
+            name=scope,
         )
         return lengths, like(tensors, parts[0] if isinstance(tensors, dict) and len(parts) == 1 else parts)
 
 
+def _check_boundaries(boundaries: Any) -> None:
+    if not isinstance(boundaries, (list, tuple)):
+        raise TypeError(f"bucket_boundaries must be a list or tuple, but received: {boundaries}")
+    if not boundaries:
+        raise ValueError("bucket_boundaries must not be empty")
+    for low, high in itertools.pairwise(boundaries):
+        if not isinstance(low, int) or not isinstance(high, int):
+            raise TypeError(f"bucket boundaries must be integers, but saw: {low} and {high}")
+        if low >= high:
+            raise ValueError(f"Buckets must contain sequential increasing lengths, but saw: {low} before {high}")
+
+
+def _one_for_each(given: Any, num_buckets: int, what: str) -> list[Any]:
+    """A number for each bucket, of a list of them or one for all."""
+    numbers = list(given) if isinstance(given, (list, tuple)) else [given] * num_buckets
+    if len(numbers) != num_buckets:
+        raise ValueError(f"If {what} is a list it must have num_buckets elements")
+    return numbers
+
+
 def _static(batch_size: Any) -> Any:
-    """The size as an int if it is known now."""
+    """The size as an int if it is known already."""
     tensor = convert_to_tensor(batch_size, dtype=dtypes.int32, name="batch_size")
     known = get_static_value(tensor)
     return tensor if known is None else int(known)
 
 
-def _taken(queue: Any, batch_size: Any, number: int, smaller: bool) -> list[Any]:
-    """The components of a batch of one bucket."""
-    dequeue = queue.dequeue_up_to if smaller else queue.dequeue_many
-    parts = dequeue(batch_size, name=f"read_bucket_{number}")
-    return parts if isinstance(parts, list) else [parts]
-
-
-def _run(queue: Any, enqueue_ops: Sequence[Any], closed: Sequence[Any]) -> None:
-    """Add a queue runner that closes other queues at the end."""
+def _add_runner(queue: Any, enqueue_ops: Sequence[Any], closed: Sequence[Any]) -> None:
+    """Add a queue runner that closes other queues at the end of its input."""
     close = group(*(each.close() for each in closed))
     cancel = group(*(each.close(cancel_pending_enqueues=True) for each in closed))
     add_queue_runner(QueueRunner(queue, enqueue_ops, close, cancel, _CLOSED))

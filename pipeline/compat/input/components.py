@@ -1,4 +1,4 @@
-"""The tensors that make an example: their conversion, and dtypes and shapes that a queue of them has."""
+"""The tensors that make an example: their conversion, and the dtypes and shapes of a queue of them."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ def as_components(values: Any) -> list[Any]:
     return [value if isinstance(value, (SparseTensor, IndexedSlices)) else convert_to_tensor(value) for value in values]
 
 
-def common_dtypes(entries: Sequence[Sequence[Any]]) -> list[Any]:
-    """Return the dtypes of the first entry; TypeError if those of another one differ."""
-    first = [tensor.dtype for tensor in entries[0]]
-    for entry in entries[1:]:
-        other = [tensor.dtype for tensor in entry]
+def common_dtypes(sources: Sequence[Sequence[Any]]) -> list[Any]:
+    """Return the dtypes of the first source; TypeError if those of another one differ."""
+    first = [tensor.dtype for tensor in sources[0]]
+    for source in sources[1:]:
+        other = [tensor.dtype for tensor in source]
         if other != first:
             texts = [", ".join(dtype.name for dtype in dtypes) for dtypes in (first, other)]
             raise TypeError(f"Expected types to be consistent: {texts[0]} vs. {texts[1]}.")
     return first
 
 
-def common_shapes(entries: Sequence[Sequence[Any]], enqueue_many: bool) -> list[list[int | None]]:
-    """Return the shapes of the examples of the first entry, with which those of the others must be compatible.
+def common_shapes(sources: Sequence[Sequence[Any]], enqueue_many: bool) -> list[list[int | None]]:
+    """Return the shapes of the examples of the first source, with which those of the others must be compatible.
 
     Raises:
-        ValueError: They are not; the rank of a tensor is unknown, or 0 while it holds many examples.
+        ValueError: They are not; the rank of a tensor is unknown, or 0 while it holds many sources.
     """
-    count = len(entries[0])
-    for entry in entries:
+    count = len(sources[0])
+    for source in sources:
         for i in range(count):
-            if entry[i].shape.ndims is None:
-                raise ValueError(f"Cannot infer Tensor's rank: {entry[i]}")
+            if source[i].shape.ndims is None:
+                raise ValueError(f"Cannot infer Tensor's rank: {source[i]}")
     shapes = []
     for i in range(count):
-        of_entries = [as_shape(entry[i].shape.as_list()) for entry in entries]
+        of_each = [as_shape(source[i].shape.as_list()) for source in sources]
         if enqueue_many:
-            of_entries = [shape.with_rank_at_least(1)[1:] for shape in of_entries]
-        for shape in of_entries[1:]:
-            of_entries[0].merge_with(shape)
-        shapes.append(of_entries[0].as_list())
+            of_each = [shape.with_rank_at_least(1)[1:] for shape in of_each]
+        for shape in of_each[1:]:
+            of_each[0].merge_with(shape)
+        shapes.append(of_each[0].as_list())
     return shapes

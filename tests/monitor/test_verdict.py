@@ -1,4 +1,4 @@
-"""The report of `feed`: which stage it names, and what it tells to turn."""
+"""The verdict on a run of `feed`: which stage it names, and what it tells you to turn."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Blocks of records use the same memory again."""
+"""Blocks of records use the same memory again, as `pipeline.memory` has malloc keep it."""
 
 import os
 import platform

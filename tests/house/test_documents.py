@@ -1,0 +1,83 @@
+"""The documents are true where a machine can tell: programs run, and targets, paths, links and tables are there."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "tests" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+
+
+def run(*command):
+    done = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, timeout=120, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_programs_of_the_readme():
+    """The second one starts with arrays that the reader is to have: here of 7,000 images."""
+    loop, queue = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    arrays = "images, labels = np.zeros((7000, 784), np.float32), np.zeros(7000, np.int32)\n"
+    lines = run("-c", loop + arrays + queue).splitlines()
+    assert len(lines) == 28 + 1  # 2 x 1,797 images in batches of 128; the statistics
+    assert "enqueued=7000, dequeued=128" in lines[-1]
+
+
+def test_the_example():
+    lines = run("examples/csv_batches.py").splitlines()
+    assert sum(map(int, re.findall(r"\d+", lines[0]))) == 28 * 128
+    assert len(lines) == 2 + 8
+
+
+@pages
+def test_make_targets_are_there(page):
+    named = set(re.findall(r"(?:`|^    )make ([a-z][\w-]*)", page.read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert named - targets == set()
+
+
+@pages
+def test_paths_are_there(page):
+    """Those in code spans, from the root of the project; a `*` stands for something."""
+    named = re.findall(r"`((?:pipeline|pyx|tests|bench|docs|examples)/[\w./*-]*)`", page.read_text())
+    assert [path for path in named if not list(ROOT.glob(path.rstrip("/")))] == []
+
+
+@pages
+def test_links_lead_somewhere(page):
+    text, broken = page.read_text(), []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith("https://"):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (anchor and anchor not in anchors(file.read_text())):
+            broken.append(target)
+    assert broken == []
+
+
+def anchors(text):
+    """What headings are called in links, as GitHub makes it of them."""
+    titles = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_the_tables_of_peers_are_those_of_the_results():
+    """By the words of the generator, so that the page and `make bench-peers` say the same."""
+    script = (
+        "import sys, json; sys.path[:0] = ['bench/peers', 'bench/runs']; import show; "
+        "result = json.load(open('bench/results/peers.json')); "
+        "print(json.dumps([show.tables(result), show.intro(result), show.summary(result)]))"
+    )
+    tables, intro, summary = json.loads(run("-c", script))
+    assert (ROOT / "bench" / "results" / "peers.md").read_text() == f"# The peers, measured\n\n{tables}\n"
+    page = (ROOT / "docs" / "performance.md").read_text()
+    assert intro in page
+    assert summary in page

@@ -1,4 +1,4 @@
-"""What the epochs of a producer are: how many there may be, and in which order each one gives the rows."""
+"""Counts the epochs of a producer, and shuffles the rows anew for each epoch."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ class EpochLimit:
 
     Thread safety: every thread may begin an epoch; a lock guards the count.
 
+    Attributes:
+        begun: Epochs begun so far.
+
     Args:
-        num_epochs: How many there may be; None is without end.
+        num_epochs: The number of epochs; None means no limit.
 
     Raises:
         ValueError: `num_epochs` is not above 0.
@@ -38,7 +41,7 @@ class EpochLimit:
         self.begun = 0
 
     def begin(self) -> None:
-        """Begin the next epoch; OutOfRangeError when all have been."""
+        """Begin the next epoch; OutOfRangeError if all epochs are over."""
         with self._lock:
             if self._limit is not None and self.begun >= self._limit:
                 raise end_of_input(f"Reached limit of {self._limit}", epochs=self._limit)
@@ -49,15 +52,16 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
     """Limit how often something is evaluated.
 
     Args:
-        tensor: What is evaluated: a callable without arguments is called; an iterator gives its next item, to one
+        tensor: What to evaluate. A callable without arguments is called; an iterator returns its next item, to one
             thread at a time; anything else, such as an array, is itself the value.
-        num_epochs: How often; None is without limit.
-        name: Name of the result, for the names of threads; by default that of `tensor`.
+        num_epochs: The number of evaluations; None means no limit.
+        name: Name of the result, for thread names; by default that of `tensor`.
 
     Returns:
-        A callable without arguments that evaluates `tensor`, and after `num_epochs` times raises OutOfRangeError at
-        each call. With None, `tensor` itself. An evaluation that fails counts. Any thread may call it, several at once
-        if `tensor` allows that.
+        A callable without arguments that evaluates `tensor`, and after `num_epochs` evaluations raises OutOfRangeError
+        at each call. A failed evaluation counts. With None, `tensor` itself.
+
+    Thread safety: any thread may call the result; several may do so at once if `tensor` is thread safe.
 
     Raises:
         ValueError: `num_epochs` is not above 0.
@@ -78,29 +82,29 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
 
 def _evaluation(tensor: Any) -> Callable[[], Any]:
     if isinstance(tensor, QueueBase):
-        raise TypeError(f"limit_epochs: '{tensor.name}' is a queue; for a limit on its elements pass its dequeue")
+        raise TypeError(f"limit_epochs: '{tensor.name}' is a queue; to limit its elements, pass its dequeue method")
     if callable(tensor):
         return tensor  # type: ignore[no-any-return]
     if not isinstance(tensor, Iterator):
         return lambda: tensor
     lock, iterator = threading.Lock(), tensor
 
-    def following() -> Any:
+    def next_item() -> Any:
         with lock:
             return next(iterator)
 
-    return following
+    return next_item
 
 
 class EpochShuffle:
-    """The shuffled orders of `rows` rows, a new one for each epoch; not thread safe.
+    """A new random order of the rows for each epoch. Not thread safe.
 
-    The same seeds give the orders of `tf.random_shuffle`: a Fisher-Yates shuffle with the words of a Philox generator,
-    which every epoch advances by the whole blocks that it needed.
+    The same seeds give the orders of `tf.random_shuffle`: a Fisher-Yates shuffle with the words of a Philox generator.
+    Each epoch uses up whole blocks of four words.
 
     Args:
-        rows: Number of rows.
-        seed: Seed of the operation; see `set_random_seed` for what None means.
+        rows: The number of rows.
+        seed: Seed of the operation; see `set_random_seed` for the meaning of None.
     """
 
     def __init__(self, rows: int, seed: int | None = None) -> None:
@@ -111,5 +115,5 @@ class EpochShuffle:
     def next(self) -> NDArray[np.int64]:
         """Return the order of the next epoch: a permutation of `rows` row numbers, int64."""
         order = permutation(*self._seeds, self._blocks_used, self._rows)
-        self._blocks_used += max(0, -(-(self._rows - 1) // 4))  # whole blocks of the generator
+        self._blocks_used += max(0, -(-(self._rows - 1) // 4))  # one word for each row but the last, in blocks of four
         return order

@@ -1,4 +1,4 @@
-"""Producers: queues that a thread fills with the rows of an array, epoch after epoch."""
+"""input_producer, string_input_producer, range_input_producer: queues that a thread fills, epoch after epoch."""
 
 from __future__ import annotations
 
@@ -16,48 +16,52 @@ from pipeline.errors import DeadlineExceededError, invalid
 from pipeline.explain.ends import end_of_input
 from pipeline.producers.epochs import EpochLimit, EpochShuffle
 from pipeline.queues.kinds import FIFOQueue
+from pipeline.queues.values import compatible
 from pipeline.threads.current_loop import current_loop
 from pipeline.threads.registry import add_queue_runner
 from pipeline.threads.runner import QueueRunner
 
-# An epoch goes into the queue in pieces of about this many bytes, so that it need not be in memory twice.
-_PIECE_BYTES = 2 << 20
+# An epoch is enqueued in blocks of about this many bytes, so that it is never in memory twice.
+_BLOCK_BYTES = 2 << 20
 
 
 class ProducerQueue(FIFOQueue):
-    """The queue of a producer. A batch loop that asks it for rows starts its thread, unless it was started before."""
+    """The queue of a producer. The first dequeue by a loop over batches starts its thread, unless it already runs."""
 
     starts_itself = True
     runner: QueueRunner | None = None
     _starting = threading.Lock()
 
     def block(self, n: int) -> Any:
-        """Take the rows that are there, at least 1 and at most `n`, waiting only for the first: an array.
+        """Dequeue the rows available now: at least 1, at most `n`. It waits only for the first.
+
+        Returns:
+            An array of rank 1 or more; its first dimension counts the rows.
 
         Raises:
             OutOfRangeError: All epochs are over.
-            ValueError: `n` is not above 0.
+            ValueError: `n` is less than 1.
         """
-        there = min(self.size(), at_least_one(n))
-        if there > 1:
+        available = min(self.size(), at_least_one(n))
+        if available > 1:
             try:
-                return self.dequeue_up_to(there, timeout=0)
+                return self.dequeue_up_to(available, timeout=0)
             except DeadlineExceededError:  # another thread took some of them
                 pass
         return self.dequeue_many(1)
 
     def dequeue(self, name: str | None = None, *, timeout: float | None = None) -> Any:
-        """As FIFOQueue."""
+        """As FIFOQueue; starts the producer's thread if a loop over batches asks."""
         self._start()
         return super().dequeue(name, timeout=timeout)
 
     def dequeue_many(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
-        """As FIFOQueue."""
+        """As FIFOQueue; starts the producer's thread if a loop over batches asks."""
         self._start()
         return super().dequeue_many(n, name, timeout=timeout, out=out)
 
     def dequeue_up_to(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
-        """As FIFOQueue."""
+        """As FIFOQueue; starts the producer's thread if a loop over batches asks."""
         self._start()
         return super().dequeue_up_to(n, name, timeout=timeout, out=out)
 
@@ -73,7 +77,7 @@ class ProducerQueue(FIFOQueue):
 
 
 def at_least_one(n: int) -> int:
-    """Return `n` as an int, or raise ValueError if it is not above 0."""
+    """Return `n` as an int, or raise ValueError if it is less than 1."""
     number = operator.index(n)
     if number < 1:
         raise ValueError(f"a block has at least 1 row, not {number}")
@@ -94,36 +98,36 @@ def input_producer(
     *,
     collection: list[QueueRunner] | None = None,
 ) -> ProducerQueue:
-    """Make a queue that a thread fills with the rows of an array; `start_queue_runners` starts the thread.
+    """Create a queue that a thread fills with the rows of an array; `start_queue_runners` starts the thread.
 
-    One epoch is all rows once. Epochs do not mix, and after the last one the queue is closed.
+    One epoch is each row once. Epochs do not mix, and after the last one the queue is closed.
 
     Args:
-        input_tensor: The rows: an array of rank 1 or more. It is not copied; do not change it.
-        element_shape: The shape of one row; must agree with the array's.
-        num_epochs: Number of epochs; None is without end.
-        shuffle: Shuffle the rows anew for each epoch, else keep their order.
-        seed: Seed of the shuffle: the same one gives the order that TensorFlow gives.
+        input_tensor: The rows: an array of rank 1 or more and any dtype. It is not copied; do not change it.
+        element_shape: The shape of one row; must agree with the array's. None in it: any size.
+        num_epochs: The number of epochs; None means no limit.
+        shuffle: Whether to shuffle the rows anew for each epoch; False keeps their order.
+        seed: Seed of the shuffle; the same seed gives the same order as in TensorFlow.
         capacity: Capacity of the queue, in rows.
-        shared_name: Shared name of the queue.
-        summary_name: Taken for the sake of TensorFlow's signature; `stats()` of the queue says how full it is.
+        shared_name: Ignored: every queue is private.
+        summary_name: Ignored; part of TensorFlow's signature. `stats()` of the queue says how full it is.
         name: Name of the queue, `input_producer` by default.
         cancel_op: Called when the coordinator stops; None closes the queue.
-        collection: The list that the QueueRunner is put on; None is the process-wide one.
+        collection: The list to put the QueueRunner on; None means the process-wide one.
 
     Returns:
-        The queue. Thread safe, as all queues are. Its method `block(n)` takes what is there, up to n rows.
+        The queue, thread safe as all queues are. Its method `block(n)` dequeues the rows available now, up to n.
 
     Raises:
-        ValueError: The array has rank 0, or another row shape than `element_shape`; `num_epochs` is not above 0; there
-            are no rows and no last epoch, so that a dequeue would wait for ever.
+        ValueError: The array has rank 0 or another row shape than `element_shape`; `num_epochs` is less than 1; or
+            there are no rows and no limit of epochs, so that a dequeue would wait forever.
         TypeError: `cancel_op` is not callable; `num_epochs` is not an integer.
     """
     rows = np.asarray(input_tensor)
     if rows.ndim == 0:
         raise ValueError("input_producer: the input must have rank 1 or more, got a scalar")
     shape = rows.shape[1:]
-    if element_shape is not None and not _compatible(shape, tuple(element_shape)):
+    if element_shape is not None and not compatible(shape, tuple(element_shape)):
         raise ValueError(f"Shapes {shape} and {tuple(element_shape)} are incompatible")
     dtype: DTypeLike = "string" if rows.dtype.kind in "SU" or _holds_bytes(rows) else rows.dtype
     queue = ProducerQueue(capacity, [dtype], [shape], shared_name=shared_name, name=name or "input_producer")
@@ -143,17 +147,18 @@ def string_input_producer(
     *,
     collection: list[QueueRunner] | None = None,
 ) -> ProducerQueue:
-    """Make a queue that a thread fills with strings, such as file names; see `input_producer` for the arguments.
+    """Create a queue that a thread fills with strings, such as file names.
 
     Args:
-        string_tensor: The strings: a sequence or array of rank 1, of str, bytes or paths. They come out as bytes.
+        string_tensor: The strings: an iterable or an array of rank 1, of str, bytes or paths. They come out as bytes.
+        num_epochs, shuffle, seed, capacity, shared_name, name, cancel_op, collection: As for `input_producer`.
 
     Returns:
         The queue, of variable-length bytes.
 
     Raises:
-        ValueError: There are no strings, or they have another rank than 1.
-        TypeError: Something among them is not a string.
+        ValueError: There are no strings, or their rank is not 1; or as `input_producer`.
+        TypeError: One of them is not a string; or as `input_producer`.
     """
     if isinstance(string_tensor, (str, bytes, os.PathLike)):
         raise ValueError(f"string_input_producer requires a list of strings, not the single {string_tensor!r}")
@@ -187,18 +192,20 @@ def range_input_producer(
     *,
     collection: list[QueueRunner] | None = None,
 ) -> ProducerQueue:
-    """Make a queue that a thread fills with the integers from 0 up to a limit; see `input_producer` for the arguments.
+    """Create a queue that a thread fills with the integers from 0 up to a limit.
 
     Args:
-        limit: The limit, itself not included: an integer, or an integer array of rank 0.
+        limit: The limit, exclusive: an integer, or an integer array of rank 0.
+        num_epochs, shuffle, seed, capacity, shared_name, name, collection: As for `input_producer`.
 
     Returns:
-        The queue, of int64 where the limit is one of NumPy's int64 or is 2**31 or more, else of int32.
+        The queue, of int64 if the limit is a NumPy int64 or is 2**31 or more, else of int32.
 
     Raises:
         InvalidArgumentError: The limit is negative.
-        TypeError: The limit is not an integer.
-        ValueError: The limit is 0 and there is no last epoch, so that a dequeue would wait for ever.
+        TypeError: The limit or `num_epochs` is not an integer.
+        ValueError: The limit is 0 and there is no limit of epochs, so that a dequeue would wait forever; `num_epochs`
+            is less than 1; or the limit is an array of rank 1 or more.
     """
     if isinstance(limit, np.ndarray) and limit.ndim:
         raise ValueError(f"range_input_producer: limit must be a scalar, got an array of shape {limit.shape}")
@@ -215,7 +222,7 @@ def range_input_producer(
 
 
 class _Range:
-    """The integers from 0, made when asked for."""
+    """The integers from 0 on, created when indexed."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self._dtype = dtype
@@ -235,23 +242,23 @@ def _produce(
     cancel_op: Any,
     collection: list[QueueRunner] | None,
 ) -> ProducerQueue:
-    """Give a queue its runner, which fills it with `count` rows; slices and arrays of indices select from `rows`."""
+    """Give a queue a QueueRunner that fills it with `count` rows; slices and index arrays select them from `rows`."""
     num_epochs, shuffle, seed = epochs
     limit = EpochLimit(num_epochs)
     if cancel_op is not None and not callable(cancel_op):
         raise TypeError(f"cancel_op must be a callable without arguments, not {cancel_op!r:.80}")
     if num_epochs is None and count == 0:
-        raise ValueError(f"{queue.name}: the input has no rows, and num_epochs=None would look for one for ever")
+        raise ValueError(f"{queue.name}: the input has no rows, and num_epochs=None would look for one forever")
     order = EpochShuffle(count, seed) if shuffle else None
-    piece = max(1, _PIECE_BYTES // max(1, row_bytes))
+    block = max(1, _BLOCK_BYTES // max(1, row_bytes))
 
     def enqueue_epoch() -> None:
         if count == 0:
             raise end_of_input(f"Reached limit of {num_epochs}", num_epochs, f"the input of '{queue.name}' has no rows")
         limit.begin()
         numbers = None if order is None else order.next()
-        for begin in range(0, count, piece):
-            part = slice(begin, min(begin + piece, count))
+        for begin in range(0, count, block):
+            part = slice(begin, min(begin + block, count))
             queue.enqueue_many((rows[part if numbers is None else numbers[part]],))
 
     queue.runner = QueueRunner(queue, [enqueue_epoch], cancel_op=cancel_op)
@@ -260,15 +267,11 @@ def _produce(
 
 
 def _why_empty(strings: Any) -> str:
-    """What is known about strings that are none: they may be file names that patterns should have matched."""
+    """Say why there are no strings: they may be the names of files that match patterns."""
     patterns = getattr(strings, "patterns", None)
     if not patterns:
         return "the list of strings is empty"
     return f"{', '.join(map(repr, patterns))} matched no file"
-
-
-def _compatible(shape: tuple[int, ...], declared: tuple[int | None, ...]) -> bool:
-    return len(shape) == len(declared) and all(d is None or d == s for s, d in zip(shape, declared, strict=True))
 
 
 def _holds_bytes(rows: NDArray[Any]) -> bool:

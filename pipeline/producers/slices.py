@@ -1,4 +1,4 @@
-"""slice_input_producer: examples that are the rows of arrays, in the order that a thread produces."""
+"""slice_input_producer: a source of examples that are rows of arrays, in an order that a producer's thread makes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pipeline.threads.runner import QueueRunner
 
 
 class SliceSource:
-    """The rows of arrays, as a source of examples: a call gives one example, `block` many.
+    """A source of examples, each made of one row of each array: a call returns one example, `block` several.
 
-    Thread safety: every method may be called from every thread; each index is delivered once.
+    Thread safety: every method may be called from every thread; each row number is delivered once.
 
     Attributes:
         queue: The queue of the row numbers.
@@ -28,9 +28,9 @@ class SliceSource:
     def __init__(self, arrays: Sequence[NDArray[Any]], queue: ProducerQueue) -> None:
         self._arrays = list(arrays)
         self._shortest = min(map(len, arrays))
-        self._checked = self._shortest < len(arrays[0])
+        self._must_check = self._shortest < len(arrays[0])
         self._lock = threading.Lock()
-        self._held: NDArray[np.int64] | None = None  # dequeued, but behind one that was out of range
+        self._left: NDArray[np.int64] | None = None  # row numbers dequeued after one that was out of range
         self.queue = queue
         self.__qualname__ = queue.name
 
@@ -41,7 +41,7 @@ class SliceSource:
 
     @property
     def dtypes(self) -> list[np.dtype[Any]]:
-        """The dtype of each component; strings are held as objects."""
+        """The dtype of each component; object for strings."""
         return [array.dtype for array in self._arrays]
 
     @property
@@ -54,17 +54,17 @@ class SliceSource:
         return len(self._arrays)
 
     def __iter__(self) -> Iterator[Any]:
-        """Not to be had, as an unpacking would read whole examples: raises TypeError."""
-        self._whole()
+        """Raise TypeError: unpacking the source would read whole examples."""
+        self._refuse()
 
     def __getitem__(self, index: Any) -> Any:
-        """Not to be had, as a component by itself would lose its row: raises TypeError."""
-        self._whole()
+        """Raise TypeError: a component alone would lose the rest of its example."""
+        self._refuse()
 
-    def _whole(self) -> NoReturn:
+    def _refuse(self) -> NoReturn:
         raise TypeError(
             f"'{self.name}': the components of a slice_input_producer come together. Call it for the next example, "
-            "as in `image, label = source()`, or hand it to a batch function as it is"
+            "as in `image, label = source()`, or pass it to a batch function as it is"
         )
 
     def __call__(self) -> list[Any]:
@@ -72,46 +72,49 @@ class SliceSource:
 
         Raises:
             OutOfRangeError: All epochs are over.
-            InvalidArgumentError: An array has no row of the number that came up.
+            InvalidArgumentError: An array has no row of this number.
         """
         return [part[0] for part in self.block(1)]
 
     def block(self, n: int) -> list[NDArray[Any]]:
-        """Return the next examples, at least 1 and at most `n`, waiting only for the first: a list of arrays, copies.
+        """Return the next examples: at least 1, at most `n`. It waits only for the first.
+
+        Returns:
+            A list with a new array for each component; their first dimension counts the examples.
 
         Raises:
             OutOfRangeError: All epochs are over.
-            InvalidArgumentError: An array has no row of the number that came up; the rows before it were delivered,
-                and those behind it will be.
-            ValueError: `n` is not above 0.
+            InvalidArgumentError: An array has no row of this number. The rows before it are already delivered, those
+                after it come next.
+            ValueError: `n` is less than 1.
         """
         return [np.asarray(part) for part in self.rows(n)]
 
     def rows(self, n: int) -> list[Rows | NDArray[Any]]:
-        """As `block`, without copies of plain numbers: for a queue, which gathers the rows itself."""
-        numbers = self._in_range(n) if self._checked else self.queue.block(n)
+        """As `block`, but rows of plain numbers are not copied: a queue gathers them itself."""
+        numbers = self._in_range(n) if self._must_check else self.queue.block(n)
         return [
             array.take(numbers, axis=0) if array.dtype.hasobject else Rows(array, numbers) for array in self._arrays
         ]
 
     def _in_range(self, n: int) -> NDArray[np.int64]:
-        """The next row numbers, up to the first that an array does not have; one at the beginning is an error."""
+        """Return the next row numbers that all arrays have; InvalidArgumentError if the first is out of range."""
         n = at_least_one(n)
         with self._lock:
-            rows, self._held = self._held, None
+            rows, self._left = self._left, None
         if rows is None:
             rows = self.queue.block(n)
         bad = np.flatnonzero(rows >= self._shortest)
         end = min(n, int(bad[0]) if len(bad) else len(rows))
-        self._hold(rows[max(end, 1) :])
+        self._put_back(rows[max(end, 1) :])
         if end == 0:
             raise invalid(f"indices = {rows[0]} is not in [0, {self._shortest})")
         return rows[:end]
 
-    def _hold(self, rows: NDArray[np.int64]) -> None:
+    def _put_back(self, rows: NDArray[np.int64]) -> None:
         if len(rows):
             with self._lock:
-                self._held = rows if self._held is None else np.concatenate([self._held, rows])
+                self._left = rows if self._left is None else np.concatenate([self._left, rows])
 
 
 def slice_input_producer(
@@ -125,28 +128,27 @@ def slice_input_producer(
     *,
     collection: list[QueueRunner] | None = None,
 ) -> SliceSource:
-    """Make a source of examples from arrays: example i is row i of each of them.
+    """Create a source of examples from arrays: example i is row i of each of them.
 
     A thread produces the row numbers, epoch after epoch, as `range_input_producer` does; `start_queue_runners` or the
-    first batch starts it. Given to `batch` or `shuffle_batch`, rows move in blocks, of up to `capacity` rows.
+    first batch starts it. `batch` and `shuffle_batch` move the rows in blocks of up to `capacity` rows.
 
     Args:
-        tensor_list: The arrays, a list or tuple of at least one, each of rank 1 or more. They are not copied, except
-            where they are of str; do not change them. The first one says how many rows there are: what others have
-            beyond that is not used.
+        tensor_list: A list or tuple of at least one array, each of rank 1 or more and any dtype. Only arrays of str are
+            copied; do not change the others. The first one sets the number of rows; further rows of others are unused.
         num_epochs, shuffle, seed, shared_name: As for `input_producer`.
-        capacity: Row numbers that are produced ahead. A large one, such as 4096, lets small rows move faster.
+        capacity: The number of row numbers produced ahead. Small rows move faster with a large one, such as 4096.
         name: Name of the queue of row numbers, `input_producer` by default.
-        collection: The list that the QueueRunner is put on; None is the process-wide one.
+        collection: The list to put the QueueRunner on; None means the process-wide one.
 
     Returns:
         The source. Called, it returns one example, a list of rows; `block(n)` returns up to n examples, a list of
-        arrays. A row number that another array does not have is an InvalidArgumentError when it comes up.
+        arrays. A row number that an array does not have is an InvalidArgumentError when its turn comes. Thread safe.
 
     Raises:
-        ValueError: There are no arrays, or one has rank 0; `num_epochs` is not above 0; there are no rows and no last
-            epoch.
-        TypeError: `tensor_list` is not a list or tuple.
+        ValueError: There are no arrays, or one has rank 0; `num_epochs` is less than 1; or there are no rows and no
+            limit of epochs.
+        TypeError: `tensor_list` is not a list or tuple; `num_epochs` is not an integer.
     """
     if tensor_list is None or (isinstance(tensor_list, (list, tuple)) and not tensor_list):
         raise ValueError("Expected at least one tensor in slice_input_producer().")
@@ -166,7 +168,7 @@ def _array(value: Any, index: int) -> NDArray[Any]:
     if array.ndim == 0:
         raise ValueError(
             f"slice_input_producer: item {index} must have rank 1 or more, got the scalar {value!r:.40}; "
-            "a single array goes into a list of its own"
+            "put a single array into a list"
         )
     if array.dtype.kind in "SU" or (array.dtype == object and any(isinstance(each, str) for each in array.flat)):
         strings = np.empty(array.shape, object)

@@ -48,8 +48,9 @@ MODULES: dict[str, str] = {
     ".monitor.event_file": "train.summary_iterator",
     ".monitor.summary_proto": "Summary summary.Summary Event summary.Event SessionLog summary.SessionLog "
     "SummaryMetadata HistogramProto summary.SummaryDescription summary.TaggedRunMetadata",
-    ".proto.example": "train.Example train.Features train.Feature train.Int64List train.BytesList train.FloatList",
-    ".proto.sequence": "train.FeatureList train.FeatureLists train.SequenceExample",
+    ".proto.tensor": "TensorShapeProto",
+    ".proto.example": "train.Example train.Features train.Feature train.Int64List train.BytesList train.FloatList "
+    "train.FeatureList train.FeatureLists train.SequenceExample",
     ".threads.coordinator": "train.Coordinator",
     ".threads.looper": "train.LooperThread",
     "graph.default_session": "get_default_session",
@@ -66,7 +67,6 @@ MODULES: dict[str, str] = {
     "device container add_to_collection add_to_collections get_collection get_collection_ref set_random_seed "
     "random.set_random_seed",
     "graph.seeds": "get_seed=seeds_or_none random.get_seed=seeds_or_none",
-    "graph.shape_proto": "TensorShapeProto",
     "graph.shapes": "broadcast_static_shape TensorShape",
     "graph.tensor": "Operation Tensor",
     "values.constants": "constant",

@@ -1,139 +1,112 @@
-"""Summary, Event and their parts: the protocol buffers of TensorBoard's files."""
+"""Summary, Event and their parts: the messages in TensorBoard's event files."""
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from pipeline.proto.table import Field, Proto
-
-
-class HistogramProto(Proto):
-    """Counts of values, by ranges."""
-
-    FIELDS: ClassVar = {
-        "min": Field(1, "double"),
-        "max": Field(2, "double"),
-        "num": Field(3, "double"),
-        "sum": Field(4, "double"),
-        "sum_squares": Field(5, "double"),
-        "bucket_limit": Field(6, "double", many=True),
-        "bucket": Field(7, "double", many=True),
-    }
+from pipeline.proto.fields import Part, Parts, Scalar, Scalars
+from pipeline.proto.kinds import BYTES, DOUBLE, FLOAT, INT32, INT64, STRING, Enumeration
+from pipeline.proto.message import Message
+from pipeline.proto.tensor import TensorProto
 
 
-class _PluginData(Proto):
-    FIELDS: ClassVar = {"plugin_name": Field(1, "string"), "content": Field(2, "bytes")}
+class HistogramProto(Message):
+    """Counts of values by range: `bucket[i]` values lie below `bucket_limit[i]`."""
+
+    min = Scalar(1, DOUBLE)
+    max = Scalar(2, DOUBLE)
+    num = Scalar(3, DOUBLE)
+    sum = Scalar(4, DOUBLE)
+    sum_squares = Scalar(5, DOUBLE)
+    bucket_limit = Scalars(6, DOUBLE)
+    bucket = Scalars(7, DOUBLE)
 
 
-class SummaryMetadata(Proto):
-    """How a value is to be shown."""
+class _PluginData(Message):
+    plugin_name = Scalar(1, STRING)
+    content = Scalar(2, BYTES)
 
-    FIELDS: ClassVar = {
-        "plugin_data": Field(1, _PluginData),
-        "display_name": Field(2, "string"),
-        "summary_description": Field(3, "string"),
-        "data_class": Field(4, "int"),
-    }
+
+_DATA_CLASSES = ("DATA_CLASS_UNKNOWN", "DATA_CLASS_SCALAR", "DATA_CLASS_TENSOR", "DATA_CLASS_BLOB_SEQUENCE")
+
+
+class SummaryMetadata(Message):
+    """How TensorBoard shows a value."""
+
+    plugin_data = Part(1, _PluginData)
+    display_name = Scalar(2, STRING)
+    summary_description = Scalar(3, STRING)
+    data_class = Scalar(4, Enumeration(dict(enumerate(_DATA_CLASSES)).get))
     PluginData = _PluginData
 
 
-class _Dim(Proto):
-    FIELDS: ClassVar = {"size": Field(1, "int"), "name": Field(2, "string")}
+class _Image(Message):
+    height = Scalar(1, INT32)
+    width = Scalar(2, INT32)
+    colorspace = Scalar(3, INT32)
+    encoded_image_string = Scalar(4, BYTES)
 
 
-class _Shape(Proto):
-    FIELDS: ClassVar = {"dim": Field(2, _Dim, many=True), "unknown_rank": Field(3, "bool")}
+class _Audio(Message):
+    sample_rate = Scalar(1, FLOAT)
+    num_channels = Scalar(2, INT64)
+    length_frames = Scalar(3, INT64)
+    encoded_audio_string = Scalar(4, BYTES)
+    content_type = Scalar(5, STRING)
 
 
-class TensorProto(Proto):
-    """A tensor's value, as summaries have it."""
-
-    FIELDS: ClassVar = {
-        "dtype": Field(1, "int"),
-        "tensor_shape": Field(2, _Shape),
-        "tensor_content": Field(4, "bytes"),
-        "float_val": Field(5, "float", many=True),
-        "double_val": Field(6, "double", many=True),
-        "int_val": Field(7, "int", many=True),
-        "string_val": Field(8, "bytes", many=True),
-        "int64_val": Field(10, "int", many=True),
-    }
+class _Value(Message):
+    tag = Scalar(1, STRING)
+    simple_value = Scalar(2, FLOAT, oneof="value")
+    obsolete_old_style_histogram = Scalar(3, BYTES, oneof="value")
+    image = Part(4, _Image, oneof="value")
+    histo = Part(5, HistogramProto, oneof="value")
+    audio = Part(6, _Audio, oneof="value")
+    node_name = Scalar(7, STRING)
+    tensor = Part(8, TensorProto, oneof="value")
+    metadata = Part(9, SummaryMetadata)
 
 
-class _Image(Proto):
-    FIELDS: ClassVar = {
-        "height": Field(1, "int"),
-        "width": Field(2, "int"),
-        "colorspace": Field(3, "int"),
-        "encoded_image_string": Field(4, "bytes"),
-    }
-
-
-class _Audio(Proto):
-    FIELDS: ClassVar = {
-        "sample_rate": Field(1, "float"),
-        "num_channels": Field(2, "int"),
-        "length_frames": Field(3, "int"),
-        "encoded_audio_string": Field(4, "bytes"),
-        "content_type": Field(5, "string"),
-    }
-
-
-class _Value(Proto):
-    FIELDS: ClassVar = {
-        "tag": Field(1, "string"),
-        "simple_value": Field(2, "float", oneof="value"),
-        "obsolete_old_style_histogram": Field(3, "bytes", oneof="value"),
-        "image": Field(4, _Image, oneof="value"),
-        "histo": Field(5, HistogramProto, oneof="value"),
-        "audio": Field(6, _Audio, oneof="value"),
-        "node_name": Field(7, "string"),
-        "tensor": Field(8, TensorProto, oneof="value"),
-        "metadata": Field(9, SummaryMetadata),
-    }
-
-
-class Summary(Proto):
+class Summary(Message):
     """Values by tag, at one step."""
 
-    FIELDS: ClassVar = {"value": Field(1, _Value, many=True)}
+    value = Parts(1, _Value)
     Value, Image, Audio = _Value, _Image, _Audio
 
 
-class SummaryDescription(Proto):
-    """A hint of what kind a summary is."""
+class SummaryDescription(Message):
+    """A hint at what kind a summary is."""
 
-    FIELDS: ClassVar = {"type_hint": Field(1, "string")}
+    type_hint = Scalar(1, STRING)
 
 
-class SessionLog(Proto):
-    """That a session began, stopped or saved a checkpoint."""
+class SessionLog(Message):
+    """A note that a session started, stopped or saved a checkpoint."""
 
-    FIELDS: ClassVar = {"status": Field(1, "int"), "checkpoint_path": Field(2, "string"), "msg": Field(3, "string")}
+    status = Scalar(1, Enumeration(dict(enumerate(("STATUS_UNSPECIFIED", "START", "STOP", "CHECKPOINT"))).get))
+    checkpoint_path = Scalar(2, STRING)
+    msg = Scalar(3, STRING)
     STATUS_UNSPECIFIED, START, STOP, CHECKPOINT = range(4)
 
 
-class TaggedRunMetadata(Proto):
+class TaggedRunMetadata(Message):
     """Bytes about one run of a session."""
 
-    FIELDS: ClassVar = {"tag": Field(1, "string"), "run_metadata": Field(2, "bytes")}
+    tag = Scalar(1, STRING)
+    run_metadata = Scalar(2, BYTES)
 
 
-class _SourceMetadata(Proto):
-    FIELDS: ClassVar = {"writer": Field(1, "string")}
+class _SourceMetadata(Message):
+    writer = Scalar(1, STRING)
 
 
-class Event(Proto):
-    """What one record of an event file says."""
+class Event(Message):
+    """One record of an event file."""
 
-    FIELDS: ClassVar = {
-        "wall_time": Field(1, "double"),
-        "step": Field(2, "int"),
-        "file_version": Field(3, "string", oneof="what"),
-        "graph_def": Field(4, "bytes", oneof="what"),
-        "summary": Field(5, Summary, oneof="what"),
-        "session_log": Field(7, SessionLog, oneof="what"),
-        "tagged_run_metadata": Field(8, TaggedRunMetadata, oneof="what"),
-        "meta_graph_def": Field(9, "bytes", oneof="what"),
-        "source_metadata": Field(10, _SourceMetadata),
-    }
+    wall_time = Scalar(1, DOUBLE)
+    step = Scalar(2, INT64)
+    file_version = Scalar(3, STRING, oneof="what")
+    graph_def = Scalar(4, BYTES, oneof="what")
+    summary = Part(5, Summary, oneof="what")
+    session_log = Part(7, SessionLog, oneof="what")
+    tagged_run_metadata = Part(8, TaggedRunMetadata, oneof="what")
+    meta_graph_def = Scalar(9, BYTES, oneof="what")
+    source_metadata = Part(10, _SourceMetadata)

@@ -1,96 +1,204 @@
-"""What the messages of tf.train.Example have in common: reading, writing, comparing, and lists of values."""
+"""Message: the base of all protocol buffer messages; a subclass is the table of its fields.
+
+    class Point(Message):
+        x = Scalar(1, INT64)
+        y = Scalar(2, INT64)
+
+Bytes, text, equality, copying and presence come from the table, by the one implementation here. Who answers what:
+`wire.py` varints, tags and damaged bytes; `kinds.py` which values a scalar takes; `fields.py` one field;
+`containers.py` lists and maps; `text.py` quotes and braces; `example.py` and `tensor.py` TensorFlow's messages.
+
+Names of `Message` with an underscore are for the files of this room: the names without belong to the fields.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, MutableSequence
-from typing import Any, TypeVar, overload
-
-import numpy as np
+from typing import Any, ClassVar, TypeVar
 
 from pipeline.errors import invalid
-from pipeline.proto.lists import ListKind
-from pipeline.proto.wire import WireError
+from pipeline.proto.fields import Field
+from pipeline.proto.wire import WireError, fields
 
 _M = TypeVar("_M", bound="Message")
 
 
-def block(field: str, lines: list[str]) -> list[str]:
-    """A message within a message as text."""
-    return [f"{field} {{", *("  " + line for line in lines), "}"]
+class _FromTable(type):
+    """Collects the fields of a class, and lets its objects have no other attributes."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> _FromTable:
+        body.setdefault("__slots__", ())
+        made = super().__new__(cls, name, bases, body)
+        table = sorted((each for each in body.values() if isinstance(each, Field)), key=lambda each: each.number)
+        made.FIELDS = {each.name: each for each in table}  # type: ignore[attr-defined]
+        for each in table:
+            each.rivals = tuple(other.name for other in table if each.oneof == other.oneof != "" and other is not each)
+        made._table = tuple((each.name, each) for each in table)  # type: ignore[attr-defined]
+        made._by_number = {each.number: each for each in table}  # type: ignore[attr-defined]
+        return made
 
 
-def nothing() -> None:
-    """What is called on a change where nobody needs to know."""
+class Message(metaclass=_FromTable):
+    """A message. Objects may be read from any number of threads, and changed by one.
 
+    Args:
+        values: Values of fields, by name; messages are copied, and a dict stands for a message. None sets nothing.
 
-class Message:
-    """What the parts of an Example have in common: reading, writing, merging, comparing.
-
-    Objects may be read from any number of threads, and changed by one.
+    Attributes:
+        FIELDS: The fields by name, in the order of their numbers.
     """
 
-    __slots__ = ("_changed",)
+    __slots__ = ("__weakref__", "_values", "_whole")
+    _values: dict[str, Any]  # what was set or read, by name of the field
+    _whole: tuple[Message, Field[Any]] | None  # the message this is a part of, as long as it is not set in it
+    FIELDS: ClassVar[dict[str, Field[Any]]]
+    _table: ClassVar[tuple[tuple[str, Field[Any]], ...]]  # the same, quicker to go through
+    _by_number: ClassVar[dict[int, Field[Any]]]
 
-    def __new__(cls: type[_M], *given: Any, **named: Any) -> _M:
+    def __init__(self, *given: Any, **values: Any) -> None:
         if given:
             raise TypeError("No positional arguments allowed")
-        for field in named:
-            if not isinstance(getattr(cls, field, None), property):
-                raise ValueError(f'Protocol message {cls.__name__} has no "{field}" field.')
-        return super().__new__(cls)
+        _set_values(self, {})
+        _set_whole(self, None)
+        for name, value in values.items():
+            field = self._field(name)
+            if value is not None:
+                field.give(self, value)
 
-    def __init__(self) -> None:
-        self._changed: Callable[[], None] = nothing
+    def __setattr__(self, name: str, value: Any) -> None:
+        try:
+            object.__setattr__(self, name, value)
+        except AttributeError:
+            if name in self.FIELDS:
+                raise
+            raise AttributeError(self._unknown(name)) from None
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(self._unknown(name))
+
+    def _unknown(self, name: str) -> str:
+        return f'Protocol message {type(self).__name__} has no "{name}" field.'
+
+    def _field(self, name: str) -> Field[Any]:
+        try:
+            return self.FIELDS[name]
+        except KeyError:
+            raise ValueError(self._unknown(name)) from None
+
+    def _put(self, field: Field[Any], value: Any) -> None:
+        """Set a field, which unsets the others of its oneof."""
+        for name in field.rivals:
+            if name in self._values:
+                self._drop(name)
+        self._values[field.name] = value
+        self._changed()
+
+    def _changed(self) -> None:
+        """Count as set in the message that this is a part of."""
+        if self._whole is not None:
+            (whole, field), self._whole = self._whole, None
+            whole._put(field, self)
+
+    def _drop(self, name: str) -> None:
+        value = self._values.pop(name, None)
+        if isinstance(value, Message):
+            value._whole = None  # a change of it is no longer one of this message
+
+    def _set_fields(self) -> list[tuple[Field[Any], Any]]:
+        values = self._values
+        return [(field, values[name]) for name, field in self._table if name in values]
+
+    def HasField(self, field_name: str) -> bool:
+        """Return whether a field, or one of a oneof's, is set."""
+        if any(each.oneof == field_name for each in self.FIELDS.values()):
+            return self.WhichOneof(field_name) is not None
+        field = self._field(field_name)
+        if field_name not in self._values:
+            return False
+        value = self._values[field_name]
+        return not isinstance(value, Message) or field.is_set(value)
+
+    def WhichOneof(self, oneof_group: str) -> str | None:
+        """Return the name of the field of a oneof that is set, or None; ValueError if there is no such oneof."""
+        names = [name for name, each in self.FIELDS.items() if each.oneof == oneof_group]
+        if not names:
+            raise ValueError(f"{type(self).__name__} has no oneof {oneof_group!r}")
+        return next((name for name in names if self.HasField(name)), None)
+
+    def ListFields(self) -> list[tuple[Field[Any], Any]]:
+        """Return the fields that say anything, by number: pairs of a descriptor (`name`, `number`) and a value."""
+        return [(field, value) for field, value in self._set_fields() if field.is_set(value)]
+
+    def ClearField(self, field_name: str) -> None:
+        """Unset a field."""
+        self._field(field_name)
+        self._drop(field_name)
+
+    def Clear(self) -> None:
+        """Unset all fields."""
+        for name in list(self._values):
+            self._drop(name)
+
+    def SetInParent(self) -> None:
+        """Count as set in the message that this is a part of."""
+        self._changed()
+
+    def IsInitialized(self) -> bool:
+        """Return True: no field has to be set."""
+        return True
 
     def SerializeToString(self, deterministic: bool | None = None) -> bytes:
         """Return the message as bytes.
 
         Args:
-            deterministic: Write features in the order of their names, not in that in which they were added.
+            deterministic: Write the entries of maps sorted by key, not in the order in which they were added.
         """
         return self._pack(bool(deterministic))
+
+    def ByteSize(self) -> int:
+        """Return the number of bytes of the serialized message."""
+        return len(self._pack(False))
 
     @classmethod
     def FromString(cls: type[_M], serialized: bytes) -> _M:
         """Return a message from its bytes; unknown fields are skipped.
 
         Raises:
-            InvalidArgumentError: The bytes are no such message.
+            InvalidArgumentError: The bytes are not such a message.
         """
         if not isinstance(serialized, (bytes, bytearray, memoryview)):
             raise TypeError(f"a serialized {cls.__name__} must be bytes, not {type(serialized).__name__}")
         message, data = cls(), bytes(serialized)
         try:
-            message._merge(data, 0, len(data))
+            message._read(data, 0, len(data))
         except (WireError, UnicodeDecodeError) as error:
-            raise invalid(f"{len(data)} bytes are no tf.train.{cls.__name__}: {error}") from error
+            raise invalid(f"{len(data)} bytes are not a valid {cls.__name__}: {error}") from error
         return message
 
     def ParseFromString(self, serialized: bytes) -> int:
-        """Become the message that the bytes are; returns their number.
+        """Become the message that the bytes are; return their number.
 
         Raises:
-            InvalidArgumentError: The bytes are no such message; nothing is changed.
+            InvalidArgumentError: The bytes are not such a message; nothing is changed.
         """
         self.CopyFrom(type(self).FromString(serialized))
         return len(serialized)
 
     def MergeFromString(self, serialized: bytes) -> int:
-        """Add what the bytes say; returns their number.
+        """Add what the bytes say; return their number.
 
         Raises:
-            InvalidArgumentError: The bytes are no such message; nothing is changed.
+            InvalidArgumentError: The bytes are not such a message; nothing is changed.
         """
-        parsed = type(self).FromString(serialized)
-        self.MergeFrom(parsed)
+        self.MergeFrom(type(self).FromString(serialized))
         return len(serialized)
 
     def MergeFrom(self: _M, other: _M) -> None:
-        """Add what another message of this kind says."""
+        """Add what another message of this kind says: lists grow, other fields are replaced."""
         if type(other) is not type(self):
             raise TypeError(f"cannot merge a {type(other).__name__} into a {type(self).__name__}")
-        data = other._pack(False)
-        self._merge(data, 0, len(data))
+        for field, value in other._set_fields():
+            if field.is_set(value):
+                field.merge(self, value)
 
     def CopyFrom(self: _M, other: _M) -> None:
         """Become a copy of another message of this kind."""
@@ -99,30 +207,25 @@ class Message:
                 raise TypeError(f"cannot copy a {type(other).__name__} to a {type(self).__name__}")
             self.Clear()
             self.MergeFrom(other)
-
-    def IsInitialized(self) -> bool:
-        """Return True: no field has to be there."""
-        return True
-
-    def ByteSize(self) -> int:
-        """Return the number of bytes of the serialized message."""
-        return len(self._pack(False))
-
-    def Clear(self) -> None:
-        """Become empty."""
-        raise NotImplementedError
+            self._changed()
 
     def _pack(self, deterministic: bool) -> bytes:
-        raise NotImplementedError
+        values = self._values
+        return b"".join([field.pack(values[name], deterministic) for name, field in self._table if name in values])
 
-    def _merge(self, data: bytes, at: int, end: int) -> None:
-        raise NotImplementedError
+    def _read(self, data: bytes, at: int, end: int) -> None:
+        """Add the fields between two places; those of an unknown number or an unexpected wire type are skipped."""
+        by_number = self._by_number
+        for number, wire, begin, after in fields(data, at, end):
+            field = by_number.get(number)
+            if field is not None and wire in field.wires:
+                field.read(self, data, wire, begin, after)
 
     def _lines(self) -> list[str]:
-        """The lines of the message as protocol buffers' text."""
-        raise NotImplementedError
+        """The message as lines of protocol buffer text."""
+        return [line for field, value in self.ListFields() for line in field.lines(value)]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "".join(line + "\n" for line in self._lines())
 
     def __eq__(self, other: object) -> bool:
@@ -135,71 +238,10 @@ class Message:
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (type(self), self._pack(False))
 
-    def __deepcopy__(self: _M, memo: Any) -> _M:
-        return self.FromString(self._pack(False))
+
+# Past `__setattr__`, which would make parsing an Example take 10 % longer.
+_set_values, _set_whole = vars(Message)["_values"].__set__, vars(Message)["_whole"].__set__
 
 
-def as_message(kind: type[_M], given: Any, field: str) -> _M:
-    """Return what is given for a field: a message of a kind, or a dict of its fields."""
-    if isinstance(given, dict):
-        return kind(**given)
-    if type(given) is not kind:
-        raise TypeError(f"{field} must be a {kind.__name__}, not {type(given).__name__}")
-    return given
-
-
-def _unpickled(cls: type[Message], data: bytes) -> Message:
-    return cls.FromString(data)
-
-
-class Values(MutableSequence[Any]):
-    """The values of a list: takes what fits it, and nothing else."""
-
-    def __init__(self, kind: ListKind, owner: Message) -> None:
-        self._kind = kind
-        self._items: list[Any] = []
-        self._owner = owner
-
-    @overload
-    def __getitem__(self, index: int) -> Any: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Any]: ...
-    def __getitem__(self, index: int | slice) -> Any:
-        return self._items[index]
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self._items[index] = self._kind.check(value if isinstance(index, slice) else [value])[
-            slice(None) if isinstance(index, slice) else 0
-        ]
-        self._owner._changed()
-
-    def __delitem__(self, index: int | slice) -> None:
-        del self._items[index]
-        self._owner._changed()
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._items)
-
-    def insert(self, index: int, value: Any) -> None:
-        """Put a value before that of an index."""
-        self._items.insert(index, self._kind.check([value])[0])
-        self._owner._changed()
-
-    def extend(self, values: Iterable[Any]) -> None:
-        """Put values at the end; none of them if one does not fit."""
-        self._items.extend(self._kind.check(values))
-        self._owner._changed()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return np.array(self._items, self._kind.dtype if dtype is None else dtype)
-
-    def __eq__(self, other: object) -> bool:
-        return self._items == (other._items if isinstance(other, Values) else other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return repr(self._items)
+def _unpickled(kind: type[_M], data: bytes) -> _M:
+    return kind.FromString(data)

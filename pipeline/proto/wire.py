@@ -155,6 +155,13 @@ def pack_varints(values: list[int]) -> bytes:
     return packed
 
 
+def pack_tag(number: int, kind: int) -> bytes:
+    """Return what stands before the value of a field: its number and wire type."""
+    return pack_varint(number << 3 | kind)
+
+
 def pack_field(number: int, payload: bytes) -> bytes:
-    """A field of bytes: its tag, its length and what it holds."""
+    """Return a field of bytes: its tag, its length and the bytes."""
+    if number < 16 and len(payload) < 128:  # the usual case
+        return bytes((number << 3 | LEN, len(payload))) + payload
     return pack_varint(number << 3 | LEN) + pack_varint(len(payload)) + payload

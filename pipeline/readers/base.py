@@ -16,7 +16,7 @@ from pipeline.explain.workers import note_read
 from pipeline.on_error import Skips
 from pipeline.queues.base import QueueBase
 from pipeline.readers.records import ReaderRead, ReaderReadUpTo
-from pipeline.readers.state import ReaderState, decode_checked, encode
+from pipeline.readers.state import ReaderState, checked_state
 
 
 class Found(NamedTuple):
@@ -133,7 +133,13 @@ class ReaderBase:
         if not self.supports_serialize:
             raise UnimplementedError(None, None, f"Reader SerializeState: {self} cannot save its state")
         with self._lock:
-            return encode(ReaderState(self._started, self._finished, self._produced, self._work_item))
+            state = ReaderState(
+                work_started=self._started,
+                work_finished=self._finished,
+                num_records_produced=self._produced,
+                current_work=self._work_item,
+            )
+            return state.SerializeToString()
 
     def restore_state(self, state: bytes) -> None:
         """Go back to a state that `serialize_state` returned; it does not include the contents of the queue.
@@ -154,7 +160,7 @@ class ReaderBase:
             raise TypeError(f"state must be bytes, got {type(state).__name__}")
         with self._lock:
             self._reset()
-            self._restore(decode_checked(bytes(state), str(self)))
+            self._restore(checked_state(bytes(state), str(self)))
 
     def __str__(self) -> str:
         return f"{type(self).__name__} '{self.name}'"
@@ -185,7 +191,10 @@ class ReaderBase:
         self._restore(ReaderState())
 
     def _restore(self, state: ReaderState) -> None:
-        self._started, self._finished, self._produced, self._work_item = state
+        self._started: int = state.work_started
+        self._finished: int = state.work_finished
+        self._produced: int = state.num_records_produced
+        self._work_item: bytes = state.current_work
 
     def _next_records(self, queue: QueueBase, limit: int, deadline: float | None, keep: bool) -> ReaderReadUpTo:
         """Read up to `limit` records of one work item, at least one; `keep` those that come before an error."""

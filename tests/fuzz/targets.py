@@ -20,7 +20,7 @@ from orchestration import closed_queue
 import pipeline
 from pipeline import errors
 from pipeline.files.tfrecord import FOOTER, HEADER, mask
-from pipeline.proto import sequence as sequence_proto
+from pipeline.proto.example import FeatureList, FeatureLists, SequenceExample
 
 LIMIT = 1 << 20  # of the readers and images here: bytes of a record, pixels of an image
 _FILE = os.path.join(tempfile.mkdtemp(prefix="fuzz"), "f")
@@ -218,21 +218,19 @@ def example(data):
         assert str(message).count("feature {") >= len(message.features.feature)
 
 
-_STEPS = sequence_proto.SequenceExample(
+_STEPS = SequenceExample(
     context=_EXAMPLE.features,
-    feature_lists=sequence_proto.FeatureLists(
-        feature_list={
-            "s": sequence_proto.FeatureList(feature=[pipeline.Feature(float_list=pipeline.FloatList(value=[1.5]))])
-        }
+    feature_lists=FeatureLists(
+        feature_list={"s": FeatureList(feature=[pipeline.Feature(float_list=pipeline.FloatList(value=[1.5]))])}
     ),
 )
 
 
 @target(_STEPS.SerializeToString())
 def sequence_example(data):
-    message = outcome(sequence_proto.SequenceExample.FromString, data)
+    message = outcome(SequenceExample.FromString, data)
     if not isinstance(message, type):
-        assert sequence_proto.SequenceExample.FromString(message.SerializeToString()) == message
+        assert SequenceExample.FromString(message.SerializeToString()) == message
 
 
 def _images():

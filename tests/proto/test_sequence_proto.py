@@ -5,8 +5,17 @@ import copy
 import pytest
 
 from pipeline.errors import InvalidArgumentError
-from pipeline.proto.example import BytesList, Example, Feature, Features, FloatList, Int64List
-from pipeline.proto.sequence import FeatureList, FeatureLists, SequenceExample
+from pipeline.proto.example import (
+    BytesList,
+    Example,
+    Feature,
+    FeatureList,
+    FeatureLists,
+    Features,
+    FloatList,
+    Int64List,
+    SequenceExample,
+)
 
 # As TensorFlow writes it.
 DATA = (
@@ -57,7 +66,7 @@ class TestSequenceExample:
         assert not SequenceExample().HasField("feature_lists")
         assert sequence().HasField("context")
         assert SequenceExample(feature_lists=FeatureLists()).HasField("feature_lists")
-        with pytest.raises(ValueError, match="no field 'feature'"):
+        with pytest.raises(ValueError, match='no "feature" field'):
             SequenceExample().HasField("feature")
 
     def test_copies(self):
@@ -67,7 +76,7 @@ class TestSequenceExample:
         assert made == SequenceExample()
 
     def test_wrong_parts(self):
-        with pytest.raises(TypeError, match="takes Features"):
+        with pytest.raises(TypeError, match="feature must be a Feature, not int"):
             FeatureList(feature=[1])
         with pytest.raises(TypeError, match="must be a FeatureList"):
             FeatureLists(feature_list={"x": Feature()})

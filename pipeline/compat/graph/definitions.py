@@ -1,170 +1,148 @@
-"""Definitions of operations, as TensorFlow's protocol buffers say and print them."""
+"""NodeDef, GraphDef and AttrValue: operations as messages, which is how TensorFlow prints and saves a graph."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipeline.compat.graph.dtypes import DType
-from pipeline.compat.graph.shape_proto import TensorShapeProto
+from pipeline.compat.graph.dtypes import DType, as_dtype, string
 from pipeline.compat.graph.shapes import TensorShape
-from pipeline.proto.text import escaped
+from pipeline.proto.fields import Part, PartMap, Parts, Scalar, Scalars
+from pipeline.proto.kinds import BOOL, BYTES, FLOAT, INT32, INT64, STRING
+from pipeline.proto.message import Message
+from pipeline.proto.tensor import DATA_TYPE, TensorProto, TensorShapeProto, shape_message
+from pipeline.proto.wire import signed
 
 if TYPE_CHECKING:
     from pipeline.compat.graph.tensor import Operation
 
-_ENUM_NAMES = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "HALF"}
+_PRODUCER = 27  # the version of graphs that TensorFlow 1.15 writes, about
 
 
-class TypeEnum(int):
-    """A DType as the number of TensorFlow's enum, which prints as its name."""
-
-    dtype: DType
-
-    @classmethod
-    def of(cls, dtype: DType) -> TypeEnum:
-        """The number of a DType."""
-        number = cls(dtype.as_datatype_enum)
-        number.dtype = dtype
-        return number
-
-    def text(self) -> str:
-        """Such as DT_FLOAT."""
-        base = self.dtype.base_dtype.name
-        return f"DT_{_ENUM_NAMES.get(base, base.upper())}{'_REF' if self.dtype._is_ref_dtype else ''}"
+class _ListValue(Message):
+    s = Scalars(2, BYTES)
+    i = Scalars(3, INT64)
+    f = Scalars(4, FLOAT)
+    b = Scalars(5, BOOL)
+    type = Scalars(6, DATA_TYPE)
+    shape = Parts(7, TensorShapeProto)
+    tensor = Parts(8, TensorProto)
 
 
-class ListValue:
-    """A list of values, each list but the one that is used being empty."""
+class AttrValue(Message):
+    """The value of an attribute: one of the fields is set."""
 
-    def __init__(self) -> None:
-        self.s: list[bytes] = []
-        self.i: list[int] = []
-        self.f: list[float] = []
-        self.b: list[bool] = []
-        self.type: list[TypeEnum] = []
-        self.shape: list[TensorShapeProto] = []
-
-
-class AttrValue:
-    """The value of an attribute: the field that is set is `s`, `i`, `f`, `b`, `type`, `shape`, `tensor` or `list`."""
-
-    def __init__(self, value: Any) -> None:
-        self.s, self.i, self.f, self.b = b"", 0, 0.0, False
-        self.type: Any = 0
-        self.shape: Any = None
-        self.tensor: Any = None
-        self.list = ListValue()
-        if isinstance(value, (list, tuple)):
-            self._field = "list"
-            for each in value:
-                field, item = _field(each)
-                getattr(self.list, field).append(item)
-        else:
-            self._field, item = _field(value)
-            setattr(self, self._field, item)
-
-    def WhichOneof(self, _: str) -> str:
-        """The name of the field that is set."""
-        return self._field
-
-    def lines(self) -> list[str]:
-        """The text."""
-        if self._field != "list":
-            return _lines(self._field, getattr(self, self._field))
-        inner = [line for field, items in vars(self.list).items() for item in items for line in _lines(field, item)]
-        return ["list {", *("  " + line for line in inner), "}"]
-
-    def __repr__(self) -> str:
-        return "".join(line + "\n" for line in self.lines())
+    list = Part(1, _ListValue, oneof="value")
+    s = Scalar(2, BYTES, oneof="value")
+    i = Scalar(3, INT64, oneof="value")
+    f = Scalar(4, FLOAT, oneof="value")
+    b = Scalar(5, BOOL, oneof="value")
+    type = Scalar(6, DATA_TYPE, oneof="value")
+    shape = Part(7, TensorShapeProto, oneof="value")
+    tensor = Part(8, TensorProto, oneof="value")
+    ListValue = _ListValue
 
 
-def _field(value: Any) -> tuple[str, Any]:
-    """The field for a value, and what stands in it."""
-    if isinstance(value, DType):
-        return "type", TypeEnum.of(value)
+class NodeDef(Message):
+    """An operation: its name, its type (`op`), the names of its inputs, its device and its attributes."""
+
+    name = Scalar(1, STRING)
+    op = Scalar(2, STRING)
+    input = Scalars(3, STRING)
+    device = Scalar(4, STRING)
+    attr = PartMap(5, AttrValue)
+
+
+class _VersionDef(Message):
+    producer = Scalar(1, INT32)
+    min_consumer = Scalar(2, INT32)
+
+
+class GraphDef(Message):
+    """The operations of a graph."""
+
+    node = Parts(1, NodeDef)
+    versions = Part(4, _VersionDef)
+
+
+def node_def(op: Operation, add_shapes: bool = False, largest: int | None = None) -> NodeDef:
+    """Return the definition of an operation.
+
+    Args:
+        op: The operation.
+        add_shapes: Add the shapes of its outputs as the attribute `_output_shapes`.
+        largest: Leave out the elements of arrays that have more of them.
+    """
+    made = NodeDef(name=op.name, op=op.type, device=op.device)
+    made.input.extend([each.name.removesuffix(":0") for each in op.inputs] + [f"^{c.name}" for c in op.control_inputs])
+    for key, value in sorted(op.attrs.items()):
+        constant = op.type == "Const" and key == "value"
+        if constant:  # an array of objects, since NumPy's arrays of bytes lose zeros at the end
+            value = np.array(value, object) if isinstance(value, bytes) else np.asarray(value)
+        made.attr[key].MergeFrom(_attr_value(value, largest))
+    if add_shapes and op.outputs:
+        made.attr["_output_shapes"].MergeFrom(_attr_value([each.shape for each in op.outputs], largest))
+    return made
+
+
+def graph_def(ops: Iterable[Operation], add_shapes: bool = False, largest: int | None = None) -> GraphDef:
+    """Return the definitions of operations; see `node_def`."""
+    made = GraphDef(versions=_VersionDef(producer=_PRODUCER))
+    for op in ops:
+        made.node.items.append(node_def(op, add_shapes, largest))
+    return made
+
+
+def attribute(value: Any) -> Any:
+    """Return what `get_attr` gives for a value that an operation keeps."""
+    if isinstance(value, (list, tuple)):
+        return [attribute(each) for each in value]
     if isinstance(value, TensorShape):
-        return "shape", TensorShapeProto(value.sizes)
+        return value.as_proto()
+    return value.encode() if isinstance(value, str) else value
+
+
+def _attr_value(value: Any, largest: int | None) -> AttrValue:
+    made = AttrValue()
+    if isinstance(value, (list, tuple)):
+        made.list.SetInParent()
+        for each in value:
+            field, found = _field(each, largest)
+            if field:
+                getattr(made.list, field).append(found)
+        return made
+    field, found = _field(value, largest)
+    return AttrValue(**{field: found}) if field else made
+
+
+def _field(value: Any, largest: int | None) -> tuple[str, Any]:
+    """Return the field for a value, and what it holds; "" for a value that no field can hold."""
+    if isinstance(value, DType):
+        return "type", value.as_datatype_enum
+    if isinstance(value, TensorShape):
+        return "shape", value.as_proto()
     if isinstance(value, (bool, np.bool_)):
         return "b", bool(value)
     if isinstance(value, (int, np.integer)):
-        return "i", int(value)
+        return "i", signed(int(value) & 0xFFFF_FFFF_FFFF_FFFF)
     if isinstance(value, (float, np.floating)):
         return "f", float(value)
     if isinstance(value, (str, bytes)):
         return "s", value.encode() if isinstance(value, str) else value
-    return "tensor", value
+    return ("tensor", _tensor(value, largest)) if isinstance(value, np.ndarray) else ("", None)
 
 
-def _lines(field: str, item: Any) -> list[str]:
-    if field == "shape":
-        return ["shape {", *("  " + line for line in item.lines()), "}"]
-    if field == "tensor":
-        value = np.asarray(item)
-        shape = TensorShapeProto(value.shape)
-        return ["tensor {", f"  # {value.dtype} {list(value.shape)}", "  tensor_shape {"] + [
-            *("    " + line for line in shape.lines()),
-            "  }",
-            "}",
-        ]
-    if field == "type":
-        return [f"type: {item.text()}"]
-    if field == "s":
-        return [f's: "{escaped(item)}"']
-    if field == "b":
-        return [f"b: {'true' if item else 'false'}"]
-    if field == "f":
-        return [f"f: {np.float32(item):g}" if item != int(item) else f"f: {int(item)}"]
-    return [f"{field}: {item}"]
-
-
-def attribute(value: Any) -> Any:
-    """What `get_attr` returns for a value that an operation keeps."""
-    if isinstance(value, (list, tuple)):
-        return [attribute(each) for each in value]
-    if isinstance(value, TensorShape):
-        return TensorShapeProto(value.sizes)
-    return value.encode() if isinstance(value, str) else value
-
-
-class NodeDef:
-    """The definition of an operation.
-
-    Attributes:
-        name, op, input, device: Its name, its type, what it takes, and where.
-        attr: Its attributes, a dict of AttrValue.
-    """
-
-    def __init__(self, name: str, op: str, inputs: Sequence[str], attr: dict[str, Any], device: str = "") -> None:
-        self.name, self.op, self.input, self.device = name, op, list(inputs), device
-        self.attr = {key: AttrValue(value) for key, value in sorted(attr.items())}
-
-    @classmethod
-    def of(cls, op: Operation) -> NodeDef:
-        """The definition of `op`."""
-        inputs = [each.name.removesuffix(":0") for each in op.inputs] + [f"^{each.name}" for each in op.control_inputs]
-        return cls(op.name, op.type, inputs, op.attrs, op.device)
-
-    def lines(self) -> list[str]:
-        """The text."""
-        lines = [f'name: "{self.name}"', f'op: "{self.op}"', *(f'input: "{each}"' for each in self.input)]
-        if self.device:
-            lines.append(f'device: "{self.device}"')
-        for key, value in self.attr.items():
-            lines += ["attr {", f'  key: "{key}"', "  value {", *("    " + line for line in value.lines()), "  }", "}"]
-        return lines
-
-    def __repr__(self) -> str:
-        return "".join(line + "\n" for line in self.lines())
-
-
-class GraphDef:
-    """The definitions of a graph's operations."""
-
-    def __init__(self, node: list[NodeDef]) -> None:
-        self.node = node
-
-    def __repr__(self) -> str:
-        return "".join("node {\n" + "".join(f"  {line}\n" for line in each.lines()) + "}\n" for each in self.node)
+def _tensor(array: np.ndarray[Any, Any], largest: int | None) -> TensorProto:
+    try:
+        dtype = string if array.dtype.kind in "OS" else as_dtype(array.dtype)
+    except TypeError:
+        return TensorProto()
+    made = TensorProto(dtype=dtype.as_datatype_enum, tensor_shape=shape_message(array.shape))
+    if largest is None or array.size <= largest:
+        if dtype == string:
+            made.string_val.extend(each for each in array.ravel().tolist() if isinstance(each, bytes))
+        else:
+            made.tensor_content = np.ascontiguousarray(array).tobytes()
+    return made

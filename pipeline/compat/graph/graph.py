@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.compat.graph.definitions import GraphDef
+from pipeline.compat.graph.definitions import graph_def
 from pipeline.compat.graph.devices import Placement
 from pipeline.compat.graph.graph_stack import entered
 from pipeline.compat.graph.tensor import Operation, Tensor
@@ -179,8 +179,8 @@ class Graph(Placement):
         )
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
-        """Return the definitions of the operations added after `from_version`; they print as protocol buffer text."""
-        return GraphDef([op.node_def for op in self.get_operations() if op._id > (from_version or 0)])
+        """Return the operations added after `from_version` as a GraphDef; with the shapes of all outputs if asked."""
+        return graph_def((op for op in self.get_operations() if op._id > (from_version or 0)), add_shapes)
 
     def is_feedable(self, tensor: Any) -> bool:
         """Whether a run may be fed a value for the tensor."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pipeline.compat.graph.dimensions import Dimension, Sizes
-from pipeline.compat.graph.shape_proto import TensorShapeProto
 from pipeline.errors import show
+from pipeline.proto.tensor import TensorShapeProto, shape_message
 
 
 class TensorShape:
@@ -143,7 +143,7 @@ class TensorShape:
 
     def as_proto(self) -> TensorShapeProto:
         """Return the shape as a protocol buffer."""
-        return TensorShapeProto(self.sizes)
+        return shape_message(self.sizes)
 
     def __len__(self) -> int:
         if self.sizes is None:

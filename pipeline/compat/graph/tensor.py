@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pipeline.compat.graph.default_session import session_for
-from pipeline.compat.graph.definitions import NodeDef, attribute
+from pipeline.compat.graph.definitions import attribute, node_def
 from pipeline.compat.graph.dtypes import DType
 from pipeline.compat.graph.shapes import TensorShape, as_shape, merged
 
@@ -215,7 +215,7 @@ class Operation:
     @property
     def node_def(self) -> Any:
         """The definition, a NodeDef, which prints as protocol buffer text."""
-        return NodeDef.of(self)
+        return node_def(self)
 
     def get_attr(self, name: str) -> Any:
         """Return an attribute: a DType, number, bytes, TensorShapeProto or list; ValueError if there is none."""

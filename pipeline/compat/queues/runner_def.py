@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from pipeline.compat.graph.scopes import get_default_graph
 from pipeline.errors import OutOfRangeError, error_code_from_exception_type, exception_type_from_error_code
-from pipeline.proto.table import Field, Proto
+from pipeline.proto.fields import Scalar, Scalars
+from pipeline.proto.kinds import STRING, Enumeration
+from pipeline.proto.message import Message
 
 
-class QueueRunnerDef(Proto):
-    """The names of a runner's queue and operations, and the codes of the errors that mean that its input ended."""
-
-    FIELDS: ClassVar[dict[str, Field]] = {
-        "queue_name": Field(1, "string"),
-        "enqueue_op_name": Field(2, "string", many=True),
-        "close_op_name": Field(3, "string"),
-        "cancel_op_name": Field(4, "string"),
-        "queue_closed_exception_types": Field(5, "int", many=True),
-    }
-
-    def lines(self) -> list[str]:
-        """The lines of the message as text, with the names of the error codes."""
-        found = super().lines()
-        count = len(self.queue_closed_exception_types)
-        codes = [f"queue_closed_exception_types: {_name(each)}" for each in self.queue_closed_exception_types]
-        return found[: len(found) - count] + codes
-
-
-def _name(code: int) -> str:
+def _code_name(code: int) -> str:
     kind = exception_type_from_error_code(code).__name__.removesuffix("Error")
     return "".join(f"_{each}" if each.isupper() else each.upper() for each in kind)[1:]
+
+
+class QueueRunnerDef(Message):
+    """The names of a runner's queue and operations, and the codes of the errors that mean that its input ended."""
+
+    queue_name = Scalar(1, STRING)
+    enqueue_op_name = Scalars(2, STRING)
+    close_op_name = Scalar(3, STRING)
+    cancel_op_name = Scalar(4, STRING)
+    queue_closed_exception_types = Scalars(5, Enumeration(_code_name))
 
 
 def definition(runner: Any, scope: str | None) -> QueueRunnerDef | None:

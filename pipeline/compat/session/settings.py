@@ -1,165 +1,118 @@
-"""ConfigProto, RunOptions and their like: what a program says about how to run. Only timeouts have an effect."""
+"""ConfigProto, RunOptions and their parts: how a program wants to run. Only timeouts have an effect here."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from pipeline.proto.fields import Part, Parts, Scalar, ScalarMapField, Scalars
+from pipeline.proto.kinds import BOOL, DOUBLE, INT32, INT64, STRING
+from pipeline.proto.message import Message
 
 
-class Message:
-    """Fields with defaults, as a protocol buffer has them; others are a ValueError."""
-
-    _fields: ClassVar[dict[str, Any]] = {}
-
-    def __init__(self, **fields: Any) -> None:
-        for name, default in self._fields.items():
-            self.__dict__[name] = default() if callable(default) else default
-        for name, value in fields.items():
-            if name not in self._fields:
-                raise ValueError(f'Protocol message {type(self).__name__} has no "{name}" field.')
-            current = self.__dict__[name]
-            if isinstance(current, dict):
-                current.update(value)
-            elif value is not None:
-                self.__dict__[name] = value
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f'Protocol message {type(self).__name__} has no "{name}" field.')
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self._fields:
-            raise AttributeError(f'Protocol message {type(self).__name__} has no "{name}" field.')
-        self.__dict__[name] = value
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def CopyFrom(self, other: Any) -> None:
-        """Take all fields of `other`."""
-        self.__dict__.update(other.__dict__)
-
-    MergeFrom = CopyFrom
-
-    def __repr__(self) -> str:
-        set_fields = {name: value for name, value in self.__dict__.items() if value != type(self)().__dict__[name]}
-        return "".join(f"{name}: {value}\n" for name, value in set_fields.items())
+class _Ignored(Message):
+    """A message whose fields are not modelled: it reads as an empty one."""
 
 
 class GPUOptions(Message):
-    """Taken, and without effect."""
+    """Accepted, without effect."""
 
-    _fields: ClassVar[dict[str, Any]] = {
-        "per_process_gpu_memory_fraction": 0.0,
-        "allow_growth": False,
-        "allocator_type": "",
-        "deferred_deletion_bytes": 0,
-        "visible_device_list": "",
-        "polling_active_delay_usecs": 0,
-        "polling_inactive_delay_msecs": 0,
-        "force_gpu_compatible": False,
-        "experimental": dict,
-    }
+    per_process_gpu_memory_fraction = Scalar(1, DOUBLE)
+    allocator_type = Scalar(2, STRING)
+    deferred_deletion_bytes = Scalar(3, INT64)
+    allow_growth = Scalar(4, BOOL)
+    visible_device_list = Scalar(5, STRING)
+    polling_active_delay_usecs = Scalar(6, INT32)
+    polling_inactive_delay_msecs = Scalar(7, INT32)
+    force_gpu_compatible = Scalar(8, BOOL)
+    experimental = Part(9, _Ignored)
 
 
 class RewriterConfig(Message):
-    """Taken, and without effect."""
+    """Accepted, without effect."""
 
-    _fields: ClassVar[dict[str, Any]] = dict.fromkeys(
-        (
-            "constant_folding",
-            "arithmetic_optimization",
-            "layout_optimizer",
-            "disable_model_pruning",
-            "meta_optimizer_iterations",
-            "memory_optimization",
-            "remapping",
-            "function_optimization",
-            "dependency_optimization",
-            "loop_optimization",
-            "shape_optimization",
-        ),
-        0,
-    )
+    layout_optimizer = Scalar(1, INT32)
+    disable_model_pruning = Scalar(2, BOOL)
+    constant_folding = Scalar(3, INT32)
+    memory_optimization = Scalar(4, INT32)
+    arithmetic_optimization = Scalar(7, INT32)
+    dependency_optimization = Scalar(8, INT32)
+    loop_optimization = Scalar(9, INT32)
+    function_optimization = Scalar(10, INT32)
+    meta_optimizer_iterations = Scalar(12, INT32)
+    shape_optimization = Scalar(13, INT32)
+    remapping = Scalar(14, INT32)
     DEFAULT, ON, OFF, AGGRESSIVE = 0, 1, 2, 3
     NO_MEM_OPT, DEFAULT_MEM_OPT = 1, 0
 
 
 class OptimizerOptions(Message):
-    """Taken, and without effect."""
+    """Accepted, without effect."""
 
-    _fields: ClassVar[dict[str, Any]] = {
-        "do_common_subexpression_elimination": False,
-        "do_constant_folding": False,
-        "do_function_inlining": False,
-        "opt_level": 0,
-        "global_jit_level": 0,
-    }
+    do_common_subexpression_elimination = Scalar(1, BOOL)
+    do_constant_folding = Scalar(2, BOOL)
+    opt_level = Scalar(3, INT32)
+    do_function_inlining = Scalar(4, BOOL)
+    global_jit_level = Scalar(5, INT32)
     L1, L0, DEFAULT, OFF, ON_1, ON_2 = 0, -1, 0, -1, 1, 2
 
 
 class GraphOptions(Message):
-    """Taken, and without effect."""
+    """Accepted, without effect."""
 
-    _fields: ClassVar[dict[str, Any]] = {
-        "enable_recv_scheduling": False,
-        "optimizer_options": OptimizerOptions,
-        "build_cost_model": 0,
-        "build_cost_model_after": 0,
-        "infer_shapes": False,
-        "place_pruned_graph": False,
-        "enable_bfloat16_sendrecv": False,
-        "timeline_step": 0,
-        "rewrite_options": RewriterConfig,
-    }
+    enable_recv_scheduling = Scalar(2, BOOL)
+    optimizer_options = Part(3, OptimizerOptions)
+    build_cost_model = Scalar(4, INT64)
+    infer_shapes = Scalar(5, BOOL)
+    place_pruned_graph = Scalar(6, BOOL)
+    enable_bfloat16_sendrecv = Scalar(7, BOOL)
+    timeline_step = Scalar(8, INT32)
+    build_cost_model_after = Scalar(9, INT64)
+    rewrite_options = Part(10, RewriterConfig)
+
+
+class _ThreadPool(Message):
+    num_threads = Scalar(1, INT32)
+    global_name = Scalar(2, STRING)
 
 
 class ConfigProto(Message):
-    """How a session runs; `operation_timeout_in_ms` limits each run, the rest is without effect."""
+    """How a session runs: `operation_timeout_in_ms` limits each run; the rest is accepted, without effect."""
 
-    _fields: ClassVar[dict[str, Any]] = {
-        "device_count": dict,
-        "intra_op_parallelism_threads": 0,
-        "inter_op_parallelism_threads": 0,
-        "use_per_session_threads": False,
-        "session_inter_op_thread_pool": list,
-        "placement_period": 0,
-        "device_filters": list,
-        "gpu_options": GPUOptions,
-        "allow_soft_placement": False,
-        "log_device_placement": False,
-        "graph_options": GraphOptions,
-        "operation_timeout_in_ms": 0,
-        "rpc_options": dict,
-        "cluster_def": dict,
-        "isolate_session_state": False,
-        "share_cluster_devices_in_session": False,
-        "experimental": dict,
-    }
+    device_count = ScalarMapField(1, INT32)
+    intra_op_parallelism_threads = Scalar(2, INT32)
+    placement_period = Scalar(3, INT32)
+    device_filters = Scalars(4, STRING)
+    inter_op_parallelism_threads = Scalar(5, INT32)
+    gpu_options = Part(6, GPUOptions)
+    allow_soft_placement = Scalar(7, BOOL)
+    log_device_placement = Scalar(8, BOOL)
+    use_per_session_threads = Scalar(9, BOOL)
+    graph_options = Part(10, GraphOptions)
+    operation_timeout_in_ms = Scalar(11, INT64)
+    session_inter_op_thread_pool = Parts(12, _ThreadPool)
+    rpc_options = Part(13, _Ignored)
+    cluster_def = Part(14, _Ignored)
+    isolate_session_state = Scalar(15, BOOL)
+    experimental = Part(16, _Ignored)
+    share_cluster_devices_in_session = Scalar(17, BOOL)
 
 
 class RunOptions(Message):
-    """How one run goes; `timeout_in_ms` limits it, the rest is without effect."""
+    """How one run goes: `timeout_in_ms` limits it; the rest is accepted, without effect."""
 
-    _fields: ClassVar[dict[str, Any]] = {
-        "trace_level": 0,
-        "timeout_in_ms": 0,
-        "inter_op_thread_pool": 0,
-        "output_partition_graphs": False,
-        "debug_options": dict,
-        "report_tensor_allocations_upon_oom": False,
-        "experimental": dict,
-    }
+    trace_level = Scalar(1, INT32)
+    timeout_in_ms = Scalar(2, INT64)
+    inter_op_thread_pool = Scalar(3, INT32)
+    output_partition_graphs = Scalar(5, BOOL)
+    debug_options = Part(6, _Ignored)
+    report_tensor_allocations_upon_oom = Scalar(7, BOOL)
+    experimental = Part(8, _Ignored)
     NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = 0, 1, 2, 3
 
 
 class RunMetadata(Message):
     """Stays empty: runs are not traced."""
 
-    _fields: ClassVar[dict[str, Any]] = {
-        "step_stats": dict,
-        "cost_graph": dict,
-        "partition_graphs": list,
-        "function_graphs": list,
-        "session_metadata": dict,
-    }
+    step_stats = Part(1, _Ignored)
+    cost_graph = Part(2, _Ignored)
+    partition_graphs = Parts(3, _Ignored)
+    function_graphs = Parts(4, _Ignored)
+    session_metadata = Part(5, _Ignored)

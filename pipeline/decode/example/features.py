@@ -151,7 +151,9 @@ def _default(name: str, kind: ListKind, given: Any, size: int, shape: tuple[int,
     strings = kind.dtype.hasobject
     flat = np.asarray(given, object if strings else None).ravel().tolist()
     try:
-        values = kind.check([value.encode() if strings and isinstance(value, str) else value for value in flat])
+        values = kind.scalar.check_all(
+            [value.encode() if strings and isinstance(value, str) else value for value in flat]
+        )
     except TypeError as error:
         raise TypeError(f"default_value of feature {name}: {error}") from None
     if len(values) != size:

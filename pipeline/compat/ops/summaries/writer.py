@@ -8,11 +8,13 @@ import time
 import warnings
 from typing import Any
 
+from pipeline.compat.graph.definitions import graph_def as definition_of
 from pipeline.compat.graph.graph import Graph
 from pipeline.compat.graph.scopes import get_default_graph
-from pipeline.compat.ops.summaries.graph_proto import graph_bytes
 from pipeline.monitor.event_file import EventFile
 from pipeline.monitor.summary_proto import Event, SessionLog, Summary
+
+_LARGEST = 1024  # elements of a constant; larger ones are left out, as the graph is there to be looked at
 
 
 class FileWriter:
@@ -95,7 +97,7 @@ class FileWriter:
         if graph is not None and graph_def is not None:
             raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
         if isinstance(graph, Graph):
-            data = graph_bytes(graph)
+            data = definition_of(graph.get_operations(), True, _LARGEST).SerializeToString()
         elif isinstance(graph_def, bytes):
             data = graph_def
         elif graph is None and graph_def is None:

@@ -54,7 +54,7 @@ def _missing(path: str, special: bool) -> AttributeError:
     if special:
         return AttributeError(path)
     space, _, name = path.rpartition(".")
-    import difflib
+    import difflib  # here, as it would add 2 ms to every import of the drop-in
 
     near = difflib.get_close_matches(name, _names_within(space), 3, 0.75)
     hint = f" Similar names: {', '.join(near)}." if near else ""

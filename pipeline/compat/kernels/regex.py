@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from functools import lru_cache
 from typing import Any
 
@@ -55,8 +57,6 @@ def compiled(pattern: bytes) -> Any:
     Raises:
         InvalidArgumentError: RE2 does not accept the pattern.
     """
-    import re
-
     source = pattern.decode("utf-8", "surrogateescape")
     try:
         return re.compile(_Translator(source).translate())
@@ -329,8 +329,6 @@ class _Translator:
 @lru_cache(maxsize=16)
 def _category_class(name: str, negated: bool) -> str:
     """Return the inside of a class for a general category such as Lu or L; "" if no character is in it."""
-    import unicodedata
-
     if name == "Any":
         return "" if negated else "\\x00-\U0010ffff"
     ranges: list[list[int]] = []

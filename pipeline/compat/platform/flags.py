@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -144,8 +145,6 @@ class _List(_Parser):
             return []
         if self._separator is None:
             return str(given).split()
-        import csv
-
         rows = list(csv.reader([str(given)], strict=True))
         return [each.strip() for each in rows[0]]
 

@@ -1,9 +1,9 @@
-"""Every call that can block, each made to block for good: the ends of programs are tested with them.
+"""Makes every call that can block, and blocks in it, to test how programs end.
 
-`blocked_calls.py exit native` blocks a daemon thread in each and lets the interpreter end; a third
-argument is the file descriptor that is told when that is.
-`blocked_calls.py interrupt drop-in` blocks the main thread in one after the other, sends this process a
-SIGINT each time, and prints what did not end with KeyboardInterrupt and leave everything as it was: nothing, it hopes.
+`blocked_calls.py exit native` blocks a daemon thread in each call and lets the interpreter end. A third argument is the
+file descriptor to which it writes when that happens.
+`blocked_calls.py interrupt drop-in` blocks the main thread in one call after the other and sends this process a SIGINT
+each time. It prints the calls that do not end with KeyboardInterrupt or do not leave everything as it was.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ def one_of(queue):
 
 
 def native():
-    """Name and call, of what natively blocks."""
+    """Return the native calls that block, by name."""
     looper = pipeline.LooperThread(Coordinator(), None, threading.Event().wait)
     looper.start()
     waiting = Coordinator()
@@ -88,7 +88,7 @@ def native():
 
 
 def drop_in():
-    """Name and call, of what blocks in a session of the drop-in."""
+    """Return the calls that block in a session of the drop-in, by name."""
     import pipeline.compat.v1 as tf
 
     tf.reset_default_graph()
@@ -155,7 +155,7 @@ def drop_in():
 
 
 def ended(call):
-    """Call it; whatever ends the wait is right."""
+    """Call it; any error may end the wait."""
     with contextlib.suppress(Exception):
         call()
 
@@ -164,7 +164,7 @@ reached = set()  # threads that are about to wait
 
 
 def note_waits():
-    """Note which threads come to where they wait, just before they do."""
+    """Note which threads are about to wait."""
 
     def noting(wait):
         def noted(*arguments, **options):
@@ -184,18 +184,18 @@ def note_waits():
 
 
 def wait_for_waits(count):
-    """Wait until so many calls of other threads wait in queues: what these are like changes no more."""
+    """Wait until this many calls of other threads wait in queues, so that their state no longer changes."""
     while sum(sum(queue.stats()[-2:]) for queue in queues_of_all()) != count:
         time.sleep(0.001)
 
 
 def queues_of_all():
-    """All that are ready to be used."""
+    """Return all queues that are ready to be used."""
     return [each for each in gc.get_objects() if isinstance(each, TypedQueue) and hasattr(each, "_watchdog")]
 
 
 def states():
-    """Of each queue: elements, and calls that wait."""
+    """Return the elements and the waiting calls of each queue."""
     return {id(queue): (queue.size(), queue.stats()[-2:]) for queue in queues_of_all()}
 
 

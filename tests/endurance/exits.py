@@ -1,9 +1,9 @@
-"""Ends of programs, many times over: `make exits`.
+"""Ends programs many times over: `make exits`.
 
-So many interpreters end while daemon threads are blocked in every call that blocks; each has to end with status 0,
-print nothing, and take less than a second from the end of its main thread. A tenth as many runs of `feed` get a SIGINT
-at a random moment; each has to end with its report and status 130. And Ctrl-C strikes loops over batches, at every
-moment at which Python looks for it.
+Interpreters end while daemon threads are blocked in every call that can block. Each must end with status 0, print
+nothing, and take less than a second from the end of its main thread. A tenth as many runs of `feed` get a SIGINT at a
+random moment; each must end with its report and status 130. And Ctrl-C interrupts loops over batches at every moment at
+which Python checks for it.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Ctrl-C at every moment of a loop over batches at which Python looks for it."""
+"""Sends Ctrl-C to a loop over batches at every moment at which Python checks for it."""
 
 import dis
 import gc
@@ -34,7 +34,7 @@ def codes(*owners):
 
 
 class Striker:
-    """A trace function that raises Interrupt once, the `number`-th time that Python looks for signals in some code."""
+    """A trace function that raises Interrupt once, the `number`-th time that Python checks for signals in some code."""
 
     def __init__(self, number, struck):
         self._number = number
@@ -79,7 +79,7 @@ LOOPS = [one_source, several_sources, producer]
 
 
 def interrupted(loop, number, closed):
-    """Run a loop, in a `with` or not, struck at that moment; return whether it came to that."""
+    """Run a loop, in a `with` or not, and interrupt it at this moment; return whether the moment came."""
     striker = Striker(number, codes(*STRUCK))
     sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
     sys.settrace(striker)
@@ -99,7 +99,7 @@ def interrupted(loop, number, closed):
 
 
 def strike(make, closed, first=1, step=1):
-    """Strike at every `step`-th moment, from the `first` on, each in a loop of its own; return how often."""
+    """Interrupt at every `step`-th moment from the `first` on, each in a loop of its own; return how often."""
     number, struck = first, True
     while struck:
         with no_thread_left():

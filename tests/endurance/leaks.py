@@ -1,9 +1,9 @@
-"""Leaks by counting: `make leaks` goes so many times round each cycle, and nothing may be left.
+"""Finds leaks by counting: `make leaks` runs each cycle many times, and nothing may be left.
 
-A cycle makes things, uses them, fails in all ways, and drops them. After the first cycles the process is counted, and
-at the end again: Python objects that the collector knows, blocks of Python's allocator, threads, open files, and bytes
-that the C allocator has given out. Of 100,000 cycles it would show if each kept one object, or 5 bytes outside Python's
-allocator. Resident memory says less: it goes up and down by 6 MiB, as garbage piles up between collections.
+A cycle makes things, uses them, fails in all ways, and drops them. The program counts after the first cycles and again
+at the end: Python objects that the collector knows, blocks of Python's allocator, threads, open files, and bytes that
+the C allocator has given out. 100,000 cycles show it if each keeps one object, or 5 bytes outside Python's allocator.
+Resident memory says less: it goes up and down by 6 MiB as garbage piles up between collections.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ def allocated():
 _malloc_info = getattr(ctypes.CDLL(None), "mallinfo2", MallocInfo)
 _malloc_info.restype = MallocInfo
 _before, _block = allocated(), bytearray(2**16)
-TELLS = allocated() > _before  # not in other C libraries, nor with a sanitizer in between
+TELLS = allocated() > _before  # not with other C libraries, nor with a sanitizer in between
 CHANCE = 2**16  # bytes that caches may take
 
 
@@ -96,7 +96,7 @@ def recycled(_, queue=FIFOQueue(4, np.uint8, shapes=(2**19,))):  # noqa: B008  #
 
 
 def failures(_):
-    """Calls that time out, do not fit, come too late, or are cancelled while they wait."""
+    """Calls that time out, do not fit or come too late."""
     queue = FIFOQueue(2, [np.float32, object], shapes=[(3,), ()])
     calls = [
         lambda: queue.dequeue(timeout=0),
@@ -119,7 +119,7 @@ def failures(_):
 
 
 def cancelled(_):
-    """A call that waits in another thread, and is cancelled."""
+    """A call that waits in another thread and is cancelled."""
     queue = FIFOQueue(1, np.int32, shapes=())
     queue.enqueue(1)
 
@@ -177,7 +177,7 @@ def graphs(number):
 
 
 def runs(_, session=[]):  # noqa: B006  # one for all cycles
-    """Runs of one session, of the same fetches and of fetches that are made anew."""
+    """Runs of one session, with the same fetches and with new ones."""
     if not session:
         with tf.Graph().as_default():
             queue = tf.FIFOQueue(4, [tf.float32], shapes=[[]])
@@ -200,7 +200,7 @@ def graph_pipelines(_):
         coord.join(threads)
 
 
-# How many of the cycles asked for each goes round: threads and graphs take a hundred times as long as queues.
+# The share of the requested cycles that each runs: threads and graphs take a hundred times as long as queues.
 CYCLES = {
     queues: 1.0,
     recycled: 0.2,
@@ -236,7 +236,8 @@ def counted():
 
 
 def growth(cycle, count):
-    """Go round a cycle; return what grew after the first of them: a tenth, or as many as caches and free lists take."""
+    """Run a cycle `count` times; return what grew. A tenth more runs come before, or as many as caches and free lists
+    take."""
     first = max(count // 10, min(count, 1000))
     for number in range(first):
         cycle(number)
@@ -248,8 +249,8 @@ def growth(cycle, count):
 
 
 def leaks(grown, count):
-    """What grew by more than chance: caches and free lists still settle, by some dozens of objects, and in all versions
-    of Python but 3.11 by up to 360 blocks, no more after 3,000 graphs than after 300."""
+    """Return what grew by more than chance. Caches and free lists still settle: by some dozens of objects, and in all
+    versions of Python but 3.11 by up to 360 blocks, no more after 3,000 graphs than after 300."""
     blocks = 100 if sys.version_info[:2] == (3, 11) else 400
     slack = {"objects": 50 + count // 200, "blocks": blocks + count // 200, "threads": 0, "files": 0}
     slack["bytes"] = CHANCE + 4 * count

@@ -1,8 +1,8 @@
-"""Run the tests of queues and threads with modules that a sanitizer watches: `make tsan`.
+"""Runs the tests of queues and threads with modules that a sanitizer watches: `make tsan`, `make asan`.
 
-The sources are copied to build/tsan or build/asan and compiled there with GCC's ThreadSanitizer, or with its
-AddressSanitizer and UndefinedBehaviorSanitizer; any other Python may be the one that runs this. A sanitizer that was
-linked wrongly finds nothing, so it must prove itself first: in a second copy a fault is planted, and has to be found.
+It copies the sources to build/tsan or build/asan and compiles them there with GCC's ThreadSanitizer, or with its
+AddressSanitizer and UndefinedBehaviorSanitizer. Any Python can run it. A sanitizer that was linked wrongly finds
+nothing, so it must prove itself first: it has to find faults that are planted in a second copy.
 
 No report is suppressed. Arguments after the sanitizer's name go to pytest; files among them replace the usual ones.
 """
@@ -42,7 +42,7 @@ PATTERNS = [
 
 
 class Plant(NamedTuple):
-    """A fault: in a file of pyx, a text that is replaced; a script that meets it; what the report says of it."""
+    """A fault: a text in a file of pyx and its replacement, a script that runs into it, and the words of the report."""
 
     file: str
     text: str
@@ -151,7 +151,7 @@ SANITIZERS = {
 
 
 def copy(where: pathlib.Path) -> None:
-    """Copy the sources, with their times, so that what is unchanged is not compiled again."""
+    """Copy the sources with their times, so that unchanged ones are not compiled again."""
     ignore = shutil.ignore_patterns("*.so", "__pycache__")
     for name in COPIED:
         source = ROOT / name
@@ -192,7 +192,7 @@ def plant(where: pathlib.Path, fault: Plant) -> None:
 
 
 def prove(sanitizer: Sanitizer) -> None:
-    """Plant faults, and see that each is found, in our own code."""
+    """Plant faults and check that each is found, in our own code."""
     where = ROOT / "build" / f"{sanitizer.name}-planted"
     shutil.rmtree(where, ignore_errors=True)
     copy(where)

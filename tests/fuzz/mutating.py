@@ -1,4 +1,4 @@
-"""Bytes made worse, step by step and by a seed: what a fuzzer does that knows nothing of the program."""
+"""Damages bytes step by step, by a seed, as a fuzzer does that knows nothing of the program."""
 
 import random
 import struct
@@ -8,7 +8,7 @@ _NUMBERS += [-1, -128, -(1 << 31), -(1 << 63), 1 << 62, 0x7F7F7F7F]
 
 
 def mutated(seeds, seed):
-    """One of the `seeds`, changed in a few places; the same for the same number."""
+    """Return one of the `seeds`, changed in a few places; the same seed gives the same bytes."""
     rng = random.Random(seed)
     data = bytearray(rng.choice(seeds))
     for _ in range(rng.choice([1, 1, 1, 2, 3, 8])):
@@ -33,7 +33,7 @@ def _byte(data, rng, _):
 
 
 def _number(data, rng, _):
-    """A number of 2, 4 or 8 bytes, of either order, that is at the edge of something."""
+    """Write a number of 2, 4 or 8 bytes, in either order, that is at some limit."""
     size, order = rng.choice([2, 4, 8]), rng.choice(["little", "big"])
     value = (rng.choice(_NUMBERS) % (1 << 8 * size)).to_bytes(size, order)
     at = _place(data, rng)
@@ -41,7 +41,7 @@ def _number(data, rng, _):
 
 
 def _varint(data, rng, _):
-    """A number of varying length in the place of a byte."""
+    """Write a varint in place of a byte."""
     value = rng.choice(_NUMBERS) % (1 << 64)
     packed = bytearray()
     while value > 127:

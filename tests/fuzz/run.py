@@ -1,8 +1,8 @@
-"""`make fuzz`: every target of targets.py for some seconds, each in a process of its own.
+"""`make fuzz`: runs every target of targets.py for some seconds, each in a process of its own.
 
-With atheris, if it is installed, which is led by the lines that an input reaches; else with inputs of `mutated`,
-counted up from a seed. An input that fails, kills the process, takes more than 20 seconds or more than 2 GiB is left in
-build/fuzz, and `--input` runs it again.
+If atheris is installed, it makes the inputs, guided by the lines that they reach. Otherwise they come from `mutated`,
+by seeds counted up from the first. An input that fails, kills the process, takes more than 20 seconds or more than 2
+GiB stays in build/fuzz, and `--input` runs it again.
 """
 
 import argparse
@@ -96,7 +96,7 @@ def arguments():
     parser.add_argument("--seconds", type=int, default=30, help="for each target")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 10**9)
     parser.add_argument("--target")
-    parser.add_argument("--blind", action="store_true", help="without atheris, even if it is there")
+    parser.add_argument("--blind", action="store_true", help="without atheris, even if it is installed")
     parser.add_argument("--input", type=Path, help="run --target on this file only")
     parser.add_argument("--child", choices=["atheris", "mutations"], help=argparse.SUPPRESS)
     return parser.parse_args()

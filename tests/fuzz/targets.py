@@ -1,7 +1,7 @@
-"""What is fuzzed: every reader and decoder, each as a function of bytes, with good inputs to start from.
+"""The targets of fuzzing: every reader and decoder, each as a function of bytes, with good inputs to start from.
 
-A target raises nothing for any bytes: what the library may raise for bad input is expected and swallowed, everything
-else comes through. Where there are two ways to the same records, one by one and in blocks, both must agree.
+A target raises nothing for any bytes. It swallows what the library may raise for bad input; everything else comes
+through. Where there are two ways to the same records, one by one and in blocks, they must agree.
 """
 
 import gzip
@@ -39,7 +39,7 @@ def target(*seeds):
 
 
 def outcome(function, *args, **kwargs):
-    """What a call gives, or the class of the error of ours that it raises."""
+    """Return the result of a call, or the class of our error that it raises."""
     try:
         return function(*args, **kwargs)
     except errors.OpError as error:
@@ -47,7 +47,7 @@ def outcome(function, *args, **kwargs):
 
 
 def same(one, other):
-    """Whether two outcomes are equal, with arrays in them and NaN equal to itself."""
+    """Return whether two outcomes are equal, also of arrays; NaN equals itself."""
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
     if isinstance(one, (list, tuple)):
@@ -58,7 +58,8 @@ def same(one, other):
 
 
 def read_file(make, data, take):
-    """The records of a file of this content in blocks of `take`, and the class of the error that ends them, or None."""
+    """Return the records of a file with this content, in blocks of `take`, and the class of the error that ends them or
+    None."""
     Path(_FILE).write_bytes(data)
     reader, queue, found = make(), closed_queue([_FILE]), []
     try:
@@ -77,7 +78,7 @@ def read_file(make, data, take):
 
 
 def read_both_ways(make, data):
-    """As `read_file`, in blocks; one by one must give the same. Records before an error may be lost to a block."""
+    """As `read_file`, in blocks; one by one must give the same. A block may lose the records before an error."""
     single, why = read_file(make, data, 1)
     block, other = read_file(make, data, 7)
     assert why == other or "more" in (why, other), (why, other)

@@ -91,7 +91,7 @@ class Overfull(reference.FIFOQueue):
 
 
 class Greedy(reference.RandomShuffleQueue):
-    """Does not keep the minimum back."""
+    """Does not keep min_after_dequeue elements back."""
 
     def available(self):
         return len(self.store)
@@ -177,7 +177,7 @@ def mutated(cls):
     def make(made):
         if made.kind != other:
             return made.model()
-        args = (made.reserve,) if other == "shuffle" else ()
+        args = (made.min_after_dequeue,) if other == "shuffle" else ()
         options = {"seed": made.seed} if other == "shuffle" else {}
         return cls(made.capacity, *args, int, shapes=(), **options).settle()
 

@@ -1,4 +1,4 @@
-"""Input files with faults in them, and what a reader that skips faults must find in each."""
+"""Makes input files with faults in them, and says what a reader that skips faults must find in each."""
 
 import functools
 import gzip

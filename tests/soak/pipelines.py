@@ -23,11 +23,11 @@ _FEATURES = {
 
 
 class Planned(Exception):
-    """What a decoder raises because it was told to."""
+    """A decoder raises this on purpose."""
 
 
 class Fuse:
-    """Raises Planned once so many examples went through; never for None."""
+    """Raises Planned once this many examples went through; never for None."""
 
     def __init__(self, after):
         self._left = after
@@ -42,7 +42,7 @@ class Fuse:
 
 
 def note(found, ids, values):
-    """Count the ids; their values must be theirs."""
+    """Count the ids; the values must belong to them."""
     ids = np.asarray(ids)
     assert (np.asarray(values) == (ids % 97)[:, None]).all()
     found.update(ids.tolist())

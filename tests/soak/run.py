@@ -1,11 +1,10 @@
-"""`make soak`: whole pipelines, one after the other, with faults at random, for as long as it is told.
+"""`make soak`: runs whole pipelines with random faults, one after the other, for as long as you say.
 
-Every round is files -> reader -> decoder -> shuffle queue -> batches, natively or through the drop-in, from files
-of which some are missing, damaged or endless, with threads that may raise, calls that time out, and consumers that
-leave early. What comes out is compared with what is in the files: nothing twice, nothing made up, and nothing missing
-where the round ran to its end. Afterwards no thread and no open file may be left. Memory must not grow: neither what
-the C allocator has given out, which would be a leak, nor what the process takes, which also rises, ever more slowly,
-as free memory falls into pieces.
+Every round is files -> reader -> decoder -> shuffle queue -> batches, natively or through the drop-in. Some files are
+missing, damaged or endless; threads may raise, calls time out, and consumers leave early. The round compares what comes
+out with what is in the files: nothing twice, nothing made up, and nothing missing if it ran to its end. Afterwards no
+thread and no open file may be left. Memory must not grow: neither what the C allocator has given out, which would be a
+leak, nor what the process takes, which also rises, ever more slowly, as free memory is fragmented.
 
 A round is repeated by its seed: `--seed N --rounds 1`.
 """
@@ -29,17 +28,17 @@ from soak.files import make_inputs
 from soak.pipelines import PIPELINES
 
 # Bytes by which memory may be larger in the last quarter of the time than in the second: what the process takes, and
-# what is given out; NumPy keeps small blocks of each size that it ever had, 3.5 MiB at most.
+# what the allocator has given out; NumPy keeps small blocks of every size it ever used, 3.5 MiB at most.
 GROWTH = 16 << 20
 LEAK = 4 << 20
 
 
 class Wrong(Exception):
-    """What a round must not do."""
+    """A round broke a promise."""
 
 
 def run_round(seed, faults):
-    """One pipeline; returns how many examples came out of it."""
+    """Run one pipeline; return how many examples came out of it."""
     rng = random.Random(seed)
     pipeline, kind = rng.choice(PIPELINES), rng.choice(["csv", "tfrecord", "gzip"])
     epochs, threads = rng.choice([1, 1, 2, 3, 8]), rng.choice([1, 2, 4])
@@ -71,7 +70,7 @@ def check(inputs, epochs, found, how, what):
 
 
 def settle(count, seconds=20):
-    """Wait for the threads of a round to end; Wrong if they do not."""
+    """Wait for the threads of a round to end; raise Wrong if they do not."""
     end = time.monotonic() + seconds
     while threading.active_count() > count:
         if time.monotonic() > end:

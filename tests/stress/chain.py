@@ -1,7 +1,7 @@
-"""Elements through a chain of three queues, with threads that raise, time out, are cancelled, or leave, at random.
+"""Moves elements through a chain of three queues, with threads that raise, time out, are cancelled or leave at random.
 
-Producers -> queue -> movers -> queue -> movers -> queue -> consumers. A thread that fails or leaves is followed by
-another. The main thread produces and consumes as well, and real signals interrupt its calls.
+Producers -> queue -> movers -> queue -> movers -> queue -> consumers. Another thread takes over from one that fails or
+leaves. The main thread produces and consumes too, and real signals interrupt its calls.
 """
 
 import itertools
@@ -36,7 +36,7 @@ class Interrupted(Exception):
 
 
 def build(draw, name):
-    """A queue of any kind, of two components: any number, and the element's own."""
+    """Return a queue of any kind with two components: a number that follows from the element's, and that one."""
     kind, capacity = draw.choice(KINDS), draw.choice([2, 20, 100, 300])
     if kind == "shuffle":
         return HOOKED["RandomShuffleQueue"](capacity, draw.randrange(capacity), [np.int64] * 2, [(), ()], name=name)
@@ -48,7 +48,7 @@ def build(draw, name):
 
 
 def put(queue, numbers, timeout):
-    """Put elements in; return how many are stored: all, unless the time was over or the queue was closed."""
+    """Put elements in; return how many are stored: all, unless the time was up or the queue was closed."""
     try:
         if len(numbers) == 1:
             queue.enqueue((numbers[0] % 7, numbers[0]), timeout=timeout)
@@ -82,9 +82,9 @@ class Chain:
     """One run.
 
     Args:
-        seed: Fixes the queues and what every thread means to do; when it does so is up to the system.
+        seed: Fixes the queues and what every thread tries to do; the system decides when.
         count: Elements.
-        signals: Whether signals interrupt the calls of the main thread, which has to be the caller's.
+        signals: Whether signals interrupt the calls of the main thread, which must be the caller.
     """
 
     def __init__(self, seed, count, signals=True):
@@ -98,14 +98,14 @@ class Chain:
 
     # Threads that live and die
 
-    def lives(self, work, seed):
-        """Do the work in one thread after the other until it is finished; the thread of a life may raise or leave."""
+    def lives(self, job, seed):
+        """Do a job in one thread after the other until it is done; each thread may raise or leave."""
         draw = random.Random(seed)
         while True:
             with self.lock:
                 self.threads += 1
                 thread = self.threads
-            life = run_in_thread(self.life, work, draw.random(), thread)
+            life = run_in_thread(self.life, job, draw.random(), thread)
             last(life)
             error = life.exception()
             if isinstance(error, Failed):
@@ -115,15 +115,15 @@ class Chain:
             elif error is not None:
                 raise error
 
-    def life(self, work, seed, thread):
+    def life(self, job, seed, thread):
         here.thread = thread
         draw = random.Random(seed)
         for _ in range(draw.choice([3, 30, 300])):
-            work(draw)
+            job(draw)
         self.ledger.note("threads left")
 
     def block(self, draw):
-        """Numbers that nobody has put in yet."""
+        """Take numbers that no thread has put in yet."""
         with self.lock:
             return list(itertools.islice(self.numbers, draw.choice(SIZES)))
 
@@ -156,7 +156,8 @@ class Chain:
             hand = hand[stored:]
 
     def got(self, queue, draw):
-        """What a take gives; nothing if it fails for a time. At the end of the queue OutOfRangeError."""
+        """Take elements; return none if the call times out or is cancelled. Raise OutOfRangeError at the end of the
+        queue."""
         try:
             return take(queue, draw, draw.choice(PATIENCE))
         except DeadlineExceededError:
@@ -224,8 +225,8 @@ class Chain:
     def run(self):
         """Run the chain to its end, and check the accounts."""
         seeds = iter(lambda: self.draw.random(), None)
-        works = [(self.produce, 2), (lambda draw: self.move(0, draw), 2), (lambda draw: self.move(1, draw), 2)]
-        stages = [[run_in_thread(self.lives, work, next(seeds)) for _ in range(n)] for work, n in works]
+        jobs = [(self.produce, 2), (lambda draw: self.move(0, draw), 2), (lambda draw: self.move(1, draw), 2)]
+        stages = [[run_in_thread(self.lives, job, next(seeds)) for _ in range(n)] for job, n in jobs]
         consumers = [run_in_thread(self.lives, self.consume, next(seeds)) for _ in range(2)]
         harasser = run_in_thread(self.harass, random.Random(next(seeds)))
         if self.signals:
@@ -264,7 +265,7 @@ def wait_for(threads):
 
 
 def run(seed, count, signals=True):
-    """Run a chain; return its accounts, which are right."""
+    """Run a chain; return its accounts, which are checked."""
     began = time.monotonic()
     try:
         ledger = Chain(seed, count, signals).run()

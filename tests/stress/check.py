@@ -1,10 +1,10 @@
-"""Is a history possible? The search for an order of steps of the sequential model that explains what every call gave.
+"""Is a history possible? Searches for an order of steps of the sequential model that explains the result of every call.
 
 A step of a call happens after the call began and before it ended. The search goes through the beginnings and ends in
-order, with all states that the model can be in. At the end of a call it tries the steps of the calls that are under
-way, in every order, until that call has what the history says; a state in which some call ended otherwise is dropped,
-and states that are equal are one. No state left: the history is impossible. The model serves calls in order of arrival,
-so a history in which a call overtook another is impossible too, as far as it shows who came first.
+order, with all states that the model can be in. At the end of a call it tries the steps of the calls in progress, in
+every order, until that call has the result in the history. It drops states in which a call ended otherwise, and merges
+equal states. If no state is left, the history is impossible. The model serves calls in order of arrival, so a history
+in which one call overtook another is impossible too, as far as it shows which came first.
 """
 
 from stress.words import LOOKS, listing
@@ -13,17 +13,17 @@ LIMIT = 200_000  # states at one end of a call: no history comes near
 
 
 class TooMany(Exception):
-    """The search was given up."""
+    """The search takes too long."""
 
 
 class State:
-    """The model, the calls that began and did not arrive, and those that are decided and did not end."""
+    """The model, the calls that began and have not arrived, and those that are decided and have not ended."""
 
     __slots__ = ("called", "decided", "model")
 
     def __init__(self, model, called=frozenset(), decided=()):
         self.model, self.called = model, called
-        self.decided = dict(decided)  # call number -> elements it has to give back, or None
+        self.decided = dict(decided)  # call number -> elements it has to put back, or None
 
     def key(self):
         return self.model.key(), self.called, frozenset(self.decided.items())
@@ -35,7 +35,7 @@ class Search:
         self.states = [State(model)]
 
     def run(self):
-        """Return None if the history is possible, else a text that says where it stops to be."""
+        """Return None if the history is possible, else a text that says where it becomes impossible."""
         tickets = [(record.began, i, True) for i, record in enumerate(self.history)]
         tickets += [(record.ended, i, False) for i, record in enumerate(self.history)]
         for _, number, begins in sorted(tickets):
@@ -50,7 +50,7 @@ class Search:
         return None
 
     def ended(self, number):
-        """The states in which the call has ended, with whatever steps of others that takes."""
+        """Return the states in which the call has ended, with whatever steps of other calls that takes."""
         left, seen, waiting = {}, set(), list(self.states)
         while waiting:
             state = waiting.pop()
@@ -104,7 +104,7 @@ class Search:
             yield from self.fits(after, ended)
 
     def fits(self, state, ended):
-        """The state, if the calls that have ended in it are given what the history says."""
+        """Yield the state if the calls that have ended in it have the results in the history."""
         for a in ended:
             record, outcome = self.history[a.call], a.outcome()
             if record.outcome.end == "hook":  # raised whatever the queue had decided; elements go back

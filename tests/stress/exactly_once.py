@@ -1,4 +1,4 @@
-"""`make stress`, second part: a million elements through chains of queues and through sessions, all accounted for."""
+"""`make stress`, second part: moves a million elements through chains of queues and sessions, and accounts for all."""
 
 import argparse
 import random

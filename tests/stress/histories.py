@@ -1,9 +1,9 @@
-"""Record what threads see of a small queue, and check that one order of steps explains it.
+"""Records what threads see of a small queue, and checks that one order of steps explains it.
 
-A seed fixes the queue, the threads, their calls and, in every other history, which call starts when: there one call at
-a time is started, as soon as every other has ended or is blocked, so that the order of arrival is known and the seed
-repeats the history exactly. In the rest the threads run freely; a seed repeats the calls, and the history that failed
-is printed in full.
+A seed fixes the queue, the threads and their calls. In every other history it also fixes which call starts when: one
+call at a time starts, as soon as every other has ended or is blocked, so that the order of arrival is known and the
+seed repeats the history exactly. In the rest the threads run freely: the seed repeats the calls, and a history that
+fails is printed in full.
 """
 
 import argparse
@@ -23,7 +23,7 @@ ORDERED = [None, None, None, 0]
 
 
 class Recorder:
-    """Makes calls and keeps what came of them, with the tickets that say which call ended before which began."""
+    """Makes calls and keeps their outcomes, with tickets that say which call ended before which began."""
 
     def __init__(self, subject):
         self.subject, self.tickets, self.records = subject, itertools.count(), []
@@ -41,7 +41,7 @@ class Recorder:
 
 
 def scripts(draw, subject, total, patience):
-    """What two to six threads do, that many calls in all."""
+    """Return the calls of two to six threads, `total` in all."""
     threads = draw.randint(2, 6)
     return [
         calls(subject.plan, draw, total // threads, threads, each, patience, subject.hooked) for each in range(threads)
@@ -49,7 +49,7 @@ def scripts(draw, subject, total, patience):
 
 
 def freely(seed, subject):
-    """Record a history of threads that run as they come."""
+    """Record a history of threads that run freely."""
     draw, recorder = random.Random(seed), Recorder(subject)
     todo = scripts(draw, subject, 24, FREE)
     ready = threading.Barrier(len(todo))
@@ -128,7 +128,7 @@ def check(seed, classes=None, model=None):
 
 
 class Hurried:
-    """Lets threads take turns as often as they can."""
+    """Lets threads take turns as often as possible."""
 
     def __enter__(self):
         self.before = sys.getswitchinterval()

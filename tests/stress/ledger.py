@@ -1,8 +1,8 @@
-"""Accounts of elements: what went in, what came out, and what those said who failed in between.
+"""Keeps accounts of elements: what went in, what came out, and what failing threads still held.
 
-Every element has a number of its own. At the end each that was put in for certain has to be at exactly one place:
-delivered, still in a queue, or in the hands of somebody who said so when failing. An element of a call that was
-interrupted may be stored or not, but the rows that are stored are the first ones of the call.
+Every element has its own number. In the end each that was certainly put in must be in exactly one place: delivered,
+still in a queue, or reported by the thread that failed with it. An element of an interrupted call may be stored or not,
+but the stored rows are the first ones of the call.
 """
 
 import threading
@@ -28,13 +28,13 @@ class Ledger:
                 getattr(self, account).extend(numbers)
 
     def doubt(self, event, block):
-        """Note that a call was interrupted: nobody can say how many of its rows are stored."""
+        """Note that a call was interrupted, so that it is unknown how many of its rows are stored."""
         with self._lock:
             self.events[event] += 1
             self.unsure.append(list(block))
 
     def add(self, other):
-        """Take another ledger's accounts over."""
+        """Add another ledger's accounts to this one."""
         for account in ("stored", "refused", "unsure", "delivered", "reported", "left"):
             getattr(self, account).extend(getattr(other, account))
         self.events.update(other.events)
@@ -53,7 +53,7 @@ class Ledger:
         assert not lost, f"{len(lost)} elements were lost, such as {sorted(lost)[:9]}"
 
     def summary(self):
-        """What happened, for people."""
+        """Return what happened, as a line for people."""
         places = {name: len(getattr(self, name)) for name in ("stored", "delivered", "left", "reported", "refused")}
         places["unsure"] = sum(map(len, self.unsure))
         events = ", ".join(f"{count:,} {event}" for event, count in sorted(self.events.items()))

@@ -14,14 +14,14 @@ from pipeline.errors import CancelledError
 
 
 class Nobody:
-    """Whom the reference tells of a change: in the model nobody sleeps."""
+    """Stands for the condition variable of the reference: in the model no thread sleeps."""
 
     def notify_all(self):
         pass
 
 
 class Words:
-    """The words of a generator and how many of them were drawn; a copy goes on by itself."""
+    """The words of a generator and how many of them were drawn; a copy goes on independently."""
 
     def __init__(self, source, known=None, drawn=0):
         self.source, self.known, self.drawn = source, [] if known is None else known, drawn
@@ -37,7 +37,7 @@ class Words:
 
 
 class Waits(Attempt):
-    """An attempt that knows which call it belongs to."""
+    """An attempt that knows its call."""
 
     def __init__(self, call, rows=(), missing=0, up_to=False, close=False, each=False):
         super().__init__("queue", rows, missing, up_to, close)
@@ -53,7 +53,7 @@ class Waits(Attempt):
         return self.call, tuple(self.rows), tuple(self.taken), self.missing
 
     def outcome(self):
-        """How the call ends now that the attempt has."""
+        """Return how the call ends, now that the attempt has."""
         if isinstance(self.error, CancelledError):
             return Outcome("already" if self.close else "closed")
         if self.error is not None:
@@ -65,7 +65,7 @@ class Model:
     """Mixed into a queue of the reference: steps instead of calls, and states that can be copied and compared."""
 
     def settle(self):
-        """Get ready for steps: nobody waits for the reference's condition, nothing is drawn yet."""
+        """Prepare for steps: no thread waits, nothing is drawn yet."""
         self.change = Nobody()
         self.words = Words(getattr(self, "words", None))
         return self
@@ -121,12 +121,12 @@ class Model:
         raise AssertionError(f"call {number} does not wait")
 
     def undo(self, taken):
-        """Take elements back that could not be handed over."""
+        """Put back elements that could not be handed over."""
         self.put_back(list(taken))
         return self.served()
 
     def close_now(self):
-        """Close, and cancel all that waits on the side of the enqueues."""
+        """Close, and cancel every waiting enqueue and close."""
         cancelled = list(self.enqueues)
         for a in cancelled:
             a.finish(Outcome("cancelled"))
@@ -135,7 +135,7 @@ class Model:
         return cancelled + self.served()
 
     def seen(self, method):
-        """What a call that only looks would see."""
+        """Return what a call that only looks would see."""
         if method == "is_closed":
             return self.closed
         if method == "size":
@@ -157,10 +157,10 @@ class Priority(Model, reference.PriorityQueue):
             self.put(row)
 
 
-def model(kind, capacity, reserve=0, seed=None):
+def model(kind, capacity, min_after_dequeue=0, seed=None):
     """The model of a queue as `histories` makes it; a padding queue is a FIFO queue to it."""
     if kind == "shuffle":
-        return Shuffle(capacity, reserve, int, shapes=(), seed=seed).settle()
+        return Shuffle(capacity, min_after_dequeue, int, shapes=(), seed=seed).settle()
     if kind == "priority":
         return Priority(capacity, int, shapes=()).settle()
     return FIFO(capacity, int, shapes=()).settle()

@@ -1,4 +1,4 @@
-"""The queues that histories are recorded of: how elements are written as values, and how what comes out is read.
+"""The queues under test in histories: how elements become values, and how results are read back.
 
 An element is a number in all its components; of a queue by priority a pair (priority, number).
 """
@@ -19,26 +19,26 @@ WIDE = 8192  # numbers in a wide row: the engine copies it without the GIL
 
 
 class Plan(NamedTuple):
-    """What queue a seed stands for."""
+    """The queue that a seed stands for."""
 
     kind: str
     capacity: int
-    reserve: int
+    min_after_dequeue: int
     width: int
     seed: int
 
     def model(self):
-        return model(self.kind, self.capacity, self.reserve, self.seed)
+        return model(self.kind, self.capacity, self.min_after_dequeue, self.seed)
 
 
 def plan(seed):
-    """The queue of a seed."""
+    """Return the plan of the queue of a seed."""
     draw = random.Random(seed)
     capacity = draw.choice([1, 2, 2, 3, 4, 6])
     return Plan(
         kind=draw.choice(KINDS),
         capacity=capacity,
-        reserve=draw.randrange(capacity),
+        min_after_dequeue=draw.randrange(capacity),
         width=draw.choice([0, 0, 0, WIDE]),
         seed=seed % 1000 + 1,
     )
@@ -52,7 +52,7 @@ class Hooks:
         super().__init__(*args, **kwargs)
 
     def cancel(self, thread):
-        """Have the thread's call raise HookRaised, if it waits or when it does."""
+        """Make the thread's call raise HookRaised if it waits, or as soon as it does."""
         self.cancelled.add(thread)
         self._poke()
 
@@ -83,7 +83,7 @@ HOOKED = {
 
 
 class Subject:
-    """A queue under test: makes calls of `words` and says how they ended.
+    """A queue under test: makes the calls of `words` and returns how they ended.
 
     Args:
         plan: Which queue.
@@ -95,7 +95,7 @@ class Subject:
         classes = HOOKED if classes is None else classes
         shape = (plan.width,) if plan.width else ()
         if plan.kind == "shuffle":
-            make, args = classes["RandomShuffleQueue"], (plan.capacity, plan.reserve, np.int64, shape)
+            make, args = classes["RandomShuffleQueue"], (plan.capacity, plan.min_after_dequeue, np.int64, shape)
         elif plan.kind == "padding":
             make, args = classes["PaddingFIFOQueue"], (plan.capacity, [np.int64, np.int64], [(None,), shape])
         elif plan.kind == "priority":
@@ -188,7 +188,8 @@ class Subject:
 
 
 def calls(plan, draw, count, threads, thread, patience, hooked=True):
-    """Return `count` calls of one thread; the numbers of its elements begin at STRIDE for each thread before it."""
+    """Return `count` calls of one thread. The numbers of its elements start at STRIDE times its place among the
+    threads."""
     made, first = [], STRIDE * (thread + 1)
     puts = ["enqueue"] * 4 + ["enqueue_many"] * 2
     if hooked and plan.kind in ("shuffle", "priority"):

@@ -1,4 +1,4 @@
-"""Elements through three queues of a session: runs with timeouts, runners that work in blocks, coordinators that stop.
+"""Moves elements through three queues of a session: runs time out, runners work in blocks, coordinators stop.
 
 One round is a session: feeding threads -> queue of text -> runner that parses -> queue -> runner that computes ->
 shuffle queue -> consuming threads. A round ends at the end of the input, or sooner: a coordinator is asked to stop, or
@@ -108,7 +108,7 @@ class Round:
                 self.ledger.note("dequeues", "delivered", numbers.tolist())
 
     def blame(self, error):
-        """The elements that errors named: those that do not parse and are nowhere else."""
+        """Check that the error is that of an element that does not parse."""
         assert "is not a valid int32" in str(error)
         self.ledger.note("runners failed")
 
@@ -120,10 +120,10 @@ class Round:
                 self.ledger.note("elements left", "left", [number])
 
     def check(self):
-        """Raise AssertionError unless every element is accounted for, but for what runners had in hand when stopped.
+        """Raise AssertionError unless every element is accounted for, except those that runners held when stopped.
 
-        As in TensorFlow, an element that a runner's operation has taken and cannot hand on is gone with the run that
-        failed: the runner has reported it by ending. At the end of the input nothing may be missing.
+        As in TensorFlow, an element that a runner's op has taken and cannot hand on is lost with the run that failed:
+        the runner has reported it by ending. At the end of the input nothing may be missing.
         """
         ledger = self.ledger
         found = set(ledger.delivered) | set(ledger.left)
@@ -135,7 +135,7 @@ class Round:
 
 
 def run(seed, count):
-    """Move elements through sessions, as many as it takes; return the accounts, which are right."""
+    """Move elements through as many sessions as it takes; return the accounts, which are checked."""
     draw, numbers, total = random.Random(seed), iter(range(count)), Ledger()
     began = time.monotonic()
     try:

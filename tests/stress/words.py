@@ -1,4 +1,4 @@
-"""What a history is made of: calls, how they ended, and when. All in plain values, which compare, hash and print."""
+"""What a history consists of: calls, how they ended, and when, as plain values that compare, hash and print."""
 
 import re
 from typing import NamedTuple
@@ -29,7 +29,7 @@ class Call(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How a call ended, and what it gave: elements, what was seen, or the two numbers of an OutOfRangeError.
+    """How a call ended, and its result: elements, what was seen, or the two numbers of an OutOfRangeError.
 
     `stored` is how many of its rows an enqueue that failed had stored, as its error says; None where it does not say.
     """
@@ -59,11 +59,11 @@ class HookRaised(Exception):
 
 
 class Unexpected(Exception):
-    """A call ended in a way that no call may end."""
+    """A call ended in a way in which no call may end."""
 
 
 def outcome_of(error, call):
-    """How a call ended that raised."""
+    """Return how a call ended that raised."""
     text = str(error)
     if isinstance(error, HookRaised):
         return Outcome("hook")
@@ -81,7 +81,7 @@ def outcome_of(error, call):
 
 
 def listing(history):
-    """A history for people to read: one line per call, in order of beginning."""
+    """Return a history for people to read: one line per call, in order of their beginnings."""
     lines = []
     for i, record in enumerate(history):
         when = f"{record.began:4}-{record.ended:<4}"

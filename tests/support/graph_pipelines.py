@@ -42,10 +42,10 @@ def drain(sess, fetches):
     return found
 
 
-def closed_queue(sess, works):
+def closed_queue(sess, items):
     """A closed queue of strings."""
-    queue = tf.FIFOQueue(len(works) + 1, tf.string, shapes=[()])
-    if works:
-        sess.run(queue.enqueue_many([list(map(str, works))]))
+    queue = tf.FIFOQueue(len(items) + 1, tf.string, shapes=[()])
+    if items:
+        sess.run(queue.enqueue_many([list(map(str, items))]))
     sess.run(queue.close())
     return queue

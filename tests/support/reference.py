@@ -215,7 +215,7 @@ class RandomShuffleQueue(FIFOQueue):
     def __init__(self, capacity, min_after_dequeue, dtypes, shapes=None, names=None, seed=None, shared_name=None,
                  name="random_shuffle_queue"):  # fmt: skip
         super().__init__(capacity, dtypes, shapes, names, shared_name, name)
-        self.reserve, self.words = min_after_dequeue, philox(*seeds(seed))
+        self.min_after_dequeue, self.words = min_after_dequeue, philox(*seeds(seed))
 
     def take(self):
         i = next(self.words) % len(self.store)
@@ -226,7 +226,7 @@ class RandomShuffleQueue(FIFOQueue):
         self.store += rows[::-1]
 
     def available(self):
-        return len(self.store) - (0 if self.closed else self.reserve)
+        return len(self.store) - (0 if self.closed else self.min_after_dequeue)
 
 
 class PriorityQueue(FIFOQueue):

@@ -1,4 +1,4 @@
-"""gfile.GFile: a file that opens when it is first read or written, with TensorFlow's modes and errors."""
+"""gfile.GFile, a file with TensorFlow's modes and errors, and the ops read_file, write_file and matching_files."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _MODES = ("r", "w", "a", "r+", "w+", "a+")
 
 
 class GFile:
-    """A file by its path, or by a URL that fsspec knows.
+    """A local file, or one behind a URL that fsspec knows. It opens when it is first read or written.
 
     Args:
-        name: Its path as str, bytes or path.
-        mode: "r", "w", "a", "r+", "w+" or "a+"; with "b" what is read are bytes, else str.
+        name: The path or URL, as str, bytes or os.PathLike.
+        mode: "r", "w", "a", "r+", "w+" or "a+"; with "b", reading gives bytes, else str.
 
     Raises:
         InvalidArgumentError: There is no such mode.
@@ -55,23 +55,24 @@ class GFile:
 
     @property
     def name(self) -> Any:
-        """The path as it was given."""
+        """The path as given."""
         return self._name
 
     @property
     def mode(self) -> str:
-        """The mode as it was given."""
+        """The mode as given."""
         return self._mode
 
     def size(self) -> int:
-        """Return the number of bytes of the file."""
+        """Return the size of the file in bytes."""
         return Stat(self._name).length
 
     def write(self, file_content: Any) -> None:
-        """Write str or bytes at the end of what was written before.
+        """Append str (as UTF-8) or bytes to what was written before.
 
         Raises:
-            PermissionDeniedError: The mode does not permit it.
+            TypeError: The content is neither str nor bytes.
+            PermissionDeniedError: The mode does not allow writing.
             OpError: The file cannot be written.
         """
         if not isinstance(file_content, (str, bytes)):
@@ -84,7 +85,7 @@ class GFile:
             raise self._translated(error) from error
 
     def read(self, n: int = -1) -> Any:
-        """Return up to `n` bytes, or all that are left if `n` is -1; as str unless the mode has a "b"."""
+        """Return up to `n` bytes, or the whole rest if `n` is -1; as str unless the mode has a "b"."""
         reader = self._for_reading()
         try:
             return self._text(reader.read(n))
@@ -92,7 +93,7 @@ class GFile:
             raise self._translated(error) from error
 
     def readline(self) -> Any:
-        r"""Return the next line with its "\n", without a "\r"; what is empty is the end."""
+        r"""Return the next line with its "\n" but without "\r"; empty at the end of the file."""
         reader = self._for_reading()
         try:
             line = reader.readline()
@@ -101,16 +102,19 @@ class GFile:
         return self._text(line.replace(b"\r", b""))
 
     def readlines(self) -> list[Any]:
-        """Return all the lines that are left."""
+        """Return all remaining lines."""
         return list(self)
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
-        """Go to a place for reading: from the start, from here (`whence` 1) or from the end (2).
+        """Set the read position.
 
         Args:
-            offset: How far to go.
-            whence: From where.
-            position: Old name of `offset`, from the start.
+            offset: Bytes from where `whence` says.
+            whence: 0 from the start, 1 from the current position, 2 from the end.
+            position: Old name of `offset`.
+
+        Raises:
+            InvalidArgumentError: `whence` is something else, or the position would be negative.
         """
         reader = self._for_reading()
         if offset is None and position is None:
@@ -130,7 +134,7 @@ class GFile:
         reader.seek(target)
 
     def tell(self) -> int:
-        """Return the place in the file: for reading, or if the mode has none for writing."""
+        """Return the read position; the write position if the mode does not allow reading."""
         if self._readable:
             return self._for_reading().tell()
         return self._for_writing().tell()
@@ -140,7 +144,7 @@ class GFile:
         return True
 
     def flush(self) -> None:
-        """Hand what was written to the operating system."""
+        """Pass what was written on to the operating system."""
         if self._writer is not None:
             try:
                 self._writer.flush()
@@ -148,7 +152,7 @@ class GFile:
                 raise self._translated(error) from error
 
     def close(self) -> None:
-        """Close the file; it opens anew when it is used again."""
+        """Close the file; it reopens when you use it again."""
         reader, writer = self._reader, self._writer
         self._reader = self._writer = None
         if reader is not None:
@@ -216,7 +220,7 @@ class FastGFile(GFile):
 
 
 def opened(name: Any) -> IO[bytes]:
-    """A file open for reading.
+    """Open a file for reading.
 
     Raises:
         OpError: It cannot be opened.
@@ -232,14 +236,16 @@ def opened(name: Any) -> IO[bytes]:
 
 
 def read_file(filename: Any, name: str | None = None, *, max_record_bytes: int | None = MAX_RECORD_BYTES) -> Tensor:
-    """What a file holds, as one string.
+    """Return the contents of a file as one string.
 
     Args:
-        max_record_bytes: A larger file is an error; None is without limit.
+        filename: A string scalar.
+        name: Name of the op.
+        max_record_bytes: A larger file is an error; None for no limit.
 
     Raises:
-        NotFoundError, FailedPreconditionError, PermissionDeniedError: When run: it cannot be read.
-        ResourceExhaustedError: When run: it is larger than the limit.
+        NotFoundError, FailedPreconditionError, PermissionDeniedError: At run time: the file cannot be read.
+        ResourceExhaustedError: At run time: the file is larger than the limit.
     """
     most = byte_limit(max_record_bytes)
     with name_scope(name, "ReadFile") as scope:
@@ -252,10 +258,10 @@ def read_file(filename: Any, name: str | None = None, *, max_record_bytes: int |
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
-    """An operation that writes a string to a file; directories that do not exist are made.
+    """Return an operation that writes a string to a file, and makes missing directories.
 
     Raises:
-        PermissionDeniedError, FailedPreconditionError: When run: it cannot be written.
+        PermissionDeniedError, FailedPreconditionError: At run time: the file cannot be written.
     """
     with name_scope(name, "WriteFile") as scope:
         tensors = [with_rank(text(filename, "filename", "WriteFile"), 0)]
@@ -280,7 +286,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
-    """The names of the files that match a pattern or a vector of patterns, sorted."""
+    """Return the sorted names of the files that match a pattern, or any of a vector of patterns."""
     with name_scope(name, "MatchingFiles") as scope:
         tensor = at_most_rank(text(pattern, "pattern", "MatchingFiles"), 1)
 

@@ -1,4 +1,4 @@
-"""The functions of gfile: what is in directories, and making, copying, renaming and removing files."""
+"""The functions of tf.gfile and tf.io.gfile: list, make, copy, rename and remove files and directories."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.files.opening import os_error
 
 
 class FileStatistics(NamedTuple):
-    """What is known of a file: bytes, time of the last change in nanoseconds, whether it is a directory."""
+    """Size in bytes, time of the last change in nanoseconds, and whether it is a directory."""
 
     length: int
     mtime_nsec: int
@@ -22,12 +22,12 @@ class FileStatistics(NamedTuple):
 
 
 def Exists(filename: Any) -> bool:
-    """Return whether there is a file or directory of that name."""
+    """Return whether a file or directory of that name exists."""
     return os.path.exists(plain_path(filename))
 
 
 def IsDirectory(dirname: Any) -> bool:
-    """Return whether there is a directory of that name."""
+    """Return whether it is a directory."""
     return os.path.isdir(plain_path(dirname))
 
 
@@ -42,13 +42,13 @@ def Stat(filename: Any) -> FileStatistics:
 
 
 def Glob(filename: Any) -> list[str]:
-    """Return the names of the files that match a pattern or any of a list of patterns, as str."""
+    """Return the names of the files that match a pattern, or any of a list of patterns, as str."""
     patterns = [filename] if isinstance(filename, (str, bytes, os.PathLike)) else list(filename)
     return [name for one in patterns for name in match_filenames_once(plain_path(one))]
 
 
 def ListDirectory(dirname: Any) -> list[str]:
-    """Return the names of what is in a directory, in no order; NotFoundError if there is no such directory."""
+    """Return the names in a directory, in no particular order; NotFoundError if there is no such directory."""
     path = plain_path(dirname)
     if not os.path.isdir(path):
         raise NotFoundError(None, None, f"Could not find directory {os.fsdecode(path)}")
@@ -59,7 +59,7 @@ def ListDirectory(dirname: Any) -> list[str]:
 
 
 def MakeDirs(dirname: Any) -> None:
-    """Make a directory, and those above it; one that exists is no error."""
+    """Make a directory and its missing parents; an existing directory is fine."""
     path = plain_path(dirname)
     above = path
     while above and not os.path.lexists(above):
@@ -70,7 +70,7 @@ def MakeDirs(dirname: Any) -> None:
 
 
 def MkDir(dirname: Any) -> None:
-    """Make a directory; one that exists is no error, one in no directory is."""
+    """Make a directory; an existing one is fine, a missing parent is an error."""
     path = plain_path(dirname)
     if not os.path.isdir(path):
         _do(path, os.mkdir, path)
@@ -85,7 +85,7 @@ def Remove(filename: Any) -> None:
 
 
 def DeleteRecursively(dirname: Any) -> None:
-    """Remove a directory and all that is in it; NotFoundError if there is none."""
+    """Remove a directory and everything in it; NotFoundError if there is none."""
     path = plain_path(dirname)
     if not os.path.lexists(path):
         raise NotFoundError(None, None, f"{os.fsdecode(path)} not found")
@@ -96,7 +96,7 @@ def DeleteRecursively(dirname: Any) -> None:
 
 
 def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
-    """Copy what is in a file; AlreadyExistsError if the new one exists, unless `overwrite`."""
+    """Copy a file; AlreadyExistsError if the new one exists, unless `overwrite`."""
     old, new = plain_path(oldpath), plain_path(newpath)
     _must_not_exist(new, overwrite)
     _do(old, shutil.copyfile, old, new)
@@ -110,11 +110,11 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
 
 
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Iterate over a directory and those in it, as (name, names of directories, names of files).
+    """Yield (directory, names of directories in it, names of files in it) for a directory tree.
 
     Args:
-        top: Where to begin; nothing comes of one that does not exist.
-        in_order: Give a directory before those in it, not after them.
+        top: Where to begin; a directory that does not exist yields nothing.
+        in_order: Yield a directory before its subdirectories instead of after them.
     """
     return walk(top, in_order)
 
@@ -122,7 +122,7 @@ def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list
 def walk(
     top: Any, topdown: bool = True, onerror: Callable[[OpError], Any] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """As `Walk`; `onerror` is called with the error for a directory that cannot be read."""
+    """As `Walk`; `onerror` is called with the error if a directory cannot be read."""
     here = os.fsdecode(top)
     try:
         listing = ListDirectory(here)
@@ -141,12 +141,12 @@ def walk(
 
 
 def join(path: Any, *paths: Any) -> Any:
-    """Return the parts of a path put together."""
+    """Join the parts of a path."""
     return os.path.join(path, *paths)
 
 
 def get_registered_schemes() -> list[str]:
-    """Return the schemes of URLs that need no other package."""
+    """Return the URL schemes that need no other package."""
     return ["file", ""]
 
 
@@ -156,6 +156,7 @@ def _must_not_exist(path: bytes, overwrite: bool) -> None:
 
 
 def _do(path: bytes, function: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+    """Call the function; an OSError becomes TensorFlow's error about `path`."""
     try:
         function(*arguments, **options)
     except FileExistsError as error:
@@ -165,7 +166,7 @@ def _do(path: bytes, function: Callable[..., Any], *arguments: Any, **options: A
 
 
 def _renamed(function: Callable[..., Any], name: str, arguments: Iterable[str]) -> Callable[..., Any]:
-    """The function under its name in io.gfile, with the names that its arguments have there."""
+    """The same function under its name in tf.io.gfile, with the argument names it has there."""
     names = tuple(arguments)
 
     def renamed(*values: Any, **options: Any) -> Any:
@@ -190,6 +191,6 @@ stat_ = _renamed(Stat, "stat", ("path",))
 
 
 def plain_path(name: Any) -> bytes:
-    """A path as bytes, without the scheme that stands for files of this machine."""
+    """Return a path as bytes, without the scheme file://."""
     path = os.fsencode(name)
     return path[len(b"file://") :] if path.startswith(b"file://") else path

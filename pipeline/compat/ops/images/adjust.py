@@ -1,4 +1,4 @@
-"""Brightness, contrast, hue, saturation, gamma and quality of images, changed by a given or random amount."""
+"""Adjust brightness, contrast, hue, saturation, gamma or JPEG quality of images, by a given or a random amount."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ from pipeline.errors import invalid
 
 
 def per_image_standardization(image: Any) -> Tensor:
-    """Return an image, or each of a batch, with mean 0 and variance 1, as float32.
+    """Return an image, or each image of a batch, scaled to mean 0 and variance 1, as float32.
 
-    The divisor is at least one over the square root of the number of an image's elements, so an image of one colour
-    is all zeros.
+    The divisor is never below 1 / sqrt(number of values in the image), so an image of a single colour becomes zeros.
 
     Args:
-        image: Any number dtype, [height, width, channels] or a batch.
+        image: Any numeric dtype, [height, width, channels] or a batch.
 
     Raises:
-        ValueError: It is known to have less than 3 axes.
+        ValueError: It is known to have fewer than 3 axes.
     """
     with name_scope(None, "per_image_standardization", [image]) as scope:
         image = checked_image(convert_to_tensor(image, name="image"))
@@ -43,27 +42,27 @@ def per_image_standardization(image: Any) -> Tensor:
         count = reduce_prod(shape(image)[-3:])  # type: ignore[index]
         mean = reduce_mean(image, axis=[-1, -2, -3], keepdims=True)
         deviation = reduce_std(image, axis=[-1, -2, -3], keepdims=True)
-        least = rsqrt(cast(count, dtypes.float32))
-        divisor = maximum(deviation, least)
+        smallest = rsqrt(cast(count, dtypes.float32))
+        divisor = maximum(deviation, smallest)
         image = image - mean
         return divide(image, divisor, name=scope)
 
 
-def _floats(image: Any) -> Any:
-    """The image as float32, or float16 if it is."""
+def _as_floats(image: Any) -> Any:
+    """The image as float32; a float16 image stays float16."""
     return image if image.dtype in (dtypes.float16, dtypes.float32) else convert_image_dtype(image, dtypes.float32)
 
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
-    """Return images of any number dtype and shape with `delta` (1.0: from black to white) added.
+    """Return images with `delta` added to every value.
 
     Args:
-        image: Integers are taken for parts of their dtype's largest, and saturate.
-        delta: A scalar.
+        image: Any numeric dtype and shape. Integers count as fractions of their dtype's largest value, and saturate.
+        delta: A scalar; 1.0 is the difference between black and white.
     """
     with name_scope(None, "adjust_brightness", [image, delta]) as scope:
         image = convert_to_tensor(image, name="image")
-        floats = _floats(image)
+        floats = _as_floats(image)
         adjusted = add(floats, cast(delta, floats.dtype), name=scope)
         return convert_image_dtype(adjusted, image.dtype, saturate=True)
 
@@ -74,12 +73,12 @@ def _contrast_shape(images: Tensor, factor: Tensor) -> Any:
     return images.shape
 
 
-def _factor_kernel(kernel: Callable[..., Any], least: int, channels: int | None, what: str) -> Callable[..., Any]:
-    """The kernel for images and a scalar, checked."""
+def _factor_kernel(kernel: Callable[..., Any], min_rank: int, channels: int | None, what: str) -> Callable[..., Any]:
+    """The kernel with checks of its images and of its scalar, which errors call `what`."""
 
     def checked(images: Any, factor: Any) -> Any:
-        if images.ndim < least:
-            raise invalid(f"input must be at least {least}-D, got shape{list(images.shape)}")
+        if images.ndim < min_rank:
+            raise invalid(f"input must be at least {min_rank}-D, got shape{list(images.shape)}")
         if factor.ndim:
             raise invalid(f"{what} must be scalar: {list(factor.shape)}")
         if channels is not None and images.shape[-1] != channels:
@@ -90,10 +89,10 @@ def _factor_kernel(kernel: Callable[..., Any], least: int, channels: int | None,
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Return images with `contrast_factor` times the distance of each channel from its mean over the image.
+    """Return images with the distance of each value from its channel's mean multiplied by `contrast_factor`.
 
     Args:
-        images: Any number dtype, [..., height, width, channels]; integers saturate.
+        images: Any numeric dtype, [..., height, width, channels]; integers saturate.
         contrast_factor: A float scalar.
     """
     with name_scope(None, "adjust_contrast", [images, contrast_factor]) as scope:
@@ -101,7 +100,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
         adjusted = tensor_op(
             "AdjustContrastv2",
             "images:T(float16,float32)=float32 contrast_factor:float32",
-            [_floats(images), contrast_factor],
+            [_as_floats(images), contrast_factor],
             _contrast_shape,
             _factor_kernel(kernels.adjust_contrast, 3, None, "contrast_factor"),
             scope,
@@ -110,21 +109,27 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
 
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
-    """Return `gain * image ** gamma`, of images of any number dtype and shape; integers saturate.
+    """Return `gain * image ** gamma`.
+
+    Args:
+        image: Any numeric dtype and shape. Integers count as fractions of their dtype's largest value, and saturate.
+        gamma: A scalar, not negative.
+        gain: A scalar.
 
     Raises:
         ValueError: `gamma` is negative.
     """
     with name_scope(None, "adjust_gamma", [image, gamma, gain]):
         image = convert_to_tensor(image, name="image")
-        floats = _floats(image)
+        floats = _as_floats(image)
         checks = require(gamma >= 0, "Gamma should be a non-negative real number.")
         if checks:
             gamma = with_dependencies(checks, gamma)
         return convert_image_dtype(gain * floats**gamma, image.dtype, saturate=True)
 
 
-def _colour_change(op_type: str, image: Any, factor: tuple[str, Any], kernel: Any, scope: str) -> Tensor:
+def _colour_change(op_type: str, image: Any, factor: tuple[str, Any], kernel: Any) -> Tensor:
+    """The op that changes RGB images by a factor: its name and its value."""
     image = convert_to_tensor(image, name="image")
 
     def rule(images: Tensor, factor: Tensor) -> Any:
@@ -134,7 +139,7 @@ def _colour_change(op_type: str, image: Any, factor: tuple[str, Any], kernel: An
     adjusted = tensor_op(
         op_type,
         f"images:T(float16,float32)=float32 {factor[0]}:float32",
-        [_floats(image), factor[1]],
+        [_as_floats(image), factor[1]],
         rule,
         _factor_kernel(kernel, 3, 3, factor[0]),
     )
@@ -142,24 +147,24 @@ def _colour_change(op_type: str, image: Any, factor: tuple[str, Any], kernel: An
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
-    """Return images [..., height, width, 3] of any number dtype with `delta` full turns of the hue."""
-    with name_scope(name, "adjust_hue", [image]) as scope:
-        return _colour_change("AdjustHue", image, ("delta", delta), kernels.adjust_hue, scope)
+    """Return RGB images [..., height, width, 3] of any numeric dtype with the hue turned by `delta` full turns."""
+    with name_scope(name, "adjust_hue", [image]):
+        return _colour_change("AdjustHue", image, ("delta", delta), kernels.adjust_hue)
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
-    """Return images [..., height, width, 3] of any number dtype with `saturation_factor` times the saturation."""
-    with name_scope(name, "adjust_saturation", [image]) as scope:
-        return _colour_change("AdjustSaturation", image, ("scale", saturation_factor), kernels.adjust_saturation, scope)
+    """Return RGB images [..., height, width, 3] of any numeric dtype with `saturation_factor` times the saturation."""
+    with name_scope(name, "adjust_saturation", [image]):
+        return _colour_change("AdjustSaturation", image, ("scale", saturation_factor), kernels.adjust_saturation)
 
 
 def adjust_jpeg_quality(image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None) -> Tensor:
-    """Return an image [height, width, 1 or 3] of any number dtype as JPEG of a quality makes it.
+    """Return an image as it looks after encoding it as JPEG and decoding it.
 
     Args:
-        image: The image; integers are taken for parts of their dtype's largest.
+        image: Any numeric dtype, [height, width, 1 or 3]; integers count as fractions of their dtype's largest value.
         jpeg_quality: 0 to 100, a number or int32 scalar.
-        dct_method: Taken for the interface's sake.
+        dct_method: Ignored.
         name: Name of the scope.
     """
     with name_scope(name, "adjust_jpeg_quality", [image]):
@@ -188,32 +193,32 @@ def _between(lower: Any, upper: Any, seed: Any) -> Tensor:
 
 
 def random_brightness(image: Any, max_delta: Any, seed: Any = None) -> Tensor:
-    """`adjust_brightness` by a random amount from -max_delta to max_delta; ValueError if that is negative."""
+    """As `adjust_brightness`, by a random delta in [-max_delta, max_delta); ValueError if `max_delta` is negative."""
     return adjust_brightness(image, _about_zero(max_delta, seed))
 
 
 def random_contrast(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
-    """`adjust_contrast` by a random factor from lower to upper; ValueError unless 0 <= lower < upper."""
+    """As `adjust_contrast`, by a random factor in [lower, upper); ValueError unless 0 <= lower < upper."""
     return adjust_contrast(image, _between(lower, upper, seed))
 
 
 def random_hue(image: Any, max_delta: Any, seed: Any = None) -> Tensor:
-    """`adjust_hue` by a random amount from -max_delta to max_delta; ValueError unless that is 0 to 0.5."""
+    """As `adjust_hue`, by a random delta in [-max_delta, max_delta); ValueError unless 0 <= max_delta <= 0.5."""
     if max_delta > 0.5:
         raise ValueError("max_delta must be <= 0.5.")
     return adjust_hue(image, _about_zero(max_delta, seed))
 
 
 def random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
-    """`adjust_saturation` by a random factor from lower to upper; ValueError unless 0 <= lower < upper."""
+    """As `adjust_saturation`, by a random factor in [lower, upper); ValueError unless 0 <= lower < upper."""
     return adjust_saturation(image, _between(lower, upper, seed))
 
 
 def random_jpeg_quality(image: Any, min_jpeg_quality: Any, max_jpeg_quality: Any, seed: Any = None) -> Tensor:
-    """`adjust_jpeg_quality` of a random quality from the least up to, without, the largest one.
+    """As `adjust_jpeg_quality`, with a random quality in [min_jpeg_quality, max_jpeg_quality).
 
     Raises:
-        ValueError: A quality is not from 0 to 100, or the least is not below the largest.
+        ValueError: A quality is not in 0 to 100, or `min_jpeg_quality` is not below `max_jpeg_quality`.
     """
     qualities = (min_jpeg_quality, max_jpeg_quality)
     if min(qualities) < 0 or max(qualities) > 100:

@@ -1,4 +1,4 @@
-"""Operations on boxes in images: draw them, crop to them, choose one at random."""
+"""Boxes in images: draw them, crop to them, choose a random one; glimpses around a point."""
 
 from __future__ import annotations
 
@@ -24,17 +24,19 @@ _KINDS = "(uint8,uint16,int8,int16,int32,int64,float16,float32,float64)"
 
 
 def size_along(tensor: Tensor, axis: int, rank: int) -> int | None:
-    """The size along an axis of a tensor that must have that rank."""
+    """The static size along an axis; ValueError if the tensor is known to have another rank."""
     check_rank(tensor, rank)
     return None if tensor.shape.sizes is None else tensor.shape.sizes[axis]
 
 
 def must_be(size: int | None, wanted: int) -> None:
+    """Raise ValueError for a static size other than `wanted`."""
     if size not in (None, wanted):
         raise ValueError(f"Dimension must be {wanted} but is {size}")
 
 
-def one_of_two(a: int | None, b: int | None) -> int | None:
+def common_size(a: int | None, b: int | None) -> int | None:
+    """The size of two axes of the same size, as far as it is static; ValueError if they differ."""
     if a is not None and b is not None and a != b:
         raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
     return b if a is None else a
@@ -50,21 +52,21 @@ def crop_and_resize(
     name: str | None = None,
     box_indices: Any = None,
 ) -> Tensor:
-    """Return a part of an image for each box, all of one size, as float32.
+    """Cut boxes out of images and resize them to one size: float32 [boxes, *crop_size, channels].
 
     Args:
-        image: Any real number dtype, [batch, height, width, channels].
+        image: Any real dtype, [batch, height, width, channels].
         boxes: float32 [boxes, 4]: y1, x1, y2, x2; 0 is the first pixel and 1 the last one.
-        box_ind: int32 [boxes], which image each box is in; also `box_indices`.
-        crop_size: int32, height and width.
+        box_ind: Old name of `box_indices`.
+        crop_size: int32 [2], height and width of the result.
         method: "bilinear" or "nearest".
-        extrapolation_value: What is beyond the image.
+        extrapolation_value: The value of pixels outside the image.
         name: Name of the op.
-        box_indices: New name of `box_ind`.
+        box_indices: int32 [boxes], the index in the batch of each box's image.
 
     Raises:
-        ValueError: The shapes are known not to be these.
-        OutOfRangeError: When run: there is no such image in the batch.
+        ValueError: A shape is known to be different.
+        OutOfRangeError: At run time: an index is out of range.
     """
     which = renamed("box_indices", box_indices, "box_ind", box_ind)
     way = one_of("bilinear" if method is None else method, ("bilinear", "nearest"), "method", "CropAndResize")
@@ -72,7 +74,7 @@ def crop_and_resize(
 
     def rule(image: Tensor, boxes: Tensor, which: Tensor, size: Tensor) -> Any:
         channels = size_along(image, 3, 4)
-        count = one_of_two(size_along(boxes, 0, 2), size_along(which, 0, 1))
+        count = common_size(size_along(boxes, 0, 2), size_along(which, 0, 1))
         must_be(size_along(boxes, 1, 2), 4)
         return [count, *static_size(size), channels]
 
@@ -98,16 +100,16 @@ def crop_and_resize(
 
 
 def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors: Any = None) -> Tensor:
-    """Return a batch of images with the outlines of boxes.
+    """Return a batch of images with the outlines of boxes drawn in.
 
     Args:
         images: float32 or float16 [batch, height, width, 1, 3 or 4].
         boxes: float32 [batch, boxes, 4]: y1, x1, y2, x2; 0 is the first pixel and 1 the last one.
         name: Name of the op.
-        colors: float32 [colours, channels], taken in turn; a table of ten if there are none.
+        colors: float32 [colors, channels], used in turn; ten default colours if there are none.
 
     Raises:
-        ValueError: The shapes are known not to be these.
+        ValueError: A shape is known to be different.
     """
 
     def rule(images: Tensor, boxes: Tensor, *_: Tensor) -> Any:
@@ -138,7 +140,7 @@ def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors
 def _random_op(
     op_type: str, definition: str, values: Any, rule: Any, draw: Any, seeds: tuple[int, int], attrs: Any, name: Any
 ) -> list[Tensor]:
-    """The outputs of an op that draws numbers: `draw(generator, *values)`."""
+    """The outputs of an op that draws random numbers; its kernel is `draw(generator, *values)`."""
     with name_scope(name, op_type) as scope:
         tensors, found = convert_inputs(op_type, definition, values)
         try:
@@ -173,29 +175,30 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> SampleDistortedBoundingBoxV2:
-    """Choose a random part of an image that holds enough of one of the boxes.
+    """Choose a random part of an image that covers enough of one of the boxes.
 
     Args:
-        image_size: uint8, int8, int16, int32 or int64: height, width, channels.
-        bounding_boxes: float32 [batch, boxes, 4]: y1, x1, y2, x2, from 0 to 1.
-        seed: The op's seed, as it is.
-        seed2: The second one.
-        min_object_covered: How much of a box the part has to hold.
-        aspect_ratio_range: Least and largest width over height.
-        area_range: Least and largest share of the image.
-        max_attempts: After so many the whole image is chosen.
-        use_image_if_no_bounding_boxes: Whether no boxes count as one around the image, and are no error.
+        image_size: An integer vector: height, width, channels.
+        bounding_boxes: float32 [batch, boxes, 4]: y1, x1, y2, x2, in 0 to 1.
+        seed: The op's first seed; the graph's seed is not used.
+        seed2: The op's second seed.
+        min_object_covered: The fraction of a box that the part must cover.
+        aspect_ratio_range: Smallest and largest ratio of width to height; (0.75, 1.33) by default.
+        area_range: Smallest and largest fraction of the image's area; (0.05, 1.0) by default.
+        max_attempts: After this many attempts (100 by default) the whole image is chosen.
+        use_image_if_no_bounding_boxes: Without boxes, take the whole image as the one box instead of raising an error.
         name: Name of the op and its scope.
 
     Returns:
-        begin and size, for `tf.slice`, and the box as float32 [1, 1, 4].
+        begin and size, for `tf.slice`, and the part as a box, float32 [1, 1, 4].
 
     Raises:
-        InvalidArgumentError: When run: an argument is not as said above.
+        InvalidArgumentError: At run time: an argument is out of range, or there are no boxes.
     """
     aspects, areas = _range(aspect_ratio_range, (0.75, 1.33)), _range(area_range, (0.05, 1.0))
     attempts = 100 if max_attempts is None else int(max_attempts)
     whole, seeds = bool(use_image_if_no_bounding_boxes), (int(seed or 0), int(seed2 or 0))
+    limits: Any = (aspects, areas, attempts)
 
     def rule(size: Tensor, boxes: Tensor, covered: Tensor) -> Any:
         must_be(size_along(size, 0, 1), 3)
@@ -205,28 +208,9 @@ def sample_distorted_bounding_box(
         return [(kind, [3]), (kind, [3]), (dtypes.float32, [1, 1, 4])]
 
     def draw(generator: np.random.Generator, size: Any, boxes: Any, covered: Any) -> Any:
-        _check_ranges(aspects, areas, attempts)
-        if size.shape != (3,) or np.ndim(covered) or not covered >= 0:
-            raise invalid("image_size must be 1-D containing 3 elements, and min_object_covered at least 0.0")
-        if boxes.ndim != 3 or boxes.shape[2] != 4:
-            raise invalid(f"input boxes must be 3-dimensional [batch, num_boxes, coords]: {show(boxes.shape)}")
-        height, width = int(size[0]), int(size[1])
-        if not boxes.size and not whole:
-            text = "No bounding boxes provided as input. One must enable use_image_if_no_bounding_boxes"
-            raise invalid(text + " if you wish to not provide any bounding boxes.")
-        if np.any((boxes < 0) | (boxes > 1)):
-            raise invalid("All bounding box coordinates must be in [0.0, 1.0]")
-        whole_size = np.array([height, width] * 2, np.float32)
-        scaled: Any = [tuple(int(each) for each in box) for box in boxes.reshape(-1, 4) * whole_size]
-        limits: Any = (aspects, areas, attempts)
-        top, left, bottom, right = kernels.sample_part(
-            generator, (height, width), scaled or [(0, 0, height, width)], float(covered), limits
-        )
-        begin = np.array([top, left, 0], size.dtype)
-        with np.errstate(all="ignore"):
-            box = np.array([top, left, bottom, right], np.float32) / whole_size
-        extent = np.array([bottom - top, right - left, -1]).astype(size.dtype)
-        return begin, extent, box.reshape(1, 1, 4)
+        _check_ranges(*limits)
+        _check_sampling(size, boxes, covered, whole)
+        return _sampled(generator, size, boxes, float(covered), limits)
 
     attrs = {"seed": seeds[0], "seed2": seeds[1], "aspect_ratio_range": list(aspects), "area_range": list(areas)}
     attrs |= {"max_attempts": attempts, "use_image_if_no_bounding_boxes": whole}
@@ -246,6 +230,32 @@ def _check_ranges(aspects: Sequence[float], areas: Sequence[float], attempts: in
         raise invalid(f"Max attempts must be positive: {attempts}")
 
 
+def _check_sampling(size: Any, boxes: Any, covered: Any, whole: bool) -> None:
+    if size.shape != (3,) or np.ndim(covered) or not covered >= 0:
+        raise invalid("image_size must be 1-D containing 3 elements, and min_object_covered at least 0.0")
+    if boxes.ndim != 3 or boxes.shape[2] != 4:
+        raise invalid(f"input boxes must be 3-dimensional [batch, num_boxes, coords]: {show(boxes.shape)}")
+    if not boxes.size and not whole:
+        text = "No bounding boxes provided as input. One must enable use_image_if_no_bounding_boxes"
+        raise invalid(text + " if you wish to not provide any bounding boxes.")
+    if np.any((boxes < 0) | (boxes > 1)):
+        raise invalid("All bounding box coordinates must be in [0.0, 1.0]")
+
+
+def _sampled(generator: np.random.Generator, size: Any, boxes: Any, covered: float, limits: Any) -> Any:
+    """Begin, size and box of the part that is chosen."""
+    height, width = int(size[0]), int(size[1])
+    whole_size = np.array([height, width] * 2, np.float32)
+    pixels: Any = [tuple(int(each) for each in box) for box in boxes.reshape(-1, 4) * whole_size]
+    pixels = pixels or [(0, 0, height, width)]
+    top, left, bottom, right = kernels.sample_part(generator, (height, width), pixels, covered, limits)
+    begin = np.array([top, left, 0], size.dtype)
+    with np.errstate(all="ignore"):
+        box = np.array([top, left, bottom, right], np.float32) / whole_size
+    extent = np.array([bottom - top, right - left, -1]).astype(size.dtype)
+    return begin, extent, box.reshape(1, 1, 4)
+
+
 def extract_glimpse(
     input: Any,
     size: Any,
@@ -255,26 +265,26 @@ def extract_glimpse(
     uniform_noise: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Return a part of each image of a batch, around its offset; what is beyond the image is noise.
+    """Return the part of each image around its offset; pixels outside the image are noise.
 
     Args:
         input: float32 [batch, height, width, channels].
-        size: int32, height and width.
-        offsets: float32 [batch, 2]: y and x.
-        centered: Whether an offset of 0 is the image's centre, and not its first pixel.
-        normalized: Whether an offset of 1 is the image's border, and not one pixel.
-        uniform_noise: Whether the noise is uniform, and not normal.
+        size: int32 [2], height and width of the part.
+        offsets: float32 [batch, 2], y and x of the part's centre.
+        centered: Count offsets from the image's centre instead of its first pixel.
+        normalized: Count offsets in image sizes instead of pixels.
+        uniform_noise: Draw uniform noise instead of normal noise.
         name: Name of the op.
 
     Raises:
-        ValueError: The shapes are known not to be these.
+        ValueError: A shape is known to be different.
     """
     how = (bool(centered), bool(normalized), bool(uniform_noise))
 
     def rule(images: Tensor, size: Tensor, offsets: Tensor) -> Any:
         batch, channels = size_along(images, 0, 4), size_along(images, 3, 4)
         must_be(size_along(offsets, 1, 2), 2)
-        batch = one_of_two(batch, size_along(offsets, 0, 2))
+        batch = common_size(batch, size_along(offsets, 0, 2))
         return [(dtypes.float32, [batch, *static_size(size), channels])]
 
     def draw(generator: np.random.Generator, images: Any, size: Any, offsets: Any) -> Any:

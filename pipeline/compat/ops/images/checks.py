@@ -1,4 +1,4 @@
-"""Checks of images' shapes: at once where a shape is known, else by operations that what is made of them waits for."""
+"""Checks of the shapes of images: at once where a shape is static, else by ops that the results wait for."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pipeline.compat.values.convert import convert_to_tensor
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether it is known only when run."""
+    """Whether the value is known only at run time."""
     return isinstance(value, (Tensor, Variable))
 
 
 def require(condition: Any, message: str) -> list[Any]:
-    """Check a condition: ValueError if it is a false Python value; the operation that checks a tensor, in a list."""
+    """Check a condition: raise ValueError for a false Python value; for a tensor return a list of one Assert op."""
     if is_tensor(condition):
         return [Assert(condition, [message])]
     if not condition:
@@ -31,7 +31,7 @@ def require(condition: Any, message: str) -> list[Any]:
 
 
 def dimensions(image: Any, count: int) -> list[Any]:
-    """The sizes of an image of `count` axes: numbers where they are known, else scalar tensors."""
+    """The sizes of an image with `count` axes: ints where they are static, else scalar tensors."""
     known = image.get_shape()
     if known.is_fully_defined():
         return list(known.sizes)
@@ -41,10 +41,10 @@ def dimensions(image: Any, count: int) -> list[Any]:
 
 
 def check_image(image: Any) -> list[Any]:
-    """Operations that check that an image, or batch of images, has three axes and pixels.
+    """Return ops that check that an image or batch of images has at least three axes and is not empty.
 
     Raises:
-        ValueError: It is known to have less than three axes, or none of a size.
+        ValueError: It is known to have fewer than three axes, or to be empty.
     """
     known = image.get_shape()
     if known.sizes is None:
@@ -64,15 +64,15 @@ def check_image(image: Any) -> list[Any]:
 
 
 def checked_image(image: Any) -> Any:
-    """The image, to be had after its checks; see `check_image`."""
+    """The image, available only after the checks of `check_image`."""
     return with_dependencies(check_image(image), image)
 
 
 def checked_gray(image: Any) -> Any:
-    """The image, to be had after checks that its last axis has size 1.
+    """The image, available only after a check that its last axis has size 1.
 
     Raises:
-        ValueError: It is known to have another.
+        ValueError: It is known to have another size.
     """
     known = image.get_shape()
     if known.sizes is None:
@@ -92,10 +92,10 @@ def checked_gray(image: Any) -> Any:
 
 
 def as_batch(image: Any) -> tuple[Any, bool]:
-    """The image as a batch, and whether it was one; it counts as single where its rank is not known.
+    """The image as a batch, and whether it was a batch; an unknown rank counts as a single image.
 
     Raises:
-        ValueError: It has other than three or four axes.
+        ValueError: It does not have three or four axes.
     """
     image = convert_to_tensor(image, name="image")
     known = image.get_shape()
@@ -109,11 +109,24 @@ def as_batch(image: Any) -> tuple[Any, bool]:
     return image, False
 
 
-def largest(x: Any, y: Any) -> Any:
-    """The larger of two sizes: a number if both are, else a tensor."""
+def batch_for_target(image: Any, target_height: Any, target_width: Any) -> tuple[Any, bool, list[Any]]:
+    """As `as_batch`, after checks of the image and of the size that it is to get; also returns the checks.
+
+    Raises:
+        ValueError: The image does not have three or four axes, or the size is known not to be positive.
+    """
+    image, is_batch = as_batch(image)
+    checks = check_image(image)
+    checks += require(target_width > 0, "target_width must be > 0.")
+    checks += require(target_height > 0, "target_height must be > 0.")
+    return with_dependencies(checks, image), is_batch, checks
+
+
+def larger(x: Any, y: Any) -> Any:
+    """The larger of two sizes: a number if both are numbers, else a tensor."""
     return maximum(x, y) if is_tensor(x) or is_tensor(y) else max(x, y)
 
 
 def wrong_rank(known: Any) -> ValueError:
-    """The error for an image that has other than three or four axes."""
+    """The error for an image that does not have three or four axes."""
     return ValueError(f"'image' (shape {known}) must have either 3 or 4 dimensions.")

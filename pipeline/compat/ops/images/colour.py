@@ -1,4 +1,4 @@
-"""Colour spaces and number ranges of images: dtypes, gray, HSV, YIQ, YUV."""
+"""Convert images between dtypes and colour spaces: RGB, grayscale, HSV, YIQ, YUV."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pipeline.compat.ops.math.products import tensordot
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import FailedPreconditionError, invalid
 
-# How much of red, green and blue (rows) is in each component (columns), and back.
+# How much of red, green and blue (rows) goes into each component (columns), and back.
 _TO_YIQ = [
     [0.299, 0.59590059, 0.2115],
     [0.587, -0.27455667, -0.52273617],
@@ -39,12 +39,12 @@ _FROM_YUV = [[1.0, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.5806218
 
 
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
-    """Return an image as another dtype: integers up to the dtype's largest are floats from 0 to 1.
+    """Convert an image to another dtype and scale it: floats are 0 to 1, integers 0 to their dtype's largest value.
 
     Args:
         image: Any integer or float dtype and shape.
         dtype: An integer or float dtype.
-        saturate: Whether numbers that the dtype does not have become the nearest that it has.
+        saturate: Clip values that are out of the dtype's range.
         name: Name of the op.
 
     Raises:
@@ -74,7 +74,7 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
-    """Return images [..., 3] of any number dtype as [..., 1]: the luminance."""
+    """Convert RGB images [..., 3] of any numeric dtype to their luminance, [..., 1]."""
     with name_scope(name, "rgb_to_grayscale", [images]) as scope:
         images = convert_to_tensor(images, name="images")
         floats = convert_image_dtype(images, dtypes.float32)
@@ -83,7 +83,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """Return images [..., 1] of any dtype as [..., 3], all three components the same.
+    """Convert images [..., 1] of any dtype to [..., 3] with three equal channels.
 
     Raises:
         ValueError: The last axis is known to have another size.
@@ -97,7 +97,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
         return made
 
 
-def _checked(images: Tensor) -> Any:
+def _colours_shape(images: Tensor) -> Any:
     check_rank_at_least(images, 1)
     sizes = images.shape.sizes
     if sizes is None:
@@ -109,14 +109,14 @@ def _checked(images: Tensor) -> Any:
 
 def _colours(op_type: str, images: Any, kernel: Any, name: str | None) -> Tensor:
     definition = f"images:T({','.join(_KINDS)})=float32"
-    return tensor_op(op_type, definition, [images], _checked, _three(kernel), name, rows=True)
+    return tensor_op(op_type, definition, [images], _colours_shape, _three(kernel), name, rows=True)
 
 
 _KINDS = (FLOATS[1], FLOATS[0], *FLOATS[2:])
 
 
 def _three(kernel: Any) -> Any:
-    """The kernel, for arrays of three colours."""
+    """The kernel with a check that there are three channels."""
 
     def checked(images: Any) -> Any:
         if images.ndim < 1:
@@ -130,16 +130,16 @@ def _three(kernel: Any) -> Any:
 
 
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
-    """Return hue, saturation and value of the colours along the last axis; floats from 0 to 1.
+    """Convert RGB along the last axis to hue, saturation and value; all are floats in 0 to 1.
 
     Raises:
-        ValueError: The last axis is known to have another size than 3.
+        ValueError: The last axis is known to have a size other than 3.
     """
     return _colours("RGBToHSV", images, kernels.rgb_to_hsv, name)
 
 
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """Return red, green and blue of hue, saturation and value along the last axis; floats from 0 to 1."""
+    """Convert hue, saturation and value along the last axis to RGB; all are floats in 0 to 1."""
     return _colours("HSVToRGB", images, kernels.hsv_to_rgb, name)
 
 
@@ -151,20 +151,20 @@ def _mixed(images: Any, parts: Any) -> Tensor:
 
 
 def rgb_to_yiq(images: Any) -> Tensor:
-    """Return float images [..., 3] of red, green and blue as YIQ."""
+    """Convert float images [..., 3] from RGB to YIQ."""
     return _mixed(images, _TO_YIQ)
 
 
 def yiq_to_rgb(images: Any) -> Tensor:
-    """Return float images [..., 3] of YIQ as red, green and blue."""
+    """Convert float images [..., 3] from YIQ to RGB."""
     return _mixed(images, _FROM_YIQ)
 
 
 def rgb_to_yuv(images: Any) -> Tensor:
-    """Return float images [..., 3] of red, green and blue as YUV."""
+    """Convert float images [..., 3] from RGB to YUV."""
     return _mixed(images, _TO_YUV)
 
 
 def yuv_to_rgb(images: Any) -> Tensor:
-    """Return float images [..., 3] of YUV as red, green and blue."""
+    """Convert float images [..., 3] from YUV to RGB."""
     return _mixed(images, _FROM_YUV)

@@ -1,4 +1,4 @@
-"""Parts of images, and images with zeros around them."""
+"""Crop images, and pad them with zeros."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from pipeline.compat.ops.control.asserting import Assert
 from pipeline.compat.ops.control.flow import with_dependencies
 from pipeline.compat.ops.images.checks import (
     as_batch,
+    batch_for_target,
     check_image,
     checked_image,
     dimensions,
     is_tensor,
-    largest,
+    larger,
     require,
 )
 from pipeline.compat.ops.math.arithmetic import minimum
@@ -38,17 +39,17 @@ def _dynamic(image: Any, axis: int) -> Any:
 
 
 def _length(image: Any, axis: int) -> Any:
-    """The size along an axis: a number if it is known, else a tensor."""
+    """The size along an axis: an int if it is static, else a tensor."""
     known = image.get_shape().sizes[axis]
     return _dynamic(image, axis) if known is None else known
 
 
 def central_crop(image: Any, central_fraction: Any) -> Tensor:
-    """Return the middle of an image, or of each of a batch.
+    """Return the centre of an image, or of each image of a batch.
 
     Args:
-        image: Any dtype, [height, width, channels] or a batch; its rank must be known.
-        central_fraction: How much of the height and of the width is kept, above 0 and at most 1.
+        image: Any dtype, [height, width, channels] or a batch; its rank must be static.
+        central_fraction: The fraction of height and width to keep, above 0 and at most 1.
 
     Raises:
         ValueError: The rank is not 3 or 4, or the fraction is out of range.
@@ -94,17 +95,17 @@ def _static(sizes: list[Any]) -> list[Any]:
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """Return an image, or each of a batch, with zeros around it.
+    """Pad an image, or each image of a batch, with zeros.
 
     Args:
-        image: Any number dtype, [height, width, channels] or a batch.
+        image: Any numeric dtype, [height, width, channels] or a batch.
         offset_height: Rows of zeros above it, a number or int32 scalar.
-        offset_width: Columns of zeros left of it.
+        offset_width: Columns of zeros to its left.
         target_height: Height of the result.
         target_width: Width of the result.
 
     Raises:
-        ValueError: The image has other than 3 or 4 axes, an offset is negative, or it does not fit.
+        ValueError: The image does not have 3 or 4 axes, an offset is negative, or the image does not fit.
     """
     with name_scope(None, "pad_to_bounding_box", [image]):
         image, is_batch = as_batch(image)
@@ -126,7 +127,7 @@ def pad_to_bounding_box(
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """Return a part of an image, or of each of a batch.
+    """Cut a box out of an image, or of each image of a batch.
 
     Args:
         image: Any dtype, [height, width, channels] or a batch.
@@ -136,7 +137,7 @@ def crop_to_bounding_box(
         target_width: How many columns.
 
     Raises:
-        ValueError: The image has other than 3 or 4 axes, or the part is empty or not within it.
+        ValueError: The image does not have 3 or 4 axes, or the box is empty or not inside the image.
     """
     with name_scope(None, "crop_to_bounding_box", [image]):
         image, is_batch = as_batch(image)
@@ -155,7 +156,7 @@ def crop_to_bounding_box(
         return cropped if is_batch else squeeze(cropped, axis=[0])
 
 
-def _least(x: Any, y: Any) -> Any:
+def _smaller(x: Any, y: Any) -> Any:
     return minimum(x, y) if is_tensor(x) or is_tensor(y) else min(x, y)
 
 
@@ -164,33 +165,29 @@ def _same(x: Any, y: Any) -> Any:
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
-    """Return an image, or each of a batch, of another size: its middle, or zeros all around it.
+    """Crop an image, or each image of a batch, around its centre, or pad it with zeros on all sides, to a size.
 
     Args:
-        image: Any number dtype, [height, width, channels] or a batch.
+        image: Any numeric dtype, [height, width, channels] or a batch.
         target_height: Height of the result, a number or int32 scalar.
         target_width: Width of the result.
 
     Raises:
-        ValueError: The image has other than 3 or 4 axes, or no pixels are wanted.
+        ValueError: The image does not have 3 or 4 axes, or the size is not positive.
     """
     with name_scope(None, "resize_image_with_crop_or_pad", [image]):
-        image, is_batch = as_batch(image)
-        checks = check_image(image)
-        checks += require(target_width > 0, "target_width must be > 0.")
-        checks += require(target_height > 0, "target_height must be > 0.")
-        image = with_dependencies(checks, image)
+        image, is_batch, checks = batch_for_target(image, target_height, target_width)
         if is_tensor(target_height):
             target_height = with_dependencies(checks, target_height)
         if is_tensor(target_width):
             target_width = with_dependencies(checks, target_width)
         _, height, width, _ = dimensions(image, 4)
         more = target_width - width
-        crop_left, pad_left = largest(-more // 2, 0), largest(more // 2, 0)
+        crop_left, pad_left = larger(-more // 2, 0), larger(more // 2, 0)
         more = target_height - height
-        crop_top, pad_top = largest(-more // 2, 0), largest(more // 2, 0)
+        crop_top, pad_top = larger(-more // 2, 0), larger(more // 2, 0)
         cropped = crop_to_bounding_box(
-            image, crop_top, crop_left, _least(target_height, height), _least(target_width, width)
+            image, crop_top, crop_left, _smaller(target_height, height), _smaller(target_width, width)
         )
         made = pad_to_bounding_box(cropped, pad_top, pad_left, target_height, target_width)
         if made.get_shape().ndims is None:
@@ -203,16 +200,16 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
 
 
 def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None) -> Tensor:
-    """Return a part of a tensor at a random place, each place as often as any other.
+    """Cut a part out of a tensor at a uniformly random position.
 
     Args:
         value: Any dtype and rank.
-        size: The part's size along each axis; that of the tensor for an axis that is not cropped.
+        size: The size of the part along each axis; give the tensor's own size for an axis not to crop.
         seed: The op's seed.
         name: Name of the op.
 
     Raises:
-        InvalidArgumentError: When run: the tensor is smaller than that.
+        InvalidArgumentError: At run time: the tensor is smaller than `size`.
     """
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")

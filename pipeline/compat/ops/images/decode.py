@@ -1,4 +1,4 @@
-"""Image files as tensors."""
+"""decode_jpeg, decode_png, decode_image and the like: image files to tensors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _channels(channels: Any) -> int:
 
 
 def _one(contents: Any) -> bytes:
-    """The bytes of one file."""
+    """The bytes of one file; InvalidArgumentError for an array."""
     if not isinstance(contents, bytes):
         raise invalid(f"`contents` must be scalar but got shape{show(contents.shape)}")
     return contents
@@ -49,7 +49,7 @@ def _decoder(
     name: str | None,
     dtype: Any = dtypes.uint8,
 ) -> Tensor:
-    """The op that decodes one file with the kernel."""
+    """Make the op that decodes one file with `kernel`."""
     with name_scope(name, op_type) as scope:
         tensor = _contents(contents, op_type)
         return tensor_node(op_type, [tensor], lambda value: kernel(_one(value)), dtype, shape, scope, attrs=attrs)
@@ -66,7 +66,7 @@ def _jpeg_attrs(channels: int, ratio: Any, fancy: Any, recover: Any, fraction: A
     }
 
 
-def _jpeg(attrs: dict[str, Any]) -> Callable[[bytes], Any]:
+def _jpeg_kernel(attrs: dict[str, Any]) -> Callable[[bytes], Any]:
     channels, ratio, recover = attrs["channels"], attrs["ratio"], attrs["try_recover_truncated"]
 
     def kernel(contents: bytes) -> Any:
@@ -87,24 +87,24 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Decode a JPEG image, or PNG, or GIF without animation, to uint8 [height, width, channels].
+    """Decode a JPEG, PNG or GIF (not animated) file to uint8 [height, width, channels].
 
     Args:
-        contents: A string scalar, the file.
-        channels: 0 for those of the image, 1 for gray, 3 for RGB.
-        ratio: 1, 2, 4 or 8: make a JPEG so many times smaller.
-        fancy_upscaling: Taken for the interface's sake, as are `acceptable_fraction` and `dct_method`.
-        try_recover_truncated: Take a JPEG that is cut off.
-        acceptable_fraction: See `fancy_upscaling`.
-        dct_method: "", "INTEGER_FAST" or "INTEGER_ACCURATE".
+        contents: A string scalar, the bytes of the file.
+        channels: 0 for those of the image, 1 for grayscale, 3 for RGB.
+        ratio: 1, 2, 4 or 8: shrink a JPEG by this factor.
+        fancy_upscaling: Ignored.
+        try_recover_truncated: Accept a truncated JPEG.
+        acceptable_fraction: Ignored.
+        dct_method: "", "INTEGER_FAST" or "INTEGER_ACCURATE"; all give the same result.
         name: Name of the op.
 
     Raises:
-        InvalidArgumentError: When run: no such image, it is damaged, or an argument is not as said above.
+        InvalidArgumentError: At run time: the file is not such an image or is damaged, or an argument is invalid.
     """
     count = _channels(channels)
     attrs = _jpeg_attrs(count, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method)
-    return _decoder("DecodeJpeg", contents, _jpeg(attrs), [None, None, count or None], attrs, name)
+    return _decoder("DecodeJpeg", contents, _jpeg_kernel(attrs), [None, None, count or None], attrs, name)
 
 
 def decode_and_crop_jpeg(
@@ -118,13 +118,13 @@ def decode_and_crop_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Decode a part of a JPEG image: `crop_window` is int32, its first row, first column, height and width.
+    """Decode a part of a JPEG file: `crop_window` is int32 [4], first row, first column, height and width.
 
     The other arguments are those of `decode_jpeg`.
     """
     count = _channels(channels)
     attrs = _jpeg_attrs(count, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method)
-    decode = _jpeg(attrs)
+    decode = _jpeg_kernel(attrs)
 
     def kernel(contents: Any, window: Any) -> Any:
         if window.shape != (4,):
@@ -152,16 +152,16 @@ def decode_and_crop_jpeg(
 
 
 def decode_png(contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name: str | None = None) -> Tensor:
-    """Decode a PNG image, or JPEG, or GIF without animation, to [height, width, channels].
+    """Decode a PNG, JPEG or GIF (not animated) file to [height, width, channels].
 
     Args:
-        contents: A string scalar, the file.
-        channels: 0 for those of the image, 1 for gray, 3 for RGB, 4 for RGBA.
+        contents: A string scalar, the bytes of the file.
+        channels: 0 for those of the image, 1 for grayscale, 3 for RGB, 4 for RGBA.
         dtype: uint8 or uint16.
         name: Name of the op.
 
     Raises:
-        InvalidArgumentError: When run: no such image, it is damaged, or an argument is not as said above.
+        InvalidArgumentError: At run time: the file is not such an image or is damaged, or an argument is invalid.
     """
     count, kind = _channels(channels), dtype_of(dtype)
     check_allowed("dtype", kind, ("uint8", "uint16"))
@@ -174,12 +174,12 @@ def decode_png(contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name
 
 
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
-    """Decode a GIF image, all its frames, or the one of a JPEG or PNG, to uint8 [frames, height, width, 3]."""
+    """Decode all frames of a GIF file, or the one of a JPEG or PNG file, to uint8 [frames, height, width, 3]."""
     return _decoder("DecodeGif", contents, images.decode_gif, [None, None, None, 3], {}, name)
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
-    """Decode a BMP image to uint8 [height, width, channels]; `channels` is 0, 3 or 4."""
+    """Decode a BMP file to uint8 [height, width, channels]; `channels` is 0 (those of the image), 3 or 4."""
     count = _channels(channels)
 
     def kernel(contents: bytes) -> Any:
@@ -195,18 +195,18 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """Decode a JPEG, PNG, GIF or BMP image to [height, width, channels], or a GIF to [frames, height, width, 3].
+    """Decode a JPEG, PNG or BMP file to [height, width, channels], a GIF file to [frames, height, width, 3].
 
     Args:
-        contents: A string scalar, the file.
-        channels: 0 or None for those of the image, 1 for gray, 3 for RGB, 4 for RGBA.
-        dtype: Any integer or float dtype; integers are parts of their dtype's largest, floats from 0 to 1.
+        contents: A string scalar, the bytes of the file.
+        channels: 0 or None for those of the image, 1 for grayscale, 3 for RGB, 4 for RGBA.
+        dtype: An integer or float dtype; values are scaled as in `convert_image_dtype`.
         name: Name of the scope.
-        expand_animations: Whether a GIF gives all its frames, and not the first alone. The static shape has no rank
-            then.
+        expand_animations: Decode all frames of a GIF; the static rank is unknown then. False: only the first frame,
+            [height, width, 3].
 
     Raises:
-        InvalidArgumentError: When run: no such image, it is damaged, or an argument is not as said above.
+        InvalidArgumentError: At run time: the file is not such an image or is damaged, or an argument is invalid.
     """
     with name_scope(name, "decode_image"):
         wanted = 0 if channels is None else channels
@@ -227,7 +227,7 @@ def decode_image(
 
 
 def extract_jpeg_shape(contents: Any, output_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
-    """Return height, width and channels of a JPEG image, as int32 or int64; it is not decoded."""
+    """Return height, width and channels of a JPEG file, as int32 or int64, without decoding it."""
     kind = dtype_of(output_type)
     check_allowed("output_type", kind, ("int32", "int64"))
 
@@ -244,6 +244,6 @@ def extract_jpeg_shape(contents: Any, output_type: Any = dtypes.int32, name: str
 
 
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
-    """Return whether files begin as JPEG images do."""
+    """Return whether strings begin like JPEG files."""
     with name_scope(name, "is_jpeg"):
         return equal(substr(contents, 0, 3), b"\xff\xd8\xff", name=name)  # type: ignore[no-any-return]

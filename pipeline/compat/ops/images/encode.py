@@ -1,4 +1,4 @@
-"""Tensors as image files."""
+"""encode_jpeg and encode_png: tensors to image files."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from pipeline.errors import invalid, show
 
 
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
-    """Encode images as PNG, without loss.
+    """Encode images as PNG.
 
     Args:
-        image: uint8 or uint16 [..., height, width, channels]: gray, gray and alpha, RGB or RGBA.
+        image: uint8 or uint16 [..., height, width, channels]: grayscale, grayscale and alpha, RGB or RGBA.
         compression: 0 (none) to 9 (best), or -1 for the default.
         name: Name of the op.
 
     Returns:
-        The files, strings of the shape before the image's three axes.
+        The bytes of the files, strings of the shape in front of the last three axes.
 
     Raises:
-        InvalidArgumentError: When run: an argument is not as said above.
+        InvalidArgumentError: At run time: an argument is invalid.
     """
     level = -1 if compression is None else int(compression)
 
@@ -74,20 +74,20 @@ def encode_jpeg(
     """Encode an image as JPEG.
 
     Args:
-        image: uint8 [height, width, channels]: gray or RGB.
-        format: "grayscale" or "rgb" to insist on 1 or 3 channels, "" for those of the image.
+        image: uint8 [height, width, channels]: grayscale or RGB.
+        format: "grayscale" or "rgb" to require 1 or 3 channels, "" for those of the image.
         quality: 0 to 100.
-        progressive: Write a file that can be shown coarsely before all of it is there.
-        optimize_size: Take more time for a smaller file.
-        chroma_downsampling: Keep colour at half the resolution of brightness.
-        density_unit: "in" or "cm", for the densities.
-        x_density: Pixels per unit, noted in the file.
-        y_density: The same for the other direction.
-        xmp_metadata: Taken for the interface's sake.
+        progressive: Write a progressive JPEG, which viewers show coarsely while it loads.
+        optimize_size: Spend more time for a smaller file.
+        chroma_downsampling: Store colour at half the resolution of brightness.
+        density_unit: "in" or "cm", the unit of the densities.
+        x_density: Horizontal pixels per unit, stored in the file.
+        y_density: Vertical pixels per unit.
+        xmp_metadata: Ignored.
         name: Name of the op.
 
     Raises:
-        InvalidArgumentError: When run: an argument is not as said above.
+        InvalidArgumentError: At run time: an argument is invalid.
     """
     attrs = {
         "format": one_of("" if format is None else format, ("", "grayscale", "rgb"), "format", "EncodeJpeg"),
@@ -111,7 +111,7 @@ def encode_jpeg(
 
 
 def encode_jpeg_variable_quality(images: Any, quality: Any, name: str | None = None) -> Tensor:
-    """Encode a uint8 image [height, width, 1 or 3] as JPEG of a quality (an int32 scalar, 0 to 100)."""
+    """Encode a uint8 image [height, width, 1 or 3] as JPEG; `quality` is an int32 scalar, 0 to 100."""
 
     def rule(image: Tensor, quality: Tensor) -> Any:
         check_rank(image, 3)

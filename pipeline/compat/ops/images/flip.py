@@ -1,4 +1,4 @@
-"""Images, or batches of them, turned: flipped, rotated, transposed; flipped at random."""
+"""Flip, rotate and transpose images and batches of images; flip them at random."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pipeline.compat.values.convert import convert_to_tensor
 
 
 def _by_rank(image: Any, single: Callable[[], Any], batch: Callable[[], Any]) -> Any:
-    """What the one function gives for three axes and the other for four; it is seen when run, if need be."""
+    """The result of `single` for three axes, of `batch` for four; decided at run time if the rank is not static."""
     axes = image.get_shape().ndims
     if axes is None:
         return cond(equal(rank(image), 3), single, batch)
@@ -33,7 +33,7 @@ def _by_rank(image: Any, single: Callable[[], Any], batch: Callable[[], Any]) ->
 
 
 def _like(image: Any, result: Any) -> Any:
-    """The result with the shape of the image, or three axes of any size."""
+    """The result with the image's static shape; three axes of any size if its rank is unknown."""
     result.set_shape([None, None, None] if image.get_shape().ndims is None else image.get_shape())
     return result
 
@@ -45,12 +45,12 @@ def _flip(image: Any, axis: int, name: str) -> Any:
 
 
 def flip_left_right(image: Any) -> Tensor:
-    """Return an image, or each of a batch, with its columns in reverse order; ValueError unless it has 3 or 4 axes."""
+    """Mirror an image, or each image of a batch, horizontally; ValueError unless it has 3 or 4 axes."""
     return _flip(image, 1, "flip_left_right")  # type: ignore[no-any-return]
 
 
 def flip_up_down(image: Any) -> Tensor:
-    """Return an image, or each of a batch, with its rows in reverse order; ValueError unless it has 3 or 4 axes."""
+    """Mirror an image, or each image of a batch, vertically; ValueError unless it has 3 or 4 axes."""
     return _flip(image, 0, "flip_up_down")  # type: ignore[no-any-return]
 
 
@@ -75,25 +75,25 @@ def _random_flip(image: Any, axis: int, seed: Any, name: str) -> Any:
 
 
 def random_flip_left_right(image: Any, seed: Any = None) -> Tensor:
-    """Return an image as it is or, as often, with its columns in reverse order; of a batch each by itself.
+    """Mirror an image horizontally with probability 1/2; each image of a batch independently.
 
     Args:
         image: Any dtype, [height, width, channels] or a batch.
         seed: The op's seed.
 
     Raises:
-        ValueError: It has other than 3 or 4 axes.
+        ValueError: It does not have 3 or 4 axes.
     """
     return _random_flip(image, 1, seed, "random_flip_left_right")  # type: ignore[no-any-return]
 
 
 def random_flip_up_down(image: Any, seed: Any = None) -> Tensor:
-    """Return an image as it is or, as often, with its rows in reverse order; see `random_flip_left_right`."""
+    """Mirror an image vertically with probability 1/2; otherwise as `random_flip_left_right`."""
     return _random_flip(image, 0, seed, "random_flip_up_down")  # type: ignore[no-any-return]
 
 
 def transpose(image: Any, name: str | None = None) -> Tensor:
-    """Return an image, or each of a batch, with rows and columns exchanged; ValueError unless it has 3 or 4 axes."""
+    """Swap rows and columns of an image, or of each image of a batch; ValueError unless it has 3 or 4 axes."""
     with name_scope(name, "transpose", [image]):
         image = checked_image(convert_to_tensor(image, name="image"))
         return _by_rank(  # type: ignore[no-any-return]
@@ -104,10 +104,10 @@ def transpose(image: Any, name: str | None = None) -> Tensor:
 
 
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
-    """Return an image, or each of a batch, turned counter-clockwise by `k` (a number or int32 scalar) right angles.
+    """Rotate an image, or each image of a batch, counter-clockwise by `k` (a number or int32 scalar) times 90 degrees.
 
     Raises:
-        ValueError: It has other than 3 or 4 axes, or `k` is no scalar.
+        ValueError: It does not have 3 or 4 axes, or `k` is not a scalar.
     """
     with name_scope(name, "rot90", [image, k]) as scope:
         image = checked_image(convert_to_tensor(image, name="image"))

@@ -1,4 +1,4 @@
-"""Images of another size: the four ways of TensorFlow, and what is made of them."""
+"""Resize images by TensorFlow's four methods, also with the aspect ratio kept or with padding."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels import image_resize as kernels
 from pipeline.compat.ops.arrays.shaping import expand_dims, squeeze
-from pipeline.compat.ops.control.flow import with_dependencies
-from pipeline.compat.ops.images.checks import as_batch, check_image, dimensions, largest, require
+from pipeline.compat.ops.images.checks import batch_for_target, dimensions, larger
 from pipeline.compat.ops.images.crop import pad_to_bounding_box
 from pipeline.compat.ops.making.opdef import check_rank, tensor_op
 from pipeline.compat.ops.math.arithmetic import minimum
@@ -27,7 +26,7 @@ _BILINEAR_KINDS = "(int8,uint8,int16,uint16,int32,int64,bfloat16,float16,float32
 
 
 class ResizeMethod:
-    """The ways to resize, for `resize_images`."""
+    """The methods of `resize_images`."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -36,7 +35,7 @@ class ResizeMethod:
 
 
 def static_size(size: Tensor) -> list[int | None]:
-    """Height and width of a size that is known in whole; ValueError if it is no vector of two."""
+    """Height and width if the size is constant, else None; ValueError unless it is a vector of two."""
     check_rank(size, 1)
     if size.shape.num_elements() not in (None, 2):
         raise ValueError(f"Dimension must be 2 but is {size.shape.num_elements()}")
@@ -52,7 +51,7 @@ def _resized(images: Tensor, size: Tensor) -> Any:
 
 
 def _checked(kernel: Callable[..., Any], align_corners: bool, half_pixel: bool) -> Callable[..., Any]:
-    """The kernel, for images and a size that are as they must be."""
+    """The kernel with checks of its images and size."""
 
     def checked(images: Any, size: Any) -> Any:
         if align_corners and half_pixel:
@@ -72,7 +71,7 @@ def _checked(kernel: Callable[..., Any], align_corners: bool, half_pixel: bool) 
 
 
 def _rows(checked: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel for many batches of one shape at once."""
+    """The kernel for a block of batches of the same shape."""
 
     def rows(is_row: tuple[bool, ...], images: Any, size: Any) -> Any:
         if is_row != (True, False) or images.ndim != 5:
@@ -99,17 +98,17 @@ def _resize(
 def resize_bilinear(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
 ) -> Tensor:
-    """Return a batch of images of another size, as float32; each pixel is a mean of the four about its place.
+    """Resize a batch of images to float32; each pixel is interpolated from the four nearest ones.
 
     Args:
-        images: Any real number dtype, [batch, height, width, channels].
-        size: int32, height and width.
-        align_corners: Whether the corners' centres stay in their places.
+        images: Any real dtype, [batch, height, width, channels].
+        size: int32 [2], height and width.
+        align_corners: Map the centres of the corner pixels onto each other.
         name: Name of the op.
-        half_pixel_centers: Whether a pixel's centre is half a pixel from its start.
+        half_pixel_centers: Take a pixel's centre at half a pixel from its edge.
 
     Raises:
-        ValueError: The shapes are known not to be these.
+        ValueError: A shape is known to be different.
     """
     return _resize("ResizeBilinear", images, size, align_corners, half_pixel_centers, kernels.bilinear, name)
 
@@ -117,19 +116,19 @@ def resize_bilinear(
 def resize_nearest_neighbor(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
 ) -> Tensor:
-    """Return a batch of images of another size, of the same dtype; each pixel is the nearest to its place."""
+    """Resize a batch of images, keeping the dtype; each pixel is the nearest one. Arguments as `resize_bilinear`."""
     return _resize("ResizeNearestNeighbor", images, size, align_corners, half_pixel_centers, kernels.nearest, name)
 
 
 def resize_bicubic(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
 ) -> Tensor:
-    """Return a batch of images of another size, as float32; each pixel is a mean of the sixteen about its place."""
+    """Resize a batch of images to float32; each pixel is interpolated from 16. Arguments as `resize_bilinear`."""
     return _resize("ResizeBicubic", images, size, align_corners, half_pixel_centers, kernels.bicubic, name)
 
 
 def resize_area(images: Any, size: Any, align_corners: bool = False, name: str | None = None) -> Tensor:
-    """Return a batch of images of another size, as float32; each pixel is the mean of what it covers."""
+    """Resize a batch of images to float32; each pixel is the mean of its area. Arguments as `resize_bilinear`."""
     align = bool(align_corners)
     checked = _checked(lambda value, height, width: kernels.area(value, height, width, align), align, False)
     attrs = {"align_corners": align}
@@ -160,21 +159,21 @@ def resize_images(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Return an image, or each of a batch, of another size.
+    """Resize an image, or each image of a batch.
 
-    The result is float32, except where pixels are picked (NEAREST_NEIGHBOR), and where the size is known to be that
-    of the images already: they are returned as they are.
+    The result is float32, except for NEAREST_NEIGHBOR. Images that are known to have the size already are returned
+    unchanged.
 
     Args:
-        images: Any real number dtype, [height, width, channels] or a batch; the rank must be known.
-        size: int32, height and width.
+        images: Any real dtype, [height, width, channels] or a batch; the rank must be static.
+        size: int32 [2], height and width.
         method: A ResizeMethod, or "bilinear", "nearest", "bicubic", "area".
-        align_corners: Whether the corners' centres stay in their places.
-        preserve_aspect_ratio: Whether the result is as large as fits into the size, of the images' own ratio.
+        align_corners: Map the centres of the corner pixels onto each other.
+        preserve_aspect_ratio: Keep the ratio of height to width; the result is the largest that fits into `size`.
         name: Name of the scope.
 
     Raises:
-        ValueError: The shapes are not these, or there is no such method.
+        ValueError: A shape is wrong, or there is no such method.
     """
     with name_scope(name, "resize", [images, size]):
         images = convert_to_tensor(images, name="images")
@@ -203,7 +202,7 @@ def resize_images(
 
 
 def _is_plain(size: Tensor) -> bool:
-    """Whether it is constants, or parts of shapes; other sizes are not compared with those of the images."""
+    """Whether it is made of constants or parts of shapes: only such sizes are compared with those of the images."""
     kind = size.op.type
     if kind in ("StridedSlice", "ConcatV2"):
         return all(map(_is_plain, size.op.inputs))
@@ -211,7 +210,7 @@ def _is_plain(size: Tensor) -> bool:
 
 
 def _known(size: Tensor) -> tuple[int | None, int | None]:
-    """Height and width, as far as TensorFlow's Python code knows them."""
+    """Height and width, as far as TensorFlow's Python code finds them statically."""
     sizes = constant_value_as_shape(size).sizes
     if sizes is None:
         return None, None
@@ -224,7 +223,7 @@ def _known(size: Tensor) -> tuple[int | None, int | None]:
 
 
 def _fitting(images: Tensor, size: Any) -> Tensor:
-    """The largest size of the images' ratio that is within the size."""
+    """The largest size with the images' aspect ratio that fits into `size`."""
     _, height, width, _ = dimensions(images, 4)
     tall = cast(size[0], dtypes.float32) / cast(height, dtypes.float32)
     wide = cast(size[1], dtypes.float32) / cast(width, dtypes.float32)
@@ -240,35 +239,31 @@ def resize_image_with_pad(
     method: Any = ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Tensor:
-    """Return an image, or each of a batch, as large as fits into a size, with zeros around it.
+    """Resize an image, or each image of a batch, to fit a size with its aspect ratio kept, and pad it with zeros.
 
     Args:
-        image: Any real number dtype, [height, width, channels] or a batch.
+        image: Any real dtype, [height, width, channels] or a batch.
         target_height: Height of the result, a number or int32 scalar.
         target_width: Width of the result.
-        method: How to resize, as for `resize_images`.
-        align_corners: Whether the corners' centres stay in their places.
+        method: As for `resize_images`.
+        align_corners: Map the centres of the corner pixels onto each other.
 
     Raises:
-        ValueError: The image has other than 3 or 4 axes, or no pixels are wanted.
+        ValueError: The image does not have 3 or 4 axes, or the size is not positive.
     """
     with name_scope(None, "resize_image_with_pad", [image]):
-        image, is_batch = as_batch(image)
-        checks = check_image(image)
-        checks += require(target_width > 0, "target_width must be > 0.")
-        checks += require(target_height > 0, "target_height must be > 0.")
-        image = with_dependencies(checks, image)
+        image, is_batch, _ = batch_for_target(image, target_height, target_width)
         _, height, width, _ = dimensions(image, 4)
         tall, wide, full_tall, full_wide = (
             cast(each, dtype=dtypes.float32) for each in (height, width, target_height, target_width)
         )
-        ratio = largest(wide / full_wide, tall / full_tall)
+        ratio = larger(wide / full_wide, tall / full_tall)
         tall, wide = tall / ratio, wide / ratio
         size = [cast(floor(tall), dtype=dtypes.int32), cast(floor(wide), dtype=dtypes.int32)]
         above, beside = (full_tall - tall) / 2, (full_wide - wide) / 2
         above, beside = floor(above), floor(beside)
-        top = largest(0, cast(above, dtype=dtypes.int32))
-        left = largest(0, cast(beside, dtype=dtypes.int32))
+        top = larger(0, cast(above, dtype=dtypes.int32))
+        left = larger(0, cast(beside, dtype=dtypes.int32))
         resized = resize_images(image, size, method, align_corners=align_corners)
         padded = pad_to_bounding_box(resized, top, left, target_height, target_width)
         if padded.get_shape().ndims is None:

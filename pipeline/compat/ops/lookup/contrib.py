@@ -1,4 +1,4 @@
-"""The tables of tf.contrib.lookup: from a list or a file of words to their numbers, and back."""
+"""tf.contrib.lookup: tables from the words of a list or a file to their numbers, and back."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from pipeline.compat.values.convert import convert_to_tensor
 
 
 class HashTable(StaticHashTable):
-    """A StaticHashTable by its older name, with the arguments in that order; `shared_name` is taken, and no more."""
+    """The old form of StaticHashTable; `shared_name` is ignored."""
 
     def __init__(self, initializer: Any, default_value: Any, shared_name: Any = None, name: str | None = None) -> None:
         super().__init__(initializer, default_value, name)
 
     @property
     def init(self) -> Operation:
-        """The older name of `initializer`."""
+        """Old name of `initializer`."""
         return self.initializer
 
 
 class TextFileStringTableInitializer(TextFileInitializer):
-    """Fills a table from numbers to the lines of a file."""
+    """Fills a table from line numbers to the lines of a file."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class TextFileStringTableInitializer(TextFileInitializer):
 
 
 class TextFileIdTableInitializer(TextFileInitializer):
-    """Fills a table from the lines of a file to their numbers."""
+    """Fills a table from the lines of a file to their line numbers."""
 
     def __init__(
         self,
@@ -67,12 +67,12 @@ class TextFileIdTableInitializer(TextFileInitializer):
         )
 
 
-def _needs_file(vocabulary_file: Any) -> None:
+def _check_file(vocabulary_file: Any) -> None:
     if vocabulary_file is None or (isinstance(vocabulary_file, str) and not vocabulary_file):
         raise ValueError("`vocabulary_file` must be specified and must not be empty.")
 
 
-def _enough(num_oov_buckets: int) -> None:
+def _check_buckets(num_oov_buckets: int) -> None:
     if num_oov_buckets < 0:
         raise ValueError(f"`num_oov_buckets` must be greater or equal than 0, got {num_oov_buckets}.")
 
@@ -93,21 +93,22 @@ def index_table_from_file(
 
     Args:
         vocabulary_file: The file's name.
-        num_oov_buckets: The number of buckets for other keys.
-        vocab_size: The number of lines, where it is known.
-        default_value: The number of other keys if there are no buckets.
-        hasher_spec: How keys go to buckets.
-        key_dtype: The dtype of the keys that are looked up: string or integers.
-        name: Name of the ops.
-        key_column_index, value_column_index: What of a line is the key, and its number.
-        delimiter: What separates columns.
+        num_oov_buckets: How many buckets there are for keys that are not in the file.
+        vocab_size: How many lines to read; all by default.
+        default_value: The number of a key that is not in the file, if there are no buckets.
+        hasher_spec: The HasherSpec that picks a bucket.
+        key_dtype: The dtype of the keys to look up: string or an integer type.
+        name: Name of the scope.
+        key_column_index: Which column of a line is the key; see `TextFileIndex`.
+        value_column_index: Which column is its number.
+        delimiter: The character between columns.
 
     Raises:
-        ValueError: No file is given, or a number is out of its range.
+        ValueError: No file is given, or a number is out of range.
         TypeError: `key_dtype` is neither string nor an integer type.
     """
-    _needs_file(vocabulary_file)
-    _enough(num_oov_buckets)
+    _check_file(vocabulary_file)
+    _check_buckets(num_oov_buckets)
     if vocab_size is not None and vocab_size < 1:
         raise ValueError(
             f"`vocab_size` must be greater than 0, got {vocab_size} for vocabulary_file: {vocabulary_file}."
@@ -140,21 +141,23 @@ def index_table_from_tensor(
     dtype: Any = string,
     name: str | None = None,
 ) -> Any:
-    """Return a table from the elements of a vector to their places, int64.
+    """Return a table from the values of a vector to their indices, int64.
 
     Args:
-        mapping: The elements: strings or integers.
-        num_oov_buckets, default_value, hasher_spec: As for `index_table_from_file`.
-        dtype: The dtype of the keys that are looked up.
-        name: Name of the ops.
+        mapping: A vector of strings or integers.
+        num_oov_buckets: How many buckets there are for other keys.
+        default_value: The number of other keys, if there are no buckets.
+        hasher_spec: The HasherSpec that picks a bucket.
+        dtype: The dtype of the keys to look up.
+        name: Name of the scope.
 
     Raises:
-        ValueError: There is no `mapping`, its dtype is not `dtype`, or the number of buckets is negative.
+        ValueError: There is no `mapping`, its dtype does not fit `dtype`, or `num_oov_buckets` is negative.
         TypeError: `dtype` is neither string nor an integer type.
     """
     if mapping is None:
         raise ValueError("`mapping` must be specified.")
-    _enough(num_oov_buckets)
+    _check_buckets(num_oov_buckets)
     dtype = as_dtype(dtype)
     if not dtype.is_integer and dtype != string:
         raise TypeError("`dtype` must either be integer or string.")
@@ -165,7 +168,7 @@ def index_table_from_tensor(
             raise ValueError(f"Invalid `dtype`: Expected {kind}, got {keys.dtype}.")
         if not dtype.is_integer and keys.dtype.base_dtype != dtype:
             raise ValueError(f"Invalid `dtype`: Expected {dtype}, got {keys.dtype}.")
-        values = _places(keys)
+        values = _indices(keys)
         with name_scope(None, "hash_table"):
             table_keys = cast(keys, int64) if keys.dtype.is_integer else keys
             key_dtype = table_keys.dtype.base_dtype
@@ -176,8 +179,8 @@ def index_table_from_tensor(
     return table
 
 
-def _places(vector: Tensor) -> Any:
-    """The numbers of a vector's elements, int64."""
+def _indices(vector: Tensor) -> Any:
+    """0, 1, ... for the values of a vector, int64."""
     return cast(range_(size(vector)), int64)
 
 
@@ -191,7 +194,7 @@ def index_to_string_table_from_file(
     delimiter: str = "\t",
 ) -> HashTable:
     """Return a table from int64 numbers to the lines of a file; see `index_table_from_file`."""
-    _needs_file(vocabulary_file)
+    _check_file(vocabulary_file)
     if vocab_size is not None and vocab_size < 1:
         raise ValueError(f"`vocab_size` must be greater than 0, got {vocab_size}.")
     with name_scope(name, "index_to_string"):
@@ -202,10 +205,10 @@ def index_to_string_table_from_file(
 
 
 def index_to_string_table_from_tensor(mapping: Any, default_value: Any = "UNK", name: str | None = None) -> HashTable:
-    """Return a table from int64 places to the strings of a vector."""
+    """Return a table from int64 indices to the strings of a vector."""
     if mapping is None:
         raise ValueError("`mapping` argument must be specified.")
     with name_scope(name, "index_to_string"):
         words = convert_to_tensor(mapping, dtype=string)
-        initializer = KeyValueTensorInitializer(_places(words), words, int64, string, name="table_init")
+        initializer = KeyValueTensorInitializer(_indices(words), words, int64, string, name="table_init")
         return HashTable(initializer, default_value)

@@ -1,4 +1,4 @@
-"""The keys and values of a lookup table that a text file holds."""
+"""Reads the keys and values of a lookup table from a text file."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ LINE_NUMBER = -1
 def entries(
     filename: bytes, columns: tuple[int, int], dtypes: tuple[DType, DType], size: int, delimiter: bytes, offset: int
 ) -> tuple[list[Any], list[Any]]:
-    """Return the keys and the values that the lines of a file hold.
+    """Return the keys and the values in the lines of a file.
 
     Args:
         filename: The file's name.
-        columns: What of a line is the key, and the value: a column by its number, the whole line, or its number.
-        dtypes: Those of the keys and the values.
-        size: The number of lines to read, -1 for all.
-        delimiter: What separates columns.
+        columns: The column of the key and that of the value: a column index, WHOLE_LINE or LINE_NUMBER.
+        dtypes: The dtypes of keys and values.
+        size: How many lines to read, -1 for all.
+        delimiter: The character between columns.
         offset: Added to values that are line numbers.
 
     Raises:
-        InvalidArgumentError: There are fewer lines, an empty one, too few columns, or text that is no number.
+        InvalidArgumentError: There are fewer lines, a line is empty or lacks columns, or a number cannot be parsed.
         OutOfRangeError: The file is empty.
         NotFoundError: There is no such file.
     """
@@ -67,7 +67,7 @@ def _value(text: bytes, dtype: DType, number: int) -> Any:
 
 
 def _lines(filename: bytes) -> list[tuple[bytes, int]]:
-    """Each line without its end, and its length with it."""
+    """Each line without its line end, and its length with it."""
     lines = read_whole(filename, MAX_RECORD_BYTES).split(b"\n")
     if lines[-1] == b"":
         lines.pop()

@@ -1,4 +1,4 @@
-"""Tables that give words numbers, also words that they do not hold: those go to buckets by their hashes."""
+"""Tables from words to numbers, where a word that is not in the table goes to a bucket by its hash."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.compat.values.sparse_tensor import SparseTensor
 
 
 class HasherSpec(NamedTuple):
-    """Which hash function picks a bucket: "fasthash", "legacy", or "stronghash" with a key."""
+    """Names the hash function that picks a bucket: "fasthash", "legacy", or "stronghash" with a key."""
 
     hasher: Any
     key: Any
@@ -30,7 +30,7 @@ FastHashSpec = HasherSpec("fasthash", None)
 
 
 class StrongHashSpec(HasherSpec):
-    """The hash that needs a key: a list of two unsigned integers."""
+    """The hash with a key: a list of two unsigned integers."""
 
     __slots__ = ()
 
@@ -43,18 +43,18 @@ class StrongHashSpec(HasherSpec):
 
 
 class IdTableWithHashBuckets:
-    """A table of int64 numbers for words or integers, with buckets for what is not in it.
+    """A table from words or integers to int64 numbers, with buckets for keys that are not in it.
 
     Args:
-        table: A StaticHashTable of int64 values, or None for buckets alone.
-        num_oov_buckets: The number of buckets, whose numbers follow those of the table.
-        hasher_spec: A HasherSpec.
-        name: The name of the table.
-        key_dtype: The dtype of the keys that are looked up.
+        table: A StaticHashTable of int64 values, or None for buckets only.
+        num_oov_buckets: How many buckets there are; their numbers follow those of the table.
+        hasher_spec: The HasherSpec that picks a bucket.
+        name: Name of the table.
+        key_dtype: The dtype of the keys to look up.
 
     Raises:
-        TypeError: A dtype or `hasher_spec` does not fit.
-        ValueError: There are neither a table nor buckets.
+        TypeError: A dtype or `hasher_spec` is of the wrong type.
+        ValueError: There is neither a table nor a bucket.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class IdTableWithHashBuckets:
 
     @property
     def resource_handle(self) -> Tensor | None:
-        """The tensor that stands for the table, None if there are buckets alone."""
+        """The table's resource tensor; None if there are buckets only."""
         return None if self._table is None else self._table.resource_handle
 
     @property
@@ -107,20 +107,21 @@ class IdTableWithHashBuckets:
 
     @property
     def init(self) -> Any:
-        """The older name of `initializer`."""
+        """Old name of `initializer`."""
         return self.initializer
 
     def size(self, name: str | None = None) -> Any:
-        """Return the number of keys and buckets, int64."""
+        """Return the number of keys plus the number of buckets, int64."""
         with name_scope(name, f"{self._name}_Size"):
             known: Any = convert_to_tensor(0, dtype=int64) if self._table is None else self._table.size()
             return known + self._buckets
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """Return the number of each key, a tensor or a SparseTensor: int64.
+        """Return the int64 number of each key of a tensor or SparseTensor.
 
         Raises:
-            TypeError: The keys have another dtype.
+            TypeError: The keys do not have the dtype `key_dtype`.
+            FailedPreconditionError: At run time: the table is not filled.
         """
         if keys.dtype.base_dtype != self.key_dtype:
             raise TypeError(f"Dtype of argument `keys` must be {self.key_dtype}, received: {keys.dtype}")
@@ -157,18 +158,18 @@ class IdTableWithHashBuckets:
 
 
 class StaticVocabularyTable(IdTableWithHashBuckets):
-    """A table of numbers for words, with buckets for the words that are not in it.
+    """A table from words to numbers, with buckets for words that are not in it.
 
     Args:
-        initializer: What fills it with int64 from 0; None for buckets alone.
-        num_oov_buckets: The number of buckets, whose numbers follow those of the table.
-        lookup_key_dtype: The dtype of the keys that are looked up.
-        name: The name of the table.
-        experimental_is_anonymous: Taken for the sake of TensorFlow's signature.
+        initializer: Fills the table with int64 values from 0 on; None for buckets only.
+        num_oov_buckets: How many buckets there are; their numbers follow those of the table.
+        lookup_key_dtype: The dtype of the keys to look up.
+        name: Name of the table.
+        experimental_is_anonymous: Ignored.
 
     Raises:
         ValueError: There are no buckets.
-        TypeError: A dtype does not fit.
+        TypeError: A dtype is wrong.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""StaticHashTable, a lookup table, and what fills it: lists, or a text file."""
+"""StaticHashTable, a lookup table, and the initializers that fill it from vectors or a text file."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from pipeline.compat.values.sparse_tensor import SparseTensor
 from pipeline.errors import AbortedError, FailedPreconditionError, invalid
 
 
-class _Contents:
-    """What a table holds in one session: None until it is initialised."""
+class _Entries:
+    """The entries of a table in one session; None until the table is initialised."""
 
     def __init__(self) -> None:
         self.found: dict[Any, Any] | None = None
@@ -40,23 +40,21 @@ class _Contents:
         self.found = found
 
     def ready(self) -> dict[Any, Any]:
-        """The table; FailedPreconditionError before it is initialised."""
+        """The entries; FailedPreconditionError before the table is initialised."""
         if self.found is None:
             raise FailedPreconditionError(None, None, "Table not initialized.")
         return self.found
 
 
 class KeyValueTensorInitializer:
-    """Fills a table from two vectors.
+    """Fills a table from two vectors of the same length.
 
     Args:
-        keys: The keys, of strings or integers.
-        values: As many values.
-        key_dtype, value_dtype: Their dtypes, for Python values.
-        name: The name of the operation that fills the table.
-
-    Raises:
-        ValueError: There are more of one than of the other.
+        keys: Strings or integers.
+        values: The values.
+        key_dtype: The dtype of `keys`, if they are Python values.
+        value_dtype: The dtype of `values`, if they are Python values.
+        name: Name of the operation that fills the table.
     """
 
     def __init__(
@@ -69,7 +67,11 @@ class KeyValueTensorInitializer:
         self.value_dtype: DType = self._values.dtype.base_dtype
 
     def initialize(self, table: StaticHashTable) -> Operation:
-        """Return the operation that fills the table; it is in the collection of table initializers too."""
+        """Return the operation that fills the table, and add it to TABLE_INITIALIZERS.
+
+        Raises:
+            ValueError: The lengths are known to differ.
+        """
         with_rank(self._keys, 1)
         if not self._keys.shape.is_compatible_with(self._values.shape):
             shown = ", ".join(str(each.shape) for each in (self._keys, self._values))
@@ -79,7 +81,7 @@ class KeyValueTensorInitializer:
             def kernel(run: Any, _: Any, keys: Any, values: Any) -> None:
                 if keys.shape != values.shape:
                     raise invalid(f"Number of elements of keys and values differ: {keys.size} and {values.size}")
-                table._in(run).fill(keys.ravel().tolist(), values.ravel().tolist())
+                table.entries_in(run).fill(keys.ravel().tolist(), values.ravel().tolist())
 
             inputs = [table.resource_handle, self._keys, self._values]
             attrs = {"Tin": self.key_dtype, "Tout": self.value_dtype}
@@ -89,7 +91,7 @@ class KeyValueTensorInitializer:
 
 
 class TextFileIndex:
-    """What of a line is a key or value: its number, the whole line, or a column by its number."""
+    """What a key or value is: the line number or the whole line; other values are column indices."""
 
     WHOLE_LINE = WHOLE_LINE
     LINE_NUMBER = LINE_NUMBER
@@ -100,12 +102,17 @@ class TextFileInitializer:
 
     Args:
         filename: The file's name.
-        key_dtype, value_dtype: string or int64.
-        key_index, value_index: A TextFileIndex, or the number of a column.
-        vocab_size: The number of lines, where it is known.
-        delimiter: What separates columns.
-        name: The name of the operation that fills the table.
-        value_index_offset: Added to line numbers.
+        key_dtype: string or int64.
+        key_index: A TextFileIndex or a column index.
+        value_dtype: string or int64.
+        value_index: A TextFileIndex or a column index.
+        vocab_size: How many lines to read; all by default.
+        delimiter: The character between columns.
+        name: Name of the operation that fills the table.
+        value_index_offset: Added to values that are line numbers.
+
+    Raises:
+        ValueError: There is no file name, or a dtype, index or size does not fit.
     """
 
     def __init__(
@@ -143,13 +150,13 @@ class TextFileInitializer:
         add_to_collection(GraphKeys.ASSET_FILEPATHS, self._filename)
 
     def initialize(self, table: StaticHashTable) -> Operation:
-        """Return the operation that fills the table; it is in the collection of table initializers too."""
+        """Return the operation that fills the table, and add it to TABLE_INITIALIZERS."""
         with name_scope(self._name, "text_file_init", [table.resource_handle]):
 
             def kernel(run: Any, _: Any, filename: bytes) -> None:
                 dtypes = self.key_dtype, self.value_dtype
                 found = entries(filename, self._indices, dtypes, self._size, self._delimiter, self._offset)
-                table._in(run).fill(*found)
+                table.entries_in(run).fill(*found)
 
             made = node(
                 "InitializeTableFromTextFileV2",
@@ -167,10 +174,10 @@ class StaticHashTable:
     """A table that never changes once it is filled.
 
     Args:
-        initializer: What fills it: a KeyValueTensorInitializer or TextFileInitializer.
-        default_value: What a key has that is not there.
-        name: The name of the table.
-        experimental_is_anonymous: Taken for the sake of TensorFlow's signature.
+        initializer: A KeyValueTensorInitializer or TextFileInitializer.
+        default_value: The value of a key that is not in the table.
+        name: Name of the table.
+        experimental_is_anonymous: Ignored.
     """
 
     def __init__(
@@ -185,7 +192,7 @@ class StaticHashTable:
         self.resource_handle: Tensor = tensor_node(
             "HashTableV2",
             [],
-            lambda run: self._in(run),
+            self.entries_in,
             resource,
             scalar(),
             name or "hash_table",
@@ -195,13 +202,14 @@ class StaticHashTable:
         self._name = self.resource_handle.op.name.split("/")[-1]
         self._initializer: Operation = initializer.initialize(self)
 
-    def _in(self, run: Any) -> _Contents:
-        contents: _Contents = run.state(self._key, _Contents)
-        return contents
+    def entries_in(self, run: Any) -> _Entries:
+        """The table's entries in the session of a run."""
+        entries: _Entries = run.state(self._key, _Entries)
+        return entries
 
     @property
     def default_value(self) -> Tensor:
-        """What a key has that is not there."""
+        """The value of a key that is not in the table."""
         return self._default
 
     @property
@@ -215,11 +223,11 @@ class StaticHashTable:
         return self._name
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """Return the values of keys, a tensor or a SparseTensor.
+        """Return the values of the keys in a tensor or SparseTensor.
 
         Raises:
-            TypeError: The keys have another dtype.
-            FailedPreconditionError: When run: the table is not filled.
+            TypeError: The keys do not have the dtype `key_dtype`.
+            FailedPreconditionError: At run time: the table is not filled.
         """
         sparse = keys if isinstance(keys, SparseTensor) else None
         if sparse is not None:
@@ -230,7 +238,7 @@ class StaticHashTable:
             dtype = self.value_dtype.np
 
             def kernel(run: Any, _: Any, keys: Any, default: Any) -> Any:
-                found = self._in(run).ready()
+                found = self.entries_in(run).ready()
                 if not isinstance(keys, np.ndarray):
                     value = found.get(keys if isinstance(keys, bytes) else keys.item(), default)
                     return value if dtype.kind == "O" else dtype.type(value)
@@ -252,16 +260,16 @@ class StaticHashTable:
         with name_scope(name, f"{self._name}_Size", [self.resource_handle]):
 
             def kernel(run: Any, _: Any) -> Any:
-                return np.int64(len(self._in(run).found or ()))
+                return np.int64(len(self.entries_in(run).found or ()))
 
             return tensor_node("LookupTableSizeV2", [self.resource_handle], kernel, int64, scalar(), stateful=True)
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
-        """Return all keys and their values, in no order."""
+        """Return all keys and their values, in no particular order."""
         with name_scope(name, f"{self._name}_Export", [self.resource_handle]):
 
             def kernel(run: Any, _: Any) -> Any:
-                found = self._in(run).found
+                found = self.entries_in(run).found
                 if found is None:
                     raise AbortedError(None, None, "HashTable is not initialized.")
                 keys, values = list(found), list(found.values())
@@ -273,7 +281,7 @@ class StaticHashTable:
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:
-    """Return an operation that fills all tables of the graph."""
+    """Return an operation that fills all tables made so far."""
     initializers = get_collection(GraphKeys.TABLE_INITIALIZERS)
     return group(*initializers, name=name) if initializers else no_op(name=name)
 

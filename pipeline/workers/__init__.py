@@ -1,1 +1,1 @@
-"""A function of the caller's in the processes or threads of an executor; results in order."""
+"""Runs the user's function in the processes or threads of an executor; results come in order."""

@@ -1,4 +1,4 @@
-"""What `map_ahead` gives: results of an executor's workers in the order of the items, a bounded number ahead."""
+"""MapAhead, the source that `map_ahead` returns: keeps an executor busy with chunks, returns their results in order."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pipeline.errors import AbortedError, CancelledError, OutOfRangeError
 from pipeline.explain.wording import named
 from pipeline.threads.stop_flag import StopFlag
-from pipeline.workers.chunks import Failed, Run, handle, row, split
+from pipeline.workers.chunks import Block, FailedItem, example_at, map_chunk, split
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor, Future  # 0.8 ms, that only those wait for who use it
+    from concurrent.futures import Executor, Future  # 0.8 ms of import time, for users of an executor only
 
-# A thread that waits for a worker looks as often (seconds) whether its loop was left.
-LOOK = 0.1
+# Seconds between two checks, in a thread that waits for a worker, of whether its loop has ended.
+CHECK_INTERVAL = 0.1
 
-BROKEN = "A worker was killed (as the system does where memory is short), crashed, or could not import the function."
+BROKEN = "A worker was killed (perhaps by the system, for lack of memory), crashed, or could not import the function."
 
 
 class Chunk(NamedTuple):
-    """Items that were given to the executor; `number` is that of the first one."""
+    """Items submitted to the executor together; `number` is that of the first one."""
 
     number: int
     items: list[Any]
-    future: Future[list[Run | Failed]]
+    future: Future[list[Block | FailedItem]]
 
     def __str__(self) -> str:
         last = self.number + len(self.items) - 1
         return f"item {last}" if last == self.number else f"items {self.number} to {last}"
 
 
-class _Flight:
-    """The chunks that are in flight, in order. It does not know who takes them, who may be garbage.
+class _InFlight:
+    """The chunks that the executor has, in order. It holds no reference to the MapAhead, which may be garbage.
 
     Attributes:
-        chunks: Replaced as a whole, by the one thread that takes; others may look.
-        bell: Rings when a chunk is done, and when a wait may be in vain.
+        chunks: Only the thread that takes examples replaces the tuple, as a whole; others may read it.
+        bell: Set when a chunk is done, and when a wait may be in vain.
     """
 
     def __init__(self) -> None:
@@ -60,11 +60,11 @@ class _Flight:
 
 
 class MapAhead(Iterator[Any]):
-    """A source for the batch functions; an iterator over the examples; a context manager that closes it.
+    """A source for the batch functions; also an iterator over the examples, and a context manager that closes it.
 
-    Threads of a loop over batches take blocks from it, and a loop that is left cancels what no worker has begun. An
-    error of the function belongs to one item: asked again, the source goes on with the item behind it. After an error
-    of the items themselves, or of the executor, every further call is a CancelledError with that error as its cause.
+    The threads of a loop over batches take blocks from it. A loop that ends cancels the chunks that no worker has
+    begun. An error of the function concerns one item: the next call goes on with the item after it. After an error of
+    the items themselves, or of the executor, further calls raise a CancelledError with that error as its `__cause__`.
 
     Thread safety: every method may be called from every thread; each example is delivered once.
     """
@@ -72,23 +72,23 @@ class MapAhead(Iterator[Any]):
     def __init__(
         self, function: Callable[[Any], Any], items: Iterator[Any], executor: Executor, chunksize: int, buffersize: int
     ) -> None:
-        """Made by `map_ahead`."""
+        """Use `map_ahead`, which checks the arguments."""
         self._function = function
-        self._items: Iterator[Any] | None = items  # until they end
+        self._items: Iterator[Any] | None = items  # None once they have ended
         self._executor = executor
         self._chunksize = chunksize
         self._buffersize = buffersize
-        self._pulled: list[Any] = []  # items that are to be the next chunk
-        self._count = 0  # of the items before them
-        self._turn = threading.Lock()  # held by the one thread that takes
-        self._flight = _Flight()
-        self._runs: collections.deque[Run | Failed] = collections.deque()
-        self._last: Exception | None = None  # what ended the items, to be raised when all before it is delivered
-        self._told: Exception | None = None  # the same, once it was raised
+        self._next_items: list[Any] = []  # the items of the next chunk, as far as pulled
+        self._next_number = 0  # of the first of them
+        self._taking = threading.Lock()  # held by the one thread that takes examples
+        self._in_flight = _InFlight()
+        self._results: collections.deque[Block | FailedItem] = collections.deque()
+        self._final_error: Exception | None = None  # what ended the items; raised when all before it is delivered
+        self._raised: Exception | None = None  # the same error, once it was raised
         self._closed = False
         self.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
-        # At the end of the program it is the executor's to say what becomes of them.
-        weakref.finalize(self, self._flight.cancel).atexit = False
+        # At exit, the executor decides what happens to its chunks.
+        weakref.finalize(self, self._in_flight.cancel).atexit = False
 
     def __iter__(self) -> MapAhead:
         return self
@@ -110,19 +110,19 @@ class MapAhead(Iterator[Any]):
         return self.take(0, _never)
 
     def block(self, n: int) -> Any:
-        """Return the next examples, at least 1 and at most `n`, waiting only for the first.
+        """Return the next examples: at least 1, at most `n`. It waits only for the first.
 
         Returns:
-            A list with a column for each component, or a dict of them for dicts. A column is an array whose first
-            dimension counts the examples, or a list of values that are not NumPy's.
+            A block: a list of the components, or a dict for dicts. A component is an array whose first dimension counts
+            the examples, or a list of values that are not NumPy's.
 
         Raises:
             OutOfRangeError: The items are used up, or `close` was called.
-            Exception: What the function raised for the item that is next; a note names the item, and the `__cause__`
-                of what comes from a process has the traceback there. Or what the iterator of the items raised.
+            Exception: What the function raised for the next item; a note names the item, and if it comes from another
+                process, its `__cause__` shows the traceback there. Or what the iterator of the items raised.
             AbortedError: A process of the executor died, or the executor was shut down.
-            CancelledError: Such an error was raised before, which is its `__cause__`.
-            ValueError: `n` is not above 0.
+            CancelledError: An earlier call raised an error that ended the input; it is the `__cause__`.
+            ValueError: `n` is less than 1.
         """
         n = operator.index(n)
         if n < 1:
@@ -130,24 +130,24 @@ class MapAhead(Iterator[Any]):
         return self.take(n, _never)
 
     def take(self, n: int, stopped: Callable[[], bool]) -> Any:
-        """As `block`, or a single example for n = 0; OutOfRangeError if it has to wait and `stopped()`."""
-        with self._turn:
-            while self._closed or not self._runs:
+        """As `block`, or a single example for n = 0. OutOfRangeError instead of a wait while `stopped()` is true."""
+        with self._taking:
+            while self._closed or not self._results:
                 self._advance(stopped)
-            run = self._runs.popleft()
-            if isinstance(run, Failed):
-                raise run.error
-            block, rest = split(run, n or 1)
+            result = self._results.popleft()
+            if isinstance(result, FailedItem):
+                raise result.error
+            block, rest = split(result, n or 1)
             if rest is not None:
-                self._runs.appendleft(rest)
-            return block if n else row(run, 0)
+                self._results.appendleft(rest)
+            return block if n else example_at(result, 0)
 
     def recall(self) -> None:
-        """Cancel what no worker has begun; whoever asks for examples afterwards has it begun anew."""
-        self._flight.cancel()
+        """Cancel the chunks that no worker has begun; a later call for examples submits them again."""
+        self._in_flight.cancel()
 
     def close(self) -> None:
-        """End the input: cancel what no worker has begun, and drop what was not taken. Does not wait for workers."""
+        """End the input: cancel the chunks that no worker has begun and drop the results. Does not wait for workers."""
         self._closed = True
         self.recall()
 
@@ -160,108 +160,108 @@ class MapAhead(Iterator[Any]):
         self.close()
 
     def _advance(self, stopped: Callable[[], bool]) -> None:
-        """Get the results of the next chunk, if it comes to that; only the one thread that takes calls it."""
-        if self._told is not None:
-            raise CancelledError(None, None, f"map_ahead: ended before by {named(self._told)}") from self._told
-        flight = self._flight
+        """Wait for the next chunk and receive its results. The caller holds `_taking`."""
+        if self._raised is not None:
+            raise CancelledError(None, None, f"map_ahead: already ended by {named(self._raised)}") from self._raised
+        in_flight = self._in_flight
         self._check(stopped)
         self._fill()
-        if not flight.chunks:
-            if self._last is None:
+        if not in_flight.chunks:
+            if self._final_error is None:
                 raise OutOfRangeError(None, None, "map_ahead: the items are used up")
-            self._told = self._last
-            raise self._told
-        first = flight.chunks[0]
+            self._raised = self._final_error
+            raise self._raised
+        first = in_flight.chunks[0]
         while not first.future.done():
-            flight.bell.clear()
+            in_flight.bell.clear()
             self._check(stopped)
             if not first.future.done():
-                flight.bell.wait(LOOK)
+                in_flight.bell.wait(CHECK_INTERVAL)
         if not first.future.cancelled():
-            self._receive(first, flight.chunks[1:])
+            self._receive(first, in_flight.chunks[1:])
 
     def _check(self, stopped: Callable[[], bool]) -> None:
-        """Raise OutOfRangeError if nobody wants more examples."""
+        """Raise OutOfRangeError if the source is closed or the loop that reads it has ended."""
         if self._closed or stopped():
-            self._flight.cancel()  # also what was added since others did that
-            raise OutOfRangeError(None, None, "map_ahead: it was closed, or the loop that took its examples was left")
+            self._in_flight.cancel()  # including chunks submitted since the last cancel
+            raise OutOfRangeError(None, None, "map_ahead: it was closed, or the loop that reads it has ended")
 
     def _fill(self) -> None:
-        """Give the executor what it may have, but let no result wait for items that are not there yet."""
-        flight = self._flight
-        for i, chunk in enumerate(flight.chunks):
+        """Submit chunks until `buffersize` are in flight, or a result is ready: it must not wait for slow items."""
+        in_flight = self._in_flight
+        for i, chunk in enumerate(in_flight.chunks):
             if chunk.future.cancelled():
                 again = self._submit(chunk.number, chunk.items)
-                flight.chunks = flight.chunks[:i] + again + (flight.chunks[i + 1 :] if again else ())
+                in_flight.chunks = in_flight.chunks[:i] + again + (in_flight.chunks[i + 1 :] if again else ())
                 if not again:
                     return
-        while len(flight.chunks) < self._buffersize and not (flight.chunks and flight.chunks[0].future.done()):
-            items = self._pull()
-            chunks = flight.chunks + self._submit(self._count, items) if items else flight.chunks
-            if len(chunks) == len(flight.chunks):
+        while len(in_flight.chunks) < self._buffersize and not (in_flight.chunks and in_flight.chunks[0].future.done()):
+            items = self._pull_items()
+            chunks = in_flight.chunks + self._submit(self._next_number, items) if items else in_flight.chunks
+            if len(chunks) == len(in_flight.chunks):
                 return
-            count = self._count + len(items)
-            # Without a call in between, after which Ctrl-C might come and some items be lost.
-            flight.chunks, self._pulled, self._count = chunks, [], count
+            count = self._next_number + len(items)
+            # In one statement without a call: Ctrl-C in between would lose items.
+            in_flight.chunks, self._next_items, self._next_number = chunks, [], count
 
-    def _pull(self) -> list[Any]:
-        """The items of the next chunk; none at their end."""
-        pulled = self._pulled
+    def _pull_items(self) -> list[Any]:
+        """Return the items of the next chunk; an empty list at their end."""
+        pulled = self._next_items
         try:
             while self._items is not None and len(pulled) < self._chunksize:
                 pulled.append(next(self._items))
         except (StopIteration, OutOfRangeError):
             self._items = None
         except Exception as error:
-            self._items, self._last = None, error
+            self._items, self._final_error = None, error
         return pulled
 
     def _submit(self, number: int, items: list[Any]) -> tuple[Chunk, ...]:
-        """The chunk of these items; none if the executor does not take it, which ends the input."""
+        """Submit a chunk of these items; return it, or nothing if the executor rejects it, which ends the input."""
         try:
-            future = self._executor.submit(handle, self._function, items)
+            future = self._executor.submit(map_chunk, self._function, items)
         except RuntimeError as error:
-            self._abort(f"the executor does not take item {number} and those behind it: {named(error)}", error)
+            self._abort(f"the executor rejected item {number} and those after it: {named(error)}", error)
             return ()
-        future.add_done_callback(self._flight.ring)
+        future.add_done_callback(self._in_flight.ring)
         return (Chunk(number, items, future),)
 
     def _receive(self, chunk: Chunk, others: tuple[Chunk, ...]) -> None:
-        """Keep the results of a chunk, or raise why it has none."""
+        """Keep the results of a chunk, or raise the error of the chunk as a whole."""
         from concurrent.futures import BrokenExecutor
 
-        flight, error = self._flight, chunk.future.exception()
+        in_flight, error = self._in_flight, chunk.future.exception()
         if error is None:
-            runs, number = collections.deque[Run | Failed](), chunk.number
-            for run in chunk.future.result():
-                runs.append(run)
-                if isinstance(run, Failed):
+            results, number = collections.deque[Block | FailedItem](), chunk.number
+            for result in chunk.future.result():
+                results.append(result)
+                if isinstance(result, FailedItem):
                     item = reprlib.repr(chunk.items[number - chunk.number])
-                    _note(run.error, f"item {number}", f"map_ahead: item {number}, {item}")
-                number += 1 if isinstance(run, Failed) else run.size
-            flight.chunks, self._runs = others, runs  # with no call in between either
+                    _note(result.error, f"item {number}", f"map_ahead: item {number}, {item}")
+                number += 1 if isinstance(result, FailedItem) else result.size
+            in_flight.chunks, self._results = others, results  # without a call in between, as in _fill
             return
-        flight.chunks = others
+        in_flight.chunks = others
         if isinstance(error, BrokenExecutor):
-            flight.chunks = ()
+            in_flight.chunks = ()
             self._abort(f"the executor broke at {chunk}: {named(error)}\n{BROKEN}", error)
             return
-        if not isinstance(error, Exception):  # not meant for this process: what interrupted a worker
-            other = RuntimeError(f"map_ahead: a worker left {chunk} because of {named(error)}")
+        if not isinstance(error, Exception):  # SystemExit or KeyboardInterrupt in a worker must not end this process
+            other = RuntimeError(f"map_ahead: a worker abandoned {chunk} because of {named(error)}")
             other.__cause__, error = error, other
         _note(error, str(chunk), f"map_ahead: {chunk}")
         raise error
 
     def _abort(self, text: str, cause: BaseException) -> None:
-        """End the input with an error, which is raised when what came before is delivered."""
+        """End the input with an error; it is raised after everything before it is delivered."""
         error = AbortedError(None, None, f"map_ahead: {text}")
         error.__cause__ = cause
-        self._items, self._pulled, self._last = None, [], error
+        self._items, self._next_items, self._final_error = None, [], error
 
 
 def _note(error: Exception, key: str, text: str) -> None:
-    """Say in an error which item it is about, also in the message of a queue that it closes."""
-    with contextlib.suppress(Exception):  # an error of the user's may have no room for it
+    """Name the item in the error, and by `record_key` in the messages of a queue that the error closes."""
+    with contextlib.suppress(Exception):  # a class of the user's may forbid attributes
         error.record_key = key  # type: ignore[attr-defined]
     if hasattr(error, "add_note"):
         error.add_note(text)

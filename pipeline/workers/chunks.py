@@ -1,4 +1,4 @@
-"""A chunk of items, as a worker of an executor handles it: the function for each, and what it gives stacked."""
+"""What a worker of an executor does with a chunk of items: it calls the function for each and stacks the results."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from pipeline.errors import OutOfRangeError, UnknownError
 from pipeline.queues.values import copied_lists
 
 
-class Run(NamedTuple):
-    """Examples of neighbouring items of a chunk that are alike in containers, dtypes and shapes.
+class Block(NamedTuple):
+    """Examples of neighbouring items of a chunk that have the same structure, dtypes and shapes, stacked.
 
     Attributes:
-        size: How many.
-        container: The tuple of their keys if they are dicts; else tuple or list; None for single components.
-        columns: The values of each component: an array, or a list of what is not made of NumPy's.
+        size: The number of examples.
+        container: For dicts the tuple of their keys; for tuples and lists that class; None for single components.
+        components: The values of each component: an array, or a list of values that are not NumPy's.
     """
 
     size: int
     container: Any
-    columns: Sequence[Any]
+    components: Sequence[Any]
 
 
-class Failed:
-    """An item of a chunk for which there is no example, and why.
+class FailedItem:
+    """The error of an item for which the function failed.
 
-    An exception that does not survive the way from a process would break the whole executor, so that an UnknownError
-    takes its place. The `__cause__` of one that came that way is a WorkerTraceback.
+    An exception that cannot be pickled and unpickled would break the whole executor, so an UnknownError replaces it.
+    The `__cause__` of an error that comes from another process is a WorkerTraceback.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -47,50 +47,50 @@ class Failed:
         except Exception:
             data = b""
         only = "".join(traceback.format_exception_only(type(error), error)).strip()
-        return _arrived, (data, only, "".join(traceback.format_exception(type(error), error, error.__traceback__)))
+        return _unpickled, (data, only, "".join(traceback.format_exception(type(error), error, error.__traceback__)))
 
 
 class WorkerTraceback(Exception):
-    """Where an exception was raised in a process, as text."""
+    """The traceback of an exception in another process, as text."""
 
     def __str__(self) -> str:
         return f'\n"""\n{self.args[0]}"""'
 
 
-def _arrived(data: bytes, only: str, text: str) -> Failed:
+def _unpickled(data: bytes, only: str, text: str) -> FailedItem:
     try:
         error: Exception = pickle.loads(data)
     except Exception:
         error = UnknownError(None, None, only)
     error.__cause__ = WorkerTraceback(text)
-    return Failed(error)
+    return FailedItem(error)
 
 
-def handle(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Run | Failed]:
-    """Call a function with each item, also after it failed for one; what it gives, in the order of the items."""
-    runs: list[Run | Failed] = []
-    made = [_made(function, item) for item in items]
-    for form, group in itertools.groupby(made, operator.itemgetter(0)):
+def map_chunk(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Block | FailedItem]:
+    """Call a function with each item, even after it failed for one; return the results in the order of the items."""
+    results: list[Block | FailedItem] = []
+    outcomes = [_call(function, item) for item in items]
+    for form, group in itertools.groupby(outcomes, operator.itemgetter(0)):
         parts = [part for _, part in group]
         if form is None:
-            runs += map(Failed, parts)
+            results += map(FailedItem, parts)
         else:
-            runs.append(Run(len(parts), form[0], [_column(list(column)) for column in zip(*parts, strict=True)]))
-    return runs
+            results.append(Block(len(parts), form[0], [_stacked(list(values)) for values in zip(*parts, strict=True)]))
+    return results
 
 
-def _made(function: Callable[[Any], Any], item: Any) -> tuple[Any, Any]:
-    """What is common to the examples of a run, and the components; or None, and the error."""
+def _call(function: Callable[[Any], Any], item: Any) -> tuple[Any, Any]:
+    """Return what the examples of a block share, and the components; or None and the error of the function."""
     try:
         example = function(item)
         if example is None:
-            raise ValueError("the function returned None, which is no example")
-        container, parts = _opened(example)
+            raise ValueError("the function returned None, which is not an example")
+        container, parts = _taken_apart(example)
         if not parts:
             raise ValueError(f"the function returned {example!r}, an example without components")
-        parts = [_kept(part) for part in parts]
+        parts = [_private(part) for part in parts]
         return (container, [_form(part) for part in parts]), parts
-    except (StopIteration, OutOfRangeError) as error:  # would look like the end of the input
+    except (StopIteration, OutOfRangeError) as error:  # these would look like the end of the input
         other = RuntimeError(f"the function raised {type(error).__name__}")
         other.__cause__ = error
         return None, other
@@ -98,7 +98,7 @@ def _made(function: Callable[[Any], Any], item: Any) -> tuple[Any, Any]:
         return None, error
 
 
-def _opened(example: Any) -> tuple[Any, list[Any]]:
+def _taken_apart(example: Any) -> tuple[Any, list[Any]]:
     if isinstance(example, dict):
         return tuple(example), list(example.values())
     if isinstance(example, (list, tuple)):
@@ -106,9 +106,10 @@ def _opened(example: Any) -> tuple[Any, list[Any]]:
     return None, [example]
 
 
-def _kept(part: Any) -> Any:
-    """A component that the function cannot change any more, as one that returns the same buffer each time would; a
-    queue, too, copies what goes in. Tensors and the like become arrays; numbers, strings and lists stay what they are.
+def _private(part: Any) -> Any:
+    """Return a component that the function cannot change any more, even if it returns the same buffer each time.
+
+    Tensors and the like become arrays; numbers, strings and lists stay what they are.
     """
     if isinstance(part, np.ndarray):
         return part.copy()
@@ -120,33 +121,33 @@ def _kept(part: Any) -> Any:
 
 
 def _form(part: Any) -> Any:
-    """What the values of a column must have in common."""
+    """Return what the values of one component in a block must have in common."""
     if isinstance(part, np.ndarray):
         return part.dtype, part.shape
     return (type(part), np.shape(part)) if isinstance(part, (list, tuple)) else type(part)
 
 
-def _column(values: list[Any]) -> Any:
+def _stacked(values: list[Any]) -> Any:
     first = values[0]
     if isinstance(first, np.ndarray):
         return np.stack(values) if first.dtype.hasobject else stack(values)
     return np.array(values) if isinstance(first, np.generic) else values
 
 
-def row(run: Run, index: int) -> Any:
-    """One example of a run."""
-    parts = [column[index] for column in run.columns]
-    if isinstance(run.container, tuple):
-        return dict(zip(run.container, parts, strict=True))
-    return parts[0] if run.container is None else run.container(parts)
+def example_at(block: Block, index: int) -> Any:
+    """Return one example of a block."""
+    parts = [each[index] for each in block.components]
+    if isinstance(block.container, tuple):
+        return dict(zip(block.container, parts, strict=True))
+    return parts[0] if block.container is None else block.container(parts)
 
 
-def split(run: Run, count: int) -> tuple[Any, Run | None]:
-    """The first examples of a run as a block: a list of columns, or a dict of them; and the run of the others."""
-    columns, rest = run.columns, None
-    if count < run.size:
-        columns = [column[:count] for column in run.columns]
-        rest = run._replace(size=run.size - count, columns=[column[count:] for column in run.columns])
-    if isinstance(run.container, tuple):
-        return dict(zip(run.container, columns, strict=True)), rest
-    return list(columns), rest
+def split(block: Block, count: int) -> tuple[Any, Block | None]:
+    """Return the components of the first examples, as a list or a dict, and the block of the others or None."""
+    components, rest = block.components, None
+    if count < block.size:
+        components = [each[:count] for each in block.components]
+        rest = block._replace(size=block.size - count, components=[each[count:] for each in block.components])
+    if isinstance(block.container, tuple):
+        return dict(zip(block.container, components, strict=True)), rest
+    return list(components), rest

@@ -1,4 +1,4 @@
-"""map_ahead: a function applied to items by the processes or threads of an executor, in chunks, in order."""
+"""map_ahead: applies a function to items in the processes or threads of an executor, in chunks, in order."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def map_ahead(
     chunksize: int = 32,
     buffersize: int | None = None,
 ) -> MapAhead:
-    """Apply a function to items in the workers of an executor, ahead of who takes the examples that it returns.
+    """Apply a function to items in the workers of an executor, ahead of the consumer of its results.
 
-    It is how a decode function that holds the interpreter's lock uses more than one core:
+    With it, a decode function that holds the GIL uses more than one core:
 
         with concurrent.futures.ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as executor:
             source = pipeline.map_ahead(decode, paths, executor)
@@ -32,30 +32,30 @@ def map_ahead(
                 for images, labels in batches:
                     train_step(images, labels)
 
-    Items go to a worker in chunks, and the examples of a chunk come back stacked, as one block. They are delivered in
-    the order of the items. No process is started here: the executor is the caller's, who shuts it down.
+    Items go to a worker in chunks; the examples of a chunk come back stacked, as one block. They are delivered in the
+    order of the items. `map_ahead` starts no process: the executor is yours, and you shut it down.
 
     Args:
         function: Called with each item, returns an example: an array, number, bytes or object, or a list, tuple or
-            dict of them. For processes it must be importable in them: defined at the top level of a module. It goes
-            along with each chunk, so it should not carry data.
-        items: An iterable, which may be endless. It is read by the thread that takes examples, as they are needed.
+            dict of them. Processes must be able to import it: define it at the top level of a module. It is sent along
+            with each chunk, so it should not carry data.
+        items: An iterable, which may be endless. The thread that takes examples reads it, as items are needed.
         executor: Any `concurrent.futures.Executor`.
-        chunksize: Items that a worker gets at once: some milliseconds of work. 1 for items that come slowly; less than
-            the default for examples of 100 KiB and more.
-        buffersize: The most chunks that are in flight; None is four for each worker where the executor tells how
-            many there are, else for each processor.
+        chunksize: The number of items sent to a worker at once; they should take it some milliseconds. Use 1 if items
+            arrive slowly, and less than the default for examples of 100 KiB and more.
+        buffersize: The most chunks in flight. None: four for each worker if the executor says how many it has, else
+            four for each processor.
 
     Returns:
-        A source for `batch`, `shuffle_batch` and the others; one thread that reads it is enough. Or an iterator over
-        the examples. A loop that is left, and `close`, cancel what no worker has begun. After an error of the
-        function (or of a chunk that cannot be pickled), which has the item in a note, it goes on with the next item;
-        see `MapAhead.block` for the errors.
+        A source for `batch`, `shuffle_batch` and so on, for which one reading thread is enough; also an iterator over
+        the examples. The end of the loop, and `close`, cancel the chunks that no worker has begun. An error of the
+        function (or of a chunk that cannot be pickled) names the item in a note; the next call goes on with the next
+        item. See `MapAhead.block` for the errors. Thread safe.
 
     Raises:
-        TypeError: `function` is not callable or cannot go to the processes of the executor, `items` is not iterable, or
-            `executor` is no executor.
-        ValueError: `chunksize` or `buffersize` is not above 0.
+        TypeError: `function` is not callable or cannot be sent to the executor's processes, `items` is not iterable, or
+            `executor` is not an executor.
+        ValueError: `chunksize` or `buffersize` is less than 1.
     """
     if not callable(function):
         raise TypeError(f"map_ahead: function must be callable, not {function!r:.80}")
@@ -76,7 +76,7 @@ def map_ahead(
 
 
 def _check_pickle(function: Any, executor: Any) -> None:
-    """Say at once what would otherwise be said of each chunk."""
+    """Raise TypeError now for a function that cannot be pickled, instead of an error for each chunk."""
     module = sys.modules.get("concurrent.futures.process")
     if module is None or not isinstance(executor, module.ProcessPoolExecutor):
         return

@@ -176,9 +176,9 @@ class TestErrors:
         ("name", "error", "text"),
         [
             ("stop_iteration", RuntimeError, "the function raised StopIteration"),
-            ("nothing", ValueError, "the function returned None, which is no example"),
+            ("nothing", ValueError, "the function returned None, which is not an example"),
             ("no_components", ValueError, r"the function returned \(\), an example without components"),
-            ("leaves", RuntimeError, "map_ahead: a worker left items 0 to 1 because of SystemExit: 0"),
+            ("leaves", RuntimeError, "map_ahead: a worker abandoned items 0 to 1 because of SystemExit: 0"),
         ],
     )
     def test_that_are_made_of_other_things(self, executor, name, error, text):
@@ -201,7 +201,7 @@ class TestErrors:
         with pytest.raises(KeyError, match="no more"):
             got.extend(ahead)
         assert got == [0, 1, 2, 3, 4]  # what came before is delivered before
-        with raises(CancelledError, "map_ahead: ended before by KeyError: 'no more'"):
+        with raises(CancelledError, "map_ahead: already ended by KeyError: 'no more'"):
             next(ahead)
 
     def test_end_of_a_queue_ends_the_items(self, executor):
@@ -232,7 +232,7 @@ class TestDeath:
         assert got == list(range(6))
         text = "map_ahead: the executor broke at items 6 to 7: BrokenProcessPool: "
         if on_error == "skip":  # not an error of one item
-            assert str(caught.value).startswith(f"map_ahead: ended before by AbortedError: {text}")
+            assert str(caught.value).startswith(f"map_ahead: already ended by AbortedError: {text}")
         else:
             assert str(caught.value).startswith(text)
             assert isinstance(caught.value.__cause__, BrokenProcessPool)
@@ -245,9 +245,9 @@ class TestDeath:
         by_hand.down = True
         by_hand.run(0, 1)
         assert [call.result(), ahead()] == [0, 1]  # what was before comes first
-        with raises(AbortedError, "map_ahead: the executor does not take item 2 and those behind it: RuntimeError: "):
+        with raises(AbortedError, "map_ahead: the executor rejected item 2 and those after it: RuntimeError: "):
             ahead()
-        with raises(CancelledError, "map_ahead: ended before by AbortedError: "):
+        with raises(CancelledError, "map_ahead: already ended by AbortedError: "):
             ahead()
 
     def test_of_an_executor_that_cancels(self):
@@ -258,7 +258,7 @@ class TestDeath:
         by_hand.down = True
         for future in by_hand.futures:
             future.cancel()
-        with raises(AbortedError, "map_ahead: the executor does not take item 0 and those behind it"):
+        with raises(AbortedError, "map_ahead: the executor rejected item 0 and those after it"):
             call.result()
 
 

@@ -3,15 +3,15 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
-# Runs a program of tests/ that takes long.
+# Runs one of the programs in tests/ that take long.
 PROGRAM = PYTHONPATH=tests:tests/support $(BIN)/python -m
 DATA    = examples/data/digits.csv
 
-# TensorFlow, to compare with; in an environment of its own.
+# TensorFlow, to compare with, in its own environment.
 TF      = $(VENV)-tf/bin/python
 
-# Which peers to compare with, of: ours python tensorflow torch grain webdataset mlx; and in which work (see
-# bench/peers/workloads.py). Nothing is all.
+# The peers to compare with, of: ours python tensorflow torch grain webdataset mlx; and the workloads (see
+# bench/peers/workloads.py). Empty means all.
 PEERS   =
 WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
@@ -30,7 +30,7 @@ $(STAMP): pyproject.toml setup.py $(wildcard pyx/*)
 test: build
 	$(BIN)/python -m pytest
 
-# The tests with every Python that is there, each in an environment of its own.
+# The tests with every Python found here, each in its own environment.
 PYTHONS ?= $(foreach version,3.10 3.11 3.12 3.13 3.13t 3.14 3.14t,python$(version))
 VERSION  = import sys; print("%d.%d" % sys.version_info[:2] + sys.abiflags)
 
@@ -41,26 +41,26 @@ test-all:
 	    done="$$done $$version"; \
 	done; echo "passed:$${done:- no Python was found}"; test -n "$$done"
 
-# The tests of queues and threads, compiled with ThreadSanitizer; with AddressSanitizer and UndefinedBehaviorSanitizer.
+# The tests of queues and threads with ThreadSanitizer, and with AddressSanitizer and UndefinedBehaviorSanitizer.
 tsan: build
 	$(BIN)/python tests/endurance/sanitized.py thread
 
 asan: build
 	$(BIN)/python tests/endurance/sanitized.py address
 
-# 10,000 histories of queues, each with an explanation; a million elements, each accounted for. Minutes.
+# 10,000 histories of queues, each explained; a million elements, each accounted for. Takes minutes.
 stress: build
 	$(PROGRAM) stress.histories
 	$(PROGRAM) stress.exactly_once
 
-# Nothing is left after 100,000 cycles; a thousand programs end with threads blocked in every call.
+# 100,000 cycles leave nothing behind; a thousand programs end with threads blocked in every call.
 leaks: build
 	$(PROGRAM) endurance.leaks 100000
 
 exits: build
 	$(PROGRAM) endurance.exits 1000
 
-# Readers and decoders, SECONDS for each; led by coverage where atheris can be installed.
+# Readers and decoders, SECONDS for each target; guided by coverage where atheris can be installed.
 SECONDS ?= 30
 fuzz: build
 	-$(BIN)/python -m pip install --quiet atheris
@@ -79,7 +79,7 @@ bench-tf: build $(VENV)-tf/.installed
 bench-peers: build $(APART:%=$(VENV)-peers/%/.installed)
 	$(BIN)/python bench/peers/run.py --environments $(VENV)-peers --peers $(PEERS) --work $(WORK)
 
-# A peer that cannot be installed is left out of the comparison, which says so.
+# A peer that cannot be installed is left out, and the comparison says so.
 $(VENV)-peers/%/.installed: bench/peers/%.txt
 	mkdir -p $(VENV)-peers
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
@@ -90,11 +90,11 @@ $(VENV)-peers/%/.installed: bench/peers/%.txt
 bench-scaling: build
 	$(BIN)/python bench/runs/scaling.py
 
-# Instructions of five hot paths, beside those in bench/runs/instructions.json; RECORD=--record writes them anew.
+# Instructions of five hot paths, beside those in bench/runs/instructions.json; RECORD=--record writes these again.
 bench-instructions: build
 	$(BIN)/python bench/runs/instructions.py $(RECORD)
 
-# Records anew what TensorFlow gives for the cases in tests/compat.
+# Records again what TensorFlow gives for the cases in tests/compat.
 oracle: $(VENV)-tf/.installed
 	PYTHONPATH=tests/support $(TF) tests/compat/record.py
 
@@ -104,7 +104,7 @@ $(VENV)-tf/.installed:
 	$(TF) -m pip install --quiet "tensorflow-cpu==2.21.*"
 	touch $@
 
-# Warnings of the C++ compiler are errors here: the modules are compiled once more, aside.
+# Warnings of the C++ compiler are errors here, so the modules are compiled once more, elsewhere.
 lint: build
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import merged, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
@@ -17,6 +16,7 @@ from pipeline.compat.ops.making.inputs import renamed
 from pipeline.compat.ops.making.opdef import INDEX_32, check_rank, check_rank_at_least, tensor_op
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
+from pipeline.errors import invalid
 
 
 def _transposed(tensor: Tensor, perm: Tensor) -> Any:
@@ -41,14 +41,12 @@ def _transposed(tensor: Tensor, perm: Tensor) -> Any:
 def _transpose(value: Any, perm: Any) -> Any:
     order, rank = np.asarray(perm).tolist(), np.ndim(value)
     if len(order) != rank:
-        text = f"transpose expects a vector of size {rank}. But input(1) is a vector of size {len(order)}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise invalid(f"transpose expects a vector of size {rank}. But input(1) is a vector of size {len(order)}")
     if any(not -rank <= axis < rank for axis in order):
-        raise errors.InvalidArgumentError(None, None, f"perm {order} is out of range [0 .. {rank})")
+        raise invalid(f"perm {order} is out of range [0 .. {rank})")
     if len({axis % rank for axis in order}) != rank:
         missing = next(axis for axis in range(rank) if axis not in {each % rank for each in order})
-        text = f"{missing} is missing from {{{','.join(map(str, order))}}}."
-        raise errors.InvalidArgumentError(None, None, text)
+        raise invalid(f"{missing} is missing from {{{','.join(map(str, order))}}}.")
     return np.transpose(value, order)
 
 
@@ -144,7 +142,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
         try:
             return np.flip(value, tuple(_axes_in(np.ndim(value), axes)))
         except ValueError as error:
-            raise errors.InvalidArgumentError(None, None, str(error)) from None
+            raise invalid(str(error)) from None
 
     def rows(is_row: tuple[bool, ...], value: Any, axes: Any) -> Any:
         if is_row != (True, False):
@@ -199,17 +197,15 @@ def reverse_sequence(
 
     def kernel(value: Any, lengths: Any) -> Any:
         if along == over or max(along, over) >= np.ndim(value):
-            raise errors.InvalidArgumentError(None, None, f"batch_dim == seq_dim == {along}, or one is out of range")
+            raise invalid(f"batch_dim == seq_dim == {along}, or one is out of range")
         if np.size(lengths) != value.shape[over]:
-            text = f"Length of seq_lengths != input.dims({over}), ({np.size(lengths)} vs. {value.shape[over]})"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise invalid(f"Length of seq_lengths != input.dims({over}), ({np.size(lengths)} vs. {value.shape[over]})")
         made = np.array(value)
         ordered = np.moveaxis(made, (over, along), (0, 1))
         source = np.moveaxis(value, (over, along), (0, 1))
         for index, length in enumerate(np.asarray(lengths).tolist()):
             if not 0 <= length <= value.shape[along]:
-                text = f"seq_lens({index}) {'< 0' if length < 0 else f'> input.dims({along})'}"
-                raise errors.InvalidArgumentError(None, None, text)
+                raise invalid(f"seq_lens({index}) {'< 0' if length < 0 else f'> input.dims({along})'}")
             ordered[index, :length] = source[index, :length][::-1]
         return made
 
@@ -229,10 +225,10 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     def kernel(value: Any, shift: Any, axis: Any) -> Any:
         shifts, axes = np.ravel(shift).tolist(), np.ravel(axis).tolist()
         if np.ndim(value) < 1:
-            raise errors.InvalidArgumentError(None, None, "input must be 1-D or higher")
+            raise invalid("input must be 1-D or higher")
         for one in axes:
             if not -np.ndim(value) <= one < np.ndim(value):
-                raise errors.InvalidArgumentError(None, None, f"axis {one} is out of range")
+                raise invalid(f"axis {one} is out of range")
         return np.roll(value, shifts, axes)
 
     definition = "input:T shift:Tshift(int32,int64) axis:Taxis(int32,int64)"
@@ -257,13 +253,12 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
     def kernel(value: Any, multiples: Any) -> Any:
         if np.size(multiples) != np.ndim(value):
-            text = (
+            raise invalid(
                 f"Expected multiples argument to be a vector of length {np.ndim(value)} "
                 f"but got length {np.size(multiples)}"
             )
-            raise errors.InvalidArgumentError(None, None, text)
         if np.any(np.asarray(multiples) < 0):
-            raise errors.InvalidArgumentError(None, None, f"Expected multiples >= 0, but got {np.asarray(multiples)}")
+            raise invalid(f"Expected multiples >= 0, but got {np.asarray(multiples)}")
         return np.tile(value, tuple(np.asarray(multiples).tolist()))
 
     def rows(is_row: tuple[bool, ...], value: Any, multiples: Any) -> Any:
@@ -301,7 +296,7 @@ def _on_images(channels_first: bool, function: Any) -> Any:
         try:
             made = function(images)
         except ValueError as error:
-            raise errors.InvalidArgumentError(None, None, str(error)) from None
+            raise invalid(str(error)) from None
         return np.ascontiguousarray(np.moveaxis(made, 3, 1) if channels_first else made)
 
     return kernel

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import unknown_shape
@@ -17,6 +16,7 @@ from pipeline.compat.ops.making.opdef import check_rank_at_least, tensor_op
 from pipeline.compat.ops.math.arithmetic import minimum
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
+from pipeline.errors import invalid
 
 _ALIGNS = ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
 _DIAG_TYPES = "(bfloat16,float16,float32,float64,int32,int64,complex64,complex128)"
@@ -94,8 +94,7 @@ def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | Non
         below = int(lower) if lower >= 0 else rows
         above = int(upper) if upper >= 0 else columns
         if below > rows or above > columns:
-            text = f"num_lower and num_upper must be at most the size: {below}, {above}, {rows}, {columns}"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise invalid(f"num_lower and num_upper must be at most the size: {below}, {above}, {rows}, {columns}")
         offset = np.arange(columns) - np.arange(rows)[:, None]
         return np.where((offset >= -below) & (offset <= above), value, np.zeros((), value.dtype))
 
@@ -142,7 +141,7 @@ def _run_time(function: Any) -> Any:
         try:
             return function(*values)
         except ValueError as error:
-            raise errors.InvalidArgumentError(None, None, str(error)) from None
+            raise invalid(str(error)) from None
 
     return kernel
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dimensions import Dimension
 from pipeline.compat.graph.dtypes import DType, as_dtype
@@ -18,6 +17,7 @@ from pipeline.compat.ops.making.opdef import INDEX_32, array, check_rank, op, sa
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
+from pipeline.errors import invalid
 
 # Up to here a known shape makes a constant, not a Fill.
 _SMALL = 1000
@@ -37,8 +37,7 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
     def kernel(dims: Any, value: Any) -> Any:
         sizes = tuple(np.asarray(dims).tolist())
         if any(size < 0 for size in sizes):
-            text = f"Dimension {min(sizes)} must be >= 0"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise invalid(f"Dimension {min(sizes)} must be >= 0")
         value = array(value)
         made = np.empty(sizes, value.dtype)
         made[...] = value[()]

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import unknown_shape
@@ -23,6 +22,7 @@ from pipeline.compat.ops.math.reducing import reduce_prod
 from pipeline.compat.values.casts import cast_node
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
+from pipeline.errors import invalid, show
 from pipeline.queues.rows import Rows
 
 _INDICES = "(int16,int32,int64)"
@@ -54,7 +54,7 @@ def _check_indices(indices: Any, size: int) -> str | None:
     if not wrong.any():
         return None
     at = np.argwhere(wrong)[0]
-    place = f"[{','.join(map(str, at))}]" if len(at) else ""
+    place = show(at) if len(at) else ""
     return f"indices{place} = {np.asarray(indices)[tuple(at)]} is not in [0, {size})"
 
 
@@ -62,16 +62,15 @@ def _take(params: Any, indices: Any, place: int, batch: int) -> Any:
     size = params.shape[place]
     wrong = _check_indices(indices, size)
     if wrong:
-        raise errors.InvalidArgumentError(None, None, wrong)
+        raise invalid(wrong)
     if not batch:
         return np.take(params, indices, place)
     # The batch axes become one; each of its elements is gathered from with its own indices.
     lead = params.shape[:batch]
     if indices.shape[:batch] != lead:
-        text = (
+        raise invalid(
             f"params.shape[{batch - 1}]: {list(lead)} should be equal to indices.shape: {list(indices.shape[:batch])}"
         )
-        raise errors.InvalidArgumentError(None, None, text)
     count = int(np.prod(lead, dtype=np.int64))
     flat_params = params.reshape((count, *params.shape[batch:]))
     flat_indices = indices.reshape((count, *indices.shape[batch:]))
@@ -117,8 +116,7 @@ def gather(
         params, indices = np.asarray(params), np.asarray(indices)
         place = int(axis)
         if not -params.ndim <= place < params.ndim:
-            text = f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {place}"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise invalid(f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {place}")
         batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
         return _take(params, indices, place % params.ndim, batch)
 
@@ -163,15 +161,13 @@ def check_places(indices: Any, shape: tuple[int, ...]) -> None:
     if wrong.any():
         at = np.argwhere(wrong)[0]
         found = ", ".join(map(str, indices[tuple(at)]))
-        text = f"indices[{','.join(map(str, at))}] = [{found}] does not index into shape [{','.join(map(str, shape))}]"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise invalid(f"indices{show(at)} = [{found}] does not index into shape {show(shape)}")
 
 
 def _gather_nd(params: Any, indices: Any) -> Any:
     depth = indices.shape[-1]
     if depth > np.ndim(params):
-        text = f"index innermost dimension length must be <= params rank; saw: {depth} vs. {np.ndim(params)}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise invalid(f"index innermost dimension length must be <= params rank; saw: {depth} vs. {np.ndim(params)}")
     params = np.asarray(params)
     check_places(indices, params.shape)
     if depth == 0:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph.shapes import merged, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.filling import ones_like
 from pipeline.compat.ops.arrays.strided import Masks, numpy_index, out_of_bounds, static_shape
 from pipeline.compat.ops.making.opdef import check_rank, tensor_op
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
+from pipeline.errors import invalid
 
 
 def _sliced(tensor: Tensor, begin: Tensor, size: Tensor) -> Any:
@@ -41,19 +41,16 @@ def _sliced(tensor: Tensor, begin: Tensor, size: Tensor) -> Any:
 
 def _slice(value: Any, begin: Any, size: Any) -> Any:
     if np.ndim(value) != np.size(begin) or np.size(begin) != np.size(size):
-        text = (
+        raise invalid(
             f"Expected begin and size arguments to be 1-D tensors of size {np.ndim(value)}, but got shapes "
             f"{list(np.shape(begin))} and {list(np.shape(size))} instead."
         )
-        raise errors.InvalidArgumentError(None, None, text)
     index = []
     for axis, (start, count, total) in enumerate(zip(begin.tolist(), size.tolist(), np.shape(value), strict=True)):
         if not 0 <= start <= total:
-            text = f"Expected begin[{axis}] in [0, {total}], but got {start}"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise invalid(f"Expected begin[{axis}] in [0, {total}], but got {start}")
         if count != -1 and not 0 <= count <= total - start:
-            text = f"Expected size[{axis}] in [0, {total - start}], but got {count}"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise invalid(f"Expected size[{axis}] in [0, {total - start}], but got {count}")
         index.append(slice(start, total if count == -1 else start + count))
     return value[tuple(index)]
 
@@ -136,7 +133,7 @@ def strided_slice(
         except ValueError as error:
             wrong = str(error)
         if wrong:
-            raise errors.InvalidArgumentError(None, None, wrong)
+            raise invalid(wrong)
         return value[index]
 
     def rows(is_row: tuple[bool, ...], value: Any, *_: Any) -> Any:

@@ -6,18 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dimensions import Dimension
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import unknown_shape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.errors import bad
 from pipeline.compat.ops.arrays.identities import identity
 from pipeline.compat.ops.making.opdef import INDEX_32, check_rank, op, tensor_op
-from pipeline.compat.ops.making.text import shown
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
+from pipeline.errors import invalid, show
 
 
 def _concatenated(values: list[Tensor], axis: Tensor) -> Any:
@@ -56,24 +54,24 @@ def _concatenated(values: list[Tensor], axis: Tensor) -> Any:
 def _concat(*values: Any) -> Any:
     *parts, axis = values
     if np.ndim(axis):
-        raise bad(f"axis tensor should be a scalar integer, but got shape {shown(np.shape(axis))}")
+        raise invalid(f"axis tensor should be a scalar integer, but got shape {show(np.shape(axis))}")
     rank = np.ndim(parts[0])
     place = int(axis)
     if not rank:
-        raise bad("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
+        raise invalid("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
     if not -rank <= place < rank:
-        raise bad(f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {place}")
+        raise invalid(f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {place}")
     try:
         return np.concatenate(parts, place)
     except ValueError:
-        raise bad(_unlike([np.shape(part) for part in parts], place % rank)) from None
+        raise invalid(_unlike([np.shape(part) for part in parts], place % rank)) from None
 
 
 def _unlike(shapes: list[tuple[int, ...]], axis: int) -> str:
     """Say which of the shapes is the first that does not go with the first of all."""
     first = shapes[0]
     for i, shape in enumerate(shapes):
-        pair = f"shape[0] = {shown(first)} vs. shape[{i}] = {shown(shape)}"
+        pair = f"shape[0] = {show(first)} vs. shape[{i}] = {show(shape)}"
         if len(shape) != len(first):
             return f"ConcatOp : Ranks of all input tensors should match: {pair}"
         for at, (one, other) in enumerate(zip(first, shape, strict=True)):
@@ -162,6 +160,11 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
     return _split_by_sizes(value, splits, axis, int(num), name)
 
 
+def _check_split_axis(axis: int, rank: int) -> None:
+    if not -rank <= axis < rank:
+        raise invalid(f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {axis}")
+
+
 def _split_evenly(value: Any, count: int, axis: Any, name: str) -> Any:
     if count < 1:
         raise ValueError(f"Attr 'num_split' of 'Split' Op passed {count} less than minimum 1.")
@@ -183,15 +186,12 @@ def _split_evenly(value: Any, count: int, axis: Any, name: str) -> Any:
 
     def kernel(axis: Any, value: Any) -> Any:
         place = int(axis)
-        if not -np.ndim(value) <= place < np.ndim(value):
-            text = f"-input rank(-{np.ndim(value)}) <= split_dim < input rank ({np.ndim(value)}), but got {place}"
-            raise errors.InvalidArgumentError(None, None, text)
+        _check_split_axis(place, np.ndim(value))
         if value.shape[place] % count:
-            text = (
+            raise invalid(
                 "Number of ways to split should evenly divide the split dimension, but got split_dim "
                 f"{place} (size = {value.shape[place]}) and num_split {count}"
             )
-            raise errors.InvalidArgumentError(None, None, text)
         return np.split(value, count, place) if count > 1 else value
 
     return op("Split", "split_dim:int32 value:T", [axis, value], rule, kernel, name, {"num_split": count}).outputs
@@ -219,14 +219,12 @@ def _split_by_sizes(value: Any, splits: Tensor, axis: Any, count: int, name: str
 
     def kernel(value: Any, sizes: Any, axis: Any) -> Any:
         place, parts = int(axis), [int(size) for size in sizes]
-        if not -np.ndim(value) <= place < np.ndim(value):
-            text = f"-input rank(-{np.ndim(value)}) <= split_dim < input rank ({np.ndim(value)}), but got {place}"
-            raise errors.InvalidArgumentError(None, None, text)
+        _check_split_axis(place, np.ndim(value))
         total = value.shape[place]
         try:
             _check_parts(list(parts), total)
         except ValueError as error:
-            raise errors.InvalidArgumentError(None, None, str(error)) from None
+            raise invalid(str(error)) from None
         rest = total - sum(size for size in parts if size != -1)
         ends = np.cumsum([rest if size == -1 else size for size in parts])
         made = np.split(value, ends[:-1], place)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import as_shape, broadcast_static_shape, merged
@@ -14,6 +13,7 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, check_allowed
 from pipeline.compat.ops.making.opdef import op, tensor_op
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.errors import invalid
 
 
 def _places(condition: Any, name: str | None) -> Tensor:
@@ -22,7 +22,7 @@ def _places(condition: Any, name: str | None) -> Tensor:
 
     def kernel(value: Any) -> Any:
         if np.ndim(value) == 0:
-            raise errors.InvalidArgumentError(None, None, "WhereOp : Unhandled input dimensions: 0")
+            raise invalid("WhereOp : Unhandled input dimensions: 0")
         return np.argwhere(value).astype(np.int64, copy=False)
 
     with name_scope(name, "Where", [condition]) as scope:
@@ -48,11 +48,10 @@ def _select(condition: Any, x: Any, y: Any) -> Any:
         return x if condition else y
     shape = np.shape(x)
     if shape != np.shape(y) or np.shape(condition) not in (shape, shape[:1]):
-        text = (
+        raise invalid(
             f"'then' and 'else' must have the same size, and the condition that of them or of their rows: "
             f"{list(np.shape(condition))}, {list(shape)}, {list(np.shape(y))}"
         )
-        raise errors.InvalidArgumentError(None, None, text)
     condition = np.asarray(condition)
     return np.where(condition.reshape(condition.shape + (1,) * (len(shape) - condition.ndim)), x, y)
 
@@ -104,6 +103,6 @@ def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = No
         try:
             return np.where(condition, x, y)
         except ValueError as error:
-            raise errors.InvalidArgumentError(None, None, f"Incompatible shapes: {error}") from None
+            raise invalid(f"Incompatible shapes: {error}") from None
 
     return _choice("SelectV2", condition, x, y, rule, kernel, name, None)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph.shapes import unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.making.opdef import INDEX_32, array, check_rank, tensor_op
 from pipeline.compat.values.static import constant_value
+from pipeline.errors import invalid
 
 
 def _padded(tensor: Tensor, paddings: Tensor, *_: Any) -> Any:
@@ -38,10 +38,11 @@ def _padded(tensor: Tensor, paddings: Tensor, *_: Any) -> Any:
 def _pairs(value: Any, paddings: Any) -> list[tuple[int, int]]:
     pairs = np.asarray(paddings)
     if pairs.shape != (np.ndim(value), 2):
-        text = f"The first dimension of paddings must be the rank of inputs {list(pairs.shape)} {list(np.shape(value))}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise invalid(
+            f"The first dimension of paddings must be the rank of inputs {list(pairs.shape)} {list(np.shape(value))}"
+        )
     if (pairs < 0).any():
-        raise errors.InvalidArgumentError(None, None, f"Paddings must be non-negative: {pairs.tolist()}")
+        raise invalid(f"Paddings must be non-negative: {pairs.tolist()}")
     return [(before, after) for before, after in pairs.tolist()]
 
 
@@ -72,8 +73,7 @@ def _pad_rows(is_row: tuple[bool, ...], value: Any, paddings: Any) -> Any:
 
 def _pad_v2(value: Any, paddings: Any, filler: Any) -> Any:
     if np.ndim(array(filler)):
-        text = f"constant_values must be a scalar. Found: {list(np.shape(filler))}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise invalid(f"constant_values must be a scalar. Found: {list(np.shape(filler))}")
     return _pad_with(value, _pairs(value, paddings), array(filler)[()])
 
 
@@ -83,10 +83,9 @@ def _mirror(reflect: int) -> Any:
         for axis, (size, (before, after)) in enumerate(zip(np.shape(value), pairs, strict=True)):
             if max(before, after) > size - reflect:
                 limit = "less than" if reflect else "no greater than"
-                text = (
+                raise invalid(
                     f"paddings must be {limit} the dimension size: {before}, {after} not {limit} {size} (axis {axis})"
                 )
-                raise errors.InvalidArgumentError(None, None, text)
         return np.pad(value, pairs, mode="reflect" if reflect else "symmetric")
 
     return kernel

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph.shapes import TensorShape, as_shape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.gathering import check_places
 from pipeline.compat.ops.making.opdef import check_rank_at_least, op, tensor_op
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
+from pipeline.errors import invalid
 
 
 def _check_updates(indices: Tensor, updates: Tensor, target: TensorShape) -> None:
@@ -38,11 +38,10 @@ def _scatter(target: Any, indices: Any, updates: Any, kind: str) -> Any:
     depth = indices.shape[-1] if indices.ndim else 0
     wanted = (*indices.shape[:-1], *target.shape[depth:])
     if updates.shape != wanted:
-        text = (
+        raise invalid(
             f"Must have updates.shape = indices.shape[:-1] + shape[{depth}:], got updates.shape: "
             f"{list(updates.shape)}, wanted: {list(wanted)}"
         )
-        raise errors.InvalidArgumentError(None, None, text)
     if updates.size == 0:
         return target
     check_places(indices, target.shape)
@@ -151,12 +150,11 @@ def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str
         if data.shape[: partitions.ndim] != partitions.shape:
             left, right = (str(list(each)).replace(" ", "") for each in (data.shape, partitions.shape))
             text = f"got data.shape = {left}, partitions.shape = {right}"
-            raise errors.InvalidArgumentError(None, None, f"data.shape must start with partitions.shape, {text}")
+            raise invalid(f"data.shape must start with partitions.shape, {text}")
         wrong = (partitions < 0) | (partitions >= count)
         if wrong.any():
             at = tuple(np.argwhere(wrong)[0])
-            text = f"partitions[{','.join(map(str, at))}] = {partitions[at]} is not in [0, {count})"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise invalid(f"partitions[{','.join(map(str, at))}] = {partitions[at]} is not in [0, {count})")
         made = [data[partitions == number] for number in range(count)]
         return made if count > 1 else made[0]
 
@@ -204,10 +202,9 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
             made[...] = b""
         for place, part in zip(places, parts, strict=True):
             if part.shape != place.shape + tail:
-                text = f"data.shape must be indices.shape followed by {list(tail)}, got {list(part.shape)}"
-                raise errors.InvalidArgumentError(None, None, text)
+                raise invalid(f"data.shape must be indices.shape followed by {list(tail)}, got {list(part.shape)}")
             if place.size and place.min() < 0:
-                raise errors.InvalidArgumentError(None, None, f"indices must not be negative: {place.min()}")
+                raise invalid(f"indices must not be negative: {place.min()}")
             made[place.reshape(-1)] = part.reshape((-1, *tail)) if part.size else part.reshape((place.size, *tail))
         return made
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dtypes import as_dtype
 from pipeline.compat.graph.scopes import name_scope
@@ -16,6 +15,7 @@ from pipeline.compat.ops.making.opdef import array, check_rank, op, tensor_op
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
+from pipeline.errors import invalid
 
 _RANGE_TYPES = "(bfloat16,float16,float32,float64,int8,int16,int32,int64,uint16,uint32,uint64)=int32"
 
@@ -48,7 +48,7 @@ def _range(start: Any, limit: Any, delta: Any) -> Any:
     try:
         count = _range_size(start, limit, delta)
     except ValueError as error:
-        raise errors.InvalidArgumentError(None, None, str(error)) from None
+        raise invalid(str(error)) from None
     # Each element anew from its number, in the dtype itself: sums would add up their rounding.
     steps = np.arange(count, dtype=np.int64).astype(dtype)
     return (steps * np.asarray(delta, dtype) + np.asarray(start, dtype)).astype(dtype, copy=False)
@@ -154,10 +154,9 @@ def one_hot(
         def kernel(indices: Any, depth: Any, on: Any, off: Any) -> Any:
             rank, count = np.ndim(indices), int(depth)
             if place != -1 and not 0 <= place <= rank:
-                text = f"Expected axis to be -1 or between [0, {rank}].  But received: {place}"
-                raise errors.InvalidArgumentError(None, None, text)
+                raise invalid(f"Expected axis to be -1 or between [0, {rank}].  But received: {place}")
             if count < 0:
-                raise errors.InvalidArgumentError(None, None, f"depth must be non-negative, got: {count}")
+                raise invalid(f"depth must be non-negative, got: {count}")
             at = rank if place == -1 else place
             numbers = np.arange(count).reshape((-1,) + (1,) * (rank - at))
             hot = np.expand_dims(np.asarray(indices), at) == numbers

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dtypes import DType, as_dtype
 from pipeline.compat.graph.scopes import name_scope
@@ -20,6 +19,7 @@ from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
 from pipeline.decode.example.features import SparseTensorValue
+from pipeline.errors import invalid
 
 _SPARSE = (SparseTensor, SparseTensorValue)
 
@@ -55,7 +55,7 @@ def _reshaped(tensor: Tensor, shape: Tensor) -> Any:
 def _reshape(tensor: Any, shape: Any) -> Any:
     sizes = tuple(np.asarray(shape).tolist())
     if any(size < -1 for size in sizes):
-        raise errors.InvalidArgumentError(None, None, f"Size {min(sizes)} must be non-negative, not {min(sizes)}")
+        raise invalid(f"Size {min(sizes)} must be non-negative, not {min(sizes)}")
     try:
         return np.reshape(tensor, sizes)
     except ValueError:
@@ -78,7 +78,7 @@ def _reshape(tensor: Any, shape: Any) -> Any:
         else:
             wanted = int(np.prod(sizes, dtype=np.int64))
             text = f"Input to reshape is a tensor with {count} values, but the requested shape has {wanted}"
-        raise errors.InvalidArgumentError(None, None, text) from None
+        raise invalid(text) from None
 
 
 def _reshape_rows(is_row: tuple[bool, ...], tensor: Any, shape: Any) -> Any:
@@ -208,11 +208,10 @@ def _expanded(tensor: Tensor, dim: Tensor) -> Any:
 
 def _expand(value: Any, axis: Any) -> Any:
     if np.size(axis) != 1:
-        raise errors.InvalidArgumentError(None, None, "'dim' must be a tensor with a single value")
+        raise invalid("'dim' must be a tensor with a single value")
     place, rank = int(np.ravel(axis)[0]), np.ndim(value)
     if not -rank - 1 <= place <= rank:
-        text = f"Tried to expand dim index {place} for tensor with {rank} dimensions."
-        raise errors.InvalidArgumentError(None, None, text)
+        raise invalid(f"Tried to expand dim index {place} for tensor with {rank} dimensions.")
     return np.expand_dims(value, place)
 
 
@@ -264,8 +263,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
         for each in wanted:
             if each >= len(shape) or shape[each] != 1:
                 got = shape[each] if each < len(shape) else "none"
-                text = f"Can not squeeze dim[{each}], expected a dimension of 1, got {got}"
-                raise errors.InvalidArgumentError(None, None, text)
+                raise invalid(f"Can not squeeze dim[{each}], expected a dimension of 1, got {got}")
         return np.squeeze(value, tuple(wanted))
 
     def rows(is_row: tuple[bool, ...], value: Any) -> Any:
@@ -287,8 +285,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
         if not wanted.is_compatible_with(np.shape(value)):
             sizes = ",".join("?" if one is None else str(one) for one in wanted.as_list())
             found = ",".join(map(str, np.shape(value)))
-            text = f"Shape of tensor [{found}] is not compatible with expected shape [{sizes}]."
-            raise errors.InvalidArgumentError(None, None, text)
+            raise invalid(f"Shape of tensor [{found}] is not compatible with expected shape [{sizes}].")
         return value
 
     return tensor_op("EnsureShape", "input:T", [x], rule, kernel, name, {"shape": wanted})
@@ -307,8 +304,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
         try:
             return np.array(np.broadcast_shapes(tuple(a), tuple(b)), np.asarray(a).dtype)
         except ValueError:
-            text = f"Incompatible shapes: {list(a)} vs. {list(b)}"
-            raise errors.InvalidArgumentError(None, None, text) from None
+            raise invalid(f"Incompatible shapes: {list(a)} vs. {list(b)}") from None
 
     definition = "s0:T" + INDEX_32 + " s1:T"
     return tensor_op("BroadcastArgs", definition, [shape_x, shape_y], rule, kernel)
@@ -337,8 +333,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
         try:
             return np.broadcast_to(value, tuple(np.asarray(shape).tolist()))
         except ValueError:
-            text = f"Incompatible shapes: {list(np.shape(value))} vs. {np.asarray(shape).tolist()}"
-            raise errors.InvalidArgumentError(None, None, text) from None
+            raise invalid(f"Incompatible shapes: {list(np.shape(value))} vs. {np.asarray(shape).tolist()}") from None
 
     return tensor_op("BroadcastTo", "input:T shape:Tidx" + INDEX_32, [input, shape], rule, kernel, name)
 
@@ -378,8 +373,7 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
         if source == target:
             return value.view(dtype.np)
         if not value.ndim or value.shape[-1] * source != target:
-            text = f"Cannot bitcast from {value.dtype} to {dtype.name}: shape {list(value.shape)}"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise invalid(f"Cannot bitcast from {value.dtype} to {dtype.name}: shape {list(value.shape)}")
         return value.view(dtype.np)[..., 0]
 
     return tensor_op("Bitcast", "input:T" + _BITS, [input], rule, kernel, name, {"type": dtype}, dtype=dtype)

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dtypes import as_dtype
 from pipeline.compat.graph.scopes import name_scope
@@ -19,6 +18,7 @@ from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, op
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
+from pipeline.errors import invalid
 
 _REALS = "(float32,float64,int32,uint8,int16,int8,int64,bfloat16,uint16,float16,uint32,uint64)"
 
@@ -66,12 +66,11 @@ def top_k(
     def kernel(value: Any, k: Any) -> Any:
         value, count = np.asarray(value), int(k)
         if count < 0:
-            raise errors.InvalidArgumentError(None, None, f"Need k >= 0, got {count}")
+            raise invalid(f"Need k >= 0, got {count}")
         if not value.ndim:
-            raise errors.InvalidArgumentError(None, None, "input must be >= 1-D, got shape []")
+            raise invalid("input must be >= 1-D, got shape []")
         if value.shape[-1] < count:
-            text = f"input must have at least k columns. Had {value.shape[-1]}, needed {count}"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise invalid(f"input must have at least k columns. Had {value.shape[-1]}, needed {count}")
         # Stable from the other end: equal elements keep their order once all is turned round.
         order = value.shape[-1] - 1 - np.argsort(value[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :count]
         return np.take_along_axis(value, order, -1), order.astype(place.np)
@@ -152,8 +151,7 @@ def _descending(values: Tensor, axis: int, which: int) -> Tensor:
 def _bound(side: str) -> Any:
     def kernel(ordered: Any, values: Any) -> Any:
         if ordered.shape[0] != values.shape[0]:
-            text = "Leading dim_size of both tensors must match."
-            raise errors.InvalidArgumentError(None, None, text)
+            raise invalid("Leading dim_size of both tensors must match.")
         rows = [np.searchsorted(one, other, side) for one, other in zip(ordered, values, strict=True)]  # type: ignore[call-overload]
         return np.stack(rows) if rows else np.empty(values.shape, np.int64)
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.making.inputs import list_input
 from pipeline.compat.ops.making.opdef import op
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.packing import pack
+from pipeline.errors import invalid
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
@@ -66,8 +66,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
 
     def kernel(value: Any) -> Any:
         if not -np.ndim(value) <= axis < np.ndim(value) or np.shape(value)[axis] != count:
-            text = f"Input shape axis {axis} must equal {count}, got shape {list(np.shape(value))}"
-            raise errors.InvalidArgumentError(None, None, text)
+            raise invalid(f"Input shape axis {axis} must equal {count}, got shape {list(np.shape(value))}")
         parts = np.moveaxis(value, axis, 0)
         return [parts[index] for index in range(count)] if count != 1 else parts[0]
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dtypes import DType, as_dtype
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.making.opdef import check_rank, op
+from pipeline.errors import invalid
 
 
 class Unique(NamedTuple):
@@ -38,7 +38,7 @@ class ListDiff(NamedTuple):
 def _unique(values: Any) -> tuple[Any, Any, Any]:
     """Unique elements in the order in which they come first, the number of each element's, and counts."""
     if np.ndim(values) != 1:
-        raise errors.InvalidArgumentError(None, None, f"unique expects a 1D vector, got shape {list(np.shape(values))}")
+        raise invalid(f"unique expects a 1D vector, got shape {list(np.shape(values))}")
     places: dict[Any, int] = {}
     index = [places.setdefault(each, len(places)) for each in values.tolist()]
     made = np.empty(len(places), values.dtype)

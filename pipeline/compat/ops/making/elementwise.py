@@ -15,6 +15,7 @@ from pipeline.compat.graph.shapes import TensorShape, broadcast_static_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import Kernel, quiet
 from pipeline.compat.ops.making.inputs import first_input, next_input
+from pipeline.errors import invalid, show
 
 
 def broadcast_shape(op_type: str, scope: str, x: Tensor, y: Tensor) -> TensorShape:
@@ -26,16 +27,10 @@ def broadcast_shape(op_type: str, scope: str, x: Tensor, y: Tensor) -> TensorSha
         left, right = next(
             (p, q) for p, q in zip(a[::-1], b[::-1], strict=False) if p != q and None not in (p, q) and 1 not in (p, q)
         )
-        shapes = ", ".join("[" + ",".join("?" if size is None else str(size) for size in s) + "]" for s in (a, b))
         raise ValueError(
             f"Dimensions must be equal, but are {left} and {right} for '{scope.rstrip('/')}' (op: '{op_type}') "
-            f"with input shapes: {shapes}."
+            f"with input shapes: {show(a)}, {show(b)}."
         ) from None
-
-
-def shown(value: Any) -> str:
-    """Return the shape of a value as errors write it: [2,3]."""
-    return "[" + ",".join(map(str, np.shape(value))) + "]"
 
 
 def _checked(kernel: Kernel) -> Kernel:
@@ -47,8 +42,7 @@ def _checked(kernel: Kernel) -> Kernel:
         except errors.OpError:
             raise
         except ValueError:
-            text = f"Incompatible shapes: {shown(x)} vs. {shown(y)}"
-            raise errors.InvalidArgumentError(None, None, text) from None
+            raise invalid(f"Incompatible shapes: {show(np.shape(x))} vs. {show(np.shape(y))}") from None
 
     return run
 

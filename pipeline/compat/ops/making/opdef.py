@@ -13,6 +13,7 @@ from pipeline.compat.graph.node import node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.making.inputs import check_allowed, first_input, fixed_input, list_input, next_input
+from pipeline.errors import show
 
 INDEX = "(int32,int64)"
 INDEX_32 = "(int32,int64)=int32"
@@ -128,7 +129,7 @@ def _rows_with_strings(rows: Callable[..., Any]) -> Callable[..., Any]:
 
 def _brief(tensor: Tensor) -> str:
     sizes = tensor.shape.sizes
-    return "<unknown>" if sizes is None else f"[{','.join('?' if size is None else str(size) for size in sizes)}]"
+    return "<unknown>" if sizes is None else show(sizes)
 
 
 def op(

@@ -102,8 +102,3 @@ def at_most_rank(tensor: Tensor, rank: int) -> Tensor:
     if tensor.shape.ndims is not None and tensor.shape.ndims > rank:
         raise ValueError(f"Shape must be at most rank {rank} but is rank {tensor.shape.ndims}")
     return tensor
-
-
-def shown(shape: Any) -> str:
-    """A shape as TensorFlow's kernels write it."""
-    return "[" + ",".join(map(str, shape)) + "]"

@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph.dtypes import DType, as_dtype, int32, int64
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import Kernel, quiet
-from pipeline.compat.ops.making.elementwise import shown
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, FLOATS, INDEX, REALS, check_allowed, first_input, renamed
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
+from pipeline.errors import invalid, show
 
 _ALLOWED = (*REALS, "qint8", "quint8", "qint32", "qint16", "quint16", "bool")
 
@@ -48,11 +47,9 @@ def _node(op_type: str, x: Any, axis: Any, output_type: Any, name: str | None, a
     def kernel(value: Any, at: Any) -> Any:
         rank = np.ndim(value)
         if not -rank <= at < rank:
-            raise errors.InvalidArgumentError(
-                None, None, f"Expected dimension in the range [{-rank}, {rank}), but got {at}"
-            )
+            raise invalid(f"Expected dimension in the range [{-rank}, {rank}), but got {at}")
         if not np.shape(value)[at]:
-            raise errors.InvalidArgumentError(None, None, f"Reduction axis {at} is empty in shape {shown(value)}")
+            raise invalid(f"Reduction axis {at} is empty in shape {show(np.shape(value))}")
         if value.dtype.kind == "f":
             # A NaN is neither larger nor smaller than anything.
             value = np.where(np.isnan(value), -np.inf if greatest else np.inf, value)
@@ -129,11 +126,9 @@ def _scan(
     def kernel(value: Any, at: Any) -> Any:
         rank = np.ndim(value)
         if np.ndim(at):
-            raise errors.InvalidArgumentError(None, None, f"ScanOp: axis must be a scalar, not {np.shape(at)}")
+            raise invalid(f"ScanOp: axis must be a scalar, not {np.shape(at)}")
         if not -rank <= at < rank:
-            raise errors.InvalidArgumentError(
-                None, None, f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {at}"
-            )
+            raise invalid(f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {at}")
         step = np.flip(value, at) if reverse else value
         result = accumulate(step, int(at))
         if exclusive:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph.dtypes import DType, string
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
@@ -22,6 +21,7 @@ from pipeline.compat.ops.making.inputs import (
 from pipeline.compat.ops.making.inputs import next_input as _next
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.errors import invalid
 
 _SIGNED = ("bfloat16", "float32", "float16", "float64", "int8", "int16", "int32", "int64", "complex64", "complex128")
 _SQUARED = (*FLOATS, "int32", "int64", "complex64", "complex128")
@@ -47,7 +47,7 @@ def _object(value: Any) -> Any:
 
 def _by_zero(x: Any, y: Any) -> None:
     if not np.all(y) and np.size(x):
-        raise errors.InvalidArgumentError(None, None, "Integer division by zero")
+        raise invalid("Integer division by zero")
 
 
 @quiet
@@ -67,12 +67,12 @@ def _floor_mod_integers(x: Any, y: Any) -> Any:
 
 
 def _no_integers(x: Any, y: Any) -> Any:
-    raise errors.InvalidArgumentError(None, None, f"RealDiv has no kernel for {np.asarray(x).dtype}")
+    raise invalid(f"RealDiv has no kernel for {np.asarray(x).dtype}")
 
 
 def _power_integers(x: Any, y: Any) -> Any:
     if np.any(np.less(y, 0)):
-        raise errors.InvalidArgumentError(None, None, "Integers to negative integer powers are not allowed")
+        raise invalid("Integers to negative integer powers are not allowed")
     return np.power(x, y)
 
 

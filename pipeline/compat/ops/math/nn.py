@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph.dtypes import as_dtype, float16, float32
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
@@ -34,6 +33,7 @@ from pipeline.compat.ops.math.complex import imag, real
 from pipeline.compat.ops.math.reducing import reduce_mean, reduce_sum
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
+from pipeline.errors import invalid
 
 
 def _relu(x: Any) -> Any:
@@ -52,7 +52,7 @@ def _softmax(x: Any) -> Any:
 def _vectors(kernel: Any) -> Any:
     def checked(x: Any) -> Any:
         if not np.ndim(x):
-            raise errors.InvalidArgumentError(None, None, "logits must have >= 1 dimension, got []")
+            raise invalid("logits must have >= 1 dimension, got []")
         return kernel(x)
 
     return checked
@@ -83,11 +83,9 @@ def _over_axis(x: Any, compute: Any, axis: Any, name: str | None) -> Any:
         return compute(x, name=name)
     known = constant_value(axis) if isinstance(axis, Tensor) else axis
     if known is not None and rank is not None and not -rank <= known < rank:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in the input. "
-            f"Received: dim={known}",
+            f"Received: dim={known}"
         )
 
     dims: Any = rank_of(x)

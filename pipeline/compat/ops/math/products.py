@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph.dtypes import int32
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
@@ -24,7 +23,6 @@ from pipeline.compat.ops.arrays.shaping import reshape, squeeze
 from pipeline.compat.ops.arrays.shaping import shape as shape_of
 from pipeline.compat.ops.arrays.stacking import stack
 from pipeline.compat.ops.arrays.uniques import setdiff1d
-from pipeline.compat.ops.making.elementwise import shown
 from pipeline.compat.ops.making.inputs import check_allowed, next_input, renamed
 from pipeline.compat.ops.math.arithmetic import pow as power
 from pipeline.compat.ops.math.casting import cast
@@ -33,6 +31,7 @@ from pipeline.compat.ops.math.reducing import reduce_max, reduce_prod, reduce_su
 from pipeline.compat.ops.math.unary import abs as abs_
 from pipeline.compat.ops.math.unary import sqrt
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.errors import invalid, show
 
 _ALLOWED: tuple[str, ...] = (
     "bfloat16",
@@ -63,12 +62,11 @@ def _rank(tensor: Tensor, rank: int, at_least: bool = False) -> None:
 def _product(x: Any, y: Any) -> Any:
     for at, value in enumerate((x, y)):
         if np.ndim(value) < 2:
-            raise errors.InvalidArgumentError(None, None, f"In[{at}] ndims must be >= 2: {np.ndim(value)}")
+            raise invalid(f"In[{at}] ndims must be >= 2: {np.ndim(value)}")
     try:
         return np.matmul(x, y)
     except ValueError:
-        text = f"Matrix size-incompatible: In[0]: {shown(x)}, In[1]: {shown(y)}"
-        raise errors.InvalidArgumentError(None, None, text) from None
+        raise invalid(f"Matrix size-incompatible: In[0]: {show(np.shape(x))}, In[1]: {show(np.shape(y))}") from None
 
 
 def _plain(a: Tensor, b: Tensor, flip_a: bool, flip_b: bool, name: str) -> Tensor:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph.dtypes import DType, int32, int64
 from pipeline.compat.graph.dtypes import bool as bool_
 from pipeline.compat.graph.node import tensor_node
@@ -26,6 +25,7 @@ from pipeline.compat.ops.math.unary import sqrt
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
+from pipeline.errors import invalid
 
 _EXTREMES = (*REALS, "qint8", "quint8", "qint32", "qint16", "quint16")
 
@@ -35,14 +35,10 @@ def _axes(axis: Any, rank: int) -> tuple[int, ...]:
     found = []
     for each in np.ravel(axis).tolist():
         if not -rank <= each < rank:
-            raise errors.InvalidArgumentError(
-                None, None, f"Invalid reduction dimension ({each} for input with {rank} dimension(s)"
-            )
+            raise invalid(f"Invalid reduction dimension ({each} for input with {rank} dimension(s)")
         found.append(each % rank)
         if found.count(found[-1]) > 1:
-            raise errors.InvalidArgumentError(
-                None, None, f"Invalid reduction arguments: Axes contains duplicate dimension: {found[-1]}"
-            )
+            raise invalid(f"Invalid reduction arguments: Axes contains duplicate dimension: {found[-1]}")
     return tuple(found)
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph.dtypes import int32
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
@@ -19,10 +18,7 @@ from pipeline.compat.ops.math import arithmetic
 from pipeline.compat.ops.math.unary import sqrt
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
-
-
-def _invalid(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
+from pipeline.errors import invalid
 
 
 def _extreme(dtype: Any, sign: int) -> Any:
@@ -51,13 +47,13 @@ def _reduced(kind: str, rows: Any, ids: Any, count: int) -> Any:
 def _unsorted_kernel(kind: str) -> Any:
     def kernel(data: Any, ids: Any, count: Any) -> Any:
         if np.shape(data)[: np.ndim(ids)] != np.shape(ids):
-            raise _invalid(f"data.shape = {np.shape(data)} does not start with segment_ids.shape = {np.shape(ids)}")
+            raise invalid(f"data.shape = {np.shape(data)} does not start with segment_ids.shape = {np.shape(ids)}")
         if np.ndim(count) or count < 0:
-            raise _invalid(f"Input num_segments == {count} must not be negative.")
+            raise invalid(f"Input num_segments == {count} must not be negative.")
         flat = np.reshape(ids, -1)
         if flat.size and flat.max() >= count:
             at = int(np.argmax(flat >= count))
-            raise _invalid(f"segment_ids[{at}] = {flat[at]} is out of range [0, {count})")
+            raise invalid(f"segment_ids[{at}] = {flat[at]} is out of range [0, {count})")
         rows = np.reshape(data, (flat.size, *np.shape(data)[np.ndim(ids) :]))
         return _reduced(kind, rows, flat, int(count))
 
@@ -138,12 +134,12 @@ def _sorted_rows(kind: str, rows: Any, ids: Any, count: int | None) -> Any:
     """Reduce rows by ids that do not decrease; without `count` the last id is that of the last segment."""
     if ids.size:
         if ids[0] < 0:
-            raise _invalid("segment ids must be >= 0")
+            raise invalid("segment ids must be >= 0")
         if np.any(np.diff(ids.astype(np.int64)) < 0):
-            raise _invalid("segment ids are not increasing")
+            raise invalid("segment ids are not increasing")
     needed = int(ids[-1]) + 1 if ids.size else 0
     if count is not None and needed > count:
-        raise _invalid("segment ids must be < num_segments")
+        raise invalid("segment ids must be < num_segments")
     total = needed if count is None else count
     if kind in ("Mean", "SqrtN"):
         sums = _reduced("Sum", rows, ids, total)
@@ -160,9 +156,9 @@ def _sorted_rows(kind: str, rows: Any, ids: Any, count: int | None) -> Any:
 def _sorted_kernel(kind: str) -> Any:
     def kernel(data: Any, ids: Any) -> Any:
         if np.ndim(ids) != 1:
-            raise _invalid("segment_ids should be a vector.")
+            raise invalid("segment_ids should be a vector.")
         if np.ndim(data) == 0 or len(data) != len(ids):
-            raise _invalid("segment_ids should be the same size as dimension 0 of input.")
+            raise invalid("segment_ids should be the same size as dimension 0 of input.")
         return _sorted_rows(kind, data, ids, None)
 
     return quiet(kernel)
@@ -202,11 +198,11 @@ segment_min = _sorted("Min", "Return the smallest of the rows of each segment.")
 def _picked_kernel(kind: str) -> Any:
     def kernel(data: Any, indices: Any, ids: Any, count: Any = None) -> Any:
         if len(indices) != len(ids):
-            raise _invalid("segment_ids and indices should have same size.")
+            raise invalid("segment_ids and indices should have same size.")
         wrong = (indices < 0) | (indices >= len(data))
         if np.any(wrong):
             at = int(np.argmax(wrong))
-            raise _invalid(f"Bad: indices[{at}] == {indices[at]} out of range [0, {len(data)})")
+            raise invalid(f"Bad: indices[{at}] == {indices[at]} out of range [0, {len(data)})")
         return _sorted_rows(kind, data[indices], ids, None if count is None else int(count))
 
     return quiet(kernel)

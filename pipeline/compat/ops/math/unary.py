@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import in_single
@@ -15,6 +14,7 @@ from pipeline.compat.ops.making.inputs import FLOATS, FLOATS_COMPLEX
 from pipeline.compat.ops.math.arithmetic import quotient_or_zero
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.errors import invalid
 
 _SIGNED = (*FLOATS, "int8", "int16", "int32", "int64")
 _SIGNED_COMPLEX = (*_SIGNED, "complex64", "complex128")
@@ -22,7 +22,7 @@ _SQUARE = (*_SIGNED, "uint8", "uint16", "uint32", "uint64", "complex64", "comple
 
 
 def _no_integers(x: Any) -> Any:
-    raise errors.InvalidArgumentError(None, None, f"Reciprocal has no kernel for {np.asarray(x).dtype}")
+    raise invalid(f"Reciprocal has no kernel for {np.asarray(x).dtype}")
 
 
 @in_single

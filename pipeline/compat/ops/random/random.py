@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import errors
 from pipeline._random import permutation
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dtypes import DType
@@ -23,6 +22,7 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
+from pipeline.errors import invalid
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
@@ -83,7 +83,7 @@ def shape_tensor(shape: Any) -> Tensor:
 def sizes_of(shape: Any) -> tuple[int, ...]:
     sizes = tuple(int(size) for size in np.atleast_1d(shape))
     if any(size < 0 for size in sizes):
-        raise errors.InvalidArgumentError(None, None, f"Dimension {next(s for s in sizes if s < 0)} must be >= 0")
+        raise invalid(f"Dimension {next(s for s in sizes if s < 0)} must be >= 0")
     return sizes
 
 
@@ -194,9 +194,9 @@ def _uniform_int(shape: Tensor, low: Tensor, high: Tensor, dtype: DType, seeds: 
         if 0 in sizes:
             return np.zeros(sizes, dtype.np)
         if np.ndim(low) or np.ndim(high):
-            raise errors.InvalidArgumentError(None, None, "minval and maxval must be 0-D")
+            raise invalid("minval and maxval must be 0-D")
         if not low < high:
-            raise errors.InvalidArgumentError(None, None, f"Need minval < maxval, got {low} >= {high}")
+            raise invalid(f"Need minval < maxval, got {low} >= {high}")
         return np.asarray(generator.integers(low, high, sizes, dtype.np))
 
     attrs = {"Tout": dtype, "T": shape.dtype, "seed": seeds[0], "seed2": seeds[1]}
@@ -307,12 +307,12 @@ def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: Any = No
 def draw_classes(generator: np.random.Generator, logits: Any, samples: Any, dtype: Any) -> Any:
     """`samples` class numbers for each row of `logits`."""
     if np.ndim(logits) != 2:
-        raise errors.InvalidArgumentError(None, None, f"logits should be a matrix, got shape {list(np.shape(logits))}")
+        raise invalid(f"logits should be a matrix, got shape {list(np.shape(logits))}")
     if samples < 0:
-        raise errors.InvalidArgumentError(None, None, f"num_samples should be nonnegative, got {samples}")
+        raise invalid(f"num_samples should be nonnegative, got {samples}")
     rows, classes = logits.shape
     if rows and samples and not classes:
-        raise errors.InvalidArgumentError(None, None, f"num_classes should be positive, got {classes}")
+        raise invalid(f"num_classes should be positive, got {classes}")
     drawn = np.empty((rows, int(samples)), dtype)
     for row in range(rows):
         weights = np.asarray(logits[row], np.float64)

@@ -77,9 +77,9 @@ MODULES: dict[str, str] = {
     "session.session": "Session InteractiveSession",
     "session.settings": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunOptions RunMetadata",
     "ops.arrays.arranging": "transpose matrix_transpose linalg.matrix_transpose linalg.transpose=matrix_transpose "
-    "reverse manip.reverse reverse_v2=reverse reverse_sequence roll manip.roll tile manip.tile space_to_depth "
-    "nn.space_to_depth depth_to_space nn.depth_to_space extract_image_patches image.extract_image_patches "
-    "image.extract_patches",
+    "reverse manip.reverse reverse_v2=reverse reverse_sequence roll manip.roll tile manip.tile",
+    "ops.arrays.blocks": "space_to_depth nn.space_to_depth depth_to_space nn.depth_to_space extract_image_patches "
+    "image.extract_image_patches image.extract_patches",
     "ops.arrays.boolean_mask": "boolean_mask",
     "ops.arrays.brackets": "newaxis",
     "ops.arrays.diagonals": "eye linalg.eye diag linalg.tensor_diag=diag matrix_diag linalg.diag=matrix_diag "

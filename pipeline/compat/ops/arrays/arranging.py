@@ -1,4 +1,4 @@
-"""Moving elements about: transpose, reverse, roll, tile, pad."""
+"""Moving elements: transpose, reverse, roll, tile."""
 
 from __future__ import annotations
 
@@ -93,11 +93,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
 
 
 def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """Return `a` with its last two axes exchanged.
-
-    Raises:
-        ValueError: It has less than two.
-    """
+    """Return `a` with its last two axes swapped; ValueError if it has fewer than two."""
 
     with name_scope(name, values=[a]):
         tensor = convert_to_tensor(a, name="a")
@@ -117,7 +113,7 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
 
 
 def _axes_in(rank: int, axes: Any) -> list[int]:
-    """The axes as numbers from 0; ValueError if one is out of range or comes twice."""
+    """Return the axes counted from 0; ValueError if one is out of range or given twice."""
     found: list[int] = []
     for place, axis in enumerate(np.asarray(axes).tolist()):
         if not -rank <= axis < rank:
@@ -129,7 +125,7 @@ def _axes_in(rank: int, axes: Any) -> list[int]:
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Return a tensor with the elements along the axes of a vector in reverse order."""
+    """Return a tensor with the elements reversed along each axis that the vector `axis` names."""
 
     def rule(tensor: Tensor, axis: Tensor) -> Any:
         check_rank(axis, 1)
@@ -162,11 +158,11 @@ def reverse_sequence(
     seq_dim: int | None = None,
     batch_dim: int | None = None,
 ) -> Tensor:
-    """Return a batch of sequences whose first elements, `seq_lengths` many of each, are in reverse order.
+    """Return a batch of sequences with the first `seq_lengths[i]` elements of sequence i reversed.
 
     Args:
         input: Any dtype.
-        seq_lengths: int32 or int64, one length for each element of the batch.
+        seq_lengths: int32 or int64, one length for each sequence of the batch.
         seq_axis: Axis of the sequences; also `seq_dim`.
         batch_axis: Axis of the batch, 0 by default; also `batch_dim`.
         name: Name of the op.
@@ -180,42 +176,51 @@ def reverse_sequence(
     over = 0 if over is None else over
 
     def rule(tensor: Tensor, lengths: Tensor) -> Any:
-        check_rank(lengths, 1)
-        sizes = tensor.shape.sizes
-        if sizes is None:
-            return None
-        if over >= len(sizes):
-            raise ValueError(f"batch_dim must be < input rank: {over} vs. {len(sizes)}")
-        if along >= len(sizes):
-            raise ValueError(f"seq_dim must be < input rank: {along} vs. {len(sizes)}")
-        count = lengths.shape.num_elements()
-        if count is not None and sizes[over] not in (None, count):
-            raise ValueError(f"Dimensions must be equal, but are {sizes[over]} and {count}")
-        made = list(sizes)
-        made[over] = sizes[over] if sizes[over] is not None else count
-        return made
+        return _reversed_shape(tensor, lengths, along, over)
 
     def kernel(value: Any, lengths: Any) -> Any:
-        if along == over or max(along, over) >= np.ndim(value):
-            raise invalid(f"batch_dim == seq_dim == {along}, or one is out of range")
-        if np.size(lengths) != value.shape[over]:
-            raise invalid(f"Length of seq_lengths != input.dims({over}), ({np.size(lengths)} vs. {value.shape[over]})")
-        made = np.array(value)
-        ordered = np.moveaxis(made, (over, along), (0, 1))
-        source = np.moveaxis(value, (over, along), (0, 1))
-        for index, length in enumerate(np.asarray(lengths).tolist()):
-            if not 0 <= length <= value.shape[along]:
-                raise invalid(f"seq_lens({index}) {'< 0' if length < 0 else f'> input.dims({along})'}")
-            ordered[index, :length] = source[index, :length][::-1]
-        return made
+        return _reverse_sequences(value, np.asarray(lengths), along, over)
 
     attrs = {"seq_dim": along, "batch_dim": over}
     definition = "input:T seq_lengths:Tlen(int32,int64)=int64"
     return tensor_op("ReverseSequence", definition, [input, seq_lengths], rule, kernel, name, attrs)
 
 
+def _reversed_shape(tensor: Tensor, lengths: Tensor, along: int, over: int) -> Any:
+    check_rank(lengths, 1)
+    sizes = tensor.shape.sizes
+    if sizes is None:
+        return None
+    if over >= len(sizes):
+        raise ValueError(f"batch_dim must be < input rank: {over} vs. {len(sizes)}")
+    if along >= len(sizes):
+        raise ValueError(f"seq_dim must be < input rank: {along} vs. {len(sizes)}")
+    count = lengths.shape.num_elements()
+    if count is not None and sizes[over] not in (None, count):
+        raise ValueError(f"Dimensions must be equal, but are {sizes[over]} and {count}")
+    made = list(sizes)
+    made[over] = sizes[over] if sizes[over] is not None else count
+    return made
+
+
+def _reverse_sequences(value: Any, lengths: Any, along: int, over: int) -> Any:
+    """Reverse the first elements of each sequence; `along` is the axis of the sequences, `over` that of the batch."""
+    if along == over or max(along, over) >= np.ndim(value):
+        raise invalid(f"batch_dim == seq_dim == {along}, or one is out of range")
+    if np.size(lengths) != value.shape[over]:
+        raise invalid(f"Length of seq_lengths != input.dims({over}), ({np.size(lengths)} vs. {value.shape[over]})")
+    made = np.array(value)
+    target = np.moveaxis(made, (over, along), (0, 1))
+    source = np.moveaxis(value, (over, along), (0, 1))
+    for index, length in enumerate(lengths.tolist()):
+        if not 0 <= length <= value.shape[along]:
+            raise invalid(f"seq_lens({index}) {'< 0' if length < 0 else f'> input.dims({along})'}")
+        target[index, :length] = source[index, :length][::-1]
+    return made
+
+
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Return a tensor with the elements along an axis, or several, moved by `shift` places, around the end."""
+    """Return a tensor with the elements moved by `shift` places along one or more axes; what leaves comes in again."""
 
     def rule(tensor: Tensor, shift: Tensor, axis: Tensor) -> Any:
         check_rank_at_least(tensor, 1)
@@ -268,145 +273,3 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
     definition = "input:T multiples:Tmultiples" + INDEX_32
     return tensor_op("Tile", definition, [input, multiples], rule, kernel, name, rows=rows)
-
-
-def _divided(size: int | None, by: int) -> int | None:
-    if size is not None and size % by:
-        raise ValueError(f"Dimension size must be evenly divisible by {by} but is {size}")
-    return None if size is None else size // by
-
-
-def _times(size: int | None, by: int) -> int | None:
-    return None if size is None else size * by
-
-
-def _check_format(data_format: str, block_size: int) -> bool:
-    if data_format not in ("NHWC", "NCHW"):
-        raise ValueError(f"Value for attr 'data_format' of \"{data_format}\" is not supported: NHWC or NCHW")
-    if block_size < 2:
-        raise ValueError(f"Attr 'block_size' passed {block_size} less than minimum 2.")
-    return data_format == "NCHW"
-
-
-def _on_images(channels_first: bool, function: Any) -> Any:
-    """A kernel for images with channels first, of one for images with channels last; errors become run-time ones."""
-
-    def kernel(value: Any) -> Any:
-        images = np.moveaxis(value, 1, 3) if channels_first else value
-        try:
-            made = function(images)
-        except ValueError as error:
-            raise invalid(str(error)) from None
-        return np.ascontiguousarray(np.moveaxis(made, 3, 1) if channels_first else made)
-
-    return kernel
-
-
-def _block_op(
-    op_type: str, input: Any, size: int, name: str | None, data_format: str, sizes: Any, kernel: Any
-) -> Tensor:
-    first = _check_format(data_format, size)
-
-    def rule(tensor: Tensor) -> Any:
-        check_rank(tensor, 4)
-        known = tensor.shape.sizes or (None,) * 4
-        if first:
-            batch, height, width, depth = sizes(known[0], known[2], known[3], known[1])
-            return batch, depth, height, width
-        return sizes(*known)
-
-    attrs = {"block_size": size, "data_format": data_format.encode()}
-    return tensor_op(op_type, "input:T", [input], rule, _on_images(first, kernel), name, attrs)
-
-
-def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
-    """Return images whose square blocks have become channels."""
-
-    def sizes(batch: Any, height: Any, width: Any, depth: Any) -> Any:
-        return batch, _divided(height, block_size), _divided(width, block_size), _times(depth, block_size**2)
-
-    def kernel(images: Any) -> Any:
-        shape = sizes(*images.shape)
-        parts = images.reshape(shape[0], shape[1], block_size, shape[2], block_size, images.shape[3])
-        return parts.transpose(0, 1, 3, 2, 4, 5).reshape(shape)
-
-    return _block_op("SpaceToDepth", input, block_size, name, data_format, sizes, kernel)
-
-
-def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
-    """Return images whose channels have become square blocks: undoes `space_to_depth`."""
-
-    def sizes(batch: Any, height: Any, width: Any, depth: Any) -> Any:
-        return batch, _times(height, block_size), _times(width, block_size), _divided(depth, block_size**2)
-
-    def kernel(images: Any) -> Any:
-        shape = sizes(*images.shape)
-        parts = images.reshape(*images.shape[:3], block_size, block_size, shape[3])
-        return parts.transpose(0, 1, 3, 2, 4, 5).reshape(shape)
-
-    return _block_op("DepthToSpace", input, block_size, name, data_format, sizes, kernel)
-
-
-def extract_image_patches(
-    images: Any,
-    ksizes: Any = None,
-    strides: Any = None,
-    rates: Any = None,
-    padding: Any = None,
-    name: str | None = None,
-    sizes: Any = None,
-) -> Tensor:
-    """Return the patches of images under a sliding window, each flattened into the depth of one place.
-
-    Args:
-        images: [batch, height, width, depth].
-        ksizes: [1, rows, columns, 1], the size of the window; also `sizes`.
-        strides: [1, rows, columns, 1], how far it moves.
-        rates: [1, rows, columns, 1], how far apart the elements under it are.
-        padding: "VALID", or "SAME" for zeros around the images.
-        name: Name of the op.
-        sizes: Other name of `ksizes`.
-    """
-    window = [int(each) for each in renamed("sizes", sizes, "ksizes", ksizes)]
-    steps, apart = [int(each) for each in strides], [int(each) for each in rates]
-    if padding not in ("SAME", "VALID"):
-        raise ValueError(f"Value for attr 'padding' of \"{padding}\" is not in the list of allowed values: SAME, VALID")
-    spans = [(size - 1) * rate + 1 for size, rate in zip(window[1:3], apart[1:3], strict=True)]
-
-    def places(size: int | None, axis: int) -> int | None:
-        if size is None:
-            return None
-        free = size if padding == "SAME" else size - spans[axis] + 1
-        if padding == "VALID" and free < 0:
-            raise ValueError(f"Computed output size would be negative: {free}")
-        return -(-free // steps[axis + 1])
-
-    def rule(tensor: Tensor) -> Any:
-        check_rank(tensor, 4)
-        batch, height, width, depth = tensor.shape.sizes or (None,) * 4
-        rows, columns = (None, None) if None in (height, width) else (places(height, 0), places(width, 1))
-        return batch, rows, columns, _times(depth, window[1] * window[2])
-
-    def kernel(images: Any) -> Any:
-        rows, columns = places(images.shape[1], 0) or 0, places(images.shape[2], 1) or 0
-        if padding == "SAME":
-            around = []
-            for axis, count in enumerate((rows, columns)):
-                missing = max((count - 1) * steps[axis + 1] + spans[axis] - images.shape[axis + 1], 0)
-                around.append((missing // 2, missing - missing // 2))
-            images = np.pad(images, [(0, 0), *around, (0, 0)])
-        parts = []
-        for row in range(window[1]):
-            for column in range(window[2]):
-                top, left = row * apart[1], column * apart[2]
-                bottom, right = top + (rows - 1) * steps[1] + 1, left + (columns - 1) * steps[2] + 1
-                parts.append(images[:, top : max(bottom, top) : steps[1], left : max(right, left) : steps[2]])
-        return np.concatenate(parts, axis=3)
-
-    attrs = {"ksizes": window, "strides": steps, "rates": apart, "padding": padding.encode()}
-    return tensor_op("ExtractImagePatches", "images:T", [images], rule, kernel, name, attrs)
-
-
-def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: Any, name: str | None = None) -> Tensor:
-    """As `extract_image_patches`."""
-    return extract_image_patches(images, sizes, strides, rates, padding, name)

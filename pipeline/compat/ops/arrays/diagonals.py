@@ -12,7 +12,7 @@ from pipeline.compat.graph.shapes import unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.filling import ones, zeros
 from pipeline.compat.ops.arrays.joining import concat
-from pipeline.compat.ops.making.opdef import check_rank_at_least, tensor_op
+from pipeline.compat.ops.making.opdef import check_rank_at_least, failing_at_run_time, tensor_op
 from pipeline.compat.ops.math.arithmetic import minimum
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
@@ -136,16 +136,6 @@ def _check_k(rows: int, columns: int, low: int, high: int) -> None:
         raise ValueError(f"diagonal index {low}, {high} is out of bounds for matrices of {rows} x {columns}")
 
 
-def _run_time(function: Any) -> Any:
-    def kernel(*values: Any) -> Any:
-        try:
-            return function(*values)
-        except ValueError as error:
-            raise invalid(str(error)) from None
-
-    return kernel
-
-
 def _set(made: Any, diagonal: Any, low: int, high: int, align: str) -> Any:
     """Write packed diagonals into matrices."""
     rows, columns = made.shape[-2:]
@@ -156,6 +146,27 @@ def _set(made: Any, diagonal: Any, low: int, high: int, align: str) -> Any:
         source = diagonal if low == high else diagonal[..., row, :]
         made[..., steps - min(at, 0), steps + max(at, 0)] = source[..., begin : begin + length]
     return made
+
+
+def _matrix_sizes(shape: tuple[int | None, ...], k: Any, rows: int, columns: int) -> Any:
+    """Return lowest and highest diagonal, rows and columns of the matrices that hold packed diagonals.
+
+    A size of -1 is computed. ValueError if the sizes given do not fit.
+    """
+    low, high = _bounds(k)
+    if low != high and shape[-2] is not None and shape[-2] != high - low + 1:
+        raise ValueError(f"The number of diagonals {high - low + 1} does not match the diagonals given: {shape[-2]}")
+    longest = shape[-1]
+    if longest is None:
+        return low, high, None, None
+    least_rows, least_columns = longest - min(high, 0), longest + max(low, 0)
+    if rows == -1 and columns == -1:
+        rows = columns = max(least_rows, least_columns)
+    rows = least_rows if rows == -1 else rows
+    columns = least_columns if columns == -1 else columns
+    if rows < least_rows or columns < least_columns or (rows != least_rows and columns != least_columns):
+        raise ValueError(f"The number of rows or columns is not consistent with the diagonals: {rows} x {columns}")
+    return low, high, rows, columns
 
 
 def matrix_diag(
@@ -183,24 +194,6 @@ def matrix_diag(
     if getattr(diagonal, "dtype", None) == dtypes.bool:
         padding_value = bool(padding_value)
 
-    def sizes(shape: tuple[int | None, ...], k: Any, rows: int, columns: int) -> Any:
-        low, high = _bounds(k)
-        if low != high and shape[-2] is not None and shape[-2] != high - low + 1:
-            raise ValueError(
-                f"The number of diagonals {high - low + 1} does not match the diagonals given: {shape[-2]}"
-            )
-        longest = shape[-1]
-        if longest is None:
-            return low, high, None, None
-        least_rows, least_columns = longest - min(high, 0), longest + max(low, 0)
-        if rows == -1 and columns == -1:
-            rows = columns = max(least_rows, least_columns)
-        rows = least_rows if rows == -1 else rows
-        columns = least_columns if columns == -1 else columns
-        if rows < least_rows or columns < least_columns or (rows != least_rows and columns != least_columns):
-            raise ValueError(f"The number of rows or columns is not consistent with the diagonals: {rows} x {columns}")
-        return low, high, rows, columns
-
     def rule(tensor: Tensor, *rest: Tensor) -> Any:
         check_rank_at_least(tensor, 1)
         known = [constant_value(each) for each in rest[:3]]
@@ -212,17 +205,19 @@ def matrix_diag(
         if any(each is None for each in known):
             low, high = _bounds(known[0])
             return (*shape[: -1 if low == high else -2], None, None)
-        low, high, rows, columns = sizes(shape, known[0], int(known[1]), int(known[2]))
+        low, high, rows, columns = _matrix_sizes(shape, known[0], int(known[1]), int(known[2]))
         return (*shape[: -1 if low == high else -2], rows, columns)
 
     def kernel(value: Any, k: Any, rows: Any, columns: Any, padding: Any) -> Any:
-        low, high, height, width = sizes(value.shape, k, int(rows), int(columns))
+        low, high, height, width = _matrix_sizes(value.shape, k, int(rows), int(columns))
         lead = value.shape[: -1 if low == high else -2]
         return _set(np.full((*lead, height, width), padding, value.dtype), value, low, high, align)
 
     definition = "diagonal:T k:int32 num_rows:int32 num_cols:int32 padding_value:T"
     values = [diagonal, k, num_rows, num_cols, padding_value]
-    return tensor_op("MatrixDiagV3", definition, values, rule, _run_time(kernel), name, {"align": align.encode()})
+    return tensor_op(
+        "MatrixDiagV3", definition, values, rule, failing_at_run_time(kernel), name, {"align": align.encode()}
+    )
 
 
 def matrix_set_diag(
@@ -259,7 +254,9 @@ def matrix_set_diag(
 
     definition = "input:T diagonal:T k:int32"
     values = [input, diagonal, k]
-    return tensor_op("MatrixSetDiagV3", definition, values, rule, _run_time(kernel), name, {"align": align.encode()})
+    return tensor_op(
+        "MatrixSetDiagV3", definition, values, rule, failing_at_run_time(kernel), name, {"align": align.encode()}
+    )
 
 
 def _single(k: Any) -> int:

@@ -85,6 +85,23 @@ def _constant(params: Any) -> bool:
     return isinstance(params, np.ndarray) and not (params.flags.writeable or params.dtype.hasobject)
 
 
+def _gather_rows(is_row: tuple[bool, ...], params: Any, indices: Any, axis: Any) -> Any:
+    place, rank = int(axis), np.ndim(params) - is_row[0]
+    place += rank if place < 0 else 0
+    if is_row[2] or not 0 <= place < rank:
+        return None
+    if is_row[:2] == (True, False):
+        place += 1
+    elif is_row[:2] != (False, True) or place:
+        return None
+    indices = np.asarray(indices)
+    if _check_indices(indices, np.shape(params)[place]):
+        return None
+    if place == 0 and indices.ndim == 1 and _constant(params):
+        return Rows(params, indices)
+    return np.take(params, indices, place)
+
+
 def gather(
     params: Any,
     indices: Any,
@@ -120,24 +137,9 @@ def gather(
         batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
         return _take(params, indices, place % params.ndim, batch)
 
-    def rows(is_row: tuple[bool, ...], params: Any, indices: Any, axis: Any) -> Any:
-        place, rank = int(axis), np.ndim(params) - is_row[0]
-        place += rank if place < 0 else 0
-        if batch_dims or is_row[2] or not 0 <= place < rank:
-            return None
-        if is_row[:2] == (True, False):
-            place += 1
-        elif is_row[:2] != (False, True) or place:
-            return None
-        indices = np.asarray(indices)
-        if _check_indices(indices, np.shape(params)[place]):
-            return None
-        if place == 0 and indices.ndim == 1 and _constant(params):
-            return Rows(params, indices)
-        return np.take(params, indices, place)
-
     definition = "params:Tparams indices:Tindices" + _INDICES + " axis:Taxis(int32,int64)"
     attrs = {"batch_dims": batch_dims}
+    rows = None if batch_dims else _gather_rows
     return tensor_op("GatherV2", definition, [params, indices, axis], rule, kernel, name, attrs, rows)
 
 

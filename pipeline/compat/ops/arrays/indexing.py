@@ -78,6 +78,41 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
     return tensor_op("Slice", definition, [input_, begin, size], _sliced, _slice, name, rows=_slice_rows)
 
 
+class _StridedSlice:
+    """Shape rule and kernels of one strided slice; `index` is its NumPy index once the bounds are known."""
+
+    def __init__(self, masks: Masks) -> None:
+        self.masks = masks
+        self.index: tuple[Any, ...] | None = None
+
+    def rule(self, tensor: Tensor, *bounds: Tensor) -> Any:
+        count = None
+        for each in bounds:
+            check_rank(each, 1)
+            count = each.shape.num_elements() if count is None else count
+        known = [constant_value(each) for each in bounds]
+        begin, end, strides = (None if each is None else np.asarray(each).tolist() for each in known)
+        if begin is not None and end is not None and strides is not None:
+            self.index = numpy_index(self.masks, begin, end, strides)
+        return static_shape(tensor.shape.sizes, self.masks, begin, end, strides, count)
+
+    def kernel(self, value: Any, *bounds: Any) -> Any:
+        try:
+            index = self.index or numpy_index(self.masks, *(np.asarray(each).tolist() for each in bounds))
+            wrong = out_of_bounds(index, np.shape(value))
+        except ValueError as error:
+            wrong = str(error)
+        if wrong:
+            raise invalid(wrong)
+        return value[index]
+
+    def rows(self, is_row: tuple[bool, ...], value: Any, *_: Any) -> Any:
+        index = self.index
+        if index is None or is_row != (True, False, False, False) or out_of_bounds(index, value.shape[1:]):
+            return None
+        return value[(slice(None), *index)]
+
+
 def strided_slice(
     input_: Any,
     begin: Any,
@@ -113,35 +148,9 @@ def strided_slice(
     if strides is None:
         strides = ones_like(begin)
     masks = Masks(begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
-    fixed: list[Any] = []
-
-    def rule(tensor: Tensor, *bounds: Tensor) -> Any:
-        count = None
-        for each in bounds:
-            check_rank(each, 1)
-            count = each.shape.num_elements() if count is None else count
-        known = [constant_value(each) for each in bounds]
-        begin, end, strides = (None if each is None else np.asarray(each).tolist() for each in known)
-        if begin is not None and end is not None and strides is not None:
-            fixed.append(numpy_index(masks, begin, end, strides))
-        return static_shape(tensor.shape.sizes, masks, begin, end, strides, count)
-
-    def kernel(value: Any, *bounds: Any) -> Any:
-        try:
-            index = fixed[0] if fixed else numpy_index(masks, *(np.asarray(each).tolist() for each in bounds))
-            wrong = out_of_bounds(index, np.shape(value))
-        except ValueError as error:
-            wrong = str(error)
-        if wrong:
-            raise invalid(wrong)
-        return value[index]
-
-    def rows(is_row: tuple[bool, ...], value: Any, *_: Any) -> Any:
-        if is_row != (True, False, False, False) or not fixed or out_of_bounds(fixed[0], value.shape[1:]):
-            return None
-        return value[(slice(None), *fixed[0])]
-
+    made = _StridedSlice(masks)
     attrs = {f"{kind}_mask": mask for kind, mask in zip(("begin", "end", "ellipsis", "new_axis"), masks, strict=False)}
     attrs["shrink_axis_mask"] = shrink_axis_mask
     definition = "input:T begin:Index(int16,int32,int64) end:Index strides:Index"
-    return tensor_op("StridedSlice", definition, [input_, begin, end, strides], rule, kernel, name, attrs, rows)
+    values = [input_, begin, end, strides]
+    return tensor_op("StridedSlice", definition, values, made.rule, made.kernel, name, attrs, made.rows)

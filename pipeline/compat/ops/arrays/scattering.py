@@ -163,6 +163,24 @@ def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str
     return op("DynamicPartition", definition, [data, partitions], rule, kernel, name, attrs).outputs
 
 
+def _stitch(*values: Any) -> Any:
+    """Put the parts where the indices say; the values are all indices, then all parts."""
+    half = len(values) // 2
+    places, parts = [np.asarray(each) for each in values[:half]], values[half:]
+    size = max((int(each.max()) + 1 for each in places if each.size), default=0)
+    tail = parts[0].shape[places[0].ndim :]
+    made = np.zeros((size, *tail), parts[0].dtype)
+    if made.dtype == object:
+        made[...] = b""
+    for place, part in zip(places, parts, strict=True):
+        if part.shape != place.shape + tail:
+            raise invalid(f"data.shape must be indices.shape followed by {list(tail)}, got {list(part.shape)}")
+        if place.size and place.min() < 0:
+            raise invalid(f"indices must not be negative: {place.min()}")
+        made[place.reshape(-1)] = part.reshape((-1, *tail)) if part.size else part.reshape((place.size, *tail))
+    return made
+
+
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     """Return one tensor of the slices of several, each at the place that the index in its stead says.
 
@@ -192,21 +210,5 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
             tail = tail.merge_with(part.shape.sizes[axes:])
         return [(data[0].dtype.base_dtype, as_shape([size]).concatenate(tail))]
 
-    def kernel(*values: Any) -> Any:
-        half = len(values) // 2
-        places, parts = [np.asarray(each) for each in values[:half]], values[half:]
-        size = max((int(each.max()) + 1 for each in places if each.size), default=0)
-        tail = parts[0].shape[places[0].ndim :]
-        made = np.zeros((size, *tail), parts[0].dtype)
-        if made.dtype == object:
-            made[...] = b""
-        for place, part in zip(places, parts, strict=True):
-            if part.shape != place.shape + tail:
-                raise invalid(f"data.shape must be indices.shape followed by {list(tail)}, got {list(part.shape)}")
-            if place.size and place.min() < 0:
-                raise invalid(f"indices must not be negative: {place.min()}")
-            made[place.reshape(-1)] = part.reshape((-1, *tail)) if part.size else part.reshape((place.size, *tail))
-        return made
-
     definition = "indices:*int32 data:*T"
-    return op("DynamicStitch", definition, [indices, data], rule, kernel, name).outputs[0]
+    return op("DynamicStitch", definition, [indices, data], rule, _stitch, name).outputs[0]

@@ -118,49 +118,59 @@ def one_hot(
         ValueError: `depth` is negative or no scalar; `axis` is out of range.
     """
     place = -1 if axis is None else int(axis)
+
+    def rule(indices: Tensor, depth: Tensor, on: Tensor, off: Tensor) -> Any:
+        for tensor in (depth, on, off):
+            check_rank(tensor, 0)
+        return [(on.dtype.base_dtype, _one_hot_shape(indices, depth, place))]
+
+    def kernel(indices: Any, depth: Any, on: Any, off: Any) -> Any:
+        return _one_hot(np.asarray(indices), int(depth), array(on), array(off), place)
+
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:
-        on, off = (
-            None if value is None else convert_to_tensor(value, preferred_dtype=dtype)
-            for value in (on_value, off_value)
-        )
-        kind = None if dtype is None else as_dtype(dtype).base_dtype
-        for value, label in ((on, "on_value"), (off, "off_value")):
-            if value is not None and kind is not None and value.dtype.base_dtype is not kind:
-                if dtype is None:
-                    raise TypeError(f"dtype {kind} of on_value does not match dtype {value.dtype} of off_value")
-                raise TypeError(f"dtype {value.dtype} of {label} does not match dtype parameter {kind}")
-            kind = value.dtype.base_dtype if value is not None and kind is None else kind
-        kind = kind or dtypes.float32
-        on = convert_to_tensor(1, kind, name="on_value") if on is None else on
-        off = convert_to_tensor(0, kind, name="off_value") if off is None else off
+        on, off = _on_and_off(on_value, off_value, dtype)
         definition = "indices:TI(uint8,int8,int32,int64)=int64 depth:int32 on_value:T off_value:T"
-
-        def rule(indices: Tensor, depth: Tensor, on: Tensor, off: Tensor) -> Any:
-            for tensor in (depth, on, off):
-                check_rank(tensor, 0)
-            known = constant_value(depth)
-            if known is not None and int(known) < 0:
-                raise ValueError(f"Dimension size, given by scalar input 1, must be non-negative but is {int(known)}")
-            sizes = indices.shape.sizes
-            if place < -1:
-                raise ValueError(f"axis must be >= -1 but is {place}")
-            shape: Any = None
-            if sizes is not None:
-                # Beyond the end is the end.
-                at = len(sizes) if place == -1 or place > len(sizes) else place
-                shape = (*sizes[:at], None if known is None else int(known), *sizes[at:])
-            return [(on.dtype.base_dtype, shape)]
-
-        def kernel(indices: Any, depth: Any, on: Any, off: Any) -> Any:
-            rank, count = np.ndim(indices), int(depth)
-            if place != -1 and not 0 <= place <= rank:
-                raise invalid(f"Expected axis to be -1 or between [0, {rank}].  But received: {place}")
-            if count < 0:
-                raise invalid(f"depth must be non-negative, got: {count}")
-            at = rank if place == -1 else place
-            numbers = np.arange(count).reshape((-1,) + (1,) * (rank - at))
-            hot = np.expand_dims(np.asarray(indices), at) == numbers
-            made = np.where(hot, array(on), array(off))
-            return made.astype(array(on).dtype, copy=False)
-
         return op("OneHot", definition, [indices, depth, on, off], rule, kernel, scope, {"axis": place}).outputs[0]
+
+
+def _on_and_off(on_value: Any, off_value: Any, dtype: Any) -> tuple[Tensor, Tensor]:
+    """Return both values as tensors of one dtype, 1 and 0 where they are None; TypeError if the dtypes differ."""
+    on, off = (
+        None if value is None else convert_to_tensor(value, preferred_dtype=dtype) for value in (on_value, off_value)
+    )
+    kind = None if dtype is None else as_dtype(dtype).base_dtype
+    for value, label in ((on, "on_value"), (off, "off_value")):
+        if value is not None and kind is not None and value.dtype.base_dtype is not kind:
+            if dtype is None:
+                raise TypeError(f"dtype {kind} of on_value does not match dtype {value.dtype} of off_value")
+            raise TypeError(f"dtype {value.dtype} of {label} does not match dtype parameter {kind}")
+        kind = value.dtype.base_dtype if value is not None and kind is None else kind
+    kind = kind or dtypes.float32
+    return (
+        convert_to_tensor(1, kind, name="on_value") if on is None else on,
+        convert_to_tensor(0, kind, name="off_value") if off is None else off,
+    )
+
+
+def _one_hot_shape(indices: Tensor, depth: Tensor, axis: int) -> Any:
+    known, sizes = constant_value(depth), indices.shape.sizes
+    if known is not None and int(known) < 0:
+        raise ValueError(f"Dimension size, given by scalar input 1, must be non-negative but is {int(known)}")
+    if axis < -1:
+        raise ValueError(f"axis must be >= -1 but is {axis}")
+    if sizes is None:
+        return None
+    # An axis beyond the end is the end.
+    at = len(sizes) if axis == -1 or axis > len(sizes) else axis
+    return (*sizes[:at], None if known is None else int(known), *sizes[at:])
+
+
+def _one_hot(indices: Any, depth: int, on: Any, off: Any, axis: int) -> Any:
+    rank = indices.ndim
+    if axis != -1 and not 0 <= axis <= rank:
+        raise invalid(f"Expected axis to be -1 or between [0, {rank}].  But received: {axis}")
+    if depth < 0:
+        raise invalid(f"depth must be non-negative, got: {depth}")
+    at = rank if axis == -1 else axis
+    numbers = np.arange(depth).reshape((-1,) + (1,) * (rank - at))
+    return np.where(np.expand_dims(indices, at) == numbers, on, off).astype(on.dtype, copy=False)

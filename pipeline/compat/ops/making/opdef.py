@@ -13,7 +13,7 @@ from pipeline.compat.graph.node import node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.making.inputs import check_allowed, first_input, fixed_input, list_input, next_input
-from pipeline.errors import show
+from pipeline.errors import invalid, show
 
 INDEX = "(int32,int64)"
 INDEX_32 = "(int32,int64)=int32"
@@ -197,6 +197,18 @@ def tensor_op(
         return [(dtype or first.dtype.base_dtype, rule(*tensors))]
 
     return op(op_type, definition, values, outputs, kernel, name, attrs, rows).outputs[0]
+
+
+def failing_at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that computes `function` and turns its ValueError into an InvalidArgumentError."""
+
+    def kernel(*values: Any) -> Any:
+        try:
+            return function(*values)
+        except ValueError as error:
+            raise invalid(str(error)) from None
+
+    return kernel
 
 
 def same_shape(tensor: Tensor, *_: Any) -> Any:

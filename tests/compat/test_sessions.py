@@ -1,4 +1,4 @@
-"""Sessions and graphs where several threads are at work, and what has no counterpart in one run of TensorFlow."""
+"""Sessions and graphs used by several threads, and what the recorded cases cannot show."""
 
 import contextlib
 import threading
@@ -30,7 +30,7 @@ def test_close_cancels_runs_that_are_blocked(graph):
     sess.run(put)
     calls = [run_in_thread(sess.run, what) for what in (put, other, put)]
     for call in calls:
-        # There is no telling from outside that a run is blocked; it must end either way.
+        # A test cannot see whether a run is blocked yet; it must end either way.
         assert call.alive()
     sess.close()
     for call in calls:
@@ -104,7 +104,7 @@ def test_name_scopes_are_each_threads_own(graph):
 def test_results_are_the_callers_own(sess):
     constant = tf.constant(np.arange(3))
     first = sess.run(constant)
-    with contextlib.suppress(ValueError):  # Read-only serves as well.
+    with contextlib.suppress(ValueError):  # A read-only array is fine, too.
         first[0] = 7
     assert sess.run(constant).tolist() == [0, 1, 2]
 
@@ -153,7 +153,7 @@ def test_every_name_of_the_table_is_there():
 
 
 def slow(released):
-    """An operation that takes until `released` is set."""
+    """An operation that runs until `released` is set."""
     return tf.py_func(lambda: [released.wait(LIMIT), np.int32(3)][1], [], tf.int32, stateful=True)
 
 

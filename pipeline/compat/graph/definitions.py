@@ -18,7 +18,7 @@ from pipeline.proto.wire import signed
 if TYPE_CHECKING:
     from pipeline.compat.graph.tensor import Operation
 
-_PRODUCER = 27  # the version of graphs that TensorFlow 1.15 writes, about
+_PRODUCER = 27  # roughly the version of the graphs that TensorFlow 1.15 writes
 
 
 class _ListValue(Message):
@@ -32,7 +32,7 @@ class _ListValue(Message):
 
 
 class AttrValue(Message):
-    """The value of an attribute: one of the fields is set."""
+    """The value of an attribute: exactly one field is set."""
 
     list = Part(1, _ListValue, oneof="value")
     s = Scalar(2, BYTES, oneof="value")
@@ -73,7 +73,7 @@ def node_def(op: Operation, add_shapes: bool = False, largest: int | None = None
     Args:
         op: The operation.
         add_shapes: Add the shapes of its outputs as the attribute `_output_shapes`.
-        largest: Leave out the elements of arrays that have more of them.
+        largest: Leave out the elements of arrays that have more than this many.
     """
     made = NodeDef(name=op.name, op=op.type, device=op.device)
     made.input.extend([each.name.removesuffix(":0") for each in op.inputs] + [f"^{c.name}" for c in op.control_inputs])
@@ -96,7 +96,7 @@ def graph_def(ops: Iterable[Operation], add_shapes: bool = False, largest: int |
 
 
 def attribute(value: Any) -> Any:
-    """Return what `get_attr` gives for a value that an operation keeps."""
+    """Return a value of `Operation.attrs` as `Operation.get_attr` does."""
     if isinstance(value, (list, tuple)):
         return [attribute(each) for each in value]
     if isinstance(value, TensorShape):
@@ -118,7 +118,7 @@ def _attr_value(value: Any, largest: int | None) -> AttrValue:
 
 
 def _field(value: Any, largest: int | None) -> tuple[str, Any]:
-    """Return the field for a value, and what it holds; "" for a value that no field can hold."""
+    """Return the field of an AttrValue for a value, and its content; "" if no field can hold the value."""
     if isinstance(value, DType):
         return "type", value.as_datatype_enum
     if isinstance(value, TensorShape):

@@ -44,7 +44,6 @@ class Graph(Placement):
         self.version = 0
         self._seed: int | None = None
         self._op_seeds = 0
-        self.sparse_maps = 0
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
 
@@ -200,10 +199,6 @@ class Graph(Placement):
         self._unfetchable.add(op)
 
     # Names
-
-    @property
-    def _name_stack(self) -> str:
-        return self._local.name_stack
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """Return `name` in the current scope, numbered if it is in use; upper and lower case count as equal."""

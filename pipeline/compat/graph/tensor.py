@@ -161,7 +161,6 @@ class Operation:
         "_outputs",
         "attrs",
         "blocking",
-        "cell_key",
         "control_inputs",
         "graph",
         "handle",
@@ -188,7 +187,6 @@ class Operation:
     rows: Any
     ref_inputs: tuple[int, ...]
     made_at: tuple[str, int]
-    cell_key: Any
     _id: int
     _device: str
     _outputs: tuple[Tensor, ...]

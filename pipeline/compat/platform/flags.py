@@ -152,7 +152,6 @@ class _List(_Parser):
 # Definitions
 
 _OLD_NAMES = {"flag_name": "name", "default_value": "default", "docstring": "help"}
-_NO_DEFAULT = object()
 
 
 def _definer(make: Callable[..., dict[str, Any]], doc: str) -> Callable[..., FlagHolder]:

@@ -33,7 +33,6 @@ def variable_op(shape: Any, dtype: Any, name: str = "Variable", container: str =
 
     attrs = {"shape": shape, "dtype": dtype, "container": container, "shared_name": shared_name}
     ref = tensor_node("VariableV2", [], kernel, dtype._as_ref, shape, name=name, attrs=attrs, handle=True)
-    ref.op.cell_key = key
     holder.append(ref)
     return ref
 

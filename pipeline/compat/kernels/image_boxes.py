@@ -32,9 +32,9 @@ def draw_boxes(images: Any, boxes: Any, colours: Any) -> Any:
         if depth == 1:
             colours[:, 0] = 1
     colours = colours[:, :depth].astype(images.dtype)
-    made = images.copy()
+    result = images.copy()
     last = np.array([height - 1, width - 1] * 2, np.float32)
-    for image, its_boxes in zip(made, boxes, strict=True):
+    for image, its_boxes in zip(result, boxes, strict=True):
         for index, box in enumerate(its_boxes):
             top, left, bottom, right = (int(each) for each in box * last)
             if top > bottom or left > right or top >= height or bottom < 0 or left >= width or right < 0:
@@ -49,7 +49,7 @@ def draw_boxes(images: Any, boxes: Any, colours: Any) -> Any:
                 image[rows, left] = colour
             if right < width:
                 image[rows, right] = colour
-    return made
+    return result
 
 
 def glimpses(generator: np.random.Generator, images: Any, size: Any, offsets: Any, how: tuple[bool, bool, bool]) -> Any:
@@ -65,8 +65,8 @@ def glimpses(generator: np.random.Generator, images: Any, size: Any, offsets: An
     centered, normalized, uniform = how
     batch, height, width, channels = images.shape
     rows, columns = (int(each) for each in size)
-    made = np.empty((batch, rows, columns, channels), np.float32)
-    for image, offset, part in zip(images, offsets, made, strict=True):
+    result = np.empty((batch, rows, columns, channels), np.float32)
+    for image, offset, part in zip(images, offsets, result, strict=True):
         y, x = np.float32(offset[0]), np.float32(offset[1])
         if normalized:
             y, x = y * np.float32(height), x * np.float32(width)
@@ -78,7 +78,7 @@ def glimpses(generator: np.random.Generator, images: Any, size: Any, offsets: An
         low_y, high_y, low_x, high_x = max(top, 0), min(top + rows, height), max(left, 0), min(left + columns, width)
         if low_y < high_y and low_x < high_x:
             part[low_y - top : high_y - top, low_x - left : high_x - left] = image[low_y:high_y, low_x:high_x]
-    return made
+    return result
 
 
 def _normal(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:

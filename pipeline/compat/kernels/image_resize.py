@@ -16,7 +16,7 @@ def _scale(size: int, wanted: int, align_corners: bool) -> Any:
     return np.float32(size) / np.float32(wanted)
 
 
-def _places(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> Any:
+def _positions(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> Any:
     """Return the position of each pixel of the result among those of the image, as float32."""
     scale = _scale(size, wanted, align_corners)
     numbers = np.arange(wanted, dtype=np.float32)
@@ -24,13 +24,13 @@ def _places(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> An
     return (numbers + half) * scale - half if half_pixel else numbers * scale
 
 
-def _between(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> tuple[Any, Any, Any]:
+def _neighbours(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> tuple[Any, Any, Any]:
     """Return the pixels before and after each position, and how far it lies between them, from 0 to 1."""
-    places = _places(size, wanted, align_corners, half_pixel)
-    floor = np.floor(places)
+    positions = _positions(size, wanted, align_corners, half_pixel)
+    floor = np.floor(positions)
     lower = np.maximum(floor, 0).astype(np.intp)
-    upper = np.minimum(np.ceil(places), size - 1).astype(np.intp)
-    return np.minimum(lower, size - 1), upper, places - floor
+    upper = np.minimum(np.ceil(positions), size - 1).astype(np.intp)
+    return np.minimum(lower, size - 1), upper, positions - floor
 
 
 def _flat(images: Any) -> Any:
@@ -39,54 +39,54 @@ def _flat(images: Any) -> Any:
     return images.reshape(batch, height, width * channels).astype(np.float32, copy=False)
 
 
-def _numbers(columns: Any, channels: int) -> Any:
+def _flat_columns(columns: Any, channels: int) -> Any:
     """Return the indices of all channels of some columns in a flat row: NumPy copies them faster than whole pixels."""
     return (columns[:, None] * channels + np.arange(channels)).ravel()
 
 
-def _between_rows(rows: Any, low: Any, high: Any, part: Any) -> Any:
+def _interpolated_rows(rows: Any, low: Any, high: Any, part: Any) -> Any:
     first = rows.take(low, axis=1, mode="clip")
-    made = rows.take(high, axis=1, mode="clip")
-    made -= first
-    made *= part[:, None]
-    made += first
-    return made
+    result = rows.take(high, axis=1, mode="clip")
+    result -= first
+    result *= part[:, None]
+    result += first
+    return result
 
 
-def _between_columns(rows: Any, low: Any, high: Any, part: Any, channels: int) -> Any:
-    first = rows.take(_numbers(low, channels), axis=2, mode="clip")
-    made = rows.take(_numbers(high, channels), axis=2, mode="clip")
-    made -= first
-    made *= np.repeat(part, channels)
-    made += first
-    return made
+def _interpolated_columns(rows: Any, low: Any, high: Any, part: Any, channels: int) -> Any:
+    first = rows.take(_flat_columns(low, channels), axis=2, mode="clip")
+    result = rows.take(_flat_columns(high, channels), axis=2, mode="clip")
+    result -= first
+    result *= np.repeat(part, channels)
+    result += first
+    return result
 
 
 def bilinear(images: Any, height: int, width: int, align_corners: bool, half_pixel: bool) -> Any:
     """Resize; each pixel is a weighted mean of the four around its position. Returns float32."""
-    top, bottom, below = _between(images.shape[1], height, align_corners, half_pixel)
-    left, right, beside = _between(images.shape[2], width, align_corners, half_pixel)
+    top, bottom, below = _neighbours(images.shape[1], height, align_corners, half_pixel)
+    left, right, beside = _neighbours(images.shape[2], width, align_corners, half_pixel)
     channels = images.shape[3]
     if 2 * height < images.shape[1]:  # most rows are not used
         images = images[:, np.concatenate((top, bottom))]
         top, bottom = np.arange(height), np.arange(height, 2 * height)
-    across = _between_columns(_flat(images), left, right, beside, channels)
-    return _between_rows(across, top, bottom, below).reshape(len(images), height, width, channels)
+    across = _interpolated_columns(_flat(images), left, right, beside, channels)
+    return _interpolated_rows(across, top, bottom, below).reshape(len(images), height, width, channels)
 
 
-def _nearest_places(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> Any:
+def _nearest_pixels(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> Any:
     scale = _scale(size, wanted, align_corners)
     numbers = np.arange(wanted, dtype=np.float32)
-    places = (numbers + np.float32(0.5)) * scale if half_pixel else numbers * scale
+    positions = (numbers + np.float32(0.5)) * scale if half_pixel else numbers * scale
     # Halves round up, not to even numbers.
-    rounded = np.floor(places + np.float32(0.5)) if align_corners else np.floor(places)
+    rounded = np.floor(positions + np.float32(0.5)) if align_corners else np.floor(positions)
     return np.clip(rounded, 0, size - 1).astype(np.intp)
 
 
 def nearest(images: Any, height: int, width: int, align_corners: bool, half_pixel: bool) -> Any:
     """Resize; each pixel is the nearest one. Returns the dtype of the images."""
-    rows = _nearest_places(images.shape[1], height, align_corners, half_pixel)
-    columns = _nearest_places(images.shape[2], width, align_corners, half_pixel)
+    rows = _nearest_pixels(images.shape[1], height, align_corners, half_pixel)
+    columns = _nearest_pixels(images.shape[2], width, align_corners, half_pixel)
     return images[:, rows][:, :, columns]
 
 
@@ -106,20 +106,20 @@ def _cubic_table(keys: bool) -> Any:
 def _cubic_weights(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> tuple[Any, Any]:
     """Return four pixels for each position, and their weights; [4, wanted] each."""
     near, far = _cubic_table(half_pixel)
-    places = _places(size, wanted, align_corners, half_pixel)
-    floor = np.floor(places)
-    offsets = np.rint((places - floor) * np.float32(_TABLE)).astype(np.intp)
-    wished = floor.astype(np.intp) + np.arange(-1, 3)[:, None]
-    indices = np.clip(wished, 0, size - 1)
+    positions = _positions(size, wanted, align_corners, half_pixel)
+    floor = np.floor(positions)
+    offsets = np.rint((positions - floor) * np.float32(_TABLE)).astype(np.intp)
+    unclipped = floor.astype(np.intp) + np.arange(-1, 3)[:, None]
+    indices = np.clip(unclipped, 0, size - 1)
     weights = np.stack((far[offsets], near[offsets], near[_TABLE - offsets], far[_TABLE - offsets]))
     if half_pixel:  # pixels beyond the border have no weight
-        weights[indices != wished] = 0
+        weights[indices != unclipped] = 0
         total = weights.sum(axis=0, dtype=np.float32)
         weights /= np.where(np.abs(total) >= 1000 * np.finfo(np.float32).tiny, total, np.float32(1))
     return indices, weights
 
 
-def _mixed_rows(rows: Any, indices: Any, weights: Any) -> Any:
+def _weighted_rows(rows: Any, indices: Any, weights: Any) -> Any:
     """Return weighted sums of rows; `indices` and `weights` are [taps, sums]."""
     total: Any = None
     for index, weight in zip(indices, weights, strict=True):
@@ -129,10 +129,10 @@ def _mixed_rows(rows: Any, indices: Any, weights: Any) -> Any:
     return total
 
 
-def _mixed_columns(rows: Any, indices: Any, weights: Any, channels: int) -> Any:
+def _weighted_columns(rows: Any, indices: Any, weights: Any, channels: int) -> Any:
     total: Any = None
     for index, weight in zip(indices, weights, strict=True):
-        each = rows.take(_numbers(index, channels), axis=2, mode="clip")
+        each = rows.take(_flat_columns(index, channels), axis=2, mode="clip")
         each *= np.repeat(weight, channels)
         total = each if total is None else np.add(total, each, out=total)
     return total
@@ -141,9 +141,9 @@ def _mixed_columns(rows: Any, indices: Any, weights: Any, channels: int) -> Any:
 def bicubic(images: Any, height: int, width: int, align_corners: bool, half_pixel: bool) -> Any:
     """Resize; each pixel is a cubic mean of the sixteen around its position. Returns float32."""
     batch, before, across, channels = images.shape
-    rows = _mixed_rows(_flat(images), *_cubic_weights(before, height, align_corners, half_pixel))
-    made = _mixed_columns(rows, *_cubic_weights(across, width, align_corners, half_pixel), channels)
-    return made.reshape(batch, height, width, channels)
+    rows = _weighted_rows(_flat(images), *_cubic_weights(before, height, align_corners, half_pixel))
+    result = _weighted_columns(rows, *_cubic_weights(across, width, align_corners, half_pixel), channels)
+    return result.reshape(batch, height, width, channels)
 
 
 def _covered(size: int, wanted: int, align_corners: bool) -> tuple[Any, Any, Any]:
@@ -164,11 +164,11 @@ def area(images: Any, height: int, width: int, align_corners: bool) -> Any:
     """Resize; each pixel is the mean of the area that it covers. Returns float32."""
     batch, before, across, channels = images.shape
     indices, parts, tall = _covered(before, height, align_corners)
-    rows = _mixed_rows(_flat(images), indices, parts)
+    rows = _weighted_rows(_flat(images), indices, parts)
     indices, parts, wide = _covered(across, width, align_corners)
-    made = _mixed_columns(rows, indices, parts, channels)
-    made *= np.float32(1) / (tall * wide)
-    return made.reshape(batch, height, width, channels)
+    result = _weighted_columns(rows, indices, parts, channels)
+    result *= np.float32(1) / (tall * wide)
+    return result.reshape(batch, height, width, channels)
 
 
 def crop_and_resize(images: Any, boxes: Any, which: Any, size: Any, method: str, outside: float) -> Any:
@@ -186,14 +186,14 @@ def crop_and_resize(images: Any, boxes: Any, which: Any, size: Any, method: str,
         float32 [boxes, height, width, channels].
     """
     height, width = size
-    made = np.full((len(boxes), height, width, images.shape[3]), outside, np.float32)
+    result = np.full((len(boxes), height, width, images.shape[3]), outside, np.float32)
     for index, (box, image) in enumerate(zip(boxes, which, strict=True)):
-        rows, good_rows = _within(images.shape[1], height, box[0], box[2])
-        columns, good_columns = _within(images.shape[2], width, box[1], box[3])
+        rows, good_rows = _positions_within(images.shape[1], height, box[0], box[2])
+        columns, good_columns = _positions_within(images.shape[2], width, box[1], box[3])
         if not len(rows) or not len(columns):
             continue
         if method == "nearest":
-            picked = images[image][_up(rows)][:, _up(columns)].astype(np.float32)
+            picked = images[image][_round_half_up(rows)][:, _round_half_up(columns)].astype(np.float32)
         else:
             left, right = np.floor(columns).astype(np.intp), np.ceil(columns).astype(np.intp)
             top, bottom = np.floor(rows).astype(np.intp), np.ceil(rows).astype(np.intp)
@@ -203,21 +203,21 @@ def crop_and_resize(images: Any, boxes: Any, which: Any, size: Any, method: str,
             above = above[:, left] + (above[:, right] - above[:, left]) * beside
             under = under[:, left] + (under[:, right] - under[:, left]) * beside
             picked = above + (under - above) * below
-        made[index][np.ix_(good_rows, good_columns)] = picked
-    return made
+        result[index][np.ix_(good_rows, good_columns)] = picked
+    return result
 
 
-def _up(places: Any) -> Any:
-    return np.floor(places + np.float32(0.5)).astype(np.intp)
+def _round_half_up(positions: Any) -> Any:
+    return np.floor(positions + np.float32(0.5)).astype(np.intp)
 
 
-def _within(size: int, wanted: int, start: Any, end: Any) -> tuple[Any, Any]:
+def _positions_within(size: int, wanted: int, start: Any, end: Any) -> tuple[Any, Any]:
     """Return the positions that lie within the image, and their indices in the result."""
     start, end, last = np.float32(start), np.float32(end), np.float32(size - 1)
     if wanted > 1:
         step = (end - start) * last / np.float32(wanted - 1)
-        places = start * last + np.arange(wanted, dtype=np.float32) * step
+        positions = start * last + np.arange(wanted, dtype=np.float32) * step
     else:
-        places = np.array([np.float32(0.5) * (start + end) * last], np.float32)
-    good = np.flatnonzero((places >= 0) & (places <= last))
-    return places[good], good
+        positions = np.array([np.float32(0.5) * (start + end) * last], np.float32)
+    good = np.flatnonzero((positions >= 0) & (positions <= last))
+    return positions[good], good

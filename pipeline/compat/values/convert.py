@@ -17,14 +17,9 @@ from pipeline.compat.values.casts import cast_node
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.packing import pack
 
-Conversion = Callable[..., Any]
-_conversions: list[tuple[Any, Conversion]] = []
+# Classes and their functions, in the order in which they are tried, and the priority of each.
+_conversions: list[tuple[Any, Callable[..., Any]]] = []
 _priorities: list[int] = []
-
-
-def register_conversion(cls: Any, function: Conversion) -> None:
-    """Make `convert_to_tensor` use `function(value, dtype, name, as_ref)` for `cls`, a class or tuple of classes."""
-    register_tensor_conversion_function(cls, function)
 
 
 def register_tensor_conversion_function(base_type: Any, conversion_func: Any, priority: int = 100) -> None:
@@ -92,11 +87,11 @@ def _convert(value: Any, dtype: DType | None, name: str | None, as_ref: bool) ->
             converted = function(value, dtype=dtype, name=name, as_ref=as_ref)
             if converted is not NotImplemented:
                 return converted  # type: ignore[no-any-return]
-    if isinstance(value, (list, tuple)) and _has_tensor(value):
-        found = _dtype_within(value)
+    if isinstance(value, (list, tuple)) and _holds_tensor(value):
+        found = _first_dtype(value)
         if dtype is not None and found is not dtype:
-            value = _cast_within(value, dtype)
-        return _packed(value, dtype or found, name or "packed")
+            value = _cast_tensors(value, dtype)
+        return _pack_nested(value, dtype or found, name or "packed")
     return constant(value, dtype, name=name or "Const")
 
 
@@ -123,7 +118,7 @@ def _shape_constant(value: Any, dtype: DType | None, name: str | None, as_ref: b
     return constant(sizes, dtype, name=name or "shape_as_tensor")
 
 
-register_conversion((Dimension, TensorShape), _shape_constant)
+register_tensor_conversion_function((Dimension, TensorShape), _shape_constant)
 
 
 # Lists with tensors in them
@@ -135,13 +130,14 @@ def _is_tensor(value: Any) -> bool:
     )
 
 
-def _has_tensor(values: Any) -> bool:
-    return any(_has_tensor(each) if isinstance(each, (list, tuple)) else _is_tensor(each) for each in values)
+def _holds_tensor(values: Any) -> bool:
+    return any(_holds_tensor(each) if isinstance(each, (list, tuple)) else _is_tensor(each) for each in values)
 
 
-def _dtype_within(values: Any) -> DType | None:
+def _first_dtype(values: Any) -> DType | None:
+    """Return the dtype of the first tensor in a nested list."""
     for each in values:
-        found = _dtype_within(each) if isinstance(each, (list, tuple)) else None
+        found = _first_dtype(each) if isinstance(each, (list, tuple)) else None
         if found is None and _is_tensor(each) and hasattr(each, "dtype"):
             found = each.dtype.base_dtype
         if found is not None:
@@ -149,26 +145,27 @@ def _dtype_within(values: Any) -> DType | None:
     return None
 
 
-def _cast_within(values: Any, dtype: DType) -> list[Any]:
+def _cast_tensors(values: Any, dtype: DType) -> list[Any]:
     """Cast the tensors in a list, as TensorFlow does if the first one does not have the requested dtype."""
-    made: list[Any] = []
+    result: list[Any] = []
     for each in values:
         if isinstance(each, (list, tuple)):
-            made.append(_cast_within(each, dtype))
+            result.append(_cast_tensors(each, dtype))
         elif _is_tensor(each) and each.dtype.base_dtype is not dtype:
             with name_scope("Cast") as scope:
-                made.append(cast_node(convert_to_tensor(each, name="x"), dtype, scope))
+                result.append(cast_node(convert_to_tensor(each, name="x"), dtype, scope))
         else:
-            made.append(each)
-    return made
+            result.append(each)
+    return result
 
 
-def _packed(values: Any, dtype: DType | None, name: str) -> Tensor:
+def _pack_nested(values: Any, dtype: DType | None, name: str) -> Tensor:
+    """Pack a list that holds tensors, at any depth; the other elements become constants of `dtype`."""
     with name_scope(name) as scope:
         parts: list[Any] = []
         for i, each in enumerate(values):
-            if isinstance(each, (list, tuple)) and _has_tensor(each):
-                parts.append(_packed(each, dtype, str(i)))
+            if isinstance(each, (list, tuple)) and _holds_tensor(each):
+                parts.append(_pack_nested(each, dtype, str(i)))
             elif _is_tensor(each):
                 tensor = convert_to_tensor(each)
                 if dtype is not None and tensor.dtype.base_dtype != dtype:

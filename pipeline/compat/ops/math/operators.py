@@ -15,7 +15,7 @@ from pipeline.compat.ops.math import arithmetic, comparing, unary
 from pipeline.compat.ops.math import logic as bitwise
 from pipeline.compat.ops.math import logic as logical
 from pipeline.compat.values.casts import cast_node
-from pipeline.compat.values.convert import convert_to_tensor, register_conversion
+from pipeline.compat.values.convert import convert_to_tensor, register_tensor_conversion_function
 from pipeline.compat.values.sparse_tensor import SparseTensor
 
 Function = Callable[..., Any]
@@ -144,4 +144,4 @@ def _from_range(value: range, dtype: Any, name: str | None, as_ref: bool) -> Ten
 
 
 attach(Tensor.overload)
-register_conversion(range, _from_range)
+register_tensor_conversion_function(range, _from_range)

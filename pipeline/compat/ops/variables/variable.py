@@ -23,7 +23,7 @@ from pipeline.compat.ops.control.cond import cond
 from pipeline.compat.ops.control.flow import identity_of
 from pipeline.compat.ops.variables import updates as state
 from pipeline.compat.ops.variables.initializers import without_uninitialized
-from pipeline.compat.values.convert import convert_to_tensor, register_conversion
+from pipeline.compat.values.convert import convert_to_tensor, register_tensor_conversion_function
 from pipeline.compat.values.sparse_tensor import IndexedSlices
 
 
@@ -337,4 +337,4 @@ def _to_tensor(value: Any, dtype: DType | None, name: str | None, as_ref: bool) 
     return tensor
 
 
-register_conversion(Variable, _to_tensor)
+register_tensor_conversion_function(Variable, _to_tensor)

@@ -36,7 +36,7 @@ class WatchedQueue(Protocol):
 
 
 class Watchdog:
-    """Each queue has one. The engine asks it when a dequeue waits, `queues.texts` when a call fails.
+    """Each queue has one: a dequeue that waits asks it whether the wait can end, a failed call why the queue is closed.
 
     Thread safety: every method may be called from every thread; a lock guards the cause and the list of groups.
 
@@ -112,7 +112,7 @@ class Watchdog:
         return None if not groups and self._reported else CHECK_INTERVAL
 
     def _never_started(self, queue: WatchedQueue, call: str) -> None:
-        """Raise, unless something else has enqueued."""
+        """Raise, unless elements have come from elsewhere."""
         if queue.stats().enqueued:
             return
         groups = self._groups
@@ -134,17 +134,15 @@ class Watchdog:
         raise FailedPreconditionError(None, None, f"{text}\n{hint}") from failure.error
 
     def _report_filling(self, queue: WatchedQueue) -> None:
+        """Log once how far an open shuffle queue is from `min_after_dequeue`, and how fast it fills."""
         stats = queue.stats()
         if stats.closed or stats.size >= self._min_after_dequeue or self._filling_since is None:
             return
         self._reported = True
         since, before = self._filling_since
         rate = (stats.enqueued - before) / max(time.monotonic() - since, 1e-9)
-        left = (
-            f"{rate:,.0f}/s, about {(self._min_after_dequeue - stats.size) / rate:,.0f} s left"
-            if rate
-            else "none arrived recently"
-        )
+        missing = self._min_after_dequeue - stats.size
+        left = f"{rate:,.0f}/s, about {missing / rate:,.0f} s left" if rate else "none arrived recently"
         text = "filling %s '%s': %s elements of min_after_dequeue=%s (%s)"
         _log.info(text, queue.kind, queue.name, f"{stats.size:,}", f"{self._min_after_dequeue:,}", left)
 

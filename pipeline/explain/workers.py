@@ -143,8 +143,10 @@ class Worker:
         return self.failure
 
     def _record(self, error: BaseException) -> str | None:
-        """The record that failed: the error's `record_key`, else key number `record` of those read, else all of them.
-        None if nothing was read, or if the error's own text names the record."""
+        """Return the record that failed: the error's `record_key`, else key number `record` of those read, else all.
+
+        None if nothing was read, or if the error's own text names the record.
+        """
         key = getattr(error, "record_key", None)
         if key is None and not self.keys:
             return None

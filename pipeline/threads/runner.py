@@ -64,7 +64,7 @@ class QueueRunner:
             functools.partial(queue.close, cancel_pending_enqueues=True) if cancel_op is None else cancel_op
         )
         self._lock = threading.RLock()  # reentrant: a signal handler may use the runner
-        # By session: the numbers of the running threads. The runner itself is the key for threads without a session.
+        # By session: the numbers of the running threads; without a session the runner is the key. Sessions come and go.
         self._running: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
         self._exceptions_raised: list[Exception] = []
         self._group = WorkerGroup(queue, len(enqueue_ops))
@@ -171,6 +171,7 @@ class QueueRunner:
     def _thread(self, target: Callable[..., None], what: str, *args: Any) -> threading.Thread:
         return threading.Thread(target=target, args=args, name=f"QueueRunnerThread-{self.name}-{what}")
 
+    # `_run` is the body of a thread that fills the queue, `_close_on_stop` that of the one that closes it.
     # An exception such as MemoryError may strike anywhere, also while a thread reports another or leaves. So it does
     # both twice, in _fill and in _run; the second time changes nothing.
 

@@ -10,7 +10,7 @@ SCRIPT = """
 import resource
 import numpy as np
 import pipeline
-from pipeline.decode.csv import decode_csv
+from pipeline.decode.csv import block
 
 lines, columns = [b",".join([b"0.1234"] * 17)] * 1024, [np.float32] * 17
 
@@ -32,6 +32,6 @@ print(faults(200) // 200)
 )
 def test_a_block_takes_no_pages_from_the_kernel():
     kept, fresh = (
-        int(run_script(SCRIPT.format(change=change)).stdout) for change in ("", "decode_csv.keep_pages = lambda: None")
+        int(run_script(SCRIPT.format(change=change)).stdout) for change in ("", "block.keep_pages = lambda: None")
     )
     assert kept < 10 < fresh

@@ -14,8 +14,9 @@ import numpy as np
 from pipeline.batches.functions import batch, shuffle_batch
 from pipeline.batches.loop import Batches
 from pipeline.command.formats import TEXT, make_reader, record_bytes
-from pipeline.decode.csv.decode_csv import decode_csv, split_record
-from pipeline.decode.csv.numerals import number
+from pipeline.decode.csv.decode_csv import decode_csv
+from pipeline.decode.csv.numbers import number
+from pipeline.decode.csv.record import split_record
 from pipeline.errors import InvalidArgumentError
 from pipeline.files.opening import os_error
 from pipeline.producers.producers import string_input_producer

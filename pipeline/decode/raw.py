@@ -1,4 +1,4 @@
-"""decode_raw: the bytes of a record as the numbers that they are."""
+"""decode_raw: reinterprets the bytes of records as arrays of numbers."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ _SAME_NAME = {"uint8", "uint16", "int8", "int16", "int32", "int64", "complex64",
 
 
 def decode_raw(input_bytes: Any, out_dtype: Any, little_endian: bool = True) -> Any:
-    """Read bytes as an array of numbers.
+    """Reinterpret bytes as an array of numbers.
 
-    Safe in any number of threads.
+    Thread safe.
 
     Args:
-        input_bytes: One record of bytes, or a list or array of records of one length.
-        out_dtype: float16, float32, float64, (u)int8, (u)int16, int32, int64, complex64, complex128, bool, or bfloat16
-            of ml_dtypes.
-        little_endian: The order of the bytes of each number; of no account for numbers of one byte.
+        input_bytes: One record as bytes or str, or a list or array of records of equal length.
+        out_dtype: float16, float32, float64, (u)int8, (u)int16, int32, int64, complex64, complex128, bool, or
+            ml_dtypes.bfloat16.
+        little_endian: The byte order of the numbers; ignored for numbers of one byte.
 
     Returns:
-        A 1-D array of a record; of an array of records, an array with one more dimension. Where the bytes are the
-        numbers as they stand, the array looks at them without a copy, and as bytes never change it is read-only.
+        For one record a 1-D array; for an array of records an array with one more dimension. If the bytes need no
+        conversion, the array is a read-only view of them, without a copy.
 
     Raises:
-        InvalidArgumentError: The length is no multiple of the size of a number, the lengths in a block differ, or
-            there is no such dtype here.
-        TypeError: A record is not bytes or str.
+        InvalidArgumentError: The length is not a multiple of the size of a number, the lengths in a block differ, or
+            the dtype is not supported.
+        TypeError: A record is neither bytes nor str.
     """
     dtype = np.dtype(out_dtype)
     name = _NAMES.get(dtype.name) or (dtype.name if dtype.name in _SAME_NAME else None)
     if name is None:
         known = ", ".join(sorted([*_NAMES, *_SAME_NAME]))
-        raise invalid(f"decode_raw has no out_dtype {dtype}; there are {known}")
+        raise invalid(f"decode_raw does not support out_dtype {dtype}; it supports {known}")
     native = dtype.newbyteorder("=")
     if isinstance(input_bytes, np.ndarray) and input_bytes.ndim == 0:
         input_bytes = input_bytes.item()
@@ -61,12 +61,12 @@ def decode_raw(input_bytes: Any, out_dtype: Any, little_endian: bool = True) -> 
 
 def _numbers(data: bytes, dtype: np.dtype[Any], little_endian: bool) -> np.ndarray[Any, Any]:
     if dtype == np.bool_:
-        flags: np.ndarray[Any, Any] = np.frombuffer(data, np.uint8) != 0  # a byte of a bool array must be 0 or 1
+        flags: np.ndarray[Any, Any] = np.frombuffer(data, np.uint8) != 0  # each byte of a bool array must be 0 or 1
         return flags
     stored = dtype.newbyteorder("<" if little_endian else ">")
     if stored == dtype or dtype.itemsize == 1:
         return np.frombuffer(data, dtype)
-    if dtype.kind == "V":  # bfloat16: NumPy keeps no byte order for types that are not its own
+    if dtype.kind == "V":  # bfloat16: NumPy has no byte order for dtypes that are not its own
         little = np.dtype(np.uint16).newbyteorder("<" if little_endian else ">")
         return np.frombuffer(data, little).astype(np.uint16).view(dtype)
     return np.frombuffer(data, stored).astype(dtype)

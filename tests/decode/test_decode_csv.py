@@ -51,7 +51,7 @@ class TestTypes:
 
     @pytest.mark.parametrize("default", [np.int8, np.bool_, np.complex64, True, 1j])
     def test_other_types(self, default):
-        with pytest.raises(InvalidArgumentError, match=r"record_defaults\[0\]: decode_csv has no dtype"):
+        with pytest.raises(InvalidArgumentError, match=r"record_defaults\[0\]: decode_csv does not support dtype"):
             decode_csv(b"1", [default])
 
 

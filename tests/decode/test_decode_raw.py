@@ -77,7 +77,7 @@ def test_records_of_different_lengths():
 
 @pytest.mark.parametrize("dtype", ["uint32", "uint64", "S4", object, "M8[s]"])
 def test_dtypes_that_there_are_not(dtype):
-    with pytest.raises(InvalidArgumentError, match="decode_raw has no out_dtype"):
+    with pytest.raises(InvalidArgumentError, match="decode_raw does not support out_dtype"):
         decode_raw(b"abcd", dtype)
 
 

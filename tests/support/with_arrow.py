@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.decode.csv import numerals
+from pipeline.decode.csv import numbers
 
 
 @pytest.fixture(scope="module", params=["arrow", "alone"], autouse=True)
@@ -12,5 +12,5 @@ def arrow(request):
         if request.param == "arrow":
             pytest.importorskip("pyarrow", exc_type=ImportError)  # also one that wants a newer NumPy
         else:
-            patch.setattr(numerals, "_pyarrow", lambda: None)
+            patch.setattr(numbers, "_pyarrow", lambda: None)
         yield request.param

@@ -1,4 +1,4 @@
-"""The digits of many fields as whole numbers, all at once: the eight bytes of a word take three multiplications."""
+"""Converts the digits of many fields to whole numbers at once: three multiplications for the eight bytes of a word."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def _each(byte: int) -> np.uint64:
 
 _ZEROS, _ONES, _TOPS = _each(ord("0")), _each(1), _each(0x80)
 _POINTS = _each(_POINT ^ ord("0"))
-_NO_DIGIT = _each(0x80 - 10)  # added to a byte, it sets the top bit of all but 0 to 9
-# What to keep of a word whose last n bytes belong to a field, at n + 16; nothing if n < 0.
+_NO_DIGIT = _each(0x80 - 10)  # added to a byte, it sets the top bit unless the byte is 0 to 9
+# At n + 16: the mask that keeps the last n bytes of a word; nothing if n < 0.
 _KEEP = np.array([(1 << 64) - (1 << (8 * (8 - min(max(n, 0), 8)))) for n in range(-16, 25)], np.uint64)
-# Ten to the number of digits behind a point in the last word, and in the one before; 1 at 0, where there is no point.
+# Ten to the number of digits after a point, if it is in the last word or the one before; 1 at 0, for no point.
 _TENS = np.ones((2, 136))
 _TENS[:, 128:] = 10.0 ** np.arange(15, -1, -1).reshape(2, 8)[::-1]
 
 
 class Decimals(NamedTuple):
-    """Numbers: `whole`, below zero where `negative`, divided by `scale`, a power of ten. None is none, and 1."""
+    """Numbers: `whole`, negated where `negative`, divided by `scale`, a power of ten. None: none negated; scale 1."""
 
     whole: NDArray[np.uint64]
     negative: NDArray[np.bool_] | None
@@ -37,15 +37,15 @@ class Decimals(NamedTuple):
 
 
 def decimals(fields: Fields, longest: int, points: bool) -> Decimals | None:
-    """The numbers of a table of fields, an empty one being 0.
+    """Return the numbers in a table of fields, 0 for an empty field.
 
     Args:
-        fields: Where they are; spaces before a number, and a minus, are passed over.
-        longest: How many bytes behind these a field may have: up to 16, or, if `points` is false, 19.
-        points: Whether one of them may be a point.
+        fields: The fields. Spaces and a minus before the digits are allowed.
+        longest: The most bytes after those that a field may have: up to 16, or 19 if `points` is False.
+        points: Whether one of these bytes may be a point.
 
     Returns:
-        None if there is a longer field, or one that is no number written like that.
+        None if a field is longer, or is not a number of this form.
     """
     text, begins, ends = fields
     raw = np.frombuffer(text, np.uint8)
@@ -81,9 +81,9 @@ def decimals(fields: Fields, longest: int, points: bool) -> Decimals | None:
 
 
 def _without_points(words: Sequence[NDArray[np.uint64]]) -> tuple[list[NDArray[np.uint64]], list[NDArray[np.uint64]]]:
-    """Words with what is before the point moved up by one, and the top bits of the bytes where there was a point.
+    """Return the words with the point squeezed out, and the top bit of each byte that was a point.
 
-    Of two points in a field one is left, which is no digit.
+    Of two points in a field one is left; it is caught later, since it is not a digit.
     """
     moved, points = [], []
     for word in words:
@@ -102,20 +102,20 @@ def _without_points(words: Sequence[NDArray[np.uint64]]) -> tuple[list[NDArray[n
         np.copyto(after, word, where=point == 0)
         moved.append(after)
         points.append(point)
-    if len(words) > 1:  # before a point of the last word there is also the word before
+    if len(words) > 1:  # a point in the last word also shifts the word before
         moved[0] |= np.where(points[0], words[1] >> np.uint64(56), np.uint64(0))
         moved[1] = np.where(points[0], words[1] << _EIGHT, moved[1])
     return moved, points
 
 
 def _power(point: NDArray[np.uint64], word: int) -> NDArray[np.float64]:
-    """Ten to the number of digits behind a point; the exponent of its bit as a float tells which byte it is."""
+    """Return ten to the number of digits after the point; the exponent of its bit as a float says which byte it is."""
     power: NDArray[np.float64] = _TENS[word].take(point.astype(np.float64).view(np.int64) >> 55)
     return power
 
 
 def _number(word: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Eight digits, the first one in the lowest byte, as a number: by twos, by fours, and all."""
+    """Return eight digits, the first in the lowest byte, as a number: combined to pairs, to fours, to all eight."""
     pairs = word * np.uint64(10)
     pairs += word >> _EIGHT
     mask = np.uint64(0x000000FF000000FF)

@@ -1,4 +1,4 @@
-"""Where the fields of a block of CSV records are: found in the text of all of them at once."""
+"""Finds where the fields of a block of CSV records begin and end, in the joined text of all records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Before the first field, so that three words of eight bytes can be taken before the end of each.
+# Stands before the first field, so that three words of eight bytes can be read before the end of any field.
 PAD = b"\n" * 24
 
 _NEWLINE, _QUOTE = b'\n"'
@@ -15,17 +15,18 @@ _LONGEST_FIXED = 256  # bytes
 
 
 class Fields(NamedTuple):
-    """Fields of a text that begins with PAD: where each begins and ends, as arrays of one shape, a row for a record."""
+    """Where the fields of a text begin and end, as two arrays with a row for each record. The text begins with PAD."""
 
     text: bytes
     begins: NDArray[np.intp]
     ends: NDArray[np.intp]
 
     def columns(self, which: Any) -> Fields:
+        """Return the fields of some columns."""
         return Fields(self.text, self.begins[:, which], self.ends[:, which])
 
     def cut(self) -> NDArray[Any]:
-        """The fields themselves, row by row, as an array of bytes objects."""
+        """Return the fields, row by row, as an array of bytes objects."""
         text, begins, ends = self.text, self.begins.ravel(), self.ends.ravel()
         lengths = ends - begins
         longest = int(lengths.max(initial=1))
@@ -33,7 +34,7 @@ class Fields(NamedTuple):
             found = np.empty(len(lengths), object)
             found[:] = [text[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
             return found
-        # As texts of one size, which end at the zeros behind them: 25 ns a field, where a loop takes 130.
+        # As texts of one size that end in zeros: 25 ns a field, a loop takes 130.
         text += bytes(longest)
         fixed = np.ndarray(len(text) - longest, f"S{longest}", text, strides=(1,))[begins]
         characters = fixed.view(np.uint8).reshape(-1, longest)
@@ -41,7 +42,7 @@ class Fields(NamedTuple):
         return fixed.astype(object)
 
     def equal(self, value: bytes) -> NDArray[np.bool_]:
-        """Which fields have this text."""
+        """Return which fields have this text."""
         found: NDArray[np.bool_] = self.ends - self.begins == len(value)
         if value not in self.text:
             found[:] = False
@@ -51,16 +52,17 @@ class Fields(NamedTuple):
 
 
 def find_fields(lines: list[bytes], delim: bytes, quotes: bool, width: int, exact: bool) -> tuple[Fields, bool] | None:
-    """The fields of records, and whether there are quotes written as two in them.
+    """Return the fields of records, and whether any of them contains a doubled quote.
 
     Args:
         lines: The records; at least one.
         delim: The byte between fields.
-        quotes: Whether fields may be quoted. The fields found are those within the quotes.
-        width: How many fields a record must have, if `exact`; else how many at least, all the same number.
+        quotes: Whether fields may be quoted. A field is what is between its quotes.
+        width: The number of fields in a record.
+        exact: If False, records may have more fields, all the same number.
 
     Returns:
-        None if it takes a look at each record: one has an error, or is unusual in having a line end or another width.
+        None if each record needs a look by itself: one is malformed, contains a line end or has another width.
     """
     if delim in b'\r\n"':
         return None
@@ -84,7 +86,7 @@ def find_fields(lines: list[bytes], delim: bytes, quotes: bool, width: int, exac
     have, rest = divmod(len(ends), len(lines))
     if rest or have < width or (exact and have > width) or (raw[ends[have - 1 :: have]] != _NEWLINE).any():
         return None
-    if have == 1 and (begins == ends).any():  # such a record has no field, not an empty one
+    if have == 1 and (begins == ends).any():  # an empty record has no field at all, rather than an empty one
         return None
     if quoted:
         opened = raw[begins] == _QUOTE
@@ -93,9 +95,9 @@ def find_fields(lines: list[bytes], delim: bytes, quotes: bool, width: int, exac
 
 
 def _doubled(raw: NDArray[np.uint8], places: NDArray[np.intp], delim: int) -> NDArray[np.bool_] | None:
-    """Which quotes that close a field are the first of two that stand for one in it; None if one is out of place.
+    """Return which closing quotes are really the first half of a doubled quote; None if a quote is in the wrong place.
 
-    Counted from 0, each even quote opens a field or is the second of two, each odd one closes a field or is the first.
+    Counting from 0, an even quote opens a field or is a second half; an odd one closes a field or is a first half.
     """
     if len(places) % 2:
         return None

@@ -17,8 +17,8 @@ from pipeline.compat.ops.making.text import at_most_rank, encoded, one_or_all, t
 from pipeline.compat.ops.strings.elements import float_of, int_of
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.decode import raw
-from pipeline.decode.csv import decode_csv as decode
-from pipeline.decode.csv.numerals import number
+from pipeline.decode.csv.block import decode_block
+from pipeline.decode.csv.record import ColumnType, RecordFormat
 from pipeline.errors import DataLossError, InvalidArgumentError, invalid
 from pipeline.files.opening import MAX_RECORD_BYTES, WINDOW_BITS, byte_limit, too_long
 
@@ -160,18 +160,18 @@ def _defaults(record_defaults: Any) -> list[Tensor]:
     return tensors
 
 
-class _Layout(decode.Layout):
+class _RecordFormat(RecordFormat):
     """Numbers as C reads them: hexadecimal floats, and a plus before integers too."""
 
     __slots__ = ()
 
-    def _value(self, field: bytes, index: int, record: int) -> Any:
-        dtype = self.columns[index].dtype
-        if dtype.kind != "O" and field and field != self.na and number(field, dtype) is None:
+    def convert(self, field: bytes, dtype: np.dtype[Any]) -> Any:
+        found = super().convert(field, dtype)
+        if found is None:
             value = float_of(field) if dtype.kind == "f" else int_of(field)
             if value is not None and (dtype.kind == "f" or np.iinfo(dtype).min <= value <= np.iinfo(dtype).max):
                 return dtype.type(value)
-        return super()._value(field, index, record)
+        return found
 
 
 class _Csv:
@@ -179,31 +179,31 @@ class _Csv:
 
     def __init__(self, delim: bytes, na: bytes, quotes: bool, select: list[int] | None) -> None:
         self._settings = delim, quotes, na, None if select is None else tuple(select)
-        self._layout: tuple[tuple[Any, ...], _Layout] | None = None
+        self._format: tuple[tuple[Any, ...], _RecordFormat] | None = None
 
     def __call__(self, records: Any, *defaults: Any) -> Any:
-        layout = self._layout_of(defaults)
+        form = self._format_of(defaults)
         if isinstance(records, bytes):
-            return one_or_all(layout.decode_one(records, 0))
-        columns = layout.decode_block(records.ravel().tolist())
+            return one_or_all(form.decode(records, 0))
+        columns = decode_block(records.ravel().tolist(), form)
         return one_or_all(columns if records.ndim == 1 else [column.reshape(records.shape) for column in columns])
 
-    def _layout_of(self, defaults: tuple[Any, ...]) -> _Layout:
-        last = self._layout
+    def _format_of(self, defaults: tuple[Any, ...]) -> _RecordFormat:
+        last = self._format
         if last is not None and all(map(_is, last[0], defaults)):
             return last[1]
         if len(self._settings[0]) != 1:
             raise invalid("field_delim should be only 1 char")
-        layout = _Layout(tuple(map(_column, range(len(defaults)), defaults)), *self._settings)
-        self._layout = defaults, layout
-        return layout
+        form = _RecordFormat(tuple(map(_column, range(len(defaults)), defaults)), *self._settings)
+        self._format = defaults, form
+        return form
 
 
 def _is(one: Any, other: Any) -> bool:
     return one is other
 
 
-def _column(index: int, default: Any) -> decode.Column:
+def _column(index: int, default: Any) -> ColumnType:
     array = (
         default
         if isinstance(default, np.ndarray)
@@ -213,7 +213,7 @@ def _column(index: int, default: Any) -> decode.Column:
         raise invalid("Each record default should be at most rank 1")
     if array.size > 1:
         raise invalid(f"There should only be 1 default per field but field {index} has {array.size}")
-    return decode.Column(array.dtype, array.ravel()[0] if array.size else None)
+    return ColumnType(array.dtype, array.ravel()[0] if array.size else None)
 
 
 def decode_compressed(

@@ -1,4 +1,4 @@
-"""Numbers out of their texts, one or a table of them: as Python reads them, but rounded only once."""
+"""Converts the text of CSV fields to numbers, one or a table of them, as Python does but rounding only once."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SMALLEST_FLOAT32 = 2.0**-126  # of those with all digits
 
 
 def number(field: bytes, dtype: np.dtype[Any]) -> Any:
-    """The NumPy scalar that a text stands for, or None if it stands for no number of that dtype."""
+    """Return the number that a text stands for as a NumPy scalar, or None if it is not a number of that dtype."""
     text = field.strip()
-    if b"_" in text:  # Python's own spelling of numbers
+    if b"_" in text:  # valid in Python only
         return None
     try:
         if dtype.kind == "f":
@@ -35,7 +35,7 @@ def number(field: bytes, dtype: np.dtype[Any]) -> Any:
 
 
 def numbers(fields: Fields, dtype: np.dtype[Any]) -> list[NDArray[Any]] | None:
-    """The columns of a table of numbers as arrays, or None if a field is no number of that dtype; an empty one is 0."""
+    """Return the columns of a table of numbers, an empty field as 0; None if a field is not a number of that dtype."""
     values = _plain(fields, dtype)
     if values is None and dtype.kind == "f":
         values = _by_arrow(fields, dtype)
@@ -54,7 +54,7 @@ def numbers(fields: Fields, dtype: np.dtype[Any]) -> list[NDArray[Any]] | None:
 
 
 def _plain(fields: Fields, dtype: np.dtype[Any]) -> NDArray[Any] | None:
-    """Numbers of a minus, digits and a point: 18 ns a field, where `float` takes 190. None if there are others."""
+    """Convert numbers made of a minus, digits and a point: 18 ns a field, `float` 190. None if there are others."""
     real = dtype.kind == "f"
     found = decimals(fields, 16 if real else 19, real)
     if found is None:
@@ -79,12 +79,12 @@ def _plain(fields: Fields, dtype: np.dtype[Any]) -> NDArray[Any] | None:
 
 
 def _by_arrow(fields: Fields, dtype: np.dtype[Any]) -> NDArray[Any] | None:
-    """Numbers by pyarrow: 35 ns a field with 17 digits or an exponent. None if it is not there, or refuses one."""
+    """Convert by pyarrow: 35 ns a field with 17 digits or an exponent. None without it or if it refuses a field."""
     arrow = _pyarrow()
     text, begins, ends = fields
     if arrow is None or len(text) >= 1 << 31:
         return None
-    # To Arrow the text is a column of fields, each followed by what is between it and the next one, which is null.
+    # Arrow sees the text as a column that alternates between a field and, as null, what is between two fields.
     places = np.empty(2 * begins.size + 1, np.int32)
     places[:-1:2], places[1::2], places[-1] = begins.flat, ends.flat, len(text)
     valid = np.zeros(2 * begins.size, bool)
@@ -96,7 +96,7 @@ def _by_arrow(fields: Fields, dtype: np.dtype[Any]) -> NDArray[Any] | None:
     except arrow.ArrowInvalid:
         return None
     values = np.where(valid, np.frombuffer(found.buffers()[1], dtype, len(valid)), dtype.type(0))
-    # How nan and inf are written is another matter for Arrow, and so is what is out of range.
+    # Arrow spells nan and inf differently, and treats numbers out of range differently.
     return values[::2].reshape(begins.shape) if np.isfinite(values).all() else None
 
 
@@ -110,7 +110,7 @@ def _pyarrow() -> Any:
 
 
 def _one_by_one(fields: Fields, dtype: np.dtype[Any]) -> NDArray[Any] | None:
-    """Numbers in whatever way they are written, or None if a field is none."""
+    """Convert numbers in any spelling, one at a time; None if a field is not a number."""
     found = fields.cut()
     found[(fields.begins == fields.ends).ravel()] = b"0"
     shape = fields.begins.shape
@@ -125,10 +125,10 @@ def _one_by_one(fields: Fields, dtype: np.dtype[Any]) -> NDArray[Any] | None:
 
 
 def _float32(value: float, text: bytes) -> np.float32:
-    """A text as a float32; `value` is it as a float64.
+    """Return a text as a float32; `value` is the text as a float64.
 
-    TensorFlow and Arrow round once. By way of a float64 that is rounded twice, which matters where it lies halfway
-    between two float32s, and the text does not.
+    TensorFlow and Arrow round once. Going through a float64 rounds twice, which matters if the float64 lies exactly
+    halfway between two float32s and the text does not.
     """
     size = abs(value)
     steps = math.frexp(value)[0] * 2.0**25 if size >= _SMALLEST_FLOAT32 else value * 2.0**150
@@ -143,12 +143,12 @@ def _float32(value: float, text: bytes) -> np.float32:
 
 
 def _float32s(values: NDArray[np.float64], fields: Fields, rounded: Any) -> NDArray[np.float32]:
-    """A table of float64s as float32s; `rounded` says which of them may not be what the text says exactly."""
+    """Return a table of float64s as float32s; `rounded` marks those that may differ from their text."""
     with np.errstate(over="ignore"):
         result = values.astype(np.float32)
     halfway = (values.view(np.int64) & 0x1FFFFFFF) == 0x10000000
     sizes = np.abs(values)
-    if not sizes.min() >= _SMALLEST_FLOAT32:  # there may be a nan
+    if not sizes.min() >= _SMALLEST_FLOAT32:  # also if there is a nan
         halfway |= (sizes < _SMALLEST_FLOAT32) & (values != 0)
     if halfway.any():
         for i in map(tuple, np.argwhere(halfway & rounded)):

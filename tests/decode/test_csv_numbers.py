@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from with_arrow import arrow  # noqa: F401
 
 from pipeline import InvalidArgumentError, decode_csv
-from pipeline.decode.csv import numerals
+from pipeline.decode.csv import numbers
 from pipeline.decode.csv.fields import find_fields
 
 FLOATS = [np.dtype(np.float32), np.dtype(np.float64)]
@@ -100,12 +100,12 @@ def test_any_byte_anywhere(dtype):
     for template in (b"7", b"12345678", b"1.2345678", b"-12345678901234567"):
         for at in range(len(template)):
             texts = [template[:at] + bytes([byte]) + template[at + 1 :] for byte in range(256) if byte not in b'\r\n,"']
-            valid = [text for text in texts if numerals.number(text, dtype) is not None]
+            valid = [text for text in texts if numbers.number(text, dtype) is not None]
             for text in set(texts) - set(valid):
-                assert numerals.numbers(fields_of([[text], [b"1"]]), dtype) is None, text
+                assert numbers.numbers(fields_of([[text], [b"1"]]), dtype) is None, text
             if valid:
-                expected = [numerals.number(text, dtype) for text in valid]
-                assert numerals.numbers(fields_of([[text] for text in valid]), dtype)[0].tolist() == expected
+                expected = [numbers.number(text, dtype) for text in valid]
+                assert numbers.numbers(fields_of([[text] for text in valid]), dtype)[0].tolist() == expected
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -119,7 +119,7 @@ def test_points_and_signs_anywhere(dtype):
         texts += [digits[:at] + ".." + digits[at:] for at in range(0, size + 1, 3)]
         texts += ["-" + digits[: size // 2] + "." + digits[size // 2 :], digits[: size // 2] + "." + digits + "."]
     for text in map(str.encode, texts):
-        expected, found = numerals.number(text, dtype), numerals.numbers(fields_of([[text, text]]), dtype)
+        expected, found = numbers.number(text, dtype), numbers.numbers(fields_of([[text, text]]), dtype)
         assert found is None if expected is None else [value.tolist() for value in found] == [[expected]] * 2, text
 
 
@@ -127,10 +127,10 @@ def test_points_and_signs_anywhere(dtype):
 def test_long_numbers_are_a_matter_of_arrow(dtype):
     """The way that is meant is the way that is taken; what is missing among them is 0."""
     rows = [[b"0.12345678901234567", b"1e-5"], [b"", b"-2.5E+3"], [b"17", b""]]
-    found = numerals._by_arrow(fields_of(rows), dtype)
-    assert (found is None) == (numerals._pyarrow() is None)
+    found = numbers._by_arrow(fields_of(rows), dtype)
+    assert (found is None) == (numbers._pyarrow() is None)
     expected = [[dtype.type(text or b"0").item() for text in row] for row in rows]
-    assert np.array(numerals.numbers(fields_of(rows), dtype)).T.tolist() == expected
+    assert np.array(numbers.numbers(fields_of(rows), dtype)).T.tolist() == expected
     if found is not None:
         assert found.tolist() == expected
 
@@ -154,22 +154,22 @@ def test_unusual_numbers_among_long_ones(text, dtype):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_spaces(dtype):
     rows = [[b" 1", b"  -2", b"3 "], [b"        4", b"\t5", b"- 6"]]
-    assert [column.tolist() for column in numerals.numbers(fields_of([row[:2] for row in rows]), dtype)] == [
+    assert [column.tolist() for column in numbers.numbers(fields_of([row[:2] for row in rows]), dtype)] == [
         [1, 4],
         [-2, 5],
     ]
-    assert numerals.numbers(fields_of(rows), dtype) is None
-    assert numerals.numbers(fields_of([[b" ", b"1"]]), dtype) is None
-    assert numerals.numbers(fields_of([[b" -", b"1"]]), dtype) is None
+    assert numbers.numbers(fields_of(rows), dtype) is None
+    assert numbers.numbers(fields_of([[b" ", b"1"]]), dtype) is None
+    assert numbers.numbers(fields_of([[b" -", b"1"]]), dtype) is None
 
 
 @pytest.mark.parametrize("dtype", [np.dtype(np.int32), np.dtype(np.int64)], ids=str)
 def test_ends_of_the_range(dtype):
     limits = np.iinfo(dtype)
     inside, outside = [limits.min, limits.min + 1, 0, limits.max], [limits.min - 1, limits.max + 1, 10**19, 10**20]
-    assert numerals.numbers(fields_of([[b"%d" % value] for value in inside]), dtype)[0].tolist() == inside
+    assert numbers.numbers(fields_of([[b"%d" % value] for value in inside]), dtype)[0].tolist() == inside
     for value in outside:
-        assert numerals.numbers(fields_of([[b"1"], [b"%d" % value]]), dtype) is None
+        assert numbers.numbers(fields_of([[b"1"], [b"%d" % value]]), dtype) is None
 
 
 def test_tiny_number_beside_nan():

@@ -1,0 +1,139 @@
+"""One CSV record: how its fields are written, split apart and converted; errors name the field and the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.decode.csv.numbers import number
+from pipeline.errors import InvalidArgumentError, invalid
+
+STRING = np.dtype(object)
+TYPE_NAMES = {"float32": "float", "float64": "double", "int32": "int32", "int64": "int64"}
+
+
+class ColumnType(NamedTuple):
+    """What decode_csv makes of one column.
+
+    Attributes:
+        dtype: Of its values; object for strings.
+        default: The value of a missing field; None if a missing field is an error.
+    """
+
+    dtype: np.dtype[Any]
+    default: Any
+
+
+class RecordFormat(NamedTuple):
+    """How records are written, and which values they become: the checked arguments of decode_csv.
+
+    Attributes:
+        columns: The columns to return.
+        delim: The byte between fields.
+        quotes: Whether fields may be quoted.
+        na: The text of a missing field, besides the empty text.
+        select: The indices of the columns to return, increasing; None for all.
+    """
+
+    columns: tuple[ColumnType, ...]
+    delim: bytes
+    quotes: bool
+    na: bytes
+    select: tuple[int, ...] | None
+
+    def decode(self, line: bytes, record: int) -> list[Any]:
+        """Return the values of one record; `record` is its index, for errors."""
+        fields = self._split(line, record)
+        if len(fields) != len(self.columns):
+            raise record_error(f"Expect {len(self.columns)} fields but have {len(fields)} in record {record}", record)
+        return [self._value(field, i, record) for i, field in enumerate(fields)]
+
+    def convert(self, field: bytes, dtype: np.dtype[Any]) -> Any:
+        """Return the number that a field holds, or None if it does not hold a number of that dtype."""
+        return number(field, dtype)
+
+    def _split(self, line: bytes, record: int) -> list[bytes]:
+        if (self.quotes and b'"' in line) or b"\n" in line or b"\r" in line:
+            fields = split_record(line, self.delim, self.quotes, self.select, record)
+        else:
+            fields = line.split(self.delim) if line else []
+        if self.select is None:
+            return fields
+        return [fields[i] for i in self.select if i < len(fields)]
+
+    def _value(self, field: bytes, index: int, record: int) -> Any:
+        dtype, default = self.columns[index]
+        if not field or field == self.na:
+            if default is None:
+                raise record_error(f"Field {index} is required but missing in record {record}!", record)
+            return default
+        if dtype == STRING:
+            return field
+        value = self.convert(field, dtype)
+        if value is None:
+            kind, text = TYPE_NAMES[dtype.name], field.decode(errors="replace")
+            raise record_error(f"Field {index} in record {record} is not a valid {kind}: {text}", record)
+        return value
+
+
+def split_record(
+    line: bytes, delim: bytes = b",", quotes: bool = True, select: tuple[int, ...] | None = None, record: int = 0
+) -> list[bytes]:
+    """Split a record that may contain quotes or line ends, as TensorFlow does: up to the last selected column.
+
+    Raises:
+        InvalidArgumentError: A quote or line end is in the wrong place.
+    """
+    fields: list[bytes] = []
+    wanted = None if select is None else select[-1] + 1
+    at, size = 0, len(line)
+    while at < size and len(fields) != wanted:
+        if line[at] in b"\r\n":  # line ends before a field are dropped
+            at += 1
+        elif quotes and line[at] == ord('"'):
+            field, at = _quoted_field(line, at + 1, delim, record)
+            fields.append(field)
+        else:
+            end = line.find(delim, at)
+            end = size if end < 0 else end
+            field = line[at:end]
+            if (quotes and b'"' in field) or b"\n" in field or b"\r" in field:
+                raise record_error("Unquoted fields cannot have quotes/CRLFs inside", record)
+            fields.append(field)
+            at = end + 1
+    if line.endswith(delim) and len(fields) != wanted:
+        fields.append(b"")
+    return fields
+
+
+def _quoted_field(line: bytes, at: int, delim: bytes, record: int) -> tuple[bytes, int]:
+    """Return the field whose opening quote is just before `at`, and where the next field starts."""
+    pieces = []
+    while True:
+        end = line.find(b'"', at)
+        if end < 0:
+            raise record_error("Quoted field has to end with quote followed by delim or end", record)
+        pieces.append(line[at:end])
+        after = line[end + 1 : end + 2]
+        if after in (b"", delim):
+            return b'"'.join(pieces), end + 2
+        if after != b'"':
+            raise record_error("Quote inside a string has to be escaped by another quote", record)
+        at = end + 2
+
+
+def to_bytes(values: Iterable[Any]) -> list[bytes]:
+    """Return records or defaults as bytes; TypeError for one that is neither str nor bytes."""
+    for value in values:
+        if not isinstance(value, (str, bytes)):
+            raise TypeError(f"a CSV record or default must be bytes or str, not {type(value).__name__} {value!r:.80}")
+    return [value.encode() if isinstance(value, str) else bytes(value) for value in values]
+
+
+def record_error(message: str, record: int) -> InvalidArgumentError:
+    """Return an error that carries the index of its record as `error.record`."""
+    error = invalid(message)
+    error.record = record  # type: ignore[attr-defined]
+    return error

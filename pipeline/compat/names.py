@@ -203,10 +203,11 @@ MODULES: dict[str, str] = {
     "ops.parse.features": "SparseFeature io.SparseFeature",
     "ops.files.record_writer": "python_io.TFRecordWriter io.TFRecordWriter",
     "ops.parse.sequences": "parse_single_sequence_example io.parse_single_sequence_example io.parse_sequence_example",
-    "ops.random.random": "multinomial random.multinomial random.categorical random_gamma random.gamma=random_gamma "
-    "random_poisson random.poisson=random_poisson random_uniform random.uniform=random_uniform random_normal "
-    "random.normal=random_normal truncated_normal random.truncated_normal random_shuffle "
-    "random.shuffle=random_shuffle",
+    "ops.random.classes": "multinomial random.multinomial random.categorical",
+    "ops.random.numbers": "random_gamma random.gamma=random_gamma random_poisson random.poisson=random_poisson "
+    "random_uniform random.uniform=random_uniform random_normal random.normal=random_normal truncated_normal "
+    "random.truncated_normal",
+    "ops.random.shuffle": "random_shuffle random.shuffle=random_shuffle",
     "ops.sparse.building": "sparse_to_indicator sparse.to_indicator=sparse_to_indicator sparse_merge "
     "sparse.merge=sparse_merge sparse_retain sparse.retain=sparse_retain sparse_reset_shape "
     "sparse.reset_shape=sparse_reset_shape sparse_transpose sparse.transpose=sparse_transpose sparse_mask "

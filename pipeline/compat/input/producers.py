@@ -14,7 +14,7 @@ from pipeline.compat.ops.arrays.sequences import range as range_
 from pipeline.compat.ops.arrays.shaping import size
 from pipeline.compat.ops.control.asserting import Assert
 from pipeline.compat.ops.math.comparing import greater
-from pipeline.compat.ops.random.random import random_shuffle
+from pipeline.compat.ops.random.shuffle import random_shuffle
 from pipeline.compat.queues.queues import FIFOQueue
 from pipeline.compat.queues.runner import QueueRunner, add_queue_runner
 from pipeline.compat.values.convert import convert_to_tensor

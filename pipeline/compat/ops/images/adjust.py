@@ -20,7 +20,7 @@ from pipeline.compat.ops.math.arithmetic import add, divide, maximum
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.reducing import reduce_mean, reduce_prod, reduce_std
 from pipeline.compat.ops.math.unary import rsqrt
-from pipeline.compat.ops.random.random import random_uniform
+from pipeline.compat.ops.random.numbers import random_uniform
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import invalid
 

@@ -17,7 +17,7 @@ from pipeline.compat.ops.images.resize import static_size
 from pipeline.compat.ops.making.inputs import renamed
 from pipeline.compat.ops.making.opdef import check_rank, convert_inputs, tensor_op
 from pipeline.compat.ops.making.text import one_of
-from pipeline.compat.ops.random.random import drawing
+from pipeline.compat.ops.random.generators import drawing
 from pipeline.errors import OutOfRangeError, invalid, show
 
 _KINDS = "(uint8,uint16,int8,int16,int32,int64,float16,float32,float64)"

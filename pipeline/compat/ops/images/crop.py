@@ -28,7 +28,7 @@ from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.comparing import equal
 from pipeline.compat.ops.math.logic import logical_or
 from pipeline.compat.ops.math.reducing import reduce_all
-from pipeline.compat.ops.random.random import random_uniform
+from pipeline.compat.ops.random.numbers import random_uniform
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 

@@ -18,7 +18,7 @@ from pipeline.compat.ops.math.arithmetic import mod
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.comparing import equal, less
 from pipeline.compat.ops.math.unary import round as round_
-from pipeline.compat.ops.random.random import random_uniform
+from pipeline.compat.ops.random.numbers import random_uniform
 from pipeline.compat.values.convert import convert_to_tensor
 
 

@@ -15,7 +15,7 @@ from pipeline.compat.graph.node import node
 from pipeline.compat.graph.scopes import get_default_graph
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.arrays.filling import ones, zeros
-from pipeline.compat.ops.random.random import random_normal, random_uniform, truncated_normal
+from pipeline.compat.ops.random.numbers import random_normal, random_uniform, truncated_normal
 from pipeline.compat.values.constants import constant
 
 

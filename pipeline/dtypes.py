@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 STRING = np.dtype("S")
 
@@ -45,3 +47,10 @@ def whole(given: Any, what: str) -> int:
         raise TypeError(f"{what} must be a number, got {given!r:.80}") from None
     except (ValueError, OverflowError):
         raise ValueError(f"{what} must be a finite number, got {given!r:.80}") from None
+
+
+def object_vector(values: Sequence[Any]) -> NDArray[Any]:
+    """Make a vector of these values, such as bytes, as they are: NumPy does not look into them."""
+    vector = np.empty(len(values), object)
+    vector[:] = list(values)
+    return vector

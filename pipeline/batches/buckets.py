@@ -74,15 +74,15 @@ def bucket_by_sequence_length(
         raise TypeError(f"input_length must be a callable that returns the length of an example, not {input_length!r}")
     boundaries = _boundaries(bucket_boundaries)
     sizes = _sizes(batch_size, len(boundaries) + 1)
-    kept_back = operator.index(min_after_dequeue)
-    check_not_negative(kept_back)
+    min_after_dequeue = operator.index(min_after_dequeue)
+    check_not_negative(min_after_dequeue)
     request = Request(
         sources=[tensors],
         num_threads=num_threads,
         batch_size=1,
         capacity=capacity,
-        min_after_dequeue=kept_back or None,
-        seed=seed_of(seed) if kept_back else None,
+        min_after_dequeue=min_after_dequeue or None,
+        seed=seed_of(seed) if min_after_dequeue else None,
         shapes=shapes,
         dynamic_pad=dynamic_pad,
         allow_smaller_final_batch=allow_smaller_final_batch,

@@ -1,4 +1,4 @@
-"""Make one batch of many examples, whatever they are made of."""
+"""collate: stack examples of any structure into one batch, as the collate_fn of a PyTorch DataLoader does."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ _NUMBERS = {bool: np.bool_, int: np.int_, float: np.float64, complex: np.complex
 
 
 def collate(examples: Iterable[Any]) -> Any:
-    """Make one batch of n >= 1 examples of one structure; it can be the `collate_fn` of a PyTorch DataLoader.
+    """Make one batch of n >= 1 examples of one structure; you can use it as the `collate_fn` of a PyTorch DataLoader.
 
-    The first example says what the others must be:
+    The first example decides what the others must be:
 
     - arrays, NumPy scalars, Python numbers and what has `__array__` (such as tensors of PyTorch): an array of shape
       [n] + S; all must have one dtype and one shape S, and nothing is converted
     - tuples of one length: a tuple of batches; named tuples: the same named tuple
     - lists of one length: a list of batches
     - mappings with the same keys: a dict of batches, in the order of the first example
-    - bytes, strings and all else: the list of them
+    - bytes, strings and everything else: the list of them
 
     Args:
         examples: The examples: a sequence, an iterable or an array of them.
 
     Returns:
-        The batch. Its arrays are new: nothing is shared with the examples but objects in lists.
+        The batch. Its arrays are new: it shares nothing with the examples but objects in lists.
 
     Raises:
-        InvalidArgumentError: No examples, or shapes, lengths or keys that differ; the message gives the path of the
-            first that does not fit, such as `examples[3]['image']`. A ValueError too.
-        TypeError: Structures or dtypes that differ, with the path too.
+        InvalidArgumentError: There are no examples, or shapes, lengths or keys differ; the message gives the path of
+            the first misfit, such as `examples[3]['image']`. A ValueError too.
+        TypeError: Structures or dtypes differ; the message gives the path.
 
-    Threads may call it at once.
+    Thread safety: several threads may call it at once.
     """
     values = list(examples)
     if not values:
@@ -46,7 +46,7 @@ def collate(examples: Iterable[Any]) -> Any:
 
 
 def _collate(values: list[Any], path: str) -> Any:
-    """Batch what is found at `path` of each example."""
+    """Batch what each example has at `path`."""
     first = values[0]
     if isinstance(first, Mapping):
         return _columns(values, path)
@@ -88,8 +88,8 @@ def _rows(values: list[Any], path: str, kind: type[Any]) -> list[Any]:
 def _stack(values: list[Any], path: str) -> NDArray[Any]:
     kinds = set(map(type, values))
     if len(kinds) == 1 and type(values[0]) in _NUMBERS:
-        numbers = np.array(values)  # 3 us for 128 of them, and 20 one by one
-        if numbers.dtype == _NUMBERS[type(values[0])]:  # else some integer is too large for it
+        numbers = np.array(values)  # 3 us for 128 of them, 20 us one by one
+        if numbers.dtype == _NUMBERS[type(values[0])]:  # if not, some integer is too large for it
             return numbers
     if not all(map(_stacks, kinds)):
         i = next(i for i, value in enumerate(values) if not _stacks(type(value)))
@@ -101,7 +101,7 @@ def _stack(values: list[Any], path: str) -> NDArray[Any]:
 
 
 def _misfit(values: Sequence[Any], path: str, error: Exception) -> Exception:
-    """Say where the first array that does not fit is."""
+    """The error that says where the first array is that does not fit."""
     arrays = [np.asarray(value) for value in values]
     first = arrays[0]
     for i, array in enumerate(arrays):

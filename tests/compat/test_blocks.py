@@ -255,7 +255,7 @@ def test_elements_of_several_shapes_go_one_by_one(sess):
 
 
 def test_a_block_has_a_largest_size(sess, monkeypatch):
-    monkeypatch.setattr(blocks, "_LARGEST", 5)
+    monkeypatch.setattr(blocks, "LARGEST", 5)
     source = upstream(sess, list(range(12)))
     target = tf.FIFOQueue(100, tf.int32, shapes=[()])
     mover(sess, target.enqueue(source.dequeue()))()

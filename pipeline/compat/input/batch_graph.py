@@ -81,9 +81,9 @@ class Request(NamedTuple):
         if not self.function.startswith("shuffle"):
             summarize_fraction(f"fraction_of_{int(self.capacity)}_full", queue, self.capacity)
             return
-        kept_back = self.min_after_dequeue
-        name = f"fraction_over_{int(kept_back)}_of_{int(self.capacity - kept_back)}_full"
-        summarize_fraction(name, queue, self.capacity, kept_back)
+        min_after_dequeue = self.min_after_dequeue
+        name = f"fraction_over_{int(min_after_dequeue)}_of_{int(self.capacity - min_after_dequeue)}_full"
+        summarize_fraction(name, queue, self.capacity, min_after_dequeue)
 
 
 def batches(request: Request) -> Any:

@@ -1,4 +1,4 @@
-"""limit_epochs: a tensor that can be evaluated a number of times, counted by a local variable."""
+"""limit_epochs: a tensor that can be evaluated only so many times, counted by a local variable."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pipeline.compat.values.constants import constant
 
 
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
-    """Make a tensor that gives `tensor` for `num_epochs` evaluations, and is an OutOfRangeError after them.
+    """Make a tensor that equals `tensor` for `num_epochs` evaluations; after them it raises OutOfRangeError.
 
     Args:
-        num_epochs: How often, above 0; None returns `tensor` itself. The count is a local variable `epochs`.
+        num_epochs: How many evaluations, above 0; None returns `tensor` itself. A local variable `epochs` counts them.
 
     Raises:
         ValueError: `num_epochs` is not above 0.

@@ -1,4 +1,4 @@
-"""match_filenames_once: a local variable that holds the names of files, found when it is initialised."""
+"""match_filenames_once: a local variable that holds file names, found when it is initialised."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pipeline.compat.ops.variables.variable import Variable
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
-    """Make a local variable of the sorted names of files that match a pattern, found once, by its initializer.
+    """Make a local variable that holds the sorted names of the files that match a pattern; its initializer finds them.
 
     Args:
         pattern: A glob pattern or a vector of them, string.
 
     Returns:
-        A string variable of unknown shape; reading it before it is initialised is a FailedPreconditionError.
+        A string variable of unknown shape; reading it before it is initialised raises FailedPreconditionError.
     """
     with name_scope(name, "matching_filenames", [pattern]) as scope:
         return Variable(

@@ -1,4 +1,4 @@
-"""How full a queue is, as the scalar summaries of producers and batch functions say it."""
+"""The scalar summary of how full a queue is, for producers and batch functions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.summaries.summary import scalar
 
 
-def summarize_fraction(name: str, queue: Any, capacity: Any, minimum: Any = None) -> None:
-    """Add a scalar summary of the elements above `minimum`, as a fraction of what fits above it."""
+def summarize_fraction(name: str, queue: Any, capacity: Any, min_after_dequeue: Any = None) -> None:
+    """Add a scalar summary of the elements above `min_after_dequeue`, as a fraction of what fits above it."""
     size = queue.size()
-    if minimum is None:
+    if min_after_dequeue is None:
         room = capacity
     else:
-        room = capacity - minimum
-        size = maximum(0, size - minimum)
+        room = capacity - min_after_dequeue
+        size = maximum(0, size - min_after_dequeue)
     scalar(name, cast(size, dtypes.float32) * (1.0 / room))

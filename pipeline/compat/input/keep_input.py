@@ -16,15 +16,15 @@ from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 
-# An op that keeps nothing is run over and over by its queue runner, which looks between the runs whether to stop.
+# Seconds that an op which keeps nothing takes: its queue runner runs it again and again, and checks for a stop between.
 _PAUSE = 0.05
 
 
 def as_keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
-    """Convert `keep_input` to a tensor, a scalar or one bool for each of many examples.
+    """Convert `keep_input` to a tensor: a scalar, or a vector with a bool for each of many examples.
 
     Raises:
-        ValueError: Its rank is unknown, above 1, or 1 for single examples.
+        ValueError: The rank is unknown, above 1, or 1 for single examples.
     """
     tensor = convert_to_tensor(keep_input)
     rank = tensor.shape.ndims
@@ -38,7 +38,7 @@ def as_keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
 
 
 def if_kept(keep_input: Tensor, kept: Callable[[], Any], dropped: Callable[[], Any]) -> Any:
-    """Make the ops of one branch if the scalar is a constant, else both and a condition."""
+    """Make the ops of one branch if the scalar is a constant, else both branches and a condition."""
     known = constant_value(keep_input)
     if known is None:
         return cond(keep_input, kept, dropped)
@@ -48,7 +48,7 @@ def if_kept(keep_input: Tensor, kept: Callable[[], Any], dropped: Callable[[], A
 def enqueue_kept(
     enqueue: Callable[[Sequence[Tensor]], Operation], tensors: Sequence[Tensor], keep_input: Tensor
 ) -> Operation | Tensor:
-    """Make the op that enqueues what is kept of the tensors."""
+    """Make the op that enqueues what `keep_input` keeps of the tensors."""
     if keep_input.shape.ndims == 1:
         which = cast(keep_input, dtypes.int32)
         return enqueue([dynamic_partition(tensor, which, 2)[1] for tensor in tensors])
@@ -57,5 +57,5 @@ def enqueue_kept(
 
 
 def _nothing() -> Operation:
-    """A NoOp that takes its time, so that the runner's thread does not spin."""
+    """A NoOp that takes a while, so that the runner's thread does not spin."""
     return node("NoOp", [], [], lambda run: time.sleep(_PAUSE), blocking=True)

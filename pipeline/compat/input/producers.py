@@ -1,4 +1,4 @@
-"""Producers: queues that an enqueue op of a queue runner fills with the rows of a tensor, epoch after epoch."""
+"""Producers: queues that a queue runner fills with the rows of a tensor, epoch after epoch."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def input_producer(
     """Make a queue that a queue runner fills with the rows of a tensor; one run of its op is one epoch.
 
     Args:
-        input_tensor: The rows, of rank 1 or more and any dtype; how many there are may be unknown.
-        element_shape: Shape of a row, where the tensor does not say it.
-        num_epochs: Number of epochs, counted by a local variable; None is without end.
+        input_tensor: The rows, of rank 1 or more and any dtype; their number may be unknown.
+        element_shape: Shape of a row, if the tensor does not have it.
+        num_epochs: Number of epochs, counted by a local variable; None never ends.
         shuffle: Shuffle the rows anew for each epoch.
         seed: Seed of the shuffle.
         capacity: Capacity of the queue, in rows.
@@ -49,7 +49,7 @@ def input_producer(
         cancel_op: Run when the coordinator stops, instead of closing the queue.
 
     Raises:
-        ValueError: The input is a scalar; the shape of a row is not fully known, or another than `element_shape`;
+        ValueError: The input is a scalar; the shape of a row is not fully known, or differs from `element_shape`;
             `num_epochs` is not above 0.
     """
     with name_scope(name, "input_producer", [input_tensor]):
@@ -85,10 +85,10 @@ def string_input_producer(
     """Make a queue that a queue runner fills with strings; see `input_producer` for the arguments.
 
     Args:
-        string_tensor: The strings, a vector. If it turns out to be empty, the runner fails: InvalidArgumentError.
+        string_tensor: The strings, a vector. If it turns out to be empty, the runner fails with InvalidArgumentError.
 
     Raises:
-        ValueError: `string_tensor` is an empty list, or has another rank than 1.
+        ValueError: `string_tensor` is an empty list, or its rank is not 1.
     """
     if not isinstance(string_tensor, Tensor) and not string_tensor:
         raise ValueError(_EMPTY)
@@ -97,7 +97,16 @@ def string_input_producer(
         with control_dependencies([Assert(greater(size(strings), 0), [_EMPTY])]):
             strings = identity(strings)
         return input_producer(
-            strings, [], num_epochs, shuffle, seed, capacity, shared_name, _summary_name(capacity), scope, cancel_op
+            strings,
+            [],
+            num_epochs,
+            shuffle,
+            seed,
+            capacity,
+            shared_name=shared_name,
+            summary_name=_summary_name(capacity),
+            name=scope,
+            cancel_op=cancel_op,
         )
 
 
@@ -117,7 +126,15 @@ def range_input_producer(
     """
     with name_scope(name, "input_producer", [limit]) as scope:
         return input_producer(
-            range_(limit), [], num_epochs, shuffle, seed, capacity, shared_name, _summary_name(capacity), scope
+            range_(limit),
+            [],
+            num_epochs,
+            shuffle,
+            seed,
+            capacity,
+            shared_name=shared_name,
+            summary_name=_summary_name(capacity),
+            name=scope,
         )
 
 

@@ -1,10 +1,9 @@
-"""The ops on readers: reading records, counters, and the state."""
+"""The ops on readers: read records, counters, save and restore the state."""
 
 from __future__ import annotations
 
 import functools
 from collections import namedtuple
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,11 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.making.inputs import fixed_input
 from pipeline.compat.ops.making.opdef import check_rank
+from pipeline.dtypes import object_vector
 
 
 class ReadOps:
-    """The ops on readers of one generation: those on resources have "V2" in their types, the older ones nothing."""
+    """The ops on readers of one generation: types end in "V2" for readers that are resources, in "" for older ones."""
 
     def __init__(self, version: str) -> None:
         self._version = version
@@ -35,7 +35,7 @@ class ReadOps:
         return self._pair(*operation.outputs)
 
     def read_up_to(self, reader: Tensor, queue: Tensor, num_records: Any, name: str | None) -> Any:
-        """Read some records of one work."""
+        """Read some records of one work item."""
         op_type = f"ReaderReadUpTo{self._version}"
         queue = self._on_queue(queue, op_type)
         with name_scope(name, op_type) as scope:
@@ -81,12 +81,12 @@ class ReadOps:
             return node(op_type, [reader, saved], [], _restore_state, name=scope, blocking=True)
 
     def reset(self, reader: Tensor, name: str | None) -> Operation:
-        """Give up the work in progress."""
+        """Drop the current work item and set the counters to 0."""
         op_type = f"ReaderReset{self._version}"
         return node(op_type, [reader], [], lambda run, native: native.reset(), name=name, blocking=True)
 
     def _on_queue(self, queue: Tensor, op_type: str) -> Tensor:
-        """The queue as readers of this generation take it."""
+        """The handle of the queue in the form that readers of this generation take."""
         if self._version:
             if queue.dtype.base_dtype is not dtypes.resource:
                 raise TypeError(
@@ -120,10 +120,4 @@ def _read(run: Any, reader: Any, queue: Any) -> tuple[bytes, bytes]:
 
 def _read_up_to(run: Any, reader: Any, queue: Any, wanted: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     keys, values = reader.read_up_to(queue, int(wanted), timeout=run.remaining())
-    return _strings(keys), _strings(values)
-
-
-def _strings(values: Sequence[bytes]) -> NDArray[Any]:
-    array = np.empty(len(values), object)
-    array[:] = list(values)
-    return array
+    return object_vector(keys), object_vector(values)

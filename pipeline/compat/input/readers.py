@@ -1,4 +1,4 @@
-"""The readers as graph classes: each makes an op whose value is the reader that a session has of it."""
+"""The reader classes of a graph: each makes an op whose value is the native reader that a session keeps for it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pipeline.compat.graph.dtypes import DType
 from pipeline.compat.graph.node import node
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.input.reader_ops import read_ops
+from pipeline.compat.queues.arguments import as_int, as_text
 from pipeline.files.opening import MAX_RECORD_BYTES, byte_limit
 from pipeline.files.tfrecord import TFRecordOptions
 from pipeline.on_error import Skips
@@ -18,11 +19,11 @@ from pipeline.readers import base, fixed, lmdb, text, tfrecord, whole
 
 
 class ReaderBase:
-    """What all readers offer: ops that read records of the works (file names) that a queue gives.
+    """What all readers offer: ops that read the records of work items (file names), which they take from a queue.
 
     Args:
         reader_ref: The tensor that stands for the reader.
-        supports_serialize: Whether its state can be saved.
+        supports_serialize: Whether the state of the reader can be saved.
     """
 
     def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
@@ -41,22 +42,23 @@ class ReaderBase:
         return self._supports_serialize
 
     def read(self, queue: Any, name: str | None = None) -> Any:
-        """Read the next record, of the next work in `queue` if there is none in progress.
+        """Read the next record; take the next work item from `queue` if there is no current one.
 
         Args:
             queue: A queue of strings, or the tensor that stands for it.
 
         Returns:
-            A named tuple `(key, value)` of string scalars; OutOfRangeError when the queue is closed and empty.
+            A named tuple `(key, value)` of string scalars. Evaluating it raises OutOfRangeError when the queue is
+            closed and empty.
         """
         return self._ops.read(self._reader_ref, _queue_ref(queue), name)
 
     def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
-        """Read up to `num_records` records of one work, at least one.
+        """Read up to `num_records` records of one work item, at least one.
 
         Args:
             queue: As for `read`.
-            num_records: An int64 scalar; a negative one is an InvalidArgumentError.
+            num_records: An int64 scalar; a negative one raises InvalidArgumentError when it is evaluated.
 
         Returns:
             A named tuple `(keys, values)` of string vectors.
@@ -68,7 +70,7 @@ class ReaderBase:
         return self._ops.count("NumRecordsProduced", self._reader_ref, name)
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
-        """Return how many works were read to their end, an int64 scalar."""
+        """Return how many work items were read to their end, an int64 scalar."""
         return self._ops.count("NumWorkUnitsCompleted", self._reader_ref, name)
 
     def num_errors(self, name: str | None = None) -> Tensor:
@@ -76,25 +78,25 @@ class ReaderBase:
         return self._ops.count("NumErrors", self._reader_ref, name)
 
     def serialize_state(self, name: str | None = None) -> Tensor:
-        """Return the state as a string scalar; UnimplementedError if `supports_serialize` is False."""
+        """Return the state as a string scalar; evaluating it needs `supports_serialize`, else UnimplementedError."""
         return self._ops.serialize_state(self._reader_ref, name)
 
     def restore_state(self, state: Any, name: str | None = None) -> Operation:
-        """Return an op that goes back to a state of `serialize_state`, a string scalar."""
+        """Return an op that restores a state of `serialize_state`, a string scalar."""
         return self._ops.restore_state(self._reader_ref, state, name)
 
     def reset(self, name: str | None = None) -> Operation:
-        """Return an op that gives up the work in progress and sets the counters to 0."""
+        """Return an op that drops the current work item and sets the counters to 0."""
         return self._ops.reset(self._reader_ref, name)
 
 
 class WholeFileReader(ReaderBase):
-    """Reads whole files: the key is the name of the file, the value all that is in it.
+    """Reads whole files: the key is the name of the file, the value its content.
 
     Args:
-        on_error: "raise", or "skip": after an error of a work go on with the next one; `num_errors` counts them.
-        max_errors: With "skip", how many errors may be left out; the one after them is raised. None is without limit.
-        max_record_bytes: A larger file is a ResourceExhaustedError; None is without limit.
+        on_error: "raise", or "skip": after an error of a work item go on with the next one; `num_errors` counts them.
+        max_errors: With "skip", how many errors to tolerate; the next one is raised. None is without limit.
+        max_record_bytes: A larger file raises ResourceExhaustedError; None is without limit.
     """
 
     def __init__(
@@ -113,10 +115,10 @@ class TextLineReader(ReaderBase):
     """Reads the lines of text files: the key is `file:number`, counted from 1, the value the line without its end.
 
     Args:
-        skip_header_lines: Lines to leave out at the start of each file; a negative number is an
-            InvalidArgumentError of every op of the reader.
+        skip_header_lines: Lines to skip at the start of each file; with a negative number every op of the reader
+            raises InvalidArgumentError.
         on_error, max_errors: As for WholeFileReader.
-        max_record_bytes: A longer line is a ResourceExhaustedError; None is without limit.
+        max_record_bytes: A longer line raises ResourceExhaustedError; None is without limit.
     """
 
     def __init__(
@@ -129,7 +131,7 @@ class TextLineReader(ReaderBase):
         max_record_bytes: int | None = MAX_RECORD_BYTES,
     ) -> None:
         attrs = {
-            "skip_header_lines": _integer(0 if skip_header_lines is None else skip_header_lines, "skip_header_lines")
+            "skip_header_lines": as_int(0 if skip_header_lines is None else skip_header_lines, "skip_header_lines")
         }
         limit = byte_limit(max_record_bytes)
         make = _maker(text.TextLineReader, on_error, max_errors, max_record_bytes=limit, **attrs)
@@ -140,12 +142,12 @@ class FixedLengthRecordReader(ReaderBase):
     """Reads records of a fixed number of bytes: the key is `file:number`, counted from 0.
 
     Args:
-        record_bytes, header_bytes, footer_bytes: Bytes of a record, before the first one, and after the last one.
+        record_bytes, header_bytes, footer_bytes: Bytes of a record, before the first, and after the last.
         hop_bytes: Bytes from the start of one record to that of the next; None is `record_bytes`.
         encoding: "ZLIB" or "GZIP" for compressed files.
         on_error, max_errors: As for WholeFileReader.
 
-    Numbers out of range are an InvalidArgumentError of every op of the reader.
+    With a number out of range every op of the reader raises InvalidArgumentError.
     """
 
     def __init__(
@@ -161,11 +163,11 @@ class FixedLengthRecordReader(ReaderBase):
         max_errors: int | None = None,
     ) -> None:
         attrs: dict[str, Any] = {
-            "record_bytes": _integer(record_bytes, "record_bytes"),
-            "header_bytes": _integer(0 if header_bytes is None else header_bytes, "header_bytes"),
-            "footer_bytes": _integer(0 if footer_bytes is None else footer_bytes, "footer_bytes"),
-            "hop_bytes": _integer(0 if hop_bytes is None else hop_bytes, "hop_bytes"),
-            "encoding": _text(encoding, "encoding"),
+            "record_bytes": as_int(record_bytes, "record_bytes"),
+            "header_bytes": as_int(0 if header_bytes is None else header_bytes, "header_bytes"),
+            "footer_bytes": as_int(0 if footer_bytes is None else footer_bytes, "footer_bytes"),
+            "hop_bytes": as_int(0 if hop_bytes is None else hop_bytes, "hop_bytes"),
+            "encoding": as_text(encoding, "encoding"),
         }
         make = _maker(fixed.FixedLengthRecordReader, on_error, max_errors, **attrs)
         super().__init__(_reader("FixedLengthRecordReaderV2", name, attrs, make))
@@ -176,8 +178,8 @@ class TFRecordReader(ReaderBase):
 
     Args:
         options: TFRecordOptions, a compression type, or None.
-        on_error, max_errors: As for WholeFileReader; "skip" leaves out the rest of a corrupt file.
-        max_record_bytes: A longer record is a ResourceExhaustedError; None is without limit.
+        on_error, max_errors: As for WholeFileReader; "skip" drops the rest of a corrupt file.
+        max_record_bytes: A longer record raises ResourceExhaustedError; None is without limit.
 
     Raises:
         ValueError: There is no such compression.
@@ -202,12 +204,12 @@ class TFRecordReader(ReaderBase):
 
 
 class LMDBReader(ReaderBase):
-    """Reads LMDB databases: the work is the path of a database, key and value are those of the entries.
+    """Reads LMDB databases: a work item is the path of a database, key and value are those of its entries.
 
     Args:
         options: Not used.
         on_error, max_errors: As for WholeFileReader.
-        max_record_bytes: A longer value is a ResourceExhaustedError; None is without limit.
+        max_record_bytes: A longer value raises ResourceExhaustedError; None is without limit.
     """
 
     def __init__(
@@ -224,7 +226,7 @@ class LMDBReader(ReaderBase):
 
 
 class IdentityReader(ReaderBase):
-    """Gives the works themselves, as keys and as values.
+    """Gives the work items themselves, as keys and as values.
 
     Args:
         on_error, max_errors: As for WholeFileReader.
@@ -242,7 +244,7 @@ def _reader(
     make: Callable[[str], base.ReaderBase],
     output: tuple[DType, Sequence[int]] = (dtypes.resource, ()),
 ) -> Tensor:
-    """Make the op of a reader: its value is the native reader, made when a session first needs it."""
+    """Make the op of a reader. Its value is the native reader, which a session makes when it first needs it."""
     key = object()
     operation: Operation
 
@@ -257,29 +259,10 @@ def _reader(
 def _maker(
     kind: Callable[..., base.ReaderBase], on_error: str, max_errors: int | None, **options: Any
 ) -> Callable[[str], base.ReaderBase]:
-    """A function from a name to the native reader; ValueError for an `on_error` or `max_errors` that is not right."""
-    Skips(on_error, max_errors)
+    """Return what makes the native reader of a name; ValueError for a wrong `on_error` or `max_errors`."""
+    Skips(on_error, max_errors)  # checks them now, not when a session makes the reader
     return lambda name: kind(name=name, on_error=on_error, max_errors=max_errors, **options)
 
 
 def _queue_ref(queue: Any) -> Tensor:
     return queue if isinstance(queue, Tensor) else queue.queue_ref
-
-
-def _integer(value: Any, name: str) -> int:
-    """The value of an integer attribute; TypeError if it is none."""
-    try:
-        if isinstance(value, (str, bytes)):
-            raise TypeError
-        return int(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"Expected int for argument '{name}' not {value!r}.") from None
-
-
-def _text(value: Any, name: str) -> str:
-    """The value of a string attribute; "" for None."""
-    if value is None:
-        return ""
-    if not isinstance(value, (str, bytes)):
-        raise TypeError(f"Expected string for argument '{name}' not {value!r}.")
-    return value if isinstance(value, str) else value.decode()

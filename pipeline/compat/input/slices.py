@@ -1,4 +1,4 @@
-"""slice_input_producer: one row of each of several tensors, at an index that a range producer gives."""
+"""slice_input_producer: one row of each of several tensors, at an index from a range producer."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list[Any]:
-    """Make tensors that are row i of each tensor of a list, with the next i at each evaluation.
+    """Make tensors that are row i of each tensor in a list, with the next i at each evaluation.
 
     Args:
-        tensor_list: The tensors, of rank 1 or more; the first one says how many rows there are.
-        num_epochs, shuffle, seed, capacity, shared_name: Those of the producer of the indices, see `input_producer`.
+        tensor_list: The tensors, of rank 1 or more; the first one decides how many rows there are.
+        num_epochs, shuffle, seed, capacity, shared_name: For the producer of the indices; see `input_producer`.
         name: Name of the scope.
 
     Returns:
-        A list of tensors, one for each of `tensor_list`. An index that one of them does not have is an
-        InvalidArgumentError.
+        A list of tensors, one for each of `tensor_list`. A tensor with fewer rows raises InvalidArgumentError when it
+        is evaluated at an index that it lacks.
 
     Raises:
         ValueError: The list is empty.

@@ -1,4 +1,4 @@
-"""The arguments of queues: dtypes, shapes and names in the forms that programs give them in, and attributes."""
+"""Arguments of operations: dtypes, shapes and names in every form that programs use, and attributes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from pipeline.compat.graph.shapes import TensorShape, as_shape
 
 
 def as_int(value: Any, what: str) -> int:
-    """An integer attribute, the fraction cut off."""
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__int__"):
-        raise TypeError(f"Expected int for argument '{what}' not {value!r}.")
-    return int(value)
+    """An integer attribute, without its fraction; TypeError for what is no number."""
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return int(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"Expected int for argument '{what}' not {value!r}.") from None
 
 
 def as_bool(value: Any, what: str) -> bool:
-    """A flag, which is a bool of Python, or None for False."""
+    """A flag: a Python bool, or None for False."""
     if value is None:
         return False
     if not isinstance(value, bool):
@@ -26,7 +29,7 @@ def as_bool(value: Any, what: str) -> bool:
 
 
 def as_text(value: Any, what: str) -> str:
-    """A string attribute; None is the empty one."""
+    """A string attribute; "" for None."""
     if value is None:
         return ""
     if not isinstance(value, (str, bytes)):
@@ -35,16 +38,16 @@ def as_text(value: Any, what: str) -> str:
 
 
 def as_list(dtypes: Any) -> list[Any]:
-    """The dtypes of the components, of which one may be given by itself."""
+    """The dtypes of the components, from a list or a single one."""
     if dtypes is None:
         raise AssertionError("dtypes must be given")
     return list(dtypes) if isinstance(dtypes, (list, tuple)) else [dtypes]
 
 
 def as_shapes(shapes: Any, partial: bool = False) -> list[TensorShape] | None:
-    """None, one shape or a list of shapes, as a list; one shape will not do where they may be partial."""
+    """The shapes of the components, from None, a list or a single one; partial shapes must be in a list."""
     if partial:
-        # What can be nothing but one shape.
+        # What can only be a single shape.
         if shapes is None or isinstance(shapes, (TensorShape, int, ndarray)) or _is_one_shape(shapes):
             raise ValueError(f"When providing partial shapes, a list of shapes must be provided, got {shapes!r}.")
     elif shapes is None:
@@ -62,7 +65,7 @@ def as_shapes(shapes: Any, partial: bool = False) -> list[TensorShape] | None:
 
 
 def as_names(names: Any, kinds: list[Any]) -> list[str] | None:
-    """The names of the components, of which one may be given by itself; None for none."""
+    """The names of the components, from a list or a single one; None for no names."""
     if names is None:
         return None
     labels = list(names) if isinstance(names, (list, tuple)) else [names]

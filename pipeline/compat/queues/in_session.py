@@ -1,4 +1,4 @@
-"""The queue that a graph's queue operation is in a session: a native one that knows of runs, and of its graph."""
+"""The queue of a session: a native queue that knows its graph, and ends its waits when their run is cancelled."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pipeline._queue import CALLS
 from pipeline.compat.graph.dtypes import resource
 from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.session.run import Run, current
+from pipeline.compat.values.placeholders import runtime_name
 from pipeline.dtypes import STRING
 from pipeline.errors import CancelledError, InvalidArgumentError
 from pipeline.explain.waits import CHECK_INTERVAL, Watchdog
@@ -34,16 +35,18 @@ _CANCELLED = {
 }
 
 
-class Spec:
-    """What a queue operation asks for; also what a shared queue is compared with.
+class QueueSpec:
+    """What a queue operation asks for; a shared queue is compared with it.
 
     Args:
         kind: Such as "FIFOQueue".
-        capacity, minimum, seeds: As the operation's attributes have them; seeds of (0, 0) are none.
-        dtypes, shapes: Of the components, the priority's included; None for no shapes.
-        container, shared_name: Where a shared queue is found; an empty name is a queue of its own.
-        op_name: The operation's name.
-        graph: Its graph.
+        capacity, min_after_dequeue, seeds: As in the attributes of the operation; seeds of (0, 0) mean no seed.
+        dtypes, shapes: Of the components, the priority included; None for no shapes.
+        graph: The graph of the operation.
+        shared_name: Sessions find a shared queue under this name, in the container of the graph; "" shares nothing.
+
+    Attributes:
+        op_name: The name of the operation, once there is one.
     """
 
     def __init__(
@@ -54,18 +57,18 @@ class Spec:
         shapes: list[TensorShape] | None,
         graph: Graph,
         shared_name: str,
-        minimum: int = 0,
+        min_after_dequeue: int = 0,
         seeds: tuple[int, int] = (0, 0),
     ) -> None:
-        self.kind, self.capacity, self.minimum, self.seeds = kind, capacity, minimum, seeds
+        self.kind, self.capacity, self.min_after_dequeue, self.seeds = kind, capacity, min_after_dequeue, seeds
         self.dtypes, self.shapes = dtypes, shapes
         self.graph, self.container, self.shared_name, self.op_name = graph, graph._container, shared_name, ""
 
     def open(self, run: Run) -> SessionQueue:
-        """Return the queue in the session of a run, made if there is none yet.
+        """Return the queue in the session of a run; make it if there is none yet.
 
         Raises:
-            InvalidArgumentError: The operation asks for something else than the shared queue is, or cannot be met.
+            InvalidArgumentError: The shared queue is not what the operation asks for, or no queue can be that.
         """
         if not self.shared_name:
             return SessionQueue(self, f"_{next(_numbers)}_{self.op_name}", run)
@@ -75,15 +78,18 @@ class Spec:
             self._verify(queue.spec)
         return queue
 
-    def _verify(self, shared: Spec) -> None:
+    def _verify(self, shared: QueueSpec) -> None:
         limit, wanted = parse_capacity(shared.capacity), parse_capacity(self.capacity)
         who = f"Shared queue '{self.shared_name}' has"
         if self.kind != shared.kind:
             problem = f"Expected {shared.kind}, found {self.kind}V2"
         elif wanted != limit:
             problem = f"{who} capacity {limit} but requested capacity was {wanted}"
-        elif self.minimum != shared.minimum:
-            problem = f"{who} min_after_dequeue {shared.minimum} but requested min_after_dequeue was {self.minimum}."
+        elif self.min_after_dequeue != shared.min_after_dequeue:
+            problem = (
+                f"{who} min_after_dequeue {shared.min_after_dequeue} but requested min_after_dequeue was "
+                f"{self.min_after_dequeue}."
+            )
         elif self.seeds not in ((0, 0), shared.seeds):
             problem = f"{who} random seeds {shared.seeds} but requested seeds are {self.seeds}."
         elif self.dtypes != shared.dtypes:
@@ -100,7 +106,7 @@ class Spec:
             return
         raise InvalidArgumentError(None, None, problem)
 
-    def _same_shapes(self, shared: Spec) -> bool:
+    def _same_shapes(self, shared: QueueSpec) -> bool:
         if self.shapes is None or shared.shapes is None:
             return self.shapes is shared.shapes
         if self.kind == "PaddingFIFOQueue":
@@ -109,16 +115,16 @@ class Spec:
 
 
 class SessionQueue(TypedQueue):
-    """A queue of a session. Calls that wait end with CancelledError when their run is cancelled."""
+    """A queue of a session. Cancelling a run ends its waiting calls with CancelledError."""
 
-    def __init__(self, spec: Spec, name: str, run: Run) -> None:
+    def __init__(self, spec: QueueSpec, name: str, run: Run) -> None:
         self.spec = spec
         self.kind = spec.kind
         capacity = parse_capacity(spec.capacity)
         if spec.kind == "RandomShuffleQueue":
-            shuffle_limits(spec.capacity, spec.minimum)
+            shuffle_limits(spec.capacity, spec.min_after_dequeue)
         order = _ORDERS.get(spec.kind, "fifo")
-        self._setup(order, capacity, name, self._parts(), None, spec.minimum, entropy_if_zero(spec.seeds))
+        self._setup(order, capacity, name, self._parts(), None, spec.min_after_dequeue, entropy_if_zero(spec.seeds))
         self._watchdog = _SessionWatchdog(spec)
         run.resources.wakes(self)
 
@@ -135,7 +141,7 @@ class SessionQueue(TypedQueue):
 
     @property
     def stackable(self) -> bool:
-        """Whether a block of elements is what as many dequeues would give: they leave in order, and have one shape."""
+        """Whether one block of elements equals as many dequeues: they leave in order, and have one shape."""
         known = self.spec.shapes is not None and all(each.is_fully_defined() for each in self.spec.shapes)
         return known and self.kind in ("FIFOQueue", "PaddingFIFOQueue")
 
@@ -163,20 +169,20 @@ class SessionQueue(TypedQueue):
 
 
 class _SessionWatchdog(Watchdog):
-    """Warns of what natively is an error: another thread may yet start the runners."""
+    """Warns where a native queue raises, because another thread may still start the runners."""
 
-    def __init__(self, spec: Spec) -> None:
-        super().__init__(spec.minimum)
+    def __init__(self, spec: QueueSpec) -> None:
+        super().__init__(spec.min_after_dequeue)
         self._spec = spec
         self._warned = False
 
     def about_to_wait(self, queue: Any, call: str) -> float | None:
-        """Say when to look again."""
+        """Return after how many seconds to check this wait; None for never."""
         super().about_to_wait(queue, call)
         return None if self._warned and self._reported else CHECK_INTERVAL
 
     def still_waiting(self, queue: Any, call: str) -> float | None:
-        """Warn of a wait that nobody will end, once."""
+        """Warn once of a wait that nobody will end; returns when to check again."""
         super().still_waiting(queue, call)
         if not self._warned and all(group.idle() for group in self._groups):
             self._never_started(queue, call)
@@ -216,8 +222,6 @@ class _SessionWatchdog(Watchdog):
 
 
 def _types(dtypes: list[DType]) -> str:
-    from pipeline.compat.values.placeholders import runtime_name
-
     return ", ".join(map(runtime_name, dtypes))
 
 

@@ -1,9 +1,9 @@
 """Block execution: a runner's operation that moves one element from queue to queue, done for many elements at once.
 
-An operation that takes one element from a queue, or one record from a reader, computes on that row alone and puts one
-element into another queue may run on a block of what is there upstream and fits downstream: the same elements in the
-same order, and none is waited for. A row of 784 floats through slice_input_producer and batch takes TensorFlow 28 us,
-and 1.3 us in blocks.
+If an operation takes one element from a queue or one record from a reader, computes on that row alone, and puts one
+element into another queue, it may run on a block of what is there upstream and fits downstream: the same elements in
+the same order, without waiting for any. A row of 784 floats through slice_input_producer and batch takes TensorFlow 28
+us, and 1.3 us in blocks.
 """
 
 from __future__ import annotations
@@ -20,30 +20,31 @@ from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.plan import Plan
 from pipeline.compat.session.run import Run, current
 from pipeline.compat.session.session import BaseSession
+from pipeline.dtypes import object_vector
 from pipeline.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OpError
 from pipeline.explain.workers import note_read
 from pipeline.queues.rows import Rows
 
-# Rows of a block: enough that what a block costs by itself does not matter, few enough to stay in the cache.
-_LARGEST = 256
+# Rows of the largest block: enough to make the cost of a block itself negligible, few enough to stay in the cache.
+LARGEST = 256
 
 
 def in_blocks(sess: Any, op: Any, single: Callable[[], object]) -> Callable[[], object] | None:
-    """Return what does `op` for one or more elements at each call, or None if the operation is not of that kind.
+    """Return a function that runs `op` for one or more elements at each call, or None if `op` cannot run in blocks.
 
     Args:
         sess: The session.
-        op: A runner's operation.
-        single: What does it for one element.
+        op: The operation of a queue runner.
+        single: What runs it for one element.
     """
     if not isinstance(sess, BaseSession) or not isinstance(op, Operation) or op.type != "QueueEnqueueV2":
         return None
     source = _source(op)
-    return None if source is None else _Blocks(sess, op, source, single).move
+    return None if source is None else _BlockMover(sess, op, source, single).move
 
 
 def _source(op: Operation) -> Operation | None:
-    """The dequeue or read that gives the element which an enqueue stores; None if there is more to it than rows."""
+    """The dequeue or read that gives the element which `op` stores; None if more than that row decides the element."""
     sources: set[Operation] = set()
     seen: set[Operation] = set()
     waiting = [op]
@@ -71,12 +72,12 @@ def _source(op: Operation) -> Operation | None:
             if each.rows is None:
                 return None
             rows.update(each.outputs)
-    upstream = source.inputs[-1].op  # of a reader, the queue of its work
+    upstream = source.inputs[-1].op  # for a reader, the queue of its work items
     return None if upstream is op.inputs[0].op or not upstream.handle else source
 
 
-class _Blocks:
-    """Moves elements in blocks. Each thread of a runner has one; what an error leaves behind they share."""
+class _BlockMover:
+    """Moves elements in blocks. Each thread of a runner has one; they share what an error leaves behind."""
 
     def __init__(self, sess: BaseSession, op: Operation, source: Operation, single: Callable[[], object]) -> None:
         self._sess, self._op, self._source, self._single = sess, op, source, single
@@ -88,7 +89,7 @@ class _Blocks:
                 self._steps.append((each, tuple(tensor in self._carried for tensor in each.inputs)))
                 self._carried.update(each.outputs)
         self._queues: list[Any] | None = None
-        # Elements that were taken together with one that then failed: rows for the next to do them.
+        # Elements that were taken together with one that then failed: rows for whichever thread comes next.
         self._held: deque[list[Any]] = sess._resources.get(("held", op), deque)
 
     def move(self) -> object:
@@ -99,7 +100,7 @@ class _Blocks:
         if self._queues is None:
             self._queues = self._sess.run([*self._source.inputs, self._op.inputs[0]])
         *upstream, downstream = self._queues
-        count = min(downstream._flow()[1], _LARGEST)
+        count = min(downstream._flow()[1], LARGEST)
         if len(upstream) == 1:
             count = min(count, upstream[0]._flow()[0] if upstream[0].stackable else 0)
         if count < 2:
@@ -113,10 +114,10 @@ class _Blocks:
             else:
                 try:
                     downstream._enqueue_each(values, current.run.remaining())
-                except InvalidArgumentError:  # nothing went in; let the error be about one element
+                except InvalidArgumentError:  # nothing went in; make the error name one element
                     self._one_by_one(block)
                 except (CancelledError, DeadlineExceededError) as error:
-                    # A cancelled run does not say how many went in, but of a single element it was none.
+                    # The error of a cancelled run has no number, but a single element did not go in.
                     stored = 0 if len(block[0]) == 1 else error.stored
                     if stored is not None:
                         self._keep([component[stored:] for component in block])
@@ -132,7 +133,7 @@ class _Blocks:
             current.run = outer
 
     def _take(self, upstream: list[Any], count: int, timeout: float | None) -> list[Any]:
-        """The components of up to `count` elements, at least one."""
+        """Take up to `count` elements, at least one; returns their components."""
         if len(upstream) == 1:
             taken = upstream[0].dequeue_up_to(count, timeout=0)
             return taken if isinstance(taken, list) else [taken]
@@ -141,14 +142,14 @@ class _Blocks:
             records = reader.read_ahead(queue, count, timeout=timeout)
         except Exception as error:
             raise op_error(error, self._source) from error.__cause__
-        return [_strings(each) for each in records]
+        return [object_vector(each) for each in records]
 
     def _run(self) -> Run:
         self._sess._check_open()
         return self._sess._begin(None)
 
     def _values(self, block: list[Any]) -> tuple[Any, ...] | None:
-        """The components to enqueue; None if a row fails, so that each has to go by itself."""
+        """Compute the components to enqueue; None if a row fails, so that each must go by itself."""
         values = dict(self._one_row.constants)
         values.update(zip(self._source.outputs, block, strict=True))
         try:
@@ -180,8 +181,8 @@ class _Blocks:
                 raise
 
     def _keep(self, block: list[Any]) -> None:
-        """Leave elements that were not handed on to others: in their queue again or, if they are records, to whoever
-        does the operation next."""
+        """Keep elements that did not go in: in the queue they came from or, if they are records, for whichever thread
+        runs the operation next."""
         count = len(block[0])
         if self._source.type == "QueueDequeueV2" and self._queues is not None:
             if count:
@@ -190,14 +191,8 @@ class _Blocks:
             self._held.extendleft([component[i] for component in block] for i in reversed(range(count)))
 
 
-def _strings(values: Any) -> Any:
-    array = np.empty(len(values), object)
-    array[:] = list(values)
-    return array
-
-
 def _array(value: Any) -> Any:
-    """What an operation computes with; rows that are only stored are not gathered before."""
+    """The rows as an array for an operation; rows that are only stored are never gathered."""
     return np.asarray(value) if type(value) is Rows else value
 
 

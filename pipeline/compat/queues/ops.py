@@ -1,4 +1,4 @@
-"""The operations on queues: what stands in the graph, and what it does in a session."""
+"""The operations on queues: their nodes in the graph, and the kernels that run in a session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, as_shape, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.making.inputs import first_input, fixed_input
-from pipeline.compat.queues.in_session import Spec
+from pipeline.compat.queues.in_session import QueueSpec
 from pipeline.compat.session.run import Run
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.placeholders import runtime_name
@@ -22,8 +22,8 @@ from pipeline.compat.values.static import constant_value, get_static_value
 from pipeline.errors import InvalidArgumentError
 
 
-def queue(op_type: str, spec: Spec, attrs: dict[str, Any], name: str | None) -> Tensor:
-    """The handle of a queue: its value is the queue itself, which the session keeps."""
+def queue(op_type: str, spec: QueueSpec, attrs: dict[str, Any], name: str | None) -> Tensor:
+    """Make the handle of a queue; its value is the queue itself, which the session keeps."""
 
     def kernel(run: Run) -> Any:
         return run.state(spec, lambda: spec.open(run))
@@ -34,7 +34,7 @@ def queue(op_type: str, spec: Spec, attrs: dict[str, Any], name: str | None) -> 
 
 
 def component(value: Any, dtype: DType, index: int) -> Tensor:
-    """One component of what is enqueued, as a tensor."""
+    """One component of what a program enqueues, as a tensor."""
     name = f"component_{index}"
     try:
         return convert_to_tensor(value, dtype, name=name)
@@ -45,7 +45,7 @@ def component(value: Any, dtype: DType, index: int) -> Tensor:
 
 
 def _check_count(queue: Any, tensors: list[Tensor]) -> None:
-    """The values are as many as the components: too many were dropped already."""
+    """Raise InvalidArgumentError for fewer values than components; surplus values have been dropped before."""
     wanted = queue.spec.dtypes
     if len(tensors) < len(wanted):
         have = ", ".join(["resource", *(runtime_name(each.dtype) for each in tensors)])
@@ -161,7 +161,7 @@ def is_closed(ref: Tensor, name: str) -> Tensor:
 
 
 def select(index: Any, refs: list[Tensor]) -> Tensor:
-    """The handle at an index that is known when it runs."""
+    """The handle at an index that is known only when it runs."""
     attrs = {"N": len(refs), "T": dtypes.resource, "axis": 0}
     stacked = tensor_node(
         "Pack", refs, lambda run, *queues: queues, dtypes.resource, (len(refs),), "stack", attrs=attrs, stateful=True

@@ -1,4 +1,4 @@
-"""Queues in a graph: classes whose methods add operations; the queues themselves live in sessions."""
+"""The queue classes of a graph: their methods add operations; the queues themselves live in sessions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pipeline.compat.graph.shapes import TensorShape, as_shape, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.queues import ops
 from pipeline.compat.queues.arguments import as_bool, as_int, as_list, as_names, as_shapes, as_text
-from pipeline.compat.queues.in_session import Spec
+from pipeline.compat.queues.in_session import QueueSpec
 
 
 class QueueBase:
-    """What the queues share: the operations on a queue.
+    """The operations that all kinds of queue share.
 
-    Made by its subclasses and by `from_list`.
+    Make a queue by a subclass, or by `from_list`.
 
     Args:
         dtypes: A list of DTypes, of the components.
@@ -50,14 +50,14 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
-        """A queue whose operations go to `queues[index]`.
+        """Make a queue whose operations go to `queues[index]`.
 
         Args:
             index: An integer scalar, a tensor or not.
             queues: A non-empty list of queues with equal dtypes and names.
 
         Raises:
-            TypeError: `queues` is no such list.
+            TypeError: `queues` is not such a list.
         """
         if not isinstance(queues, list) or not queues or not all(isinstance(each, QueueBase) for each in queues):
             raise TypeError("A list of queues expected")
@@ -96,16 +96,16 @@ class QueueBase:
         return self._names  # type: ignore[no-any-return]
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
-        """An operation that puts one element in.
+        """Return an operation that puts one element in.
 
         Args:
             vals: A list or tuple of the components, one component by itself, or a dict if the queue has names.
             name: Name of the operation.
 
         Raises:
-            ValueError: Static shapes that do not fit, tensors of another dtype; no values; a dict for a queue without
-                names, or the other way round.
-            TypeError: Values that do not go into the dtype.
+            ValueError: A static shape or the dtype of a tensor does not fit; there are no values; a dict for a queue
+                without names, or no dict for one with names.
+            TypeError: A value does not fit its dtype.
         """
         with name_scope(name, f"{self._name}_enqueue") as scope:
             tensors = self._tensors(vals)
@@ -114,9 +114,9 @@ class QueueBase:
             return ops.enqueue(self._queue_ref, tensors, scope)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
-        """An operation that puts in as many elements as the components have rows.
+        """Return an operation that puts in as many elements as the components have rows.
 
-        Args, Raises: As `enqueue`; the first dimensions are the elements.
+        Args, Raises: As for `enqueue`; the first dimension of each component counts the elements.
         """
         with name_scope(name, f"{self._name}_EnqueueMany") as scope:
             tensors = self._tensors(vals)
@@ -127,31 +127,31 @@ class QueueBase:
             return ops.enqueue_many(self._queue_ref, tensors, scope)
 
     def dequeue(self, name: str | None = None) -> Any:
-        """The tensors of one element that is taken out: one, a list of several, or a dict if the queue has names."""
+        """Take one element out; returns its tensor, a list of several, or a dict if the queue has names."""
         outputs = zip(self._types(), self._shapes, strict=True)
         return self._result(ops.dequeue(self._queue_ref, list(outputs), self._named(name, "Dequeue")))
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
-        """The tensors of `n` elements, stacked.
+        """Take `n` elements out; returns their tensors, stacked.
 
         Args:
             n: An int32 scalar, a tensor or not.
             name: Name of the operation.
 
         Raises:
-            ValueError: `n` is None or, if it is known, negative.
-            TypeError: It is not an int32.
+            ValueError: `n` is None, or known to be negative.
+            TypeError: `n` is not an int32.
         """
         name = self._named(name, "DequeueMany")
         return self._result(ops.dequeue_many("Many", self._queue_ref, n, self._types(), self._shapes, name))
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
-        """The tensors of `n` elements, or of what is left of a closed queue; see `dequeue_many`."""
+        """As `dequeue_many`, but takes what is left if the queue is closed and holds fewer than `n` elements."""
         name = self._named(name, "DequeueUpTo")
         return self._result(ops.dequeue_many("UpTo", self._queue_ref, n, self._types(), self._shapes, name))
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """An operation that closes the queue, after the enqueues that wait or, cancelling them, at once."""
+        """Return an operation that closes the queue: after its waiting enqueues or, if it cancels them, at once."""
         cancel = as_bool(cancel_pending_enqueues, "cancel_pending_enqueues")
         return ops.close(self._queue_ref, cancel, self._named(name, "Close"))
 
@@ -201,8 +201,8 @@ class FIFOQueue(QueueBase):
     Args:
         capacity: How many elements fit; negative or None for no limit.
         dtypes: The DType of the components, or a list of them.
-        shapes: Their shapes, fully defined, or None: then elements may have any, and `dequeue_many` is not available.
-        names: Names for the components: elements are then dicts.
+        shapes: Their shapes, fully defined; None allows any shape, and makes `dequeue_many` unavailable.
+        names: Names of the components; elements are then dicts.
         shared_name: Sessions find one queue under this name, whoever asks for it.
         name: Name of the operation.
     """
@@ -220,7 +220,7 @@ class FIFOQueue(QueueBase):
         known = as_shapes(shapes)
         labels = as_names(names, kinds)
         graph = get_default_graph()
-        with graph.control_dependencies(None), graph.device("CPU"):  # so TensorFlow does for this one alone
+        with graph.control_dependencies(None), graph.device("CPU"):  # TensorFlow does this for FIFOQueue alone
             ref = _make("FIFOQueue", capacity, kinds, known, shared_name, name)
         super().__init__(kinds, known, labels, ref)
 
@@ -230,7 +230,7 @@ class RandomShuffleQueue(QueueBase):
 
     Args:
         capacity, dtypes, shapes, names, shared_name, name: As for FIFOQueue.
-        min_after_dequeue: While the queue is open, dequeues leave at least as many elements.
+        min_after_dequeue: Elements that a dequeue leaves in the queue while it is open.
         seed: Seed of the draws; see `set_random_seed`.
     """
 
@@ -251,7 +251,16 @@ class RandomShuffleQueue(QueueBase):
         first, second = get_seed(seed)
         if seed is None and first and shared_name:
             second = shared_seed(first, shared_name)
-        ref = _make("RandomShuffleQueue", capacity, kinds, known, shared_name, name, min_after_dequeue, (first, second))
+        ref = _make(
+            "RandomShuffleQueue",
+            capacity,
+            kinds,
+            known,
+            shared_name,
+            name,
+            min_after_dequeue=min_after_dequeue,
+            seeds=(first, second),
+        )
         super().__init__(kinds, known, labels, ref)
 
 
@@ -288,7 +297,7 @@ class PriorityQueue(QueueBase):
     """A queue whose elements leave in the order of their first component, an int64 scalar, the smallest first.
 
     Args:
-        capacity, names, shared_name, name: As for FIFOQueue; names include the priority's.
+        capacity, names, shared_name, name: As for FIFOQueue; `names` includes the name of the priority.
         types: The DTypes of the other components.
         shapes: Their shapes.
     """
@@ -316,10 +325,11 @@ def _make(
     shapes: list[TensorShape] | None,
     shared_name: str | None,
     name: str | None,
-    minimum: int = 0,
+    *,
+    min_after_dequeue: Any = None,
     seeds: tuple[int, int] | None = None,
 ) -> Tensor:
-    """The handle of a new queue."""
+    """Make the handle of a new queue; only a shuffle queue has `seeds`."""
     dtypes = [as_dtype(each) for each in kinds]
     if not dtypes and kind != "PriorityQueue":
         raise ValueError(f"Attr 'component_types' of '{kind}V2' Op passed list of length 0 less than minimum 1.")
@@ -329,25 +339,36 @@ def _make(
             "Queue shapes must have the same length as dtypes, "
             f"received len(shapes)={len(shapes)}, len(dtypes)={len(dtypes)}"
         )
-    shared_name = as_text(shared_name, "shared_name")
-    attrs: dict[str, Any] = {
-        "capacity": limit,
-        "component_types": dtypes,
-        "container": "",
-        "shapes": shapes or [],
-        "shared_name": shared_name,
-    }
-    least = 0
-    if seeds is not None:
-        least = 0 if minimum is None else as_int(minimum, "min_after_dequeue")
-        attrs.update({"min_after_dequeue": least, "seed": seeds[0], "seed2": seeds[1]})
-    graph = get_default_graph()
-    attrs["container"] = graph._container
+    spec = QueueSpec(
+        kind=kind,
+        capacity=limit,
+        dtypes=dtypes,
+        shapes=shapes,
+        graph=get_default_graph(),
+        shared_name=as_text(shared_name, "shared_name"),
+        min_after_dequeue=0 if min_after_dequeue is None else as_int(min_after_dequeue, "min_after_dequeue"),
+        seeds=seeds or (0, 0),
+    )
+    attrs = _attrs(spec, shuffled=seeds is not None)
     if kind == "PriorityQueue":
-        dtypes = [types.int64, *dtypes]
-        shapes = None if shapes is None else [as_shape(()), *shapes]
-    spec = Spec(kind, limit, dtypes, shapes, graph, shared_name, least, seeds or (0, 0))
+        spec.dtypes = [types.int64, *dtypes]
+        spec.shapes = None if shapes is None else [as_shape(()), *shapes]
     return ops.queue(f"{kind}V2", spec, attrs, name)
+
+
+def _attrs(spec: QueueSpec, shuffled: bool) -> dict[str, Any]:
+    """The attributes of a queue's operation; the components are those that the program gave, without a priority."""
+    attrs: dict[str, Any] = {
+        "capacity": spec.capacity,
+        "component_types": spec.dtypes,
+        "container": spec.container,
+        "shapes": spec.shapes or [],
+        "shared_name": spec.shared_name,
+    }
+    if shuffled:
+        attrs["min_after_dequeue"] = spec.min_after_dequeue
+        attrs["seed"], attrs["seed2"] = spec.seeds
+    return attrs
 
 
 def _common(a: TensorShape, b: TensorShape) -> TensorShape:

@@ -22,19 +22,19 @@ _log = logging.getLogger("pipeline")
 
 
 class QueueRunner(native.QueueRunner):
-    """Threads that fill a queue, one for each enqueue operation, in the sessions that they are made for.
+    """Threads that fill a queue: in each session, one for each enqueue operation.
 
     Args:
-        queue: The queue, which is closed at the end of the input.
-        enqueue_ops: One operation for each thread; the same one may be listed several times.
+        queue: The queue to close at the end of the input.
+        enqueue_ops: One operation for each thread; you may list the same one several times.
         close_op: Run at the end of the input; None closes the queue.
         cancel_op: Run when the coordinator stops; None closes the queue and cancels its waiting enqueues.
-        queue_closed_exception_types: Error classes that mean that the input is used up; None is OutOfRangeError.
+        queue_closed_exception_types: Error classes that mean that the input is used up; None means OutOfRangeError.
         queue_runner_def: A QueueRunnerDef to make the runner from, instead of all other arguments.
-        import_scope: The scope that the names in `queue_runner_def` are in.
+        import_scope: The scope of the names in `queue_runner_def`.
 
     Raises:
-        ValueError: No queue or no operations; or a definition besides these.
+        ValueError: There is no queue or no operation, or a definition besides them.
         TypeError: `queue_closed_exception_types` is not a non-empty tuple of error classes.
     """
 
@@ -79,7 +79,7 @@ class QueueRunner(native.QueueRunner):
             start: Start the threads, too.
 
         Returns:
-            The threads; none if those of an earlier call with this session have not all ended.
+            The threads; none while threads of an earlier call with this session still run.
         """
         if sess is None:
             raise TypeError("create_threads needs a session, got None")
@@ -107,12 +107,12 @@ class QueueRunner(native.QueueRunner):
         return group
 
     def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
-        """The definition of this runner; None if its queue is not in `export_scope`."""
+        """Return the definition of this runner; None if its queue is not in `export_scope`."""
         return definition(self, export_scope)
 
     @staticmethod
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
-        """A runner from a definition, of operations in the default graph."""
+        """Make a runner from a definition that names operations of the default graph."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
 
@@ -132,21 +132,21 @@ def start_queue_runners(
     start: bool = True,
     collection: Any = GraphKeys.QUEUE_RUNNERS,
 ) -> list[threading.Thread]:
-    """Make, and start, the threads of all runners in a collection of the session's graph.
+    """Make and start the threads of all runners in a collection of the session's graph.
 
     Args:
         sess: The session; None is the default one.
         coord: The Coordinator of the threads.
         daemon: Let the interpreter end without waiting for the threads.
         start: Start the threads; False only makes them.
-        collection: The collection.
+        collection: The name of the collection.
 
     Returns:
         All new threads; a runner that is running already adds none.
 
     Raises:
         ValueError: There is no session.
-        TypeError: `sess` is none.
+        TypeError: `sess` is no session.
     """
     if sess is None:
         sess = get_default_session()
@@ -166,7 +166,7 @@ def start_queue_runners(
             "`tf.train.start_queue_runners()` was called when no queue runners were defined. You can safely remove the "
             "call to this deprecated function."
         )
-    # All begin together, when the last was started: one that fails at once does so after this has returned.
+    # All begin together, when the last one has started: a thread that fails at once fails after this returns.
     gate = threading.Event()
     outer, _starting.gate = _starting.gate, gate if start else None
     try:

@@ -1,1 +1,0 @@
-"""Coordinator and LooperThread, which know nothing of graphs: the native ones."""

@@ -182,7 +182,7 @@ class Feed:
         return mover(source, queue, layout, self._to_components(False, index), self.coord.should_stop)
 
     def _store_of(self, many: bool, index: int) -> Callable[[list[Any]], None]:
-        """What stores the only item of a list, an example or block of examples, if it is to be kept."""
+        """What stores the only item of a list, an example or a block of them, or what `keep_input` keeps of it."""
         keep, to_components, put = self._keep, self._to_components(many, index), self._put_of(many)
         if keep.all:
             return lambda held: put(to_components(held.pop()))

@@ -22,8 +22,8 @@ BLOCK_BYTES = 2 << 20
 BLOCK_ROWS = 4096
 FIRST_BLOCK = 8  # rows, while their size is not known
 
-# A thread that waits in a queue that is not its loop's looks this often (seconds) whether the loop was left.
-LOOK = 0.1
+# Seconds between two checks whether the loop was left, of a thread that waits in a queue that is not the loop's.
+CHECK_INTERVAL = 0.1
 
 
 class OpenSource(NamedTuple):
@@ -47,7 +47,7 @@ class OpenSource(NamedTuple):
 
 
 def is_source(thing: Any) -> bool:
-    """Whether it is meant to be read itself, rather than to be an example."""
+    """Whether this is something to read examples from, and not itself an example."""
     return callable(thing) or isinstance(thing, QueueBase) or callable(getattr(thing, "block", None))
 
 
@@ -149,21 +149,22 @@ def _sized(give: Callable[[int], Any], rows: int) -> Callable[[], Any]:
 
 
 def _row_bytes(block: Any) -> int:
-    parts = list(block.values()) if isinstance(block, dict) else block
-    return max(1, sum(_part_bytes(part) for part in (parts if isinstance(parts, (list, tuple)) else [parts])))
+    components = list(block.values()) if isinstance(block, dict) else block
+    return max(1, sum(map(_component_bytes, components if isinstance(components, (list, tuple)) else [components])))
 
 
-def _part_bytes(part: Any) -> int:
-    array: Any = part if isinstance(part, Rows) else None
-    if array is None and not isinstance(part, (list, tuple)):
-        array = np.asarray(part)
+def _component_bytes(component: Any) -> int:
+    """The bytes of one row of a component of a block."""
+    array: Any = component if isinstance(component, Rows) else None
+    if array is None and not isinstance(component, (list, tuple)):
+        array = np.asarray(component)
     if array is None or array.dtype.hasobject:
         return 256  # a guess: strings of one line
     return int(math.prod(array.shape[1:]) * array.dtype.itemsize)
 
 
 def _stackable(queue: QueueBase) -> bool:
-    """Whether elements of a queue can be taken as blocks without any change."""
+    """Whether a block of elements equals the elements one by one."""
     shapes = queue.shapes
     return bool(shapes) and all(
         shape is not None and None not in shape and dtype.kind != "O"
@@ -172,10 +173,10 @@ def _stackable(queue: QueueBase) -> bool:
 
 
 def _dequeue(queue: QueueBase, stopped: Callable[[], bool]) -> Any:
-    """Take one element. Nothing wakes a thread that waits in a queue that is not the loop's own, so it looks."""
+    """Take one element. Nothing wakes a thread that waits in a queue that is not the loop's own, so it checks."""
     while True:
         try:
-            return queue.dequeue(timeout=LOOK)
+            return queue.dequeue(timeout=CHECK_INTERVAL)
         except DeadlineExceededError:
             if stopped():
                 raise loop_left() from None
@@ -193,6 +194,7 @@ def _queue_block(queue: QueueBase, n: int, stopped: Callable[[], bool]) -> Any:
 
 
 def _as_block(example: Any) -> Any:
+    """Make a block of one example."""
     if isinstance(example, dict):
         return {key: _as_block(value) for key, value in example.items()}
     if isinstance(example, (list, tuple)):
@@ -201,6 +203,7 @@ def _as_block(example: Any) -> Any:
 
 
 def _row(block: Any) -> Any:
+    """The first example of a block."""
     if isinstance(block, dict):
         return {key: value[0] for key, value in block.items()}
     return [value[0] for value in block] if isinstance(block, (list, tuple)) else block[0]

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))  # for 
 
 @pytest.fixture
 def measure(benchmark):
-    """Measure a call that does `count` operations; results are also given per operation."""
+    """Measure a call of `count` operations; results are given per operation too."""
 
     def run(group, function, count=1, **options):
         benchmark.group = group
@@ -25,7 +25,7 @@ def measure(benchmark):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Print medians per operation, and how many times faster ours is than each baseline of its group."""
+    """Print medians per operation, and how many times as fast ours is as each baseline of its group."""
     session = getattr(config, "_benchmarksession", None)
     groups = {}
     for one in session.benchmarks if session else []:

@@ -1,4 +1,4 @@
-"""stack, concatenate, pad and collate, with NumPy beside them."""
+"""Measures stack, concatenate, pad and collate beside NumPy."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def rows():
 
 @pytest.fixture
 def case(request, benchmark):
-    """Group by all but the function that is measured."""
+    """Group by everything except the measured function."""
     parameters = request.node.callspec.params
     benchmark.group = f"{request.node.originalname[5:]} {N} x {parameters.get('arrays', 'rows')}"
     return benchmark

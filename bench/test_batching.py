@@ -1,4 +1,4 @@
-"""Batches from every kind of source, beside what plain Python and NumPy do for the same batches."""
+"""Measures batches from every kind of source beside a loop in plain Python and NumPy."""
 
 import itertools
 
@@ -13,7 +13,7 @@ ROW = np.ones(4, np.float32)
 
 
 class Rows:
-    """Blocks of the rows of an array, for ever."""
+    """Endless blocks of the rows of an array."""
 
     def __init__(self, data):
         self._data = data

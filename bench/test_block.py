@@ -1,5 +1,5 @@
-"""Blocks of 128 rows through a FIFO queue: two copies, so the limit is twice the time of one. Of large rows in an array
-that is read-only it is one copy."""
+"""Measures blocks of 128 rows through a FIFO queue: two copies, so the limit is twice the time of one. Large rows of a
+read-only array are copied once."""
 
 import numpy as np
 import pytest

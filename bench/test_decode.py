@@ -1,4 +1,4 @@
-"""Decoders on blocks, with what plain Python and NumPy would do beside them."""
+"""Measures decoders on blocks beside plain Python and NumPy."""
 
 import csv
 

@@ -1,4 +1,4 @@
-"""A function of Python's in two processes: `map_ahead` beside what a program would write by hand."""
+"""Measures a Python function in two processes: `map_ahead` beside what you would write by hand."""
 
 import itertools
 from concurrent.futures import ProcessPoolExecutor
@@ -14,7 +14,7 @@ BATCHES = 50
 
 
 def decode(number):
-    """Some 50 us of Python."""
+    """Take some 50 us in Python."""
     values = []
     for _ in range(192):
         number = (number * 1_103_515_245 + 12_345) & 0x7FFFFFFF
@@ -23,7 +23,7 @@ def decode(number):
 
 
 def cheap(number):
-    """Some 2 us: what counts is the way to the process and back."""
+    """Take some 2 us, so that the way to the process and back counts."""
     return np.full(192, number, np.float32)
 
 

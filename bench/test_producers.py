@@ -1,7 +1,7 @@
-"""Rows of arrays as examples: slice_input_producer by itself and with shuffle_batch, beside NumPy's gather.
+"""Measures rows of arrays as examples: slice_input_producer alone and with shuffle_batch, beside NumPy's gather.
 
 Each operation is one example: an image and its label. The baseline only gathers batches, at random indices that were
-drawn beforehand; ours shuffles the epochs too, and with shuffle_batch draws from a pool as well, in another thread.
+drawn beforehand. Ours also shuffles the epochs, and with shuffle_batch draws from a pool, in another thread.
 """
 
 from itertools import cycle, islice

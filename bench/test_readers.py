@@ -1,4 +1,5 @@
-"""Readers against a plain loop over the same file: lines by Python's own iteration, records by read() of their size.
+"""Measures readers beside a plain loop over the same file: lines by Python's iteration, records by read() of their
+size.
 
 The plain loop over TFRecords only takes the data out; ours checks both CRCs of every record too. CSV files become
 columns; beside ours are Python's csv module and NumPy's loadtxt.

@@ -1,4 +1,4 @@
-"""Large batches taken one after the other, in memory that is used again, beside arrays that NumPy makes for each.
+"""Measures large batches, one after the other, in memory that is used again, beside new arrays of NumPy's.
 
 Only the taking is timed. A loop has one batch at a time, or drops three together, as one does that collects them.
 """
@@ -26,7 +26,7 @@ def test_large_batches(measure, who, mib, kept):
     def put():
         queue.enqueue_many(rows)
         if kept == 1:
-            del held[:-1]  # as a loop's variable has it: the last one goes when the next is there
+            del held[:-1]  # as with a loop's variable: the last one goes when the next is there
         elif len(held) == kept:
             held.clear()
 

@@ -1,4 +1,4 @@
-"""What is not throughput: size() while another thread enqueues half a GiB, and the time to import the package."""
+"""Measures what is not throughput: size() while another thread enqueues half a GiB, and the import of the package."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from pipeline import FIFOQueue
 
 
 def test_size_during_a_large_enqueue(benchmark):
-    """Its figures are those in extra_info: the calls are timed one by one."""
+    """The figures that count are in extra_info: each call is timed by itself."""
     rows = np.ones((512, 1 << 18), np.float32)  # 512 rows of 1 MiB
     queue = FIFOQueue(1000, "float32", shapes=[(1 << 18,)])
     took = []
@@ -34,7 +34,7 @@ def test_size_during_a_large_enqueue(benchmark):
 
 
 def test_import(benchmark):
-    """The time that `import pipeline` takes in a new interpreter in which NumPy is imported, and NumPy's own."""
+    """Measure `import pipeline` in a new interpreter that has imported NumPy, and NumPy's own import."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
     def took(before, module):

@@ -1,9 +1,9 @@
-"""Shuffled batches of 128 from a pool of 15,000 rows, in and out, beside NumPy's gather of as many random rows.
+"""Measures shuffled batches of 128 from a pool of 15,000 rows, in and out, beside NumPy's gather of as many random
+rows.
 
-What goes in is a block that is in the cache, as one that was just decoded; "read-only" are blocks of the data itself,
-of which large rows are not copied in. The baseline only gathers: its random
-indices are drawn beforehand, and no row goes in. `mode="clip"` spares np.take the check of its indices and, with out=,
-a second copy.
+The block that goes in is in the cache, as if just decoded. "read-only" means blocks of the data itself, whose large
+rows are not copied in. The baseline only gathers: its random indices are drawn beforehand, and no row goes in.
+`mode="clip"` spares np.take the check of its indices and, with out=, a second copy.
 """
 
 from itertools import cycle

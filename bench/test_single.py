@@ -1,4 +1,4 @@
-"""Single elements: one in and one out, by one thread; and two threads that put rows into one reader's batches."""
+"""Measures single elements: one in and one out by one thread; and rows from two threads into one consumer's batches."""
 
 import queue
 import threading

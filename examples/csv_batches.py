@@ -1,9 +1,9 @@
-"""Shuffled batches from CSV files: the whole pipeline in one page.
+"""Makes shuffled batches from CSV files: the whole pipeline on one page.
 
     python examples/csv_batches.py examples/data/digits.csv
 
 File names go into a queue, three threads read and decode blocks of lines, a shuffle queue mixes the rows, and the loop
-gets batches. Each row of the example file is an 8x8 image and the digit that it shows.
+gets batches. Each row of the example file is an 8x8 image and its digit.
 """
 
 import sys
@@ -18,7 +18,7 @@ def main(paths):
     reader = pipeline.TextLineReader()
 
     def block():
-        """Up to 256 rows; called from the threads until the files end."""
+        """Return up to 256 rows; the threads call this until the files end."""
         _, lines = reader.read_up_to(files, 256)
         *pixels, labels = pipeline.decode_csv(lines, [np.float32] * 64 + [np.int32])
         return np.stack(pixels, axis=1) / 16, labels

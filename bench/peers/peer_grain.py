@@ -1,4 +1,4 @@
-"""grain: MapDataset, with the threads that it reads with by default, and with as many as a work says."""
+"""grain: MapDataset, with the threads that it reads with by default, and with as many as a workload says."""
 
 import warnings
 from functools import partial

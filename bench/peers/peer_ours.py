@@ -38,7 +38,7 @@ def shuffled(data, pool):
 
 
 def by_hand(data, pool):
-    """A block of rows in, a batch out, by the thread that wants the batches."""
+    """Put a block of rows in and take a batch out, in the thread that wants the batches."""
     data = pipeline.freeze(data)  # large rows need not be copied in
     queue = pipeline.RandomShuffleQueue(pool + BATCH, 0, data.dtype, shapes=[data.shape[1:]], seed=1)
     queue.enqueue_many(data[:pool])
@@ -48,13 +48,13 @@ def by_hand(data, pool):
 
 
 def decoded(threads):
-    """The numbers come from an iterator; a callable decodes the next one, in as many threads as asked for."""
+    """Decode the numbers of an iterator with a callable, in this many threads."""
     numbers = cycle(range(DECODED))
     return pipeline.batch(lambda: decode(next(numbers)), BATCH, num_threads=threads, capacity=8 * BATCH)
 
 
 def by_processes(count):
-    """The same numbers, in chunks of a batch, to the processes of an executor."""
+    """Send the same numbers, in chunks of a batch, to the processes of an executor."""
     with ProcessPoolExecutor(count, mp_context=get_context("forkserver")) as executor:
         source = pipeline.map_ahead(decode, cycle(range(DECODED)), executor, chunksize=BATCH)
         with pipeline.batch(source, BATCH, capacity=8 * BATCH) as batches:

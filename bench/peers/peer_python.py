@@ -31,7 +31,7 @@ def ways(directory, work):
 
 
 def gather(data):
-    """Each epoch a permutation of all rows; a batch is one call of NumPy."""
+    """Permute all rows in each epoch; a batch is one call of NumPy."""
     generator = np.random.default_rng(1)
     while True:
         order = generator.permutation(len(data))
@@ -40,7 +40,7 @@ def gather(data):
 
 
 def pooled(data, size):
-    """Rows by way of a pool, one by one."""
+    """Draw rows from a pool, one by one."""
     pool = [row.copy() for row in data[:size]]
     for row in endless(data):
         k = int(random.random() * size)

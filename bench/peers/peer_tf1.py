@@ -1,4 +1,4 @@
-"""tensorflow: the queues of TensorFlow 1, by way of compat.v1, blocks where the API has them."""
+"""tensorflow: the queues of TensorFlow 1, through compat.v1, in blocks where the API has them."""
 
 import os
 

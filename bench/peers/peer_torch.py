@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler, TensorDataset
 from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
 
-# Tensors of workers by way of files, as the limit of open files is soon met where they are passed by descriptor.
+# Workers share tensors as files: passed as descriptors they soon hit the limit of open files.
 torch.multiprocessing.set_sharing_strategy("file_system")
 
 
@@ -95,4 +95,4 @@ class Decoded(Dataset):
 if __name__ == "__main__":
     warnings.filterwarnings("ignore", "This DataLoader will create 4")  # on a machine with two cores
     main("torch", torch.__version__, ways)
-    os._exit(0)  # without the seconds that workers are given to end
+    os._exit(0)  # without waiting seconds for the workers to end

@@ -1,4 +1,4 @@
-"""webdataset: a DataPipeline over rows, lines and records that a generator gives; its own files are tar archives."""
+"""webdataset: a DataPipeline over rows, lines and records of a generator; its own files are tar archives."""
 
 from importlib.metadata import version
 from itertools import cycle

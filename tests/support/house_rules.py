@@ -1,0 +1,167 @@
+"""The rules of docs/house.md as checks of a source tree: each returns one line for everything that breaks the rule.
+
+Every check takes the root of a tree, so that the tests can also plant faults in a tree of their own.
+"""
+
+import ast
+import graphlib
+import re
+
+FILE_LINES = 450
+FUNCTION_LINES = 40
+
+# What a source tree of the project holds: Python below pipeline/, Cython in pyx/.
+_CYTHON_IMPORT = re.compile(r"^\s*(?:from (pipeline[\w.]*) c?import (\w+)|import (pipeline[\w.]*))", re.MULTILINE)
+_CYTHON_FUNCTION = re.compile(r"^(?:cdef|cpdef|def) (?!class\b|struct\b|enum\b|extern\b|packed\b|union\b)[^=]*\(")
+
+_REASON = re.compile(r"#(?! *(?:noqa|type: ignore)\b)")  # a comment for people
+
+
+def sources(root):
+    """The files that the rules are about."""
+    return sorted([*(root / "pipeline").rglob("*.py"), *(root / "pyx").glob("*.p[yx][xd]")])
+
+
+def long_files(root):
+    """Files above FILE_LINES lines."""
+    counted = ((path, len(path.read_text().splitlines())) for path in sources(root))
+    return [f"{path.relative_to(root)}: {lines} lines" for path, lines in counted if lines > FILE_LINES]
+
+
+def long_functions(root):
+    """Functions above FUNCTION_LINES lines, the signature included and the docstring not."""
+    found = []
+    for path in sources(root):
+        measure = _python_functions if path.suffix == ".py" else _cython_functions
+        for name, line, lines in measure(path.read_text()):
+            if lines > FUNCTION_LINES:
+                found.append(f"{path.relative_to(root)}:{line}: {name} has {lines} lines")
+    return found
+
+
+def _python_functions(text):
+    """Name, first line and length of every function."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            documented = ast.get_docstring(node, clean=False) is not None
+            docstring = node.body[0].end_lineno - node.body[0].lineno + 1 if documented else 0
+            yield node.name, node.lineno, node.end_lineno - node.lineno + 1 - docstring
+
+
+def _cython_functions(text):
+    """The same for Cython, which `ast` cannot read: a function ends where the indentation of its head returns."""
+    lines = text.splitlines()
+    for start, line in enumerate(lines):
+        body = line.lstrip()
+        if not _CYTHON_FUNCTION.match(body):
+            continue
+        indent = len(line) - len(body)
+        head = start
+        while head < len(lines) and not re.search(r":\s*(#.*)?$", lines[head]):
+            head += 1
+        end = head
+        for i in range(head + 1, len(lines)):
+            if lines[i].strip() and len(lines[i]) - len(lines[i].lstrip()) <= indent:
+                break
+            if lines[i].strip():
+                end = i
+        name = re.search(r"(\w+)\(", body).group(1)
+        yield name, start + 1, end - start + 1 - _docstring_lines(lines[head + 1 : end + 1])
+
+
+def _docstring_lines(body):
+    if not body or not body[0].lstrip().startswith('"""'):
+        return 0
+    if body[0].count('"""') == 2:
+        return 1
+    return 1 + next(i for i, line in enumerate(body[1:], 1) if '"""' in line)
+
+
+def hidden_imports(root):
+    """Imports of the package inside functions that no comment explains, on the line itself or just above it."""
+    found = []
+    for path in (root / "pipeline").rglob("*.py"):
+        text = path.read_text()
+        lines = text.splitlines()
+        functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        inside = {id(node): node for function in functions for node in ast.walk(function)}.values()
+        for node in inside:
+            if any(module.split(".")[0] == "pipeline" for module in _named_modules(node)):
+                written = " ".join(lines[node.lineno - 1 : node.end_lineno])
+                above = lines[node.lineno - 2].lstrip()
+                if not above.startswith("#") and not _REASON.search(written):
+                    found.append(f"{path.relative_to(root)}:{node.lineno}: {lines[node.lineno - 1].strip()}")
+    return sorted(found)
+
+
+def full_faces(root):
+    """Rooms whose `__init__.py` is more than a docstring. The faces of the package and of the drop-in are none."""
+    found = []
+    for path in sorted((root / "pipeline").rglob("__init__.py")):
+        room = path.parent.relative_to(root)
+        if str(room) in ("pipeline", "pipeline/compat/v1"):
+            continue
+        module = ast.parse(path.read_text())
+        if len(module.body) != 1 or ast.get_docstring(module) is None:
+            found.append(str(path.relative_to(root)))
+    return found
+
+
+def circle(root):
+    """The modules of one import circle of the package, the compiled ones included; empty if there is none."""
+    modules = _modules(root)
+    graph = {name: _imports(name, path, modules) for name, path in modules.items()}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1]
+    return []
+
+
+def _modules(root):
+    """The paths of the modules of the package by their names."""
+    found = {f"pipeline.{path.stem}": path for path in (root / "pyx").glob("*.pyx")}
+    for path in (root / "pipeline").rglob("*.py"):
+        parts = path.relative_to(root).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def _imports(name, path, modules):
+    """What a module imports of the package, wherever in it, unless for types only."""
+    text = path.read_text()
+    if path.suffix == ".pyx":
+        named = {module for found in _CYTHON_IMPORT.findall(text) for module in (f"{found[0]}.{found[1]}", *found)}
+        # `from a import b`: the module b if there is one, else a.
+        return {_module(module, modules) for module in named if module.startswith("pipeline")} - {name, None}
+    tree = ast.parse(text)
+    skipped = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            skipped |= {id(each) for statement in node.body for each in ast.walk(statement)}
+    found = {module for node in ast.walk(tree) if id(node) not in skipped for module in _named_modules(node)}
+    return {_module(module, modules) for module in found} - {name, None}
+
+
+def _named_modules(node):
+    """The dotted names that an import names; of `from a import b` it is `a.b`."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module:
+        assert not node.level, f"line {node.lineno}: a relative import, which nobody here writes"
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return []
+
+
+def _module(name, modules):
+    """The module that a dotted name lies in; None outside of the package."""
+    while name and name not in modules:
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+def rooms(root):
+    """The folders of `pipeline/`, all the way down."""
+    return sorted(
+        str(path.parent.relative_to(root)) + "/" for path in (root / "pipeline").rglob("__init__.py") if path.parent
+    )

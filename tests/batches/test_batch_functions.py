@@ -1,239 +1,247 @@
-"""stack, concatenate and pad, against NumPy."""
+"""batch and shuffle_batch: what goes in and what comes out."""
 
-import gc
-import sys
-import threading
+from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
+from helpers import run_in_thread
+from orchestration import drain, fresh_collection, no_thread_left, source
 
-from pipeline import concatenate, pad, stack
-from pipeline.errors import InvalidArgumentError
-
-DTYPES = (
-    "?", "i1", "<i2", ">i4", "<u8", "<f2", ">f4", "<f8", "<c8", ">c16", "S1", "S3", "<U2", ">U5", "V5", "O",
-    "<M8[D]", ">m8[s]", [("a", "i1"), ("b", ">f8")], [("a", "i4", (2, 2)), ("o", "O")],
-    {"names": ["a"], "formats": ["u2"], "itemsize": 5},
-)  # fmt: skip
-dtypes = st.sampled_from([np.dtype(dtype) for dtype in DTYPES])
-shapes = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
+import pipeline
+from pipeline import batch, shuffle_batch
 
 
-def filled(shape, dtype, seed=0):
-    """An array of that dtype with as many different elements as it can have."""
-    count = int(np.prod(shape))
-    numbers = np.arange(count) * 7 + seed
-    if dtype.names:
-        array = np.zeros(count, dtype)
-        for name in dtype.names:
-            field = array[name]
-            field[...] = filled(field.shape, field.dtype, seed)
-        return array.reshape(shape)
-    if dtype.kind == "V":
-        return np.frombuffer(np.resize(numbers.astype("u1"), count * dtype.itemsize).tobytes(), dtype, count).reshape(
-            shape
-        )
-    if dtype.kind == "O":
-        return np.array([*map(str, numbers), None], dtype)[:-1].reshape(shape)
-    if dtype.kind in "mM":
-        return numbers.astype("i8").astype(dtype).reshape(shape)
-    return (numbers % 100).astype(dtype).reshape(shape)
+@pytest.fixture(autouse=True)
+def _fresh():
+    with fresh_collection(), no_thread_left():
+        yield
 
 
-@st.composite
-def laid_out(draw, shape, dtype, seed=0):
-    """`filled` in some layout: contiguous, strided, reversed, in another order, unaligned, broadcast."""
-    array = filled(shape, dtype, seed)
-    layouts = "C F step reverse offset broadcast transpose" if shape else "C offset"
-    layout = draw(st.sampled_from(layouts.split()))
-    if layout == "F":
-        return np.asfortranarray(array)
-    if layout == "step":
-        wide = np.zeros([2 * side for side in shape], dtype)[tuple(slice(None, None, 2) for _ in shape)]
-        wide[...] = array
-        return wide
-    if layout == "reverse":
-        return array[tuple(slice(None, None, -1) for _ in shape)]
-    if layout == "offset" and not dtype.hasobject:
-        room = np.zeros(array.nbytes + 1, "u1")
-        moved = np.ndarray(shape, dtype, room.data, 1)
-        moved[...] = array
-        return moved
-    if layout == "broadcast" and array.size:
-        return np.broadcast_to(array[tuple(slice(0, 1) for _ in shape)], shape)
-    if layout == "transpose":
-        return filled(shape[::-1], dtype, seed).T
-    return array
+def taken(batches):
+    with batches:
+        return [value.tolist() for value in batches]
 
 
-@st.composite
-def batches(draw, vary):
-    """1 to 5 arrays of one dtype and rank; `vary` of the first axes differ in length."""
-    dtype, shape = draw(dtypes), draw(shapes)
-    sides = st.integers(0, 4)
-    return [
-        draw(laid_out((*[draw(sides) for _ in shape[:vary]], *shape[vary:]), dtype, seed))
-        for seed in range(draw(st.integers(1, 5)))
-    ]
+class TestExamples:
+    def test_single_values(self):
+        assert taken(batch(source(range(6)), 3)) == [[0, 1, 2], [3, 4, 5]]
+
+    def test_tuples_and_lists_give_lists(self):
+        for kind in (tuple, list):
+            with batch(source([kind((i, np.full(2, i, np.float32))) for i in range(4)]), 2) as batches:
+                [first, second] = batches
+            assert isinstance(first, list)
+            assert first[0].tolist() == [0, 1]
+            assert second[1].tolist() == [[2, 2], [3, 3]]
+            assert second[1].dtype == np.float32
+
+    def test_one_component_comes_bare(self):
+        assert taken(batch(source([(7,), (8,)]), 2)) == [[7, 8]]
+
+    def test_dicts_give_dicts_in_the_order_of_their_keys(self):
+        examples = [{"z": i, 1: i / 2, ("a", "b"): b"x%d" % i} for i in range(2)]
+        with batch(source(examples), 2) as batches:
+            [result] = batches
+        assert list(result) == [("a", "b"), 1, "z"]
+        assert {key: value.tolist() for key, value in result.items()} == {
+            ("a", "b"): [b"x0", b"x1"],
+            1: [0.0, 0.5],
+            "z": [0, 1],
+        }
+
+    def test_dict_with_one_key(self):
+        with batch(source([{"x": 1}, {"x": 2}]), 2) as batches:
+            [result] = batches
+        assert list(result) == ["x"]
+        assert result["x"].tolist() == [1, 2]
+
+    def test_strings_come_out_as_bytes(self):
+        assert taken(batch(source(["a", "bcd"]), 2)) == [[b"a", b"bcd"]]
+
+    def test_objects_by_reference(self):
+        things = [object(), object()]
+        [result] = taken(batch(source(things), 2))
+        assert result[0] is things[0]
+        assert result[1] is things[1]
+
+    @pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.int64, np.bool_, np.complex64])
+    def test_dtypes_are_those_of_the_first_example(self, dtype):
+        with batch(source([np.array([0, 1], dtype)] * 2), 2) as batches:
+            [result] = batches
+        assert (result.dtype, result.shape) == (dtype, (2, 2))
+
+    @pytest.mark.parametrize("empty", [(), [], {}])
+    def test_empty_example(self, empty):
+        with pytest.raises(ValueError, match=r"Expected at least one tensor in batch\(\)"):
+            next(batch(source([empty]), 2))
+
+    @pytest.mark.parametrize(
+        ("examples", "text"),
+        [
+            ([{"a": 1}, {"b": 1}], r"every example must have the keys of the first one, \['a'\]; got \['b'\]"),
+            ([{"a": 1}, 3], "got int"),
+            ([(1, 2), (1, 2, 3)], "a list or tuple of 2 components; got 3 of them"),
+            ([(1, 2), 5], "a list or tuple of 2 components; got int"),
+            ([np.zeros(3), np.zeros(4)], r"Shape mismatch in tuple component 0. Expected \[3\], got \[4\]"),
+        ],
+    )
+    def test_examples_that_differ_from_the_first(self, examples, text):
+        with pytest.raises(ValueError, match=text):
+            list(batch(source(examples), 2))
 
 
-def same(got, expected):
-    assert type(got) is np.ndarray
-    assert got.dtype == expected.dtype
-    assert got.flags.c_contiguous
-    np.testing.assert_array_equal(got, expected, strict=True)
+class TestEnqueueMany:
+    def test_first_dimension_counts_the_examples(self):
+        blocks = [(np.arange(3), np.ones((3, 2))), (np.arange(3, 7), np.ones((4, 2)))]
+        with batch(source(blocks), 5, enqueue_many=True, allow_smaller_final_batch=True) as batches:
+            first, second = batches
+        assert (first[0].tolist(), second[0].tolist()) == ([0, 1, 2, 3, 4], [5, 6])
+        assert (first[1].shape, second[1].shape) == ((5, 2), (2, 2))
+
+    def test_columns_of_strings(self):
+        column = np.array([b"a\0", b"bc"], object)
+        assert taken(batch(source([column, column]), 4, enqueue_many=True)) == [[b"a\0", b"bc"] * 2]
+        assert taken(batch(source([([b"a"] * 2,)]), 2, enqueue_many=True)) == [[b"a", b"a"]]
+
+    def test_scalars_are_no_blocks(self):
+        with pytest.raises(ValueError, match="must have rank at least 1"):
+            next(batch(source([3]), 1, enqueue_many=True))
+
+    def test_blocks_larger_than_the_queue(self):
+        assert taken(batch(source([np.arange(100)]), 50, capacity=7, enqueue_many=True)) == [
+            list(range(50)),
+            list(range(50, 100)),
+        ]
 
 
-@given(batches(0))
-def test_stack_is_numpys(arrays):
-    expected = np.stack(arrays).astype(arrays[0].dtype)  # NumPy turns other byte orders into its own
-    same(stack(arrays), expected)
-    out = np.zeros_like(expected, order="C")
-    assert stack(iter(arrays), out=out) is out
-    same(out, expected)
+class TestShapes:
+    def test_given_shapes(self):
+        with pytest.raises(ValueError, match="Shape mismatch"):
+            next(batch(source([np.zeros(3)]), 1, shapes=[(4,)]))
+        assert [part.tolist() for part in next(batch(source([[np.ones(2), 5]]), 1, shapes=[(2,), ()]))] == [
+            [[1, 1]],
+            [5],
+        ]
+
+    def test_padding_to_the_largest_of_a_batch(self):
+        examples = [np.ones(n, np.int32) for n in (1, 3, 2, 0)]
+        assert taken(batch(source(examples), 2, dynamic_pad=True)) == [[[1, 0, 0], [1, 1, 1]], [[1, 1], [0, 0]]]
+
+    def test_padding_in_two_dimensions_and_of_strings(self):
+        examples = [(np.ones((1, 2)), ["a"]), (np.ones((2, 1)), ["b", "c"])]
+        with batch(source(examples), 2, dynamic_pad=True) as batches:
+            [[numbers, strings]] = batches
+        assert numbers.tolist() == [[[1, 1], [0, 0]], [[1, 0], [1, 0]]]
+        assert strings.tolist() == [[b"a", b""], [b"b", b"c"]]
+
+    def test_padding_with_given_shapes(self):
+        batches = batch(source([np.zeros((2, 3)), np.zeros((3, 4))]), 2, shapes=[(None, 3)], dynamic_pad=True)
+        with pytest.raises(ValueError, match=r"Expected \[\?,3\], got \[3,4\]"):
+            next(batches)
 
 
-@given(batches(1).filter(lambda arrays: arrays[0].ndim))
-def test_concatenate_is_numpys(arrays):
-    expected = np.concatenate(arrays).astype(arrays[0].dtype)
-    same(concatenate(arrays), expected)
-    out = np.zeros_like(expected, order="C")
-    assert concatenate(tuple(arrays), out=out) is out
-    same(out, expected)
+class TestEnd:
+    def test_rest_is_left_out(self):
+        with batch(source(range(5)), 2) as batches:
+            assert [value.tolist() for value in batches] == [[0, 1], [2, 3]]
+            assert list(batches) == []
+
+    def test_smaller_final_batch(self):
+        assert taken(batch(source(range(5)), 2, allow_smaller_final_batch=True)) == [[0, 1], [2, 3], [4]]
+
+    def test_no_example_at_all(self):
+        batches = batch(source([]), 2)
+        assert list(batches) == []
+        assert batches.queue is None
+
+    def test_stop_iteration_ends_the_input(self):
+        assert taken(batch(iter([1, 2, 3, 4]).__next__, 2)) == [[1, 2], [3, 4]]
+        assert taken(batch(iter([]).__next__, 2)) == []
+
+    def test_batches_of_nothing(self):
+        with batch(source(range(3)), 0) as batches:
+            assert next(batches).shape == (0,)
+            assert next(batches).shape == (0,)
 
 
-@given(batches(4), st.booleans())
-def test_pad_is_a_loop(arrays, zero):
-    dtype = arrays[0].dtype
-    value = 0 if zero else filled((1,), dtype, 5).item()
-    fill = np.zeros((), dtype)
-    if not zero:
-        fill.fill(value)
-    expected = np.zeros((len(arrays), *np.max([array.shape for array in arrays], axis=0, initial=0)), dtype)
-    expected[...] = fill
-    for row, array in zip(expected, arrays, strict=True):
-        if array.ndim:
-            row[tuple(map(slice, array.shape))] = array
-    if not arrays[0].ndim:
-        expected = np.stack(arrays).astype(dtype)
-    same(pad(arrays, value), expected)
-    out = filled(expected.shape, dtype, 3).copy()
-    assert pad(arrays, value, out=out) is out
-    same(out, expected)
+class TestThreads:
+    @pytest.mark.parametrize("threads", [1, 2, 5])
+    def test_every_example_comes_once(self, threads):
+        with batch(source(range(1000)), 7, threads, allow_smaller_final_batch=True) as batches:
+            values = np.concatenate(list(batches)).tolist()
+        assert sorted(values) == list(range(1000))
+        if threads == 1:
+            assert values == list(range(1000))
+
+    def test_several_consumers(self):
+        with batch(source(range(1000)), 10, 2) as batches:
+            calls = [run_in_thread(lambda: [v for b in batches for v in b.tolist()]) for _ in range(3)]
+            values = [value for call in calls for value in call.result()]
+        assert sorted(values) == list(range(1000))
 
 
-@pytest.mark.parametrize("function", [stack, concatenate, pad])
-@pytest.mark.parametrize("dtype", ["f4", "O"])
-def test_an_array_is_a_sequence_of_its_rows(function, dtype):
-    array = filled((3, 2), np.dtype(dtype))
-    same(function(array), array.reshape(-1) if function is concatenate else array)
+class TestShuffle:
+    def test_order_is_that_of_the_seeded_queue(self):
+        """A block that fills the pool at once, so that the size at each draw is known."""
+
+        def take(seed):
+            block = source([np.arange(10)])
+            return taken(shuffle_batch(block, 10, 10, 0, seed=seed, enqueue_many=True))
+
+        assert take(1) == [[7, 8, 1, 3, 9, 4, 2, 6, 5, 0]]
+        assert take(7) == [[7, 1, 5, 6, 4, 3, 2, 0, 9, 8]]
+
+    def test_every_example_comes_once_in_another_order(self):
+        batches = shuffle_batch(source(range(500)), 8, 100, 50, 2, allow_smaller_final_batch=True)
+        values = [value for part in taken(batches) for value in part]
+        assert Counter(values) == Counter(range(500))
+        assert values != sorted(values)
+
+    def test_minimum_stays_in_the_pool(self):
+        endless = iter(lambda: 1, 2).__next__
+        with shuffle_batch(endless, 4, 20, 10) as batches:
+            for _ in range(5):
+                next(batches)
+                assert batches.queue.size() >= 10
+
+    @pytest.mark.parametrize(("capacity", "minimum"), [(10, 10), (10, 11)])
+    def test_capacity_must_be_above_the_minimum(self, capacity, minimum):
+        with pytest.raises(ValueError, match=f"^capacity 10 must be bigger than min_after_dequeue {minimum}\\.$"):
+            shuffle_batch(source([]), 1, capacity, minimum)
 
 
-def test_what_is_not_an_array_goes_through_asarray():
-    same(stack([1, 2, 3]), np.array([1, 2, 3]))
-    same(stack(number / 2 for number in range(3)), np.array([0, 0.5, 1]))
-    same(stack([[1, 2], (3, 4)]), np.array([[1, 2], [3, 4]]))
-    same(stack([np.float32(1), np.array(2, "f4")]), np.array([1, 2], "f4"))
-    same(stack([np.ma.array([1, 2]), np.ma.array([3, 4])]), np.array([[1, 2], [3, 4]]))
-    same(pad([[1], [2, 3]]), np.array([[1, 0], [2, 3]]))
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"batch_size": -1}, ValueError, "batch_size must be >= 0"),
+        ({"batch_size": 4.0}, TypeError, "float"),
+        ({"num_threads": 0}, ValueError, "Must provide queue and enqueue_ops"),
+        ({"tensors": 3}, TypeError, "must be a callable"),
+        ({"tensors": {"x": np.zeros(3)}}, TypeError, "not a dict: for the rows of arrays use slice_input_producer"),
+        ({"tensors": "files.txt"}, TypeError, "not 'files.txt'"),
+        ({"tensors": [print, print]}, TypeError, "that is for batch_join"),
+        ({"capacity": "7"}, TypeError, "capacity must be a number"),
+        ({"on_error": "ignore"}, ValueError, "on_error must be 'raise' or 'skip'"),
+        ({"max_errors": 3}, ValueError, "max_errors needs on_error='skip'"),
+        ({"on_error": "skip", "max_errors": -1}, ValueError, "max_errors must be >= 0"),
+    ],
+)
+def test_bad_arguments(arguments, error, text):
+    with pytest.raises(error, match=text):
+        batch(**{"tensors": print, "batch_size": 2, **arguments})
 
 
-@pytest.mark.parametrize("shape", [(100, 128), (64, 1024), (3, 40_000)])
-def test_large_batches_are_copied_without_the_gil(shape):
-    array = filled(shape, np.dtype("f4"))
-    rows = list(array)
-    same(stack(rows), array)
-    same(stack([row[::-1] for row in rows]), array[:, ::-1])
-    same(concatenate(rows), array.reshape(-1))
-    same(pad([*rows, array[0, :5]])[:-1], array)
+def test_whole_pipeline_of_text_files(tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_text("".join(f"{name},{i}\n" for i in range(3)))
+    files = pipeline.string_input_producer([tmp_path / "a", tmp_path / "b"], num_epochs=2, shuffle=False)
+    reader = pipeline.TextLineReader()
 
+    def example():
+        return pipeline.decode_csv(reader.read(files).value, [[""], [0]])
 
-def test_equivalent_dtypes_are_one():
-    same(stack([np.array([1], "l"), np.array([2], "q")]), np.array([[1], [2]], "l"))
-    swapped = np.dtype("i8").newbyteorder()
-    same(stack([np.array([k], np.dtype(swapped.str)) for k in range(3)]), np.arange(3)[:, None].astype(swapped))
-
-
-@pytest.mark.parametrize("kind", ["S0", "U0", "V0"])
-def test_elements_without_bytes(kind):
-    array = np.zeros((2, 3), [("empty", kind)])["empty"]
-    assert stack([array, array]).dtype == kind
-    assert pad([array, array[:1]]).shape == (2, 2, 3)
-
-
-def test_variable_length_strings():
-    string = getattr(np.dtypes, "StringDType", None)
-    if string is None:
-        pytest.skip("this NumPy has none")
-    long, short = np.array(["a string too long to be kept in place", "b"], string()), np.array(["c"], string())
-    assert stack([long, long]).tolist() == [long.tolist()] * 2
-    assert concatenate([long, short]).tolist() == long.tolist() + ["c"]
-    assert pad([long, short]).tolist() == [long.tolist(), ["c", ""]]
-    assert pad([long, short], "-").tolist() == [long.tolist(), ["c", "-"]]
-
-
-def test_extension_dtypes_are_raw_rows():
-    ml_dtypes = pytest.importorskip("ml_dtypes")
-    rows = [np.arange(k, k + 3).astype(ml_dtypes.bfloat16) for k in range(4)]
-    assert stack(rows).tobytes() == np.stack(rows).tobytes()
-    assert stack(rows).dtype == ml_dtypes.bfloat16
-    assert pad([rows[0], rows[1][:1]], 1.5).astype(float).tolist() == [[0, 1, 2], [1, 1.5, 1.5]]
-
-
-def test_pad_fills_objects_with_the_object_itself():
-    value = [1, 2]
-    got = pad([np.array(["a"], object), np.array(["a", "b"], object)], value)
-    assert got[0, 1] is value
-    assert pad([np.array(["a"], object), np.array(["a", "b"], object)])[0, 1] == 0
-
-
-@pytest.mark.parametrize("function", [stack, concatenate, pad])
-def test_no_reference_leaks(function):
-    element, dtype = object(), np.dtype([("leak", "f8")])
-    arrays = [np.array([element, None]) for _ in range(10)]
-    rows = [np.zeros(2, dtype) for _ in range(10)]
-    out = np.zeros(function(rows).shape, dtype)
-    watched = [element, dtype, arrays, arrays[0], rows[0], out]
-
-    def work():
-        function(arrays)
-        function(rows)
-        function(rows, out=out)
-        for bad, to in (([rows[0], 1], None), ([rows[0], rows[0][None]], None), (rows, rows[0])):
-            with pytest.raises((TypeError, ValueError)):
-                function(bad, out=to)
-
-    work()
-    gc.collect()
-    before = [sys.getrefcount(each) for each in watched]
-    for _ in range(20):
-        work()
-    gc.collect()
-    assert [sys.getrefcount(each) for each in watched] == before
-
-
-def test_the_list_may_change_meanwhile():
-    arrays = [np.full(4096, k % 8, "i8") for k in range(64)]
-    stop = threading.Event()
-
-    def disturb():
-        while not stop.is_set():
-            arrays.clear()
-            arrays.extend(np.full(4096, k % 8, "i8") for k in range(64))
-
-    thread = threading.Thread(target=disturb)
-    thread.start()
-    try:
-        for function in (stack, concatenate, pad):
-            for _ in range(100):
-                try:
-                    got = function(arrays).reshape(-1, 4096)
-                except InvalidArgumentError:  # the list was empty
-                    continue
-                assert (got == (np.arange(len(got)) % 8)[:, None]).all()
-    finally:
-        stop.set()
-        thread.join()
+    with batch(example, 4) as batches:
+        got = [(letters.tolist(), numbers.tolist()) for letters, numbers in batches]
+    epoch = [(b"a", 0), (b"a", 1), (b"a", 2), (b"b", 0), (b"b", 1), (b"b", 2)]
+    assert [pair for block in got for pair in zip(*block, strict=True)] == epoch * 2
+    assert drain(files.dequeue) == []

@@ -4,9 +4,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from block_sources import Blocks
 from helpers import raises, run_in_thread, wait_blocked, wait_until
 from orchestration import fresh_collection, no_thread_left, source
-from test_batching_sources import Blocks
 
 import pipeline
 from pipeline import FIFOQueue, InvalidArgumentError

@@ -6,19 +6,15 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from block_sources import Blocks
 from helpers import run_in_thread
 from orchestration import fresh_collection, no_thread_left, source
-from test_batching_sources import Blocks
 
 import pipeline
 from pipeline import FIFOQueue, RandomShuffleQueue, batch
 from pipeline.batches.buckets import bucket_by_sequence_length
 from pipeline.batches.functions import (
     batch_join,
-    maybe_batch,
-    maybe_batch_join,
-    maybe_shuffle_batch,
-    maybe_shuffle_batch_join,
     shuffle_batch,
     shuffle_batch_join,
 )
@@ -109,9 +105,10 @@ class Random:
         return np.array([kept(row) for row in example], np.bool_) if self.many else kept(example)
 
     def batches(self):
-        minimum = self.rng.randint(0, self.capacity - 1)
+        min_after_dequeue = self.rng.randint(0, self.capacity - 1)
         options = {"enqueue_many": self.many, "allow_smaller_final_batch": self.smaller}
-        keep = [self.keep] if self.maybe else []
+        if self.maybe:
+            options["keep_input"] = self.keep
         if self.form == "buckets":
             return bucket_by_sequence_length(
                 lambda value: int(np.asarray(value).reshape(-1)[0]) % 50,
@@ -122,20 +119,18 @@ class Random:
                 self.capacity,
                 allow_smaller_final_batch=self.smaller,
                 keep_input=self.keep if self.maybe else True,
-                min_after_dequeue=minimum if self.shuffled else 0,
+                min_after_dequeue=min_after_dequeue if self.shuffled else 0,
             )
         if self.form == "join":
             sources = [self.source() for _ in range(self.threads)]
             if self.shuffled:
-                function = maybe_shuffle_batch_join if self.maybe else shuffle_batch_join
-                return function(sources, self.batch_size, self.capacity, minimum, *keep, **options)
-            function = maybe_batch_join if self.maybe else batch_join
-            return function(sources, *keep, self.batch_size, self.capacity, **options)
+                return shuffle_batch_join(sources, self.batch_size, self.capacity, min_after_dequeue, **options)
+            return batch_join(sources, self.batch_size, self.capacity, **options)
         if self.shuffled:
-            function = maybe_shuffle_batch if self.maybe else shuffle_batch
-            return function(self.source(), self.batch_size, self.capacity, minimum, *keep, self.threads, **options)
-        function = maybe_batch if self.maybe else batch
-        return function(self.source(), *keep, self.batch_size, self.threads, self.capacity, **options)
+            return shuffle_batch(
+                self.source(), self.batch_size, self.capacity, min_after_dequeue, self.threads, **options
+            )
+        return batch(self.source(), self.batch_size, self.threads, self.capacity, **options)
 
     def run(self):
         """The values that came out, each batch a list."""

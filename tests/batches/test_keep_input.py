@@ -1,15 +1,24 @@
-"""The maybe_ forms: which examples are kept."""
+"""keep_input=, and the maybe_ forms that are aliases for it: which examples are kept."""
 
 import threading
 
 import numpy as np
 import pytest
+from block_sources import Blocks, CallableBlocks
 from helpers import raises, run_in_thread, wait_blocked, wait_until
 from orchestration import fresh_collection, no_thread_left, source
-from test_batching_sources import Blocks, CallableBlocks
 
 from pipeline import Coordinator, InvalidArgumentError
-from pipeline.batches.functions import maybe_batch, maybe_batch_join, maybe_shuffle_batch, maybe_shuffle_batch_join
+from pipeline.batches.functions import (
+    batch,
+    batch_join,
+    maybe_batch,
+    maybe_batch_join,
+    maybe_shuffle_batch,
+    maybe_shuffle_batch_join,
+    shuffle_batch,
+    shuffle_batch_join,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +36,24 @@ def even(i):
     return i % 2 == 0
 
 
-class TestEachForm:
+class TestOption:
+    def test_batch(self):
+        assert taken(batch(range(8), 2, keep_input=even)) == [[0, 2], [4, 6]]
+
+    def test_batch_join(self):
+        [values] = taken(batch_join([range(8), range(10, 16)], 7, keep_input=even))
+        assert sorted(values) == [0, 2, 4, 6, 10, 12, 14]
+
+    def test_shuffle_batch(self):
+        [values] = taken(shuffle_batch(range(40), 20, 30, 10, keep_input=even))
+        assert sorted(values) == list(range(0, 40, 2))
+
+    def test_shuffle_batch_join(self):
+        [values] = taken(shuffle_batch_join([range(20), range(20, 40)], 20, 30, 10, keep_input=even))
+        assert sorted(values) == list(range(0, 40, 2))
+
+
+class TestAliases:
     """Positional arguments in TensorFlow's order."""
 
     def test_batch(self):
@@ -56,13 +82,13 @@ class TestEachForm:
 class TestConstant:
     @pytest.mark.parametrize("keep", [True, 1, np.True_, np.array(True), np.int32(1)])
     def test_true_keeps_all(self, keep):
-        assert taken(maybe_batch(range(4), keep, 2)) == [[0, 1], [2, 3]]
+        assert taken(batch(range(4), 2, keep_input=keep)) == [[0, 1], [2, 3]]
 
     @pytest.mark.parametrize("keep", [False, 0, np.False_, np.array(False)])
     @pytest.mark.parametrize("many", [False, True])
     def test_false_parks_and_reads_nothing(self, keep, many):
         called = []
-        batches = maybe_batch(lambda: called.append(1), keep, 2, 3, enqueue_many=many)
+        batches = batch(lambda: called.append(1), 2, 3, enqueue_many=many, keep_input=keep)
         call = run_in_thread(list, batches)
         wait_until(lambda: batches.queue is not None, "the queue")
         wait_blocked(batches.queue, enqueues=1, dequeues=1)
@@ -73,7 +99,7 @@ class TestConstant:
     @pytest.mark.parametrize("stop", [True, False])
     def test_false_with_a_given_coordinator(self, stop):
         coord = Coordinator()
-        batches = maybe_batch(lambda: 1, False, 2, coord=coord)
+        batches = batch(lambda: 1, 2, coord=coord, keep_input=False)
         call = run_in_thread(list, batches)
         wait_until(lambda: batches.queue is not None, "the queue")
         wait_blocked(batches.queue, enqueues=1, dequeues=1)
@@ -83,7 +109,7 @@ class TestConstant:
         coord.join()  # no error of a cancelled enqueue
 
     def test_false_gives_no_batch_of_nothing_either(self):
-        batches = maybe_batch(lambda: 1, False, 0, allow_smaller_final_batch=True)
+        batches = batch(lambda: 1, 0, allow_smaller_final_batch=True, keep_input=False)
         call = run_in_thread(list, batches)
         wait_until(lambda: batches.queue is not None, "the queue")
         wait_blocked(batches.queue, enqueues=1, dequeues=1)
@@ -93,7 +119,7 @@ class TestConstant:
     def test_vector_for_every_block(self):
         blocks = np.arange(12).reshape(4, 3)
         keep = np.array([True, False, True])
-        assert taken(maybe_batch(blocks, keep, 4, enqueue_many=True)) == [[0, 2, 3, 5], [6, 8, 9, 11]]
+        assert taken(batch(blocks, 4, enqueue_many=True, keep_input=keep)) == [[0, 2, 3, 5], [6, 8, 9, 11]]
 
 
 class TestCallable:
@@ -104,11 +130,11 @@ class TestCallable:
             asked.append(example)
             return example["x"] > 1
 
-        assert [each["x"].tolist() for each in maybe_batch([{"x": i} for i in range(4)], keep, 2)] == [[2, 3]]
+        assert [each["x"].tolist() for each in batch([{"x": i} for i in range(4)], 2, keep_input=keep)] == [[2, 3]]
         assert asked == [{"x": i} for i in range(4)]
 
     def test_input_is_read_to_its_end_even_if_nothing_is_kept(self):
-        assert taken(maybe_batch(source(range(100)), lambda _: False, 2, allow_smaller_final_batch=True)) == []
+        assert taken(batch(source(range(100)), 2, allow_smaller_final_batch=True, keep_input=lambda _: False)) == []
 
     def test_block_as_a_whole_or_by_rows(self):
         blocks = [[np.arange(3), list("abc")], [np.arange(3, 5), list("de")], [np.arange(5, 7), list("fg")]]
@@ -117,20 +143,20 @@ class TestCallable:
         def keep(block):
             return answers[int(block[0][0])]
 
-        with maybe_batch(blocks, keep, 4, enqueue_many=True) as batches:
+        with batch(blocks, 4, enqueue_many=True, keep_input=keep) as batches:
             assert [[n.tolist(), s.tolist()] for n, s in batches] == [[[0, 2, 5, 6], [b"a", b"c", b"f", b"g"]]]
 
     def test_no_row_of_a_block(self):
         blocks = np.arange(9).reshape(3, 3)
-        batches = maybe_batch(blocks, lambda block: block > 4, 4, enqueue_many=True)
+        batches = batch(blocks, 4, enqueue_many=True, keep_input=lambda block: block > 4)
         assert taken(batches) == [[5, 6, 7, 8]]
 
     @pytest.mark.parametrize("kind", [Blocks, CallableBlocks])
     def test_sources_with_blocks_are_asked_row_by_row(self, kind):
-        assert taken(maybe_batch(kind(np.arange(8)), lambda row: row[0] % 2 == 0, 4)) == [[0, 2, 4, 6]]
+        assert taken(batch(kind(np.arange(8)), 4, keep_input=lambda row: row[0] % 2 == 0)) == [[0, 2, 4, 6]]
 
     def test_several_threads(self):
-        [values] = taken(maybe_batch(source(range(1000)), even, 500, 4))
+        [values] = taken(batch(source(range(1000)), 500, 4, keep_input=even))
         assert sorted(values) == list(range(0, 1000, 2))
 
     def test_leaving_a_loop_of_which_nothing_is_kept(self):
@@ -141,7 +167,7 @@ class TestCallable:
             return i == 0
 
         first = iter([0])
-        batches = maybe_batch(lambda: next(first, 1), keep, 2, coord=coord)
+        batches = batch(lambda: next(first, 1), 2, coord=coord, keep_input=keep)
         call = run_in_thread(list, batches)
         assert asked.wait(30)
         batches.close()
@@ -163,16 +189,16 @@ class TestErrors:
     )
     def test_bad_values(self, keep, many, error, text):
         with raises(error, text):
-            maybe_batch([], keep, 2, enqueue_many=many)
+            batch([], 2, enqueue_many=many, keep_input=keep)
         with raises(error, text):
-            next(maybe_batch([np.zeros(2)] * 9, lambda _: keep, 2, enqueue_many=many))
+            next(batch([np.zeros(2)] * 9, 2, enqueue_many=many, keep_input=lambda _: keep))
 
     @pytest.mark.parametrize("block", [np.zeros((3, 1)), (["a", "b", "c"],)])
     def test_vector_of_another_length(self, block):
-        batches = maybe_batch([block], [True, False], 1, enqueue_many=True)
+        batches = batch([block], 1, enqueue_many=True, keep_input=[True, False])
         with raises(InvalidArgumentError, "data.shape must start with partitions.shape"):
             next(batches)
 
     def test_stop_iteration_of_the_callable_does_not_look_like_the_end(self):
         with pytest.raises(RuntimeError, match="raised StopIteration"):
-            next(maybe_batch(range(9), lambda i: next(iter([])), 2))
+            next(batch(range(9), 2, keep_input=lambda i: next(iter([]))))

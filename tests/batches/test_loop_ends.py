@@ -21,7 +21,7 @@ LOOPS = {
     "shuffled": "shuffle_batch(itertools.count(), 2, 20, 10, 2)",
     "joined": "batch_join([itertools.count(), lambda: 1], 2)",
     "queue": "batch(filled(), 2, 3)",
-    "kept": "maybe_batch(itertools.count(), lambda i: i % 2, 2)",
+    "kept": "batch(itertools.count(), 2, keep_input=lambda i: i % 2)",
     "buckets": "bucket_by_sequence_length(lambda n: n % 30, itertools.count(), 2, [10, 20], 2)",
 }
 BEFORE = """

@@ -1,12 +1,12 @@
 """What a batch can take its examples from."""
 
-import threading
 from collections import Counter
 
 import numpy as np
 import pytest
+from block_sources import Blocks, CallableBlocks
 from helpers import raises, run_in_thread, wait_blocked, wait_until
-from orchestration import fresh_collection, no_thread_left, out_of_range, source
+from orchestration import fresh_collection, no_thread_left, source
 
 import pipeline
 from pipeline import CancelledError, FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue, batch, shuffle_batch
@@ -17,30 +17,6 @@ from pipeline.producers.slices import slice_input_producer
 def _fresh():
     with fresh_collection(), no_thread_left():
         yield
-
-
-class Blocks:
-    """A source with blocks: the rows of arrays."""
-
-    def __init__(self, *arrays):
-        self.arrays = arrays
-        self.asked = []
-        self._at = 0
-        self._lock = threading.Lock()
-
-    def block(self, n):
-        with self._lock:
-            self.asked.append(n)
-            begin = self._at
-            end = self._at = min(begin + n, len(self.arrays[0]))
-        if begin == end:
-            raise out_of_range()
-        return [array[begin:end] for array in self.arrays]
-
-
-class CallableBlocks(Blocks):
-    def __call__(self):
-        return [part[0] for part in self.block(1)]
 
 
 def taken(batches):

@@ -1,4 +1,4 @@
-"""However a program leaves a loop over batches, its threads end and it ends, without a word that is not an error."""
+"""However a program leaves a loop over batches, its threads end, it ends, and it prints nothing but errors."""
 
 import threading
 
@@ -79,7 +79,7 @@ def test_a_generator_that_waits_is_not_asked_again_once_the_loop_is_left():
 
 
 def test_loops_in_a_row_over_one_queue():
-    """What a loop that was left had taken is gone; the next one gets the rest."""
+    """What a loop had taken when it was left is gone; the next loop gets the rest."""
     queue = FIFOQueue(1000, "int64", [()])
     queue.enqueue_many(np.arange(1000))
     queue.close()

@@ -1,4 +1,4 @@
-"""A loop over batches that is over is forgotten, with its source, however it ended."""
+"""A loop over batches that has ended, in any way, is garbage, and so is its source."""
 
 import gc
 import weakref
@@ -18,7 +18,7 @@ def _alone():
 
 
 class Row:
-    """What a source gives; weak references can be made to its method's owner."""
+    """What a source gives, as a method of an object that weak references may refer to."""
 
     def __init__(self, count):
         self._take = source([(i, float(i)) for i in range(count)])
@@ -47,7 +47,7 @@ def test_nothing_holds_a_loop_that_is_over(count, most, num_threads):
 
 
 def loop_over_files(path, num_epochs, most):
-    """Weak references to the reader and to the loop, which is over."""
+    """Weak references to the reader and to the loop, which has ended."""
     files = pipeline.string_input_producer(["missing"] + [str(path)] * 3, shuffle=False, num_epochs=num_epochs)
     reader = pipeline.TextLineReader(on_error="skip")  # which keeps its errors, and their tracebacks the loop
 

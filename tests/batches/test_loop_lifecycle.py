@@ -1,4 +1,4 @@
-"""The loop over batches: when its threads start, and that they end however the loop is left."""
+"""The loop over batches: when its threads start, and that they end however you leave it."""
 
 import gc
 import threading
@@ -199,7 +199,7 @@ class TestErrors:
 
 class TestUpstream:
     def test_each_loop_starts_and_stops_its_own_producers(self):
-        """Two loops made before either runs: the end of the first leaves the second's input alone."""
+        """Two loops exist before either runs: the end of the first does not touch the input of the second."""
         train, test = (pipeline.input_producer(np.arange(n), num_epochs=1, shuffle=False) for n in (4, 6))
         loops = [batch(queue.dequeue, 2) for queue in (train, test)]
         for loop, n in zip(loops, (4, 6), strict=True):

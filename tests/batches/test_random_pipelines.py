@@ -31,7 +31,7 @@ def _fresh():
 
 
 def filled(queue, values):
-    """A queue with the values; a thread fills it, as more may come than fit."""
+    """A queue with the values. A thread fills it, because there may be more than fit."""
 
     def fill():
         for value in values:
@@ -169,6 +169,6 @@ def test_random_pipeline(seed):
             out, broken = one.run(), None
         except Broken as error:
             out, broken = [], str(error)
-    # A body that wants to raise may get too few batches for it.
+    # A body that is to raise at some batch may not get that many.
     assert broken == one.end or (broken is None and one.end in ("all", "break", "body"))
     one.check(out)

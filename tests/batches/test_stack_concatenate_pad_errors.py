@@ -1,4 +1,4 @@
-"""What stack, concatenate and pad refuse, and that nothing is written then."""
+"""What stack, concatenate and pad refuse, and that they write nothing then."""
 
 import numpy as np
 import pytest

@@ -16,7 +16,7 @@ def sess():
 
 
 def mover(sess, enqueue):
-    """What a runner's thread calls for an operation; the test fails if that is not in blocks."""
+    """What a runner's thread calls for an operation; fails if it does not run in blocks."""
     move = in_blocks(sess, enqueue, sess.make_callable(enqueue))
     assert move is not None
     return move

@@ -1,4 +1,4 @@
-"""Programs that fill queues by hand: threads that feed, replay memories, tokens to meet by, several sessions."""
+"""Programs that fill queues by hand: feeding threads, replay memories, tokens as barriers, several sessions."""
 
 import threading
 

@@ -16,7 +16,7 @@ def sess():
 
 
 def native(sess, queue):
-    """The queue itself, which says how many calls wait."""
+    """The native queue, which knows how many calls wait."""
     return sess.run(queue.queue_ref)
 
 
@@ -116,7 +116,7 @@ def test_closing_the_session_ends_a_plain_close():
         closing = start(sess, queue, close, "enqueues", 2)
         sess.close()
         assert isinstance(waiting.exception(), tf.errors.CancelledError)
-        # The queue was closed; the run was not to go on.
+        # The queue was closed; the run must not go on.
         with pytest.raises(tf.errors.CancelledError, match="Run call was cancelled"):
             closing.result()
 
@@ -269,5 +269,5 @@ def test_a_late_run_that_put_its_elements_in_does_not_fail(sess):
     queue = tf.FIFOQueue(10, tf.int32)
     slow = tf.py_func(lambda: (threading.Event().wait(0.05), np.int32(1))[1], [], tf.int32)
     in_time = tf.RunOptions(timeout_in_ms=10)
-    sess.run(queue.enqueue(slow), options=in_time)  # who heard of a timeout would put it in once more
+    sess.run(queue.enqueue(slow), options=in_time)  # a caller that got a timeout would enqueue it once more
     assert sess.run(queue.size()) == 1

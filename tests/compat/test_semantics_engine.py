@@ -1,4 +1,4 @@
-"""What happens to calls that wait, script by script, through runs of a session: who goes first, and what stays."""
+"""Waiting calls, script by script, through runs of a session: who goes first, and what stays."""
 
 import pytest
 from graph_pipelines import graph_session  # noqa: F401  (a fixture)
@@ -51,7 +51,7 @@ def is_error(outcome, kind, text):
 
 
 def short(outcome, requested, size):
-    """Whether it says that a closed queue has not enough."""
+    """Whether this is the error of a closed queue that holds too few elements."""
     text = f"is closed and has insufficient elements (requested {requested}, current size {size})"
     return is_error(outcome, tf.errors.OutOfRangeError, text)
 
@@ -209,7 +209,7 @@ def test_timeout_does_not_end_a_plain_close(sess, script):
     q = script(1, 1)
     enqueue = q.waits("enqueue", 2)
     close = q.waits("close", options=TIMEOUT)
-    # When the time of a run that began later is over, so is that of the close.
+    # When a run that began later times out, the time of the close is over too.
     other = Script(sess, tf.FIFOQueue(1, tf.int32))
     assert is_error(other.now("dequeue", options=TIMEOUT), tf.errors.DeadlineExceededError, "Timed out")
     assert close.alive()

@@ -38,7 +38,7 @@ def test_tables_are_empty_in_the_end(sess, monkeypatch):
     sparse, i = example(50)
     made = tf.train.shuffle_batch([sparse, i], 5, 30, 10)
     with running(sess):
-        drain(sess, made[1])  # the sparse ones are taken too
+        drain(sess, made[1])  # takes the sparse ones too
     assert len(tables) == 1
     assert not tables[0]._kept
 

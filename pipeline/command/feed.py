@@ -18,7 +18,7 @@ from pipeline.decode.csv.decode_csv import decode_csv
 from pipeline.decode.csv.numbers import number
 from pipeline.decode.csv.record import split_record
 from pipeline.errors import InvalidArgumentError
-from pipeline.files.opening import os_error
+from pipeline.files.os_errors import os_error
 from pipeline.producers.producers import string_input_producer
 
 # Lines that a reader thread takes at a time: enough that the cost of a call is spread, and that a block stays in the

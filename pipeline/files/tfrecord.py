@@ -1,4 +1,4 @@
-"""The TFRecord format: header, footer, masked CRC, compression."""
+"""The TFRecord format: how a record is framed, and TFRecordOptions, how a file is compressed."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.errors import InvalidArgumentError
-from pipeline.files.opening import WINDOW_BITS
+from pipeline.errors import invalid
+from pipeline.files.compression import WINDOW_BITS
+from pipeline.files.crc32c import mask
 
 # A record: the length of the data, the masked CRC32C of these 8 bytes, the data, and the masked CRC32C of the data.
 HEADER = struct.Struct("<QI")
-
-
 FOOTER = struct.Struct("<I")
 
 
+def framed(record: bytes, crc: Callable[[bytes], int]) -> bytes:
+    """Return a record with its header and footer."""
+    length = len(record).to_bytes(8, "little")
+    return b"".join((length, FOOTER.pack(mask(crc(length))), record, FOOTER.pack(mask(crc(record)))))
+
+
 class TFRecordCompressionType:
-    """The ways in which a TFRecord file may be compressed, as numbers."""
+    """How a TFRecord file is compressed, as a number."""
 
     NONE = 0
     ZLIB = 1
@@ -29,20 +34,20 @@ _NAMES = {TFRecordCompressionType.NONE: "", TFRecordCompressionType.ZLIB: "ZLIB"
 
 
 class TFRecordOptions:
-    """How TFRecord files are compressed. Those of zlib's settings that are None are zlib's own defaults.
+    """How TFRecord files are compressed. A setting that is None is zlib's default.
 
     Args:
         compression_type: "", "ZLIB" or "GZIP", a TFRecordCompressionType, other TFRecordOptions, or None.
         flush_mode: For `flush()` of a writer: one of zlib's Z_..._FLUSH constants; None is Z_SYNC_FLUSH.
-        input_buffer_size, output_buffer_size: Taken for the sake of TensorFlow's signature.
+        input_buffer_size, output_buffer_size: Ignored; in TensorFlow's signature.
         window_bits: 9 to 15, for writing.
         compression_level: 0 to 9, for writing.
-        compression_method: zlib knows only one, 8.
+        compression_method: 8, the only one that zlib has.
         mem_level: 1 to 9, for writing.
         compression_strategy: One of zlib's Z_... constants, for writing.
 
     Raises:
-        InvalidArgumentError: There is no such compression type; it is a ValueError too.
+        InvalidArgumentError: The compression type does not exist; the error is a ValueError too.
     """
 
     def __init__(
@@ -76,14 +81,14 @@ class TFRecordOptions:
             return ""
         name = _NAMES.get(options) if isinstance(options, int) else options
         if not isinstance(name, str) or name not in _NAMES.values():
-            raise InvalidArgumentError(None, None, f'Not a valid compression_type: "{options}"')
+            raise invalid(f'Not a valid compression_type: "{options}"')
         return name
 
     def compressor(self) -> Any:
         """Return a new zlib.compressobj with these settings; None without compression.
 
         Raises:
-            InvalidArgumentError: zlib does not take them.
+            InvalidArgumentError: zlib refuses the settings.
         """
         if not self.compression_type:
             return None
@@ -92,31 +97,15 @@ class TFRecordOptions:
             bits += abs(self.window_bits) - zlib.MAX_WBITS
         try:
             return zlib.compressobj(
-                _default(self.compression_level, zlib.Z_DEFAULT_COMPRESSION),
-                _default(self.compression_method, zlib.DEFLATED),
+                _given(self.compression_level, zlib.Z_DEFAULT_COMPRESSION),
+                _given(self.compression_method, zlib.DEFLATED),
                 bits,
-                _default(self.mem_level, zlib.DEF_MEM_LEVEL),
-                _default(self.compression_strategy, zlib.Z_DEFAULT_STRATEGY),
+                _given(self.mem_level, zlib.DEF_MEM_LEVEL),
+                _given(self.compression_strategy, zlib.Z_DEFAULT_STRATEGY),
             )
         except ValueError as error:
-            text = f"zlib does not take these settings: {self.__dict__}"
-            raise InvalidArgumentError(None, None, text) from error
+            raise invalid(f"zlib does not take these settings: {self.__dict__}") from error
 
 
-def mask(crc: int) -> int:
-    """Return a CRC as it is written: turned and added to, for data that holds CRCs itself."""
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def crc_function() -> Callable[[bytes], int]:
-    """Return the function for the CRC32C of bytes; ImportError without google-crc32c, for no CRC is ever left out."""
-    try:
-        import google_crc32c
-    except ImportError as error:
-        raise ImportError("TFRecord files need google-crc32c: pip install 'queue-runner[tfrecord]'") from error
-    function: Callable[[bytes], int] = google_crc32c.value
-    return function
-
-
-def _default(value: int | None, default: int) -> int:
+def _given(value: int | None, default: int) -> int:
     return default if value is None else value

@@ -1,4 +1,4 @@
-"""Cuts a stream of bytes into TFRecords, checking lengths and CRCs."""
+"""Cuts TFRecords out of a file and checks their CRCs; tf_record_iterator."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import DataLossError, OpError
-from pipeline.files.opening import MAX_RECORD_BYTES, byte_limit, open_source, too_long
-from pipeline.files.tfrecord import FOOTER, HEADER, TFRecordOptions, crc_function, mask
-from pipeline.files.window import Buffered
+from pipeline.files.crc32c import crc_function, mask
+from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
+from pipeline.files.opening import open_file
+from pipeline.files.read_buffer import ReadBuffer
+from pipeline.files.tfrecord import FOOTER, HEADER, TFRecordOptions
 
 
 def tf_record_iterator(
@@ -21,18 +23,18 @@ def tf_record_iterator(
     """Iterate over the records of a TFRecord file.
 
     Args:
-        path: Path, or a URL that fsspec knows.
+        path: A path, or a URL that fsspec knows, such as `s3://bucket/file`.
         options: TFRecordOptions, or a compression type: "GZIP", "ZLIB", or "" or None for none.
-        max_record_bytes: A longer record is a ResourceExhaustedError; None is without limit.
+        max_record_bytes: A longer record raises ResourceExhaustedError; None means no limit.
 
     Returns:
-        An iterator over the data of the records, as bytes. For one thread at a time.
+        An iterator over the records as bytes. For one thread at a time.
 
     Raises:
-        InvalidArgumentError: There is no such compression.
+        InvalidArgumentError: The compression does not exist.
         ImportError: google-crc32c is not installed (extra `tfrecord`).
-        NotFoundError, PermissionDeniedError, ...: By the first `next`: the file cannot be opened.
-        DataLossError: By a later one: the file is corrupt or truncated.
+        NotFoundError, PermissionDeniedError, ...: Raised by the first `next`: the file cannot be opened.
+        DataLossError: Raised by a later one: the file is corrupt or truncated.
     """
 
     compression = TFRecordOptions.get_compression_type_string(options)
@@ -43,67 +45,67 @@ _HEADERS_KEPT = 4096  # lengths whose CRCs are remembered
 
 
 def records(name: bytes, compression: str, crc: Callable[[bytes], int], most: int) -> Iterator[bytes]:
-    """The records of one file, none of them of more than `most` bytes."""
-    file, cutter = Buffered(open_source(name, compression)), _Cutter(crc, most)
+    """Return the records of one file; one of more than `most` bytes raises ResourceExhaustedError."""
+    buffer, cutter = ReadBuffer(open_file(name, compression)), RecordCutter(crc, most)
     try:
         values: list[bytes] = [b""]
         while values:
-            values, _ = cutter.cut(file, name)
+            values, _ = cutter.cut(buffer, name)
             yield from values
     finally:
-        file.source.close()
+        buffer.file.close()
 
 
-class _Cutter:
+class RecordCutter:
     """Cuts records out of a file.
 
-    The CRC of a length is computed once for each length that comes up: a header of 12 bytes that was right is right
-    the next time. Those of the data are computed one by one and compared all at once.
+    The CRC of a length is checked once for each length: a header of 12 bytes that was right is right the next time.
+    The CRCs of the data are computed one by one and compared all at once.
     """
 
     def __init__(self, crc: Callable[[bytes], int], most: int) -> None:
         self._crc = crc
         self._most = most  # bytes of data in a record
-        self._lengths: dict[bytes, int] = {}  # of the data, by the header
+        self._lengths: dict[bytes, int] = {}  # of the data, by header
 
-    def cut(self, file: Buffered, name: bytes) -> tuple[list[bytes], list[int]]:
-        """Return the next records, at least one unless the file ended, and the offset of each.
+    def cut(self, buffer: ReadBuffer, name: bytes) -> tuple[list[bytes], list[int]]:
+        """Return the next records, at least one unless this is the end of the file, and the offset of each.
 
         Raises:
             DataLossError: The next record is corrupt or truncated.
             ResourceExhaustedError: It is longer than the limit.
             OpError: The file cannot be read.
         """
-        if not file.has(HEADER.size):
+        if not buffer.has(HEADER.size):
             return [], []
-        length = self._length(file, name)
-        if not file.has(HEADER.size + length + FOOTER.size):
-            raise _truncated(file, name, length)
-        values, stops = self._scan(file.data, file.position)
-        right = self._check(file.data, file.position + stops - FOOTER.size, values)
+        length = self._length(buffer, name)
+        if not buffer.has(HEADER.size + length + FOOTER.size):
+            raise _truncated(buffer, name, length)
+        values, stops = self._scan(buffer.data, buffer.position)
+        right = self._check(buffer.data, buffer.position + stops - FOOTER.size, values)
         if right == 0:
-            at = file.offset + HEADER.size
+            at = buffer.offset + HEADER.size
             text = f"corrupted record at {at} of {os.fsdecode(name)}: the CRC of its data is wrong"
-            raise _loss(text, name, file.offset)
-        first = file.offset
-        file.position += int(stops[right - 1])
+            raise _loss(text, name, buffer.offset)
+        first = buffer.offset
+        buffer.position += int(stops[right - 1])
         return values[:right], [first, *(first + stops[: right - 1]).tolist()]
 
-    def _length(self, file: Buffered, name: bytes) -> int:
-        """The length of the record at the file's position, whose header is there."""
-        header = file.data[file.position : file.position + HEADER.size]
+    def _length(self, buffer: ReadBuffer, name: bytes) -> int:
+        """Return the length of the record at the file's position, whose header was read."""
+        header = buffer.data[buffer.position : buffer.position + HEADER.size]
         if header not in self._lengths and not self._learn(header):
             if self._right(header):
-                raise self._too_long(file, name, HEADER.unpack(header)[0])
-            hint = "" if file.offset else ". Is this a TFRecord file, and its compression the one that was given?"
-            text = f"corrupted record at {file.offset} of {os.fsdecode(name)}: the CRC of its length is wrong{hint}"
-            raise _loss(text, name, file.offset)
+                raise self._too_long(buffer, name, HEADER.unpack(header)[0])
+            hint = "" if buffer.offset else ". Is this a TFRecord file, and its compression the one that was given?"
+            text = f"corrupted record at {buffer.offset} of {os.fsdecode(name)}: the CRC of its length is wrong{hint}"
+            raise _loss(text, name, buffer.offset)
         return self._lengths[header]
 
     def _scan(self, data: bytes, position: int) -> tuple[list[bytes], NDArray[np.int64]]:
-        """The data of the records that are there as a whole, up to a wrong length; how far behind `position` each ends.
+        """Return the complete records, up to the first wrong length, and how far after `position` each ends.
 
-        A record as long as the first costs no look at its length, which saves 40 ns of 290.
+        Records as long as the first are found without looking at each length, which saves 40 ns of 290.
         """
         length = self._lengths[data[position : position + HEADER.size]]
         values = _run(data, position, length)
@@ -119,7 +121,7 @@ class _Cutter:
         return values, np.concatenate((stops, more.cumsum()))
 
     def _walk(self, data: bytes, position: int, values: list[bytes]) -> None:
-        """Append the data of the records from `position` on."""
+        """Append the records from `position` on to `values`."""
         lengths, append, end = self._lengths, values.append, len(data) - FOOTER.size
         while True:
             try:
@@ -135,7 +137,7 @@ class _Cutter:
                     return
 
     def _learn(self, header: bytes) -> bool:
-        """Remember the length in a header; False if it is not complete, not right or above the limit."""
+        """Remember the length in a header; return False if it is incomplete, wrong or too large."""
         if len(header) < HEADER.size or not self._right(header):
             return False
         length, _ = HEADER.unpack(header)
@@ -147,31 +149,31 @@ class _Cutter:
         return True
 
     def _right(self, header: bytes) -> bool:
-        """Whether the CRC of a length is that in its header."""
+        """Whether a header has the right CRC of its length."""
         stored: int = FOOTER.unpack(header[8:])[0]
         return mask(self._crc(header[:8])) == stored
 
-    def _too_long(self, file: Buffered, name: bytes, length: int) -> OpError:
-        """The error for a record above the limit, which may be longer than the file as well."""
-        most = file.source.most()
-        if most is not None and file.offset + HEADER.size + length + FOOTER.size > most:
-            return _truncated(file, name, length)
-        error = too_long(f"the record at {file.offset} of {os.fsdecode(name)} has {length:,} bytes,", self._most)
-        vars(error)["record_key"] = b"%b:%d" % (name, file.offset)
+    def _too_long(self, buffer: ReadBuffer, name: bytes, length: int) -> OpError:
+        """Return the error for a record above the limit; it may be longer than the file, too."""
+        limit = buffer.file.size_limit()
+        if limit is not None and buffer.offset + HEADER.size + length + FOOTER.size > limit:
+            return _truncated(buffer, name, length)
+        error = too_long(f"the record at {buffer.offset} of {os.fsdecode(name)} has {length:,} bytes,", self._most)
+        vars(error)["record_key"] = b"%b:%d" % (name, buffer.offset)
         return error
 
     def _check(self, data: bytes, footers: NDArray[np.int64], values: list[bytes]) -> int:
-        """How many records have the right CRC, up to the first that has not."""
+        """Return how many records have the right CRC, up to the first that does not."""
         crcs = np.fromiter(map(self._crc, values), np.uint32, len(values))
         masked = (crcs >> np.uint32(15) | crcs << np.uint32(17)) + np.uint32(0xA282EAD8)
-        # Every place in the data seen as the start of a number, of which those at the footers are taken.
+        # The data as a number starting at every byte, of which those at the footers are taken.
         numbers = np.ndarray(len(data) - 3, "<u4", data, strides=(1,))
         wrong = np.flatnonzero(numbers[footers] != masked)
         return int(wrong[0]) if wrong.size else len(values)
 
 
 def _run(data: bytes, position: int, length: int) -> list[bytes]:
-    """The data of the records from `position` on that have the same header, if they are many."""
+    """Return the records from `position` on that have the same header, if there are many."""
     size = HEADER.size + length + FOOTER.size
     header = data[position : position + HEADER.size]
     count = (len(data) - position) // size
@@ -183,9 +185,9 @@ def _run(data: bytes, position: int, length: int) -> list[bytes]:
     return np.ndarray(count, f"V{length}", data, position + HEADER.size, (size,)).tolist() if length else [b""] * count
 
 
-def _truncated(file: Buffered, name: bytes, length: int) -> DataLossError:
-    text = f"truncated record at {file.offset} of {os.fsdecode(name)}: it should have {length} bytes of data"
-    return _loss(text, name, file.offset)
+def _truncated(buffer: ReadBuffer, name: bytes, length: int) -> DataLossError:
+    text = f"truncated record at {buffer.offset} of {os.fsdecode(name)}: it should have {length} bytes of data"
+    return _loss(text, name, buffer.offset)
 
 
 def _loss(text: str, name: bytes, offset: int) -> DataLossError:

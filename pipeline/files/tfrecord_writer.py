@@ -1,4 +1,4 @@
-"""TFRecord files: their format, TFRecordWriter, and tf_record_iterator."""
+"""TFRecordWriter: writes TFRecord files."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from types import TracebackType
 from typing import Any
 
 from pipeline.errors import FailedPreconditionError
-from pipeline.files.opening import open_sink, translated
-from pipeline.files.tfrecord import FOOTER, TFRecordOptions, _default, crc_function, mask
+from pipeline.files.crc32c import crc_function
+from pipeline.files.opening import create_file
+from pipeline.files.os_errors import translated
+from pipeline.files.tfrecord import TFRecordOptions, framed
 
 
 class TFRecordWriter:
-    """Writes a TFRecord file, which is made anew.
+    """Writes a new TFRecord file, replacing an existing one.
 
-    It is a context manager, which closes it. A compressed file is complete only when it is closed.
+    A context manager that closes the file. A compressed file is complete only once it is closed. Every method may be
+    called from any thread; records do not mix.
 
     Args:
-        path: Path, or a URL that fsspec knows.
+        path: A path, or a URL that fsspec knows, such as `s3://bucket/file`.
         options: TFRecordOptions, or a compression type: "GZIP", "ZLIB", or "" or None for none.
 
     Raises:
-        InvalidArgumentError: There is no such compression.
-        NotFoundError, PermissionDeniedError, ...: The file cannot be made.
+        InvalidArgumentError: The compression does not exist.
+        NotFoundError, PermissionDeniedError, ...: The file cannot be created.
         ImportError: google-crc32c is not installed (extra `tfrecord`).
-
-    Thread safety: every method may be called from every thread; records do not mix.
     """
 
     def __init__(self, path: str | bytes | os.PathLike[Any], options: Any = None) -> None:
@@ -36,14 +37,14 @@ class TFRecordWriter:
         self._crc = crc_function()
         settings = options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
         self._compressor = settings.compressor()
-        self._flush_mode = _default(settings.flush_mode, zlib.Z_SYNC_FLUSH)
+        self._flush_mode = zlib.Z_SYNC_FLUSH if settings.flush_mode is None else settings.flush_mode
         self._name = os.fsencode(path)
         self._lock = threading.Lock()
-        self._file = open_sink(self._name)
+        self._file = create_file(self._name)
         self._open = True
 
     def write(self, record: bytes) -> None:
-        """Write one record: bytes, or an object with a buffer of bytes.
+        """Write one record: bytes, or an object that gives a buffer of bytes.
 
         Raises:
             TypeError: `record` is something else.
@@ -54,14 +55,13 @@ class TFRecordWriter:
             if isinstance(record, str):
                 raise TypeError("record must be bytes, got str: encode it first")
             record = bytes(memoryview(record))
-        length = len(record).to_bytes(8, "little")
-        data = b"".join((length, FOOTER.pack(mask(self._crc(length))), record, FOOTER.pack(mask(self._crc(record)))))
+        data = framed(record, self._crc)
         with self._lock:
             self._check()
             self._put(data if self._compressor is None else self._compressor.compress(data))
 
     def flush(self) -> None:
-        """Hand what was written to the operating system, so that readers find it.
+        """Hand all records to the operating system, so that readers see them.
 
         Raises:
             FailedPreconditionError: The writer is closed.
@@ -77,7 +77,7 @@ class TFRecordWriter:
                 raise translated(self._name, error) from error
 
     def close(self) -> None:
-        """Complete the file and close it; again is no error.
+        """Complete the file and close it; closing it again is allowed.
 
         Raises:
             OpError: The file cannot be written.

@@ -1,4 +1,4 @@
-"""Event files, which TensorBoard reads: records of Event messages, each with its check sums."""
+"""EventFile writes the files that TensorBoard reads: Event messages as TFRecords; summary_iterator reads them back."""
 
 from __future__ import annotations
 
@@ -6,51 +6,31 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from pipeline.files.tfrecord import mask
+from pipeline.files.crc32c import crc_function_or_slow
+from pipeline.files.limits import MAX_RECORD_BYTES
+from pipeline.files.tfrecord import framed
+from pipeline.files.tfrecord_cutter import records
 from pipeline.monitor.summary_proto import Event
-
-_TABLE: list[int] = []
-
-
-def crc_function() -> Callable[[bytes], int]:
-    """The function for the CRC32C of bytes: that of google-crc32c if it is there, else a slower one."""
-    try:
-        from google_crc32c import value
-    except ImportError:
-        return _crc
-    return value  # type: ignore[no-any-return]
-
-
-def _crc(data: bytes) -> int:
-    if not _TABLE:
-        for number in range(256):
-            for _ in range(8):
-                number = number >> 1 ^ (0x82F63B78 if number & 1 else 0)
-            _TABLE.append(number)
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = _TABLE[(crc ^ byte) & 255] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
 
 
 class EventFile:
-    """Writes one event file, which is made with the first event in it.
+    """Writes one event file. Creates it at once, with a first event that names the version.
 
-    Thread safety: every method may be called from every thread; records do not mix.
+    Every method may be called from any thread; records do not mix.
 
     Args:
-        logdir: The directory, made if there is none.
-        max_queue: How many events may wait to be written to the file.
-        flush_secs: How many seconds they may wait, as of the next event.
-        suffix: Put at the end of the file's name.
+        logdir: The directory; created if it does not exist.
+        max_queue: The number of events after which the file is flushed.
+        flush_secs: The number of seconds after which the next event flushes the file.
+        suffix: Appended to the name of the file.
     """
 
     def __init__(self, logdir: str, max_queue: int = 10, flush_secs: float = 120, suffix: str = "") -> None:
         os.makedirs(logdir, exist_ok=True)
-        self._crc = crc_function()
+        self._crc = crc_function_or_slow()
         self._lock = threading.Lock()
         self._most, self._seconds = max_queue, flush_secs
         self._waiting, self._flushed = 0, time.monotonic()
@@ -67,26 +47,24 @@ class EventFile:
         return self._file.name
 
     def write(self, event: bytes) -> None:
-        """Add a serialized Event."""
-        length = len(event).to_bytes(8, "little")
-        crc = self._crc
-        sums = [mask(crc(part)).to_bytes(4, "little") for part in (length, event)]
+        """Add a serialized Event; ignored after `close`."""
+        record = framed(event, self._crc)
         with self._lock:
             if self._file.closed:
                 return
-            self._file.write(b"".join((length, sums[0], event, sums[1])))
+            self._file.write(record)
             self._waiting += 1
             if self._waiting >= self._most or time.monotonic() - self._flushed >= self._seconds:
                 self._flush()
 
     def flush(self) -> None:
-        """Write all events to the file."""
+        """Hand all events to the operating system, so that TensorBoard sees them."""
         with self._lock:
             if not self._file.closed:
                 self._flush()
 
     def close(self) -> None:
-        """Write all events to the file, and close it; again is no error."""
+        """Write all events and close the file; closing it again is allowed."""
         with self._lock:
             self._file.close()
 
@@ -96,7 +74,7 @@ class EventFile:
 
 
 def _unused(path: str) -> str:
-    """The path itself or, if there is such a file, with a number: several writers may begin in one second."""
+    """Return the path, with a number if the file exists: several writers may start within one second."""
     number, found = 0, path
     while os.path.exists(found):
         number += 1
@@ -105,13 +83,11 @@ def _unused(path: str) -> str:
 
 
 def summary_iterator(path: Any) -> Iterator[Any]:
-    """The events of an event file, as Event messages.
+    """Iterate over the Event messages of an event file.
 
     Raises:
-        NotFoundError, DataLossError: There is no such file, or it is damaged.
+        NotFoundError: The file does not exist.
+        DataLossError: The file is damaged.
     """
-    from pipeline.files.opening import MAX_RECORD_BYTES
-    from pipeline.files.tfrecord_cutter import records
-
-    for record in records(os.fsencode(path), "", crc_function(), MAX_RECORD_BYTES):
+    for record in records(os.fsencode(path), "", crc_function_or_slow(), MAX_RECORD_BYTES):
         yield Event.FromString(record)

@@ -6,8 +6,9 @@ import itertools
 import os
 
 from pipeline.errors import DataLossError, OpError
-from pipeline.files.lmdb_pages import Damage, Entry, LongValue, Pages
-from pipeline.files.opening import MAX_RECORD_BYTES, byte_limit, too_long, translated
+from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
+from pipeline.files.lmdb_file import Damage, Entry, LMDBFile, LongValue
+from pipeline.files.os_errors import translated
 from pipeline.readers.base import Found, ReaderBase
 
 
@@ -46,7 +47,7 @@ class LMDBReader(ReaderBase):
         name = os.path.join(work_item, b"data.mdb") if os.path.isdir(work_item) else work_item
         try:
             self._file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
-            self._entries = Pages(self._file, self._max_bytes).entries()
+            self._entries = LMDBFile(self._file, self._max_bytes).entries()
         except (OSError, ValueError) as error:
             self._close()
             raise self._error(name, error) from error

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipeline.errors import OpError
-from pipeline.files.opening import open_source
-from pipeline.files.window import Buffered
+from pipeline.files.opening import open_file
+from pipeline.files.read_buffer import ReadBuffer
 from pipeline.readers.base import Found, ReaderBase
 from pipeline.readers.records import RecordKeys
 
@@ -18,7 +18,7 @@ class StreamReader(ReaderBase):
     _compression = ""
 
     def _open(self, work_item: bytes) -> None:
-        self._file = Buffered(open_source(work_item, self._compression))
+        self._file = ReadBuffer(open_file(work_item, self._compression))
         self._values: list[bytes] = []  # cut; those from _at on are not handed out yet
         self._numbers: Sequence[int] = ()  # the number in the key of each
         self._at = 0
@@ -30,7 +30,7 @@ class StreamReader(ReaderBase):
             raise
 
     def _close(self) -> None:
-        self._file.source.close()
+        self._file.file.close()
         self._file.data = b""
         self._values, self._numbers = [], ()
 

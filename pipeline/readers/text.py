@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 from pipeline.errors import invalid
-from pipeline.files.opening import MAX_RECORD_BYTES, byte_limit, too_long
+from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.readers.stream import StreamReader
 
 
@@ -62,7 +62,7 @@ class TextLineReader(StreamReader):
     def _lines(self) -> list[bytes]:
         """Read until at least one line is complete; return the lines, or none at the end of the file."""
         while not self._refused:
-            piece = self._file.source.read(self._file.CHUNK)
+            piece = self._file.file.read(self._file.CHUNK)
             if not piece:
                 last = b"".join(self._tail).removesuffix(b"\r")
                 self._tail = []

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipeline.errors import InvalidArgumentError
-from pipeline.files.opening import MAX_RECORD_BYTES, byte_limit
-from pipeline.files.tfrecord import TFRecordOptions, crc_function
-from pipeline.files.tfrecord_cutter import _Cutter
+from pipeline.files.crc32c import crc_function
+from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit
+from pipeline.files.tfrecord import TFRecordOptions
+from pipeline.files.tfrecord_cutter import RecordCutter
 from pipeline.readers.stream import StreamReader
 
 _log = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ class TFRecordReader(StreamReader):
         max_record_bytes: int | None = MAX_RECORD_BYTES,
     ) -> None:
         super().__init__(name or "tf_record_reader", on_error=on_error, max_errors=max_errors)
-        self._cutter = _Cutter(crc_function(), byte_limit(max_record_bytes))
+        self._cutter = RecordCutter(crc_function(), byte_limit(max_record_bytes))
         try:
             self._compression = TFRecordOptions.get_compression_type_string(options)
         except InvalidArgumentError as error:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pipeline.errors import OpError
-from pipeline.files.opening import MAX_RECORD_BYTES, byte_limit, read_whole
+from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit
+from pipeline.files.opening import read_whole
 from pipeline.readers.base import Found, ReaderBase
 
 

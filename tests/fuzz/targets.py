@@ -19,7 +19,8 @@ from orchestration import closed_queue
 
 import pipeline
 from pipeline import errors
-from pipeline.files.tfrecord import FOOTER, HEADER, mask
+from pipeline.files.crc32c import mask
+from pipeline.files.tfrecord import FOOTER, HEADER
 from pipeline.proto.example import FeatureList, FeatureLists, SequenceExample
 
 LIMIT = 1 << 20  # of the readers and images here: bytes of a record, pixels of an image

@@ -20,7 +20,7 @@ from pipeline.errors import (
     ResourceExhaustedError,
     UnknownError,
 )
-from pipeline.files.opening import MAX_RECORD_BYTES
+from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.files.tfrecord_cutter import tf_record_iterator
 from pipeline.files.tfrecord_writer import TFRecordWriter
 from pipeline.readers.fixed import FixedLengthRecordReader

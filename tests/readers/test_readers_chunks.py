@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from orchestration import closed_queue, drain
 
 from pipeline import TextLineReader
-from pipeline.files.window import Buffered
+from pipeline.files.read_buffer import ReadBuffer
 
 
 def expected(content, skip):
@@ -32,7 +32,7 @@ def test_chunks_of_any_size(tmp_path, content, chunk, block, skip):
     name = str(file).encode()
     reader, queue = TextLineReader(skip_header_lines=skip), closed_queue([file])
     reader._CHUNK = chunk
-    with mock.patch.object(Buffered, "CHUNK", chunk):
+    with mock.patch.object(ReadBuffer, "CHUNK", chunk):
         got = [pair for part in drain(lambda: reader.read_up_to(queue, block)) for pair in zip(*part, strict=True)]
     assert got == [(b"%b:%d" % (name, number), line) for number, line in expected(content, skip)]
     assert reader.num_work_units_completed() == 1

@@ -19,7 +19,7 @@ from pipeline.errors import (
     OutOfRangeError,
     PermissionDeniedError,
 )
-from pipeline.files.opening import os_error
+from pipeline.files.os_errors import os_error
 from pipeline.files.tfrecord_writer import TFRecordWriter
 from pipeline.readers.fixed import FixedLengthRecordReader
 from pipeline.readers.text import TextLineReader

@@ -9,7 +9,7 @@ from orchestration import closed_queue, drain
 from reading import PACK, counts, read_all
 
 from pipeline.errors import DataLossError, InvalidArgumentError, OutOfRangeError
-from pipeline.files.window import Buffered
+from pipeline.files.read_buffer import ReadBuffer
 from pipeline.readers.fixed import FixedLengthRecordReader
 
 
@@ -116,7 +116,7 @@ def test_any_file_by_the_rule(tmp_path, content, record, header, footer, hop, ch
     step = hop or record
     starts = [s for s in range(header, len(content) + 1, step) if s + record + footer <= len(content)]
     reader, queue = FixedLengthRecordReader(record, header, footer, hop, encoding=encoding), closed_queue([file])
-    with mock.patch.object(Buffered, "CHUNK", chunk):
+    with mock.patch.object(ReadBuffer, "CHUNK", chunk):
         blocks = drain(lambda: reader.read_up_to(queue, block))
     assert [v for b in blocks for v in b.values] == [content[s : s + record] for s in starts]
     name = str(file).encode()

@@ -9,7 +9,7 @@ from orchestration import closed_queue, drain
 from reading import counts, read_all
 
 from pipeline.errors import DataLossError, NotFoundError, OutOfRangeError
-from pipeline.files.lmdb_pages import Pages
+from pipeline.files.lmdb_file import LMDBFile
 from pipeline.readers.lmdb import LMDBReader
 
 lmdb = pytest.importorskip("lmdb")
@@ -88,7 +88,7 @@ def test_several_values_of_a_key(flags):
         with environment.begin() as transaction:
             expected = list(transaction.cursor(db=database))
     with open("several/data.mdb", "rb") as file:
-        pages = Pages(file.fileno(), 1 << 20)
+        pages = LMDBFile(file.fileno(), 1 << 20)
         [(name, record)] = pages.entries()
         pages._root = int.from_bytes(record[40:], "little")  # a database within is an entry of the main one
         assert name == b"named"

@@ -10,7 +10,8 @@ from orchestration import closed_queue, drain
 from reading import PACK, counts, read_all
 
 from pipeline.errors import DataLossError, OutOfRangeError
-from pipeline.files.tfrecord import FOOTER, mask
+from pipeline.files.crc32c import mask
+from pipeline.files.tfrecord import FOOTER
 from pipeline.files.tfrecord_writer import TFRecordWriter
 from pipeline.readers.tfrecord import TFRecordReader
 

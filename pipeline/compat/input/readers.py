@@ -12,7 +12,7 @@ from pipeline.compat.graph.node import node
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.input.reader_ops import read_ops
 from pipeline.compat.queues.arguments import as_int, as_text
-from pipeline.files.opening import MAX_RECORD_BYTES, byte_limit
+from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit
 from pipeline.files.tfrecord import TFRecordOptions
 from pipeline.on_error import Skips
 from pipeline.readers import base, fixed, lmdb, text, tfrecord, whole

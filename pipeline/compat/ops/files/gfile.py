@@ -16,15 +16,9 @@ from pipeline.compat.ops.files.paths import Stat, plain_path
 from pipeline.compat.ops.making.text import at_most_rank, objects, text, with_rank
 from pipeline.errors import PermissionDeniedError, invalid, show
 from pipeline.files.filenames import match_filenames_once
-from pipeline.files.opening import (
-    MAX_RECORD_BYTES,
-    byte_limit,
-    open_sink,
-    os_error,
-    read_whole,
-    remote_file,
-    translated,
-)
+from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit
+from pipeline.files.opening import create_file, read_whole, remote_file
+from pipeline.files.os_errors import os_error, translated
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
 
@@ -211,7 +205,7 @@ class GFile:
                 except OSError as error:
                     raise self._translated(error) from error
             else:
-                self._writer = open_sink(path)
+                self._writer = create_file(path)
         return self._writer
 
 
@@ -277,7 +271,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
             except OSError as error:
                 raise os_error(directory, error) from error
             try:
-                with open_sink(path) as file:
+                with create_file(path) as file:
                     file.write(data)
             except Exception as error:
                 raise translated(path, error) from error

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pipeline.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError, OpError
 from pipeline.files.filenames import match_filenames_once
-from pipeline.files.opening import os_error
+from pipeline.files.os_errors import os_error
 
 
 class FileStatistics(NamedTuple):

@@ -6,7 +6,8 @@ from typing import Any
 
 from pipeline.compat.graph.dtypes import DType, string
 from pipeline.errors import OutOfRangeError, invalid
-from pipeline.files.opening import MAX_RECORD_BYTES, read_whole
+from pipeline.files.limits import MAX_RECORD_BYTES
+from pipeline.files.opening import read_whole
 
 WHOLE_LINE = -2
 LINE_NUMBER = -1

@@ -20,7 +20,8 @@ from pipeline.decode import raw
 from pipeline.decode.csv.block import decode_block
 from pipeline.decode.csv.record import ColumnType, RecordFormat
 from pipeline.errors import DataLossError, InvalidArgumentError, invalid
-from pipeline.files.opening import MAX_RECORD_BYTES, WINDOW_BITS, byte_limit, too_long
+from pipeline.files.compression import WINDOW_BITS
+from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 
 _RAW: tuple[str, ...] = ("float16", "float32", "float64", "int32", "uint16", "uint8", "int16", "int8", "int64")
 _RAW += ("complex64", "complex128", "bool", "bfloat16")

@@ -16,7 +16,7 @@ from pipeline.compat.ops.making.inputs import dtype_of
 from pipeline.compat.ops.making.text import objects, text
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import ResourceExhaustedError, invalid, show
-from pipeline.files.opening import MAX_RECORD_BYTES
+from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.proto.wire import LEN, VARINT, WireError, fields, pack_field, pack_varint, signed, varint
 
 # The fields of TensorProto that hold values one by one, with the dtype in which a packed field has them; None: varints.

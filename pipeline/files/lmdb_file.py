@@ -1,7 +1,7 @@
-"""The entries of an LMDB file, read page by page and not through LMDB.
+"""LMDBFile: reads the entries of an LMDB file page by page, without the lmdb package.
 
-LMDB maps the file into memory and trusts what it finds there: a page that is missing or damaged, or a file that
-shrinks, ends the process. Here every place is looked at before it is used, and the worst that can come is an error.
+LMDB maps the file into memory and trusts it: a missing or damaged page, or a file that shrinks, kills the process. Here
+every offset is checked before it is used, so the worst that can happen is an error.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import os
 import struct
 from collections.abc import Iterator
 
-_PAGE = struct.Struct("=QHHHH")  # number, size of a key where there are only keys, flags, lower, upper
-_META = struct.Struct("=16xIIQQ")  # magic, version, address, map size; a database each for free pages and entries
+_PAGE = struct.Struct("=QHHHH")  # number, key size (keys-only pages), flags, lower, upper
+_META = struct.Struct("=16xIIQQ")  # magic, version, address, map size; two databases follow: free pages, entries
 _DATABASE = struct.Struct("=IHHQQQQQ")  # pad (of the first one: page size), flags, depth, four counts, root
 _END = struct.Struct("=QQ")  # last page, transaction
 _NODE = struct.Struct("=HHHH")  # low and high half of a size (or page number), flags, size of the key
@@ -19,29 +19,29 @@ _MAGIC, _VERSION = 0xBEEFC0DE, 1
 _NONE = 2**64 - 1
 _BRANCH, _LEAF, _OVERFLOW, _KEYS_ONLY = 1, 2, 4, 0x20  # flags of pages
 _BIG, _TREE, _SEVERAL = 1, 2, 4  # flags of nodes: the data is on pages of its own; it is a tree; it is several values
-_DEEPEST = 32  # trees of LMDB have no more levels
+_DEEPEST = 32  # LMDB's trees have no more levels
 
 Entry = tuple[bytes, bytes]
 
 
 class Damage(ValueError):
-    """What is wrong with the file."""
+    """The file is damaged, or not an LMDB file; the text says how."""
 
 
 class LongValue(Damage):
-    """A value that is above the limit; the text ends in a verb."""
+    """A value is above the limit; the text ends in a verb."""
 
 
-class Pages:
-    """The newest state of a database. For one thread at a time.
+class LMDBFile:
+    """The newest state of a database, read-only. For one thread at a time.
 
     Args:
-        file: The descriptor of the file, which stays the caller's.
-        most: Bytes of the longest value that is given out.
+        file: The descriptor of the file; the caller closes it.
+        most: The most bytes that a value may have.
 
     Raises:
-        Damage: The file is no LMDB database of this kind of machine.
-        OSError: It cannot be read.
+        Damage: The file is not an LMDB database of this kind of machine.
+        OSError: The file cannot be read.
     """
 
     def __init__(self, file: int, most: int) -> None:
@@ -68,11 +68,11 @@ class Pages:
         self._count = min(last + 1, os.fstat(file).st_size // self._size + 1)  # of pages, as a bound
 
     def entries(self) -> Iterator[Entry]:
-        """The entries in the order of their keys.
+        """Return the entries, (key, value), in the order of their keys.
 
         Raises:
-            Damage: A page is missing or makes no sense; the entries before it were given out.
-        LongValue: A value is above the limit.
+            Damage: A page is missing or invalid; the entries before it were returned.
+            LongValue: A value is above the limit.
             OSError: The file cannot be read.
         """
         for number, page in self._leaves(self._root):
@@ -82,7 +82,7 @@ class Pages:
                 raise Damage(self._at(number, str(error))) from error
 
     def _leaves(self, root: int) -> Iterator[tuple[int, bytes]]:
-        """The leaves of a tree from left to right, with their numbers."""
+        """Return the leaves of a tree from left to right: page number and page."""
         left = [] if root == _NONE else [(root, 1)]
         seen = 0
         while left:
@@ -101,7 +101,7 @@ class Pages:
                     raise Damage(self._at(number, str(error))) from error
                 left += [(low | high << 16 | top << 32, depth + 1) for low, high, top, _ in reversed(nodes)]
             else:
-                raise Damage(self._at(number, "it is no page of a tree"))
+                raise Damage(self._at(number, "it is not a page of a tree"))
 
     def _of_leaf(self, page: bytes) -> Iterator[Entry]:
         unpack, size = _NODE.unpack_from, len(page)
@@ -116,7 +116,7 @@ class Pages:
                 yield from ((key, value) for value in self._values(page, data, end, kind))
 
     def _values(self, page: bytes, data: int, end: int, kind: int) -> Iterator[bytes]:
-        """The value or values of a node, from `data` to `end` or elsewhere."""
+        """Return the value or values of a node, which are between `data` and `end` or on other pages."""
         if kind & _BIG:
             yield self._big(struct.unpack_from("=Q", page, data)[0], end - data)
         elif kind & _SEVERAL and kind & _TREE:
@@ -128,12 +128,12 @@ class Pages:
             yield _cut(page, data, end)
 
     def _big(self, first: int, size: int) -> bytes:
-        """A value on pages of its own."""
+        """Return a value that has pages of its own."""
         if size > self._most:
             raise LongValue(f"a value at byte {first * self._size} has {size:,} bytes,")
         data = self._read(first, _PAGE.size + size)
         if not _PAGE.unpack_from(data)[2] & _OVERFLOW:
-            raise Damage(self._at(first, "it is no page of a long value"))
+            raise Damage(self._at(first, "it is not a page of a long value"))
         return data[_PAGE.size :]
 
     def _page(self, number: int) -> bytes:
@@ -153,13 +153,13 @@ class Pages:
 
 
 def _places(page: bytes) -> tuple[int, ...]:
-    """Where the nodes of a page are."""
+    """Return the offsets of the nodes of a page."""
     lower = _PAGE.unpack_from(page)[3]
     return struct.unpack_from(f"={(lower - _PAGE.size) // 2}H", page, _PAGE.size) if lower > _PAGE.size else ()
 
 
 def _keys(page: bytes) -> Iterator[bytes]:
-    """The keys of a leaf, which are the values where a key of the database has several."""
+    """Return the keys of a leaf of a sub-tree: the values of a key that has several."""
     _, size, flags, lower, _ = _PAGE.unpack_from(page)
     if flags & _KEYS_ONLY:
         begin = _PAGE.size

@@ -1,0 +1,47 @@
+"""Turns the errors of the operating system and of fsspec into the library's, with TensorFlow's texts."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from pipeline.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    PermissionDeniedError,
+    UnknownError,
+)
+
+_OS_ERRORS: dict[int | None, type[OpError]] = {
+    errno.ENOENT: NotFoundError,
+    errno.ENOTDIR: FailedPreconditionError,
+    errno.EISDIR: FailedPreconditionError,
+    errno.EACCES: PermissionDeniedError,
+    errno.EPERM: PermissionDeniedError,
+}
+# Remote file systems raise these without an errno.
+_NUMBERS: dict[type[OSError], int] = {
+    FileNotFoundError: errno.ENOENT,
+    IsADirectoryError: errno.EISDIR,
+    NotADirectoryError: errno.ENOTDIR,
+    PermissionError: errno.EACCES,
+}
+
+
+def os_error(name: bytes, error: OSError) -> OpError:
+    """Return the library's error for an OSError, with TensorFlow's text."""
+    number = error.errno or next((number for kind, number in _NUMBERS.items() if isinstance(error, kind)), None)
+    text = error.strerror or (str(error) if number is None else os.strerror(number))
+    return _OS_ERRORS.get(number, UnknownError)(None, None, f"{os.fsdecode(name)}; {text}")
+
+
+def translated(name: bytes, error: Exception) -> Exception:
+    """Return the error to raise for an error in opening, reading or writing `name`; an ImportError stays as it is."""
+    if isinstance(error, (OpError, ImportError)):
+        return error
+    if isinstance(error, OSError):
+        return os_error(name, error)
+    kind = InvalidArgumentError if isinstance(error, ValueError) else UnknownError
+    return kind(None, None, f"{os.fsdecode(name)}; {type(error).__name__}: {error}")

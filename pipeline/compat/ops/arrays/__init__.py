@@ -1,1 +1,1 @@
-"""Shapes, slices, joins, gathers."""
+"""Array ops: shapes, slices, concatenation, indices, order."""

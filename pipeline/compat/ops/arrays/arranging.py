@@ -63,7 +63,7 @@ def _transpose_rows(is_row: tuple[bool, ...], value: Any, perm: Any) -> Any:
 
 
 def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
-    """Return `a` with its axes in the order `perm` (an int32 or int64 vector), reversed by default.
+    """Return `a` with its axes in the order `perm` (an int32 or int64 vector), the reverse order by default.
 
     Args:
         a: Any dtype.
@@ -220,7 +220,7 @@ def _reverse_sequences(value: Any, lengths: Any, along: int, over: int) -> Any:
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Return a tensor with the elements moved by `shift` places along one or more axes; what leaves comes in again."""
+    """Return a tensor with the elements moved by `shift` places along one or more axes, wrapping around."""
 
     def rule(tensor: Tensor, shift: Tensor, axis: Tensor) -> Any:
         check_rank_at_least(tensor, 1)

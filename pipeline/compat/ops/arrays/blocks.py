@@ -93,11 +93,11 @@ class _Window(NamedTuple):
     padding: str
 
     def span(self, axis: int) -> int:
-        """How much of an axis (1 or 2) the window covers."""
+        """Return how many pixels the window covers along an axis (1 or 2)."""
         return (self.sizes[axis] - 1) * self.rates[axis] + 1
 
     def places(self, size: int | None, axis: int) -> int | None:
-        """The number of places of the window along an axis; ValueError if it does not fit."""
+        """Return how many places the window takes along an axis; ValueError if it does not fit."""
         if size is None:
             return None
         free = size if self.padding == "SAME" else size - self.span(axis) + 1
@@ -106,7 +106,7 @@ class _Window(NamedTuple):
         return -(-free // self.strides[axis])
 
     def under(self, count: int, offset: int, axis: int) -> slice:
-        """The pixels along an axis that the window's element `offset` meets at `count` places."""
+        """Return the pixels along an axis that lie under element `offset` of the window at its `count` places."""
         first = offset * self.rates[axis]
         return slice(first, max(first + (count - 1) * self.strides[axis] + 1, first), self.strides[axis])
 
@@ -167,5 +167,5 @@ def extract_image_patches(
 
 
 def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: Any, name: str | None = None) -> Tensor:
-    """As `extract_image_patches`."""
+    """Return the patches of images: `extract_image_patches` under its later name."""
     return extract_image_patches(images, sizes, strides, rates, padding, name)

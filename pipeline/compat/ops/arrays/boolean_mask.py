@@ -1,4 +1,4 @@
-"""boolean_mask."""
+"""boolean_mask: the slices of a tensor where a mask is true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brackets: `tensor[...]`."""
+"""`tensor[...]`: an index of Python's as a strided slice or a boolean mask."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _given(bound: Any) -> bool:
 
 
 def getitem(tensor: Any, key: Any) -> Tensor:
-    """Return `tensor[key]`: a strided slice, or the elements that a boolean mask picks.
+    """Return `tensor[key]`: a strided slice, or the elements where a boolean mask is true.
 
     Args:
         tensor: A tensor or variable.

@@ -1,4 +1,4 @@
-"""Diagonals of tensors and matrices: eye, diag, matrix_diag and their relatives."""
+"""eye, diag, matrix_diag and other ops on diagonals."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def eye(
 
     Args:
         num_rows: An int, or int32 scalar.
-        num_columns: Likewise; `num_rows` by default.
+        num_columns: The same type; `num_rows` by default.
         batch_shape: A list of ints or int32 vector: the leading axes.
         dtype: Of the elements.
         name: Name of the scope.
@@ -70,7 +70,10 @@ def eye(
 
 
 def diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """Return zeros of twice the rank, with the elements of `diagonal` at the places with equal halves."""
+    """Return a tensor of twice the rank with `diagonal` on its diagonal and zeros elsewhere.
+
+    Element [i, j] of `diagonal` goes to [i, j, i, j].
+    """
 
     def rule(tensor: Tensor) -> Any:
         check_rank_at_least(tensor, 1)
@@ -83,7 +86,10 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
 
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
-    """Return matrices with zeros outside a band: so many diagonals below and above the main one; -1 keeps all."""
+    """Return matrices with zeros outside a band around the main diagonal.
+
+    The band has `num_lower` diagonals below the main one and `num_upper` above it; -1 keeps them all.
+    """
 
     def rule(tensor: Tensor, lower: Tensor, upper: Tensor) -> Any:
         check_rank_at_least(tensor, 2)
@@ -110,7 +116,7 @@ def _bounds(k: Any) -> tuple[int, int]:
 
 
 def _lengths(rows: int, columns: int, low: int, high: int) -> list[int]:
-    """The lengths of the diagonals from the highest to the lowest."""
+    """Return the lengths of the diagonals, from the highest to the lowest."""
     return [min(rows + min(at, 0), columns - max(at, 0)) for at in range(high, low - 1, -1)]
 
 
@@ -119,7 +125,10 @@ def _longest(rows: int, columns: int, low: int, high: int) -> int:
 
 
 def _offset(at: int, length: int, longest: int, align: str) -> int:
-    """Where a diagonal begins in its row of the packed form: those above the main one go to the first side."""
+    """Return where a diagonal begins in its row of the packed form.
+
+    `align` names two sides: that of the diagonals from the main one up, and that of those below it.
+    """
     above, below = align.split("_")
     side = above if at >= 0 else below
     return longest - length if side == "RIGHT" else 0
@@ -137,7 +146,7 @@ def _check_k(rows: int, columns: int, low: int, high: int) -> None:
 
 
 def _set(made: Any, diagonal: Any, low: int, high: int, align: str) -> Any:
-    """Write packed diagonals into matrices."""
+    """Write packed diagonals into the matrices `made`."""
     rows, columns = made.shape[-2:]
     longest = _longest(rows, columns, low, high)
     for row, (at, length) in enumerate(zip(range(high, low - 1, -1), _lengths(rows, columns, low, high), strict=True)):
@@ -181,14 +190,14 @@ def matrix_diag(
     """Return matrices with given diagonals.
 
     Args:
-        diagonal: The last axis holds the elements of a diagonal; with several, the one before the diagonals, from
-            the highest to the lowest.
+        diagonal: The last axis holds the elements of a diagonal. With several diagonals, the axis before it holds
+            them from the highest to the lowest.
         name: Name of the op.
-        k: The diagonal, 0 for the main one, positive above it; or the lowest and the highest.
+        k: Number of the diagonal, 0 for the main one, positive above it; or those of the lowest and the highest.
         num_rows: Size of the matrices; -1 for the smallest that holds the diagonals.
-        num_cols: Likewise.
-        padding_value: The other elements.
-        align: The side on which shorter diagonals above, and below, the main one begin.
+        num_cols: See `num_rows`.
+        padding_value: What the other elements are.
+        align: The sides to which diagonals shorter than the longest are moved, above and below the main one.
     """
     _check_align(align)
     if getattr(diagonal, "dtype", None) == dtypes.bool:
@@ -223,7 +232,7 @@ def matrix_diag(
 def matrix_set_diag(
     input: Any, diagonal: Any, name: str | None = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT"
 ) -> Tensor:
-    """Return matrices with other diagonals; see `matrix_diag` for the arguments."""
+    """Return the matrices with some diagonals replaced; arguments as in `matrix_diag`."""
     _check_align(align)
 
     def rule(tensor: Tensor, diagonal: Tensor, k: Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""Tensors of one repeated value: fill, zeros, ones and their relatives."""
+"""fill, zeros, ones: tensors of one repeated value."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
 from pipeline.errors import invalid
 
-# Up to here a known shape makes a constant, not a Fill.
+# Known shapes of fewer elements become a constant, others a Fill.
 _SMALL = 1000
 
 
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
-    """Return a tensor of the shape `dims`, an int32 or int64 vector, whose elements are all `value`, a scalar."""
+    """Return a tensor of the shape `dims` (a vector of int32 or int64) filled with `value` (a scalar)."""
 
     def rule(dims: Tensor, value: Tensor) -> Any:
         check_rank(dims, 1)
@@ -47,7 +47,7 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None) -> Tensor:
-    """Return a tensor of zeros; of False or of empty strings for those dtypes.
+    """Return a tensor of zeros; of False for bool, of empty strings for string.
 
     Args:
         shape: A list, TensorShape, or int32 or int64 vector.
@@ -61,13 +61,13 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layo
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None) -> Tensor:
-    """Return a tensor of ones, or of True; see `zeros`."""
+    """Return a tensor of ones, of True for bool; arguments as in `zeros`."""
     kind = as_dtype(dtype).base_dtype
     return _repeated("ones", shape, kind, True if kind.np.kind == "b" else 1, name)
 
 
 def _count(shape: Any) -> Any:
-    """The number of elements of a shape whose sizes are all known to Python, else None."""
+    """Return the number of elements of a shape; None if a size is a tensor or unknown."""
     if isinstance(shape, TensorShape):
         return shape.num_elements()
     sizes = [shape] if np.ndim(shape) == 0 and not isinstance(shape, (list, tuple)) else list(shape)
@@ -91,7 +91,7 @@ def _repeated(default: str, shape: Any, dtype: DType, value: Any, name: str | No
             except (TypeError, ValueError):
                 shape = convert_to_tensor(shape, dtype=dtypes.int32)
         if not shape.shape.sizes:
-            # A scalar, or a vector as far as anyone knows.
+            # A scalar, or a shape of unknown rank.
             shape = reshape(shape, [-1])
         return fill(shape, constant(value, dtype), name=scope)
 
@@ -112,7 +112,7 @@ def _constant_or_none(shape: Any, dtype: DType, value: Any, scope: str) -> Tenso
 
 
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
-    """Return zeros of the shape of a tensor, and of its dtype unless another one is given."""
+    """Return zeros of the shape of `tensor`, and of its dtype unless `dtype` is given."""
 
     with name_scope(name, "zeros_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -133,7 +133,7 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
 
 
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
-    """Return ones of the shape of a tensor, and of its dtype unless another one is given."""
+    """Return ones of the shape of `tensor`, and of its dtype unless `dtype` is given."""
 
     with name_scope(name, "ones_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")

@@ -1,4 +1,4 @@
-"""Picking elements by their indices: gather and its relatives."""
+"""gather and gather_nd: slices picked by index."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _take(params: Any, indices: Any, place: int, batch: int) -> Any:
         raise invalid(wrong)
     if not batch:
         return np.take(params, indices, place)
-    # The batch axes become one; each of its elements is gathered from with its own indices.
+    # Merge the batch axes into one, then gather from each element with its own indices.
     lead = params.shape[:batch]
     if indices.shape[:batch] != lead:
         raise invalid(
@@ -157,7 +157,7 @@ def _nd_gathered(params: Tensor, indices: Tensor) -> Any:
 
 
 def check_places(indices: Any, shape: tuple[int, ...]) -> None:
-    """InvalidArgumentError if one of the vectors along the last axis of `indices` is no place in `shape`."""
+    """Raise InvalidArgumentError if an index, a vector along the last axis of `indices`, lies outside `shape`."""
     depth = indices.shape[-1]
     wrong = ((indices < 0) | (indices >= np.array(shape[:depth], np.int64))).any(-1)
     if wrong.any():
@@ -180,7 +180,7 @@ def _gather_nd(params: Any, indices: Any) -> Any:
 def gather_nd(
     params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0, bad_indices_policy: str = ""
 ) -> Tensor:
-    """Return the slices of `params` at the places that the last axis of `indices` holds.
+    """Return the slices of `params` at the places that the vectors along the last axis of `indices` name.
 
     Args:
         params: Any dtype.
@@ -208,9 +208,9 @@ def _gather_nd_or_zeros(params: Any, indices: Any) -> Any:
 
 
 def batch_gather_nd(params: Any, indices: Any, batch_dims: Any, name: str | None = None) -> Tensor:
-    """Return the slices of each batch of `params` at the places that the batch of `indices` holds.
+    """Return the slices of each batch of `params` at the places that the same batch of `indices` names.
 
-    The places of the batches themselves are put in front of the indices.
+    It puts the number of the batch in front of each index and calls `gather_nd`.
     """
     with name_scope(name, "BatchGatherND", [params, indices]):
         indices = convert_to_tensor(indices, name="indices")

@@ -1,4 +1,4 @@
-"""linspace, meshgrid and sequence_mask: made of other ops."""
+"""linspace, meshgrid and sequence_mask, which TensorFlow too builds from other ops."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
 
 
 def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
-    """Return the coordinates of a grid: for each vector a tensor that holds its elements along its own axis.
+    """Return the coordinates of a grid: for each vector a tensor that repeats its elements along its own axis.
 
     Args:
         args: Vectors of one dtype.
@@ -107,7 +107,7 @@ def _all_axes(tensor: Tensor) -> Tensor:
 
 
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None) -> Tensor:
-    """Return for each length a row that begins with so many True, or ones; the rest is False, or zeros.
+    """Return a row for each length: that many True (or ones), then False (or zeros).
 
     Args:
         lengths: Integers, any shape.

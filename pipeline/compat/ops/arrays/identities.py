@@ -1,4 +1,4 @@
-"""Operations that pass their inputs on."""
+"""identity and stop_gradient: ops that pass their input on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _pass(op_type: str, input: Any, name: str | None, attrs: dict[str, Any] | No
 
 
 def identity(input: Any, name: str | None = None) -> Any:
-    """Return a tensor, or sparse tensor, with the same values: a new op."""
+    """Return a tensor, or sparse tensor, with the same values, made by an op of its own."""
     if isinstance(input, (SparseTensor, SparseTensorValue)):
         parts = [_pass("Identity", part, name) for part in (input.indices, input.values, input.dense_shape)]
         return SparseTensor(*parts)
@@ -27,5 +27,5 @@ def identity(input: Any, name: str | None = None) -> Any:
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """Return a tensor with the same values; there are no gradients to stop."""
+    """Return a tensor with the same values. There are no gradients to stop."""
     return _pass("StopGradient", input, name)

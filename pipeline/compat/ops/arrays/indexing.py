@@ -1,4 +1,4 @@
-"""Slices of tensors: slice, strided_slice, and tensors with brackets behind them."""
+"""slice and strided_slice."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def _slice_rows(is_row: tuple[bool, ...], value: Any, begin: Any, size: Any) -> 
 
 
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """Return the part of a tensor that begins at `begin` and has the shape `size`; -1 takes what is left.
+    """Return the part of a tensor that begins at `begin` and has the shape `size`; a size of -1 takes the rest.
 
     Args:
         input_: Any dtype.
-        begin: A vector, int32 or int64: the first element along each axis.
+        begin: The first element along each axis, a vector of int32 or int64.
         size: A vector of the same dtype.
         name: Name of the op.
     """
@@ -133,12 +133,12 @@ def strided_slice(
         begin: A vector, int16, int32 or int64.
         end: A vector of the same dtype.
         strides: A vector of the same dtype; ones by default.
-        begin_mask: Bit i: axis i is taken from its first element on.
-        end_mask: Bit i: axis i is taken to its last element.
-        ellipsis_mask: Bit i: place i stands for all axes that the other places leave.
-        new_axis_mask: Bit i: place i is a new axis, of size 1.
-        shrink_axis_mask: Bit i: of axis i the element `begin[i]` is taken, and the axis goes.
-        var: A variable that the slice could be assigned to; not used.
+        begin_mask: If bit i is set, axis i is taken from its first element on.
+        end_mask: If bit i is set, axis i is taken to its last element.
+        ellipsis_mask: If bit i is set, place i stands for all axes that no other place names.
+        new_axis_mask: If bit i is set, place i is a new axis of size 1.
+        shrink_axis_mask: If bit i is set, only the element `begin[i]` is taken and the axis is dropped.
+        var: Ignored.
         name: Name of the op.
 
     Raises:

@@ -1,4 +1,4 @@
-"""concat and split: tensors along an axis that they have."""
+"""concat and split: along an axis that the tensors have."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _concat(*values: Any) -> Any:
 
 
 def _unlike(shapes: list[tuple[int, ...]], axis: int) -> str:
-    """Say which of the shapes is the first that does not go with the first of all."""
+    """Say which shape is the first that does not fit the first one."""
     first = shapes[0]
     for i, shape in enumerate(shapes):
         pair = f"shape[0] = {show(first)} vs. shape[{i}] = {show(shape)}"
@@ -94,7 +94,7 @@ def _concat_rows(is_row: tuple[bool, ...], *values: Any) -> Any:
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Return the tensors of a list (one dtype, one rank) one behind the other along `axis`.
+    """Concatenate a list of tensors (of one dtype and rank) along `axis`.
 
     Raises:
         ValueError: The other sizes differ, or `axis` is out of range.
@@ -133,7 +133,7 @@ def _unknown_like(tensor: Tensor) -> Any:
 
 
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split") -> Any:
-    """Return the parts of a tensor along `axis`: a list of tensors.
+    """Split a tensor along `axis` into a list of tensors.
 
     Args:
         value: The tensor.

@@ -1,4 +1,4 @@
-"""Choosing elements by conditions: where and boolean_mask."""
+"""where: elements chosen by a condition, or the places where it holds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _selected(condition: Tensor, x: Tensor, y: Tensor) -> Any:
     if sizes is None or known is None or not sizes:
         return made
     if len(sizes) == 1 and known:
-        # A vector chooses whole rows; the size is not known by it.
+        # A vector chooses whole rows and says nothing about their number.
         merged(condition.shape, as_shape(known[:1]))
         return made
     return merged(made, condition.shape)
@@ -64,7 +64,7 @@ def _select_rows(is_row: tuple[bool, ...], condition: Any, x: Any, y: Any) -> An
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Return the elements of `x` where the condition holds and those of `y` where not; or the places where it holds.
+    """Return the elements of `x` where the condition holds and those of `y` elsewhere; or the places where it holds.
 
     Args:
         condition: bool: a scalar, a vector that chooses rows, or of the shape of `x`.
@@ -90,7 +90,7 @@ def _choice(op_type: str, condition: Any, x: Any, y: Any, rule: Any, kernel: Any
 
 
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """As `where`; condition, `x` and `y` are broadcast."""
+    """Choose as `where` does, with condition, `x` and `y` broadcast."""
     if x is None and y is None:
         return _places(condition, name)
     if x is None or y is None:

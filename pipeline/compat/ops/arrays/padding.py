@@ -1,4 +1,4 @@
-"""Padding: pad with constants or with the tensor's own elements."""
+"""pad: with a constant, or with the tensor's own elements mirrored."""
 
 from __future__ import annotations
 
@@ -100,11 +100,11 @@ def _is_zero(value: Any) -> bool:
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
 ) -> Tensor:
-    """Return a tensor with more elements before and behind its own along each axis.
+    """Return a tensor with elements added before and after its own along each axis.
 
     Args:
         tensor: Any dtype.
-        paddings: int32 or int64, a row (before, behind) for each axis.
+        paddings: int32 or int64, a row (before, after) for each axis.
         mode: "CONSTANT", "REFLECT" (mirrored about the first and last element) or "SYMMETRIC" (mirrored with them).
         name: Name of the op.
         constant_values: The element to pad with, for mode "CONSTANT".
@@ -132,7 +132,7 @@ def pad(
 
 
 def _refine(made: Tensor, paddings: Any) -> None:
-    """Add the sizes along the axes whose paddings are known, though others are not."""
+    """Set the static sizes of the axes whose paddings are known, even if those of others are not."""
     pairs = _known(made.op.inputs[1] if isinstance(paddings, Tensor) else paddings)
     sizes = made.op.inputs[0].shape.sizes
     if sizes is None or pairs is None or made.shape.is_fully_defined():
@@ -146,7 +146,7 @@ def _refine(made: Tensor, paddings: Any) -> None:
 
 
 def _known(paddings: Any) -> Any:
-    """Paddings as nested lists with None for what is not known."""
+    """Return the paddings as nested lists, with None for what is unknown."""
     if isinstance(paddings, Tensor):
         value = constant_value(paddings)
         if value is None and paddings.op.type == "Pack" and not paddings.op.attrs["axis"]:

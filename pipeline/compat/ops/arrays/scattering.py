@@ -1,4 +1,4 @@
-"""Putting elements at given places: scatter_nd, updates of slices, partitioning and stitching."""
+"""scatter_nd, updates of slices, dynamic_partition and dynamic_stitch: elements put at given places."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.errors import invalid
 
 
 def _check_updates(indices: Tensor, updates: Tensor, target: TensorShape) -> None:
-    """ValueError if updates cannot be what belongs to the indices."""
+    """Raise ValueError if the shape of the updates does not fit the indices and the target."""
     places, parts, sizes = indices.shape.sizes, updates.shape.sizes, target.sizes
     if places is None or parts is None or sizes is None or not places:
         return
@@ -34,7 +34,7 @@ def _check_updates(indices: Tensor, updates: Tensor, target: TensorShape) -> Non
 
 
 def _scatter(target: Any, indices: Any, updates: Any, kind: str) -> Any:
-    """Change `target` in place."""
+    """Apply the updates to `target` in place, and return it."""
     depth = indices.shape[-1] if indices.ndim else 0
     wanted = (*indices.shape[:-1], *target.shape[depth:])
     if updates.shape != wanted:
@@ -55,13 +55,13 @@ def _scatter(target: Any, indices: Any, updates: Any, kind: str) -> Any:
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None) -> Tensor:
-    """Return zeros of the given shape, to which updates are added at the places that the indices hold.
+    """Return zeros of the given shape with updates added at the places that the indices name.
 
     Args:
-        indices: int16, int32 or int64; the last axis holds a place.
-        updates: Any dtype: what to put there.
+        indices: int16, int32 or int64; each vector along the last axis is a place.
+        updates: What to put there, any dtype.
         shape: A vector of the dtype of `indices`.
-        bad_indices_policy: "IGNORE" leaves places out of range out; otherwise they are errors.
+        bad_indices_policy: "IGNORE" skips places out of range; otherwise they are errors.
         name: Name of the op.
     """
 
@@ -107,18 +107,18 @@ def _tensor_scatter(op_type: str, kind: str, allowed: str, doc: str) -> Any:
 
 _LONG = "int32,int64"
 tensor_scatter_nd_add = _tensor_scatter(
-    "TensorScatterAdd", "add", _LONG, "Return a tensor with updates added at the places that the indices hold."
+    "TensorScatterAdd", "add", _LONG, "Return a tensor with updates added at the places that the indices name."
 )
 _update = _tensor_scatter("TensorScatterUpdate", "update", "int16,int32,int64,uint16", "")
 
 
 def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Return a tensor with updates instead of the elements at the places that the indices hold."""
+    """Return a tensor with the elements at the places that the indices name replaced by updates."""
     return _update(tensor, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
-    """Return for each number below `num_partitions` the elements of `data` that have it in `partitions`.
+    """Return one tensor for each number below `num_partitions`: the elements of `data` that `partitions` gives it.
 
     Args:
         data: Any dtype.
@@ -164,7 +164,7 @@ def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str
 
 
 def _stitch(*values: Any) -> Any:
-    """Put the parts where the indices say; the values are all indices, then all parts."""
+    """Put each part where its indices say. `values` holds all indices first, then all parts."""
     half = len(values) // 2
     places, parts = [np.asarray(each) for each in values[:half]], values[half:]
     size = max((int(each.max()) + 1 for each in places if each.size), default=0)
@@ -182,7 +182,7 @@ def _stitch(*values: Any) -> Any:
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    """Return one tensor of the slices of several, each at the place that the index in its stead says.
+    """Merge the slices of several tensors into one, each at the place that its index names.
 
     Args:
         indices: A list of int32 tensors.

@@ -1,4 +1,4 @@
-"""Sequences and what is made of them: range, linspace, meshgrid, sequence_mask, one_hot."""
+"""range and one_hot."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _RANGE_TYPES = "(bfloat16,float16,float32,float64,int8,int16,int32,int64,uint16,
 
 
 def _range_size(start: Any, limit: Any, delta: Any) -> int:
-    """The number of elements; ValueError if there is no such range."""
-    # Python's numbers do not overflow.
+    """Return the number of elements; ValueError if there is no such range."""
+    # Python's integers do not overflow.
     start, limit, delta = (np.asarray(each).item() for each in (start, limit, delta))
     if delta == 0:
         raise ValueError("Requires delta != 0")
@@ -49,22 +49,22 @@ def _range(start: Any, limit: Any, delta: Any) -> Any:
         count = _range_size(start, limit, delta)
     except ValueError as error:
         raise invalid(str(error)) from None
-    # Each element anew from its number, in the dtype itself: sums would add up their rounding.
+    # Compute each element from its number, in the dtype itself: running sums would add up rounding errors.
     steps = np.arange(count, dtype=np.int64).astype(dtype)
     return (steps * np.asarray(delta, dtype) + np.asarray(start, dtype)).astype(dtype, copy=False)
 
 
 def range_node(start: Any, limit: Any, delta: Any, name: str | None = None) -> Tensor:
-    """Add a Range of three scalars of one dtype."""
+    """Make the node Range from three scalars of one dtype."""
     definition = "start:Tidx" + _RANGE_TYPES + " limit:Tidx delta:Tidx"
     return tensor_op("Range", definition, [start, limit, delta], _ranged, _range, name)
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range") -> Tensor:
-    """Return the numbers from `start`, in steps of `delta`, up to but without `limit`: a vector.
+    """Return a vector of the numbers from `start` in steps of `delta`, up to but excluding `limit`.
 
     Args:
-        start: The first number; if it is the only argument the limit, and the first number is 0.
+        start: The first number. If it is the only argument, it is the limit and the first number is 0.
         limit: Where to stop.
         delta: The step.
         dtype: Of the result; by default the widest of those of the arguments.
@@ -102,14 +102,14 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Return for each index a vector with `on_value` at its place, and `off_value` elsewhere.
+    """Return a vector for each index, with `on_value` at that place and `off_value` elsewhere.
 
     Args:
-        indices: uint8, int8, int32 or int64, any shape; others than 0 to `depth` - 1 give vectors without `on_value`.
+        indices: uint8, int8, int32 or int64, any shape; an index outside 0 to `depth` - 1 gives no `on_value`.
         depth: Length of the vectors.
         on_value: A scalar, 1 by default.
         off_value: A scalar, 0 by default.
-        axis: Axis of the result that the vectors get, the last one by default.
+        axis: The axis of the result along which the vectors lie, the last one by default.
         dtype: Of the result; that of the values, or float32.
         name: Name of the op.
 
@@ -160,7 +160,7 @@ def _one_hot_shape(indices: Tensor, depth: Tensor, axis: int) -> Any:
         raise ValueError(f"axis must be >= -1 but is {axis}")
     if sizes is None:
         return None
-    # An axis beyond the end is the end.
+    # An axis beyond the end means the end.
     at = len(sizes) if axis == -1 or axis > len(sizes) else axis
     return (*sizes[:at], None if known is None else int(known), *sizes[at:])
 

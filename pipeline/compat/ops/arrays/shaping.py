@@ -1,4 +1,4 @@
-"""Shapes of tensors: asking for them, and changing them without moving elements."""
+"""shape, size, rank, reshape, squeeze, broadcast_to: asking for shapes, and changing them without moving elements."""
 
 from __future__ import annotations
 
@@ -91,16 +91,16 @@ def _reshape_rows(is_row: tuple[bool, ...], tensor: Any, shape: Any) -> Any:
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Return the elements of `tensor` in another shape.
+    """Return `tensor` with its elements in another shape.
 
     Args:
         tensor: Any dtype.
-        shape: int32 or int64 vector; one size may be -1, which is computed.
+        shape: A vector of int32 or int64; one size may be -1 and is then computed.
         name: Name of the op.
 
     Raises:
-        ValueError: The shapes are known to have different numbers of elements.
-        InvalidArgumentError: They turn out to have, at run time.
+        ValueError: The numbers of elements are known to differ.
+        InvalidArgumentError: They differ at run time.
     """
     definition = "tensor:T shape:Tshape" + INDEX_32
     return tensor_op("Reshape", definition, [tensor, shape], _reshaped, _reshape, name, rows=_reshape_rows)
@@ -112,7 +112,7 @@ def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
 
 
 def shape_of(input: Any, name: str | None = None, out_type: DType | None = None, optimize: bool = True) -> Tensor:
-    """Return the shape as `shape` does; without `out_type` a constant is called `shape_as_tensor`."""
+    """Return the shape as `shape` does; without `out_type` a constant is named `shape_as_tensor`."""
     with name_scope(name, "Shape", [input]) as scope:
         if isinstance(input, _SPARSE):
             return cast_node(convert_to_tensor(input.dense_shape), out_type or dtypes.int32)
@@ -132,7 +132,7 @@ def shape_of(input: Any, name: str | None = None, out_type: DType | None = None,
 
 
 def shape_constant(sizes: Any) -> Tensor:
-    """A known shape as a constant, called as TensorFlow calls converted shapes; ValueError if it is not all known."""
+    """Return a known shape as a constant named `shape_as_tensor`; ValueError if a size is unknown."""
     known = as_shape(sizes)
     if not known.is_fully_defined():
         raise ValueError(f"Cannot convert a partially known TensorShape {known} to a Tensor.")
@@ -160,7 +160,7 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
 
 
 def _product(sizes: Tensor, scope: str) -> Tensor:
-    """Multiply the sizes: the node that `reduce_prod` makes, which lies in a room that imports this file."""
+    """Multiply sizes. This makes the node of `reduce_prod`, whose file imports this one."""
 
     def kernel(sizes: Any, axis: Any) -> Any:
         return np.prod(sizes, dtype=sizes.dtype)
@@ -221,7 +221,7 @@ def _expand_rows(is_row: tuple[bool, ...], value: Any, axis: Any) -> Any:
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-    """Return `input` with one more axis, of size 1, at `axis`; the old name of the argument is `dim`."""
+    """Return `input` with an axis of size 1 added at `axis`; `dim` is the old name of `axis`."""
     axis = renamed("axis", axis, "dim", dim)
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
@@ -230,11 +230,11 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
-    """Return `input` without axes of size 1: without those of `axis` (an int or a list), or without all of them.
+    """Return `input` without axes of size 1: without those in `axis` (an int or a list), or without any.
 
     Raises:
-        ValueError: An axis is out of range or known to have another size.
-        InvalidArgumentError: It turns out to have, at run time.
+        ValueError: An axis is out of range, or its size is known not to be 1.
+        InvalidArgumentError: Its size is not 1 at run time.
     """
     axis = renamed("axis", axis, "squeeze_dims", squeeze_dims)
     if axis is not None and np.ndim(axis) == 0:
@@ -275,7 +275,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Return `x`, which is checked at run time to have a shape compatible with `shape`."""
+    """Return `x`, and check at run time that its shape is compatible with `shape`."""
     wanted = as_shape(shape)
 
     def rule(tensor: Tensor) -> Any:
@@ -292,7 +292,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """Return the shape, a vector, of what tensors of two shapes (int32 or int64 vectors) are broadcast to."""
+    """Return the shape to which two shapes are broadcast; all are vectors of int32 or int64."""
 
     def rule(a: Tensor, b: Tensor) -> Any:
         check_rank(a, 1)
@@ -311,7 +311,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Return `input` broadcast to `shape`, an int32 or int64 vector."""
+    """Return `input` broadcast to `shape`, a vector of int32 or int64."""
 
     def rule(tensor: Tensor, target: Tensor) -> Any:
         check_rank(target, 1)
@@ -324,7 +324,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
         for one, wanted in zip(sizes[::-1], made.sizes[::-1], strict=False):
             if one not in (None, 1) and wanted is not None and one != wanted:
                 raise ValueError(f"Dimensions must be equal, but are {one} and {wanted}")
-        # An axis that is not of size 1 keeps its size, whatever the target.
+        # Only an axis of size 1 takes the size of the target.
         before = len(made.sizes) - len(sizes)
         kept = (None,) * before + tuple(None if size == 1 else size for size in sizes)
         return [own if wanted is None else wanted for own, wanted in zip(kept, made.sizes, strict=True)]
@@ -347,7 +347,7 @@ _BITS = (
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """Return the bytes of `input` as elements of another dtype.
 
-    A smaller one gets one more axis at the end, a larger one takes the last axis away.
+    If that dtype is smaller, an axis is added at the end; if it is larger, the last axis goes.
     """
     dtype = as_dtype(type)
 

@@ -1,4 +1,4 @@
-"""Order: sort, argsort, top_k, searchsorted and permutations."""
+"""sort, argsort, top_k and searchsorted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REALS = "(float32,float64,int32,uint8,int16,int8,int64,bfloat16,uint16,float16,
 
 
 class TopKV2(NamedTuple):
-    """The largest elements and where they were."""
+    """The largest elements and their indices."""
 
     values: Any
     indices: Any
@@ -45,8 +45,8 @@ def top_k(
         name: Name of the op.
 
     Raises:
-        ValueError: There are known to be less than `k` elements.
-        InvalidArgumentError: There turn out to be, at run time.
+        ValueError: There are known to be fewer than `k` elements.
+        InvalidArgumentError: There are fewer at run time.
     """
     place = as_dtype(index_type)
 
@@ -71,7 +71,7 @@ def top_k(
             raise invalid("input must be >= 1-D, got shape []")
         if value.shape[-1] < count:
             raise invalid(f"input must have at least k columns. Had {value.shape[-1]}, needed {count}")
-        # Stable from the other end: equal elements keep their order once all is turned round.
+        # Sort the reversed array stably: reversing the result then puts equal elements in their old order.
         order = value.shape[-1] - 1 - np.argsort(value[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :count]
         return np.take_along_axis(value, order, -1), order.astype(place.np)
 
@@ -81,7 +81,7 @@ def top_k(
 
 
 def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
-    """Return a tensor with the elements along one axis in order.
+    """Return a tensor with the elements sorted along one axis.
 
     Args:
         values: Any real dtype.
@@ -99,7 +99,7 @@ def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | 
 def argsort(
     values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
-    """Return the indices (int32) that put the elements along one axis in order; equal elements keep theirs."""
+    """Return the indices (int32) that sort the elements along one axis; equal elements keep their order."""
     with name_scope(name, "argsort"):
         return _sorted(values, axis, direction, 1)
 
@@ -116,7 +116,7 @@ def _sorted(values: Any, axis: Any, direction: str, which: int) -> Tensor:
     tensor: Any = convert_to_tensor(values, name="values")
     if direction == "DESCENDING":
         return _descending(tensor, int(known), which)
-    # What is largest first of the mirrored numbers is smallest first of these.
+    # Negate the numbers: largest first of these is smallest first of those.
     dtype = tensor.dtype.base_dtype
     if dtype.is_unsigned:
         made: Any = _descending(dtype.max - tensor, int(known), which)
@@ -161,12 +161,12 @@ def _bound(side: str) -> Any:
 def searchsorted(
     sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
-    """Return where values would go into sorted sequences (along the last axis).
+    """Return where to insert values into sequences that are sorted along the last axis.
 
     Args:
         sorted_sequence: The sequences.
-        values: Of the same dtype and leading axes.
-        side: "left" for the first place possible, "right" for the last.
+        values: What to insert; the same dtype and leading axes.
+        side: "left" for the first possible place, "right" for the last.
         out_type: int32 or int64.
         name: Name of the op that searches.
 

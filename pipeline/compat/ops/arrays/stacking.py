@@ -1,4 +1,4 @@
-"""stack and unstack: tensors along a new axis, and back."""
+"""stack and unstack: along a new axis, and back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.errors import invalid
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Return the tensors of a list (one dtype, one shape) along a new axis.
+    """Stack a list of tensors (of one dtype and shape) along a new axis.
 
     Raises:
         ValueError: The shapes differ, or `axis` is out of range.
@@ -24,7 +24,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """
     if axis == 0:
         try:
-            # Without a tensor among the values this is a constant.
+            # If no value is a tensor, this is a constant.
             return convert_to_tensor(values, name=name)
         except (TypeError, ValueError, NotImplementedError):
             pass
@@ -36,7 +36,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
-    """Return the parts of a tensor along `axis`, which their shapes lack.
+    """Take a tensor apart along `axis`, which the parts no longer have.
 
     Raises:
         ValueError: `num` is not given and the size is not known, or it is another; `axis` is out of range.

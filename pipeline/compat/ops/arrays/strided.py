@@ -1,4 +1,4 @@
-"""What a strided slice takes: its static shape, and the NumPy index that does it."""
+"""A strided slice as a NumPy index, and the static shape of what it takes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pipeline.compat.graph.dimensions import Sizes
 
 
 class Masks(NamedTuple):
-    """Bits for the places of a slice specification that mean something else than begin, end and stride."""
+    """Bits for the places of a slice specification that are more than begin, end and stride."""
 
     begin: int
     end: int
@@ -18,10 +18,10 @@ class Masks(NamedTuple):
 
 
 def numpy_index(masks: Masks, begin: Any, end: Any, strides: Any) -> tuple[Any, ...]:
-    """Return the index of an array that takes the slice.
+    """Return the NumPy index that takes the slice.
 
     Raises:
-        ValueError: A stride is 0, there are several ellipses, or an axis that goes has a negative stride.
+        ValueError: A stride is 0, there are two ellipses, or an axis to be dropped has a negative stride.
     """
     if masks.ellipsis & (masks.ellipsis - 1):
         raise ValueError("Multiple ellipses in slice spec not allowed")
@@ -44,7 +44,7 @@ def numpy_index(masks: Masks, begin: Any, end: Any, strides: Any) -> tuple[Any, 
 
 
 def out_of_bounds(index: tuple[Any, ...], shape: tuple[int | None, ...]) -> str | None:
-    """Return what is wrong with an index for an array of this shape, if anything is."""
+    """Return what is wrong with an index into an array of this shape, or None."""
     taken = sum(part is not None and part is not Ellipsis for part in index)
     if taken > len(shape):
         if not shape:
@@ -84,7 +84,7 @@ def static_shape(sizes: Sizes, masks: Masks, begin: Any, end: Any, strides: Any,
         return None
     unknown = begin is None or end is None
     index = numpy_index(masks, [0] * count if unknown else begin, [0] * count if unknown else end, strides)
-    # Where the bounds are not known, the index tells only what is taken in full and what goes.
+    # With unknown bounds the index tells only which axes are taken in full and which are dropped.
     wrong = out_of_bounds(index, tuple(None for _ in sizes) if unknown else sizes)
     if wrong:
         raise ValueError(wrong)

@@ -1,4 +1,4 @@
-"""Vectors as sets: unique elements, and those that another vector lacks."""
+"""unique and setdiff1d: vectors as sets."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pipeline.errors import invalid
 
 
 class Unique(NamedTuple):
-    """Unique elements, and for each element which of them it is."""
+    """Unique elements `y`, and for each element its index in `y`."""
 
     y: Any
     idx: Any
 
 
 class UniqueWithCounts(NamedTuple):
-    """Unique elements, for each element which of them it is, and how often each one comes."""
+    """Unique elements `y`, for each element its index in `y`, and how often each of `y` occurs."""
 
     y: Any
     idx: Any
@@ -36,7 +36,7 @@ class ListDiff(NamedTuple):
 
 
 def _unique(values: Any) -> tuple[Any, Any, Any]:
-    """Unique elements in the order in which they come first, the number of each element's, and counts."""
+    """Return unique elements by first occurrence, the index of each element among them, and their counts."""
     if np.ndim(values) != 1:
         raise invalid(f"unique expects a 1D vector, got shape {list(np.shape(values))}")
     places: dict[Any, int] = {}
@@ -48,7 +48,7 @@ def _unique(values: Any) -> tuple[Any, Any, Any]:
 
 def _rule(outputs: int, dtype: DType) -> Any:
     def rule(tensor: Tensor) -> Any:
-        if outputs == 2:  # TensorFlow leaves the other op's check to its kernel.
+        if outputs == 2:  # UniqueWithCounts is checked by its kernel alone, as in TensorFlow.
             check_rank(tensor, 1)
         made = [(tensor.dtype.base_dtype, (None,)), (dtype, tensor.shape), (dtype, (None,))]
         return made[:outputs]
@@ -57,7 +57,7 @@ def _rule(outputs: int, dtype: DType) -> Any:
 
 
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
-    """Return the unique elements of a vector in the order in which they come first, and each element's index there."""
+    """Return the unique elements of a vector by first occurrence, and the index of each element among them."""
     dtype = as_dtype(out_idx)
 
     def kernel(values: Any) -> Any:
@@ -68,7 +68,7 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Uniq
 
 
 def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> UniqueWithCounts:
-    """As `unique`, and how often each element comes."""
+    """Return what `unique` returns, and how often each unique element occurs."""
     dtype = as_dtype(out_idx)
 
     def kernel(values: Any) -> Any:
@@ -80,7 +80,7 @@ def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = N
 
 
 def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> ListDiff:
-    """Return the elements of vector `x` that are not in `y`, in their order and with repetitions, and their indices."""
+    """Return the elements of vector `x` that are not in `y`, in order and with repetitions, and their indices."""
     dtype = as_dtype(index_dtype)
 
     def rule(x: Tensor, y: Tensor) -> Any:

@@ -1,1 +1,1 @@
-"""How an op is made from one line: inputs, dtypes, shape rule, kernel."""
+"""How an op is made from a line: its inputs, dtypes, shape rule and kernel."""

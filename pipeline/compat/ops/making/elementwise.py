@@ -1,4 +1,4 @@
-"""Elementwise ops of one and two inputs: a kernel, the dtypes it takes, and the rest is common."""
+"""Make elementwise ops of one and two inputs from a kernel and the dtypes that it takes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.errors import invalid, show
 
 
 def broadcast_shape(op_type: str, scope: str, x: Tensor, y: Tensor) -> TensorShape:
-    """Return the static shape of an op that broadcasts two inputs; ValueError if they cannot be broadcast."""
+    """Return the static shape of two inputs broadcast; ValueError if they cannot be."""
     try:
         return broadcast_static_shape(x.shape, y.shape)
     except ValueError:
@@ -34,7 +34,7 @@ def broadcast_shape(op_type: str, scope: str, x: Tensor, y: Tensor) -> TensorSha
 
 
 def _checked(kernel: Kernel) -> Kernel:
-    """Return the kernel with an error that shows the shapes, for inputs whose static shapes leave a doubt."""
+    """Return the kernel with an error that shows the shapes; for inputs whose static shapes are not certain to fit."""
 
     def run(x: Any, y: Any) -> Any:
         try:
@@ -50,8 +50,8 @@ def _checked(kernel: Kernel) -> Kernel:
 def binary_rows(kernel: Kernel) -> Kernel:
     """Return the kernel for blocks of rows of an op that broadcasts two inputs.
 
-    A block has the rows' axis in front: axes of size 1 behind it make up for a rank that is lower than the other
-    input's, as broadcasting would in front of a row alone.
+    A block has the axis of the rows in front. If a row has a lower rank than the other input, broadcasting would put
+    axes of size 1 in front of it; here they go behind the axis of the rows.
     """
 
     def rows(is_row: tuple[bool, ...], x: Any, y: Any) -> Any:
@@ -72,9 +72,9 @@ def binary_node(op_type: str, x: Tensor, y: Tensor, kernel: Kernel, scope: str, 
         op_type: The node's type.
         x: The first input.
         y: The second input.
-        kernel: The function of both values.
-        scope: The node's name, as `name_scope` gives it.
-        result: The dtype of the output; that of `x` unless given.
+        kernel: Computes the result from both values.
+        scope: The node's name, as `name_scope` returns it.
+        result: The dtype of the output; that of `x` by default.
     """
     dtype = x.dtype.base_dtype
     shape = broadcast_shape(op_type, scope, x, y)
@@ -102,18 +102,18 @@ def binary(
     result: DType | None = None,
     names: tuple[str, str] = ("x", "y"),
 ) -> Callable[..., Tensor]:
-    """Return the public function of an op of two inputs of one dtype that are broadcast.
+    """Return the public function of an op that broadcasts two inputs of one dtype.
 
     Args:
         op_type: The node's type, and its name unless the caller gives one.
-        kernel: The function of two values; it must keep their dtype, or give `result`.
-        allowed: Names of the dtypes it takes; None for all.
+        kernel: Computes the result from two values, in their dtype or in `result`.
+        allowed: Names of the dtypes that the op takes; None for all.
         doc: The docstring of the function.
-        integers: The kernel for integers, if it is another.
-        result: The dtype of the output, if it is not that of the inputs.
-        names: What the op calls its inputs.
+        integers: The kernel for integers, if they need another.
+        result: The dtype of the output, if it differs from that of the inputs.
+        names: The names of the inputs.
     """
-    # Ufuncs say nothing of integers that wrap; division must be kept quiet (the smallest integer by -1).
+    # Kernels of integers stay bare: ufuncs do not warn when integers wrap. Division does, and wraps itself in quiet.
     floats = quiet(kernel)
     exact = integers or kernel
 
@@ -137,7 +137,7 @@ def unary(
     result: DType | None = None,
     argument: str = "x",
 ) -> Callable[..., Tensor]:
-    """Return the public function of an op of one input, which acts on each element alone; arguments as `binary`."""
+    """Return the public function of an elementwise op of one input; arguments as in `binary`."""
     floats = quiet(kernel)
     exact = integers or kernel
 

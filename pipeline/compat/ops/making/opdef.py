@@ -1,4 +1,4 @@
-"""Operations from one-line definitions: the inputs with their dtypes, a shape rule, a kernel."""
+"""Make ops from one-line definitions of their inputs, a shape rule and a kernel."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def _parse(definition: str) -> list[_Input]:
 
 
 def convert_inputs(op_type: str, definition: str, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the tensors of an op's inputs, and the attributes that they decide.
+    """Return the tensors of an op's inputs, and the attributes that follow from them.
 
     Args:
         op_type: The op's type, for messages.
         definition: The inputs as `name:attribute(allowed,dtypes)=default`; `name:int32` for a fixed dtype and
-            `name:*attribute` for a list of tensors. The first input of an attribute decides its dtype.
-        values: What was given for each of them.
+            `name:*attribute` for a list of tensors. The first input with an attribute sets its dtype.
+        values: What the caller gave for each of them.
 
     Raises:
         TypeError: A value has a dtype that the op does not take.
@@ -101,7 +101,7 @@ def _list(op_type: str, one: _Input, values: Any, dtype: DType | None) -> list[T
 
 
 def array(value: Any) -> Any:
-    """Return a value as an array; a single string as an array without axes."""
+    """Return a value as an array. A single string becomes an object: NumPy would drop its trailing zeros."""
     if value.__class__ is bytes:
         made = np.empty((), object)
         made[()] = value
@@ -110,10 +110,10 @@ def array(value: Any) -> Any:
 
 
 def _with_strings(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel for values among which single strings are not arrays."""
+    """Return the kernel for values in which a single string is plain bytes, not an array."""
 
     def plain(value: Any) -> Any:
-        # Indexing without an index gives the string of an array without axes, and an array else.
+        # Indexing with () returns the string of an array without axes, and any other array as it is.
         return value[()] if isinstance(value, np.ndarray) and value.dtype.kind == "O" else value
 
     def on_strings(*values: Any) -> Any:
@@ -147,9 +147,9 @@ def op(
     Args:
         op_type: Its type, and its name by default.
         definition: Its inputs; see `convert_inputs`.
-        values: What was given for them.
-        rule: Computes a list of (dtype, shape) of the outputs, from the tensors; ValueError if they do not fit.
-        kernel: Computes the value, or a list of values; strings are always arrays here.
+        values: What the caller gave for them.
+        rule: Computes a list of (dtype, shape) of the outputs from the tensors; ValueError if they do not fit.
+        kernel: Computes the value, or a list of values. Here strings are always arrays.
         name: The name.
         attrs: Attributes besides the dtypes.
         rows: The kernel for blocks of rows.
@@ -190,7 +190,10 @@ def tensor_op(
     rows: Any = None,
     dtype: DType | None = None,
 ) -> Tensor:
-    """As `op`, for one output: the rule gives its shape; its dtype is that of the first input unless given."""
+    """Add an operation with one output; arguments as in `op`.
+
+    The rule returns the shape of the output alone; its dtype is that of the first input unless `dtype` is given.
+    """
 
     def outputs(*tensors: Any) -> list[tuple[DType, Any]]:
         first = tensors[0][0] if isinstance(tensors[0], list) else tensors[0]
@@ -212,17 +215,17 @@ def failing_at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def same_shape(tensor: Tensor, *_: Any) -> Any:
-    """The rule of ops that keep the shape of their first input."""
+    """Return the shape of the first input: the rule of ops that keep it."""
     return tensor.shape
 
 
 def check_rank(tensor: Tensor, rank: int) -> None:
-    """ValueError unless the tensor may have this rank."""
+    """Raise ValueError if the tensor is known to have another rank."""
     if tensor.shape.ndims not in (None, rank):
         raise ValueError(f"Shape must be rank {rank} but is rank {tensor.shape.ndims}")
 
 
 def check_rank_at_least(tensor: Tensor, rank: int) -> None:
-    """ValueError if the tensor is known to have a lower rank."""
+    """Raise ValueError if the tensor is known to have a lower rank."""
     if tensor.shape.ndims is not None and tensor.shape.ndims < rank:
         raise ValueError(f"Shape must be at least rank {rank} but is rank {tensor.shape.ndims}")

@@ -1,4 +1,4 @@
-"""What the string ops have in common: typed inputs, elementwise kernels on bytes, checked attributes."""
+"""What string ops share: inputs of strings, checked attributes, kernels that map each string."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.making.inputs import fixed_input
+from pipeline.compat.ops.making.opdef import check_rank
 
 
 def text(value: Any, argument: str, op_type: str) -> Tensor:
-    """The tensor for an argument of strings; TypeError for one of another dtype."""
+    """Return an argument as a tensor of strings; TypeError if it has another dtype."""
     return fixed_input(op_type, argument, value, string)
 
 
 def one_of(value: Any, values: Sequence[str], attr: str, op_type: str) -> str:
-    """A string attribute; ValueError for one that is not in the list."""
+    """Return a string attribute; ValueError if it is not one of `values`."""
     text = plain(value, attr)
     if text not in values:
         listed = ", ".join(f'"{one}"' for one in values)
@@ -29,7 +30,7 @@ def one_of(value: Any, values: Sequence[str], attr: str, op_type: str) -> str:
 
 
 def plain(value: Any, attr: str) -> str:
-    """A string attribute; TypeError for what is no string."""
+    """Return a string attribute as str; TypeError if it is not a string."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
     if not isinstance(value, str):
@@ -38,12 +39,12 @@ def plain(value: Any, attr: str) -> str:
 
 
 def encoded(value: Any) -> bytes:
-    """The bytes of a string attribute."""
+    """Return a string attribute as bytes."""
     return value if isinstance(value, bytes) else plain(value, "").encode("utf-8", "surrogateescape")
 
 
 def each(function: Callable[[bytes], Any], values: Any, dtype: Any = object) -> Any:
-    """The function of every element; `dtype` is that of the results."""
+    """Apply a function to each string; `dtype` is that of the results."""
     if isinstance(values, bytes):
         result = function(values)
         return result if dtype is object else np.dtype(dtype).type(result)
@@ -54,7 +55,7 @@ def each(function: Callable[[bytes], Any], values: Any, dtype: Any = object) -> 
 
 
 def objects(values: Sequence[Any], dtype: Any = object) -> np.ndarray[Any, Any]:
-    """A vector of the values, which are not looked into."""
+    """Return a vector with one element per value, even if the values are sequences."""
     array = np.empty(len(values), dtype)
     if len(values):
         array[:] = values
@@ -62,12 +63,12 @@ def objects(values: Sequence[Any], dtype: Any = object) -> np.ndarray[Any, Any]:
 
 
 def scalar_or(array: np.ndarray[Any, Any]) -> Any:
-    """What a kernel returns for an array of strings: a scalar's own bytes."""
+    """Return an array of strings, or its bytes if it has no axes, as kernels return strings."""
     return array.item() if array.ndim == 0 else array
 
 
 def one_or_all(values: list[Any]) -> Any:
-    """What the kernel of an op with a variable number of outputs returns: the value itself if there is one."""
+    """Return a list of outputs, or the value itself if there is one, as kernels return outputs."""
     return values[0] if len(values) == 1 else values
 
 
@@ -80,7 +81,7 @@ def unary(
     argument: str = "input",
     attrs: dict[str, Any] | None = None,
 ) -> Tensor:
-    """The op of one input that maps each string, as the generated wrappers of TensorFlow make it."""
+    """Make an op of one input that maps each string."""
     with name_scope(name, op_type) as scope:
         tensor = text(value, argument, op_type)
 
@@ -91,14 +92,13 @@ def unary(
 
 
 def with_rank(tensor: Tensor, rank: int) -> Tensor:
-    """The tensor, whose rank is checked as far as it is known; ValueError."""
-    if tensor.shape.ndims not in (None, rank):
-        raise ValueError(f"Shape must be rank {rank} but is rank {tensor.shape.ndims}")
+    """Return the tensor; ValueError if it is known to have another rank."""
+    check_rank(tensor, rank)
     return tensor
 
 
 def at_most_rank(tensor: Tensor, rank: int) -> Tensor:
-    """As `with_rank`, for a rank that is the highest one."""
+    """Return the tensor; ValueError if it is known to have a higher rank."""
     if tensor.shape.ndims is not None and tensor.shape.ndims > rank:
         raise ValueError(f"Shape must be at most rank {rank} but is rank {tensor.shape.ndims}")
     return tensor

@@ -1,4 +1,4 @@
-"""Where the largest and the smallest elements are."""
+"""argmax, argmin, cumsum and cumprod: along one axis."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _node(op_type: str, x: Any, axis: Any, output_type: Any, name: str | None, a
         if not np.shape(value)[at]:
             raise invalid(f"Reduction axis {at} is empty in shape {show(np.shape(value))}")
         if value.dtype.kind == "f":
-            # A NaN is neither larger nor smaller than anything.
+            # NaN never wins.
             value = np.where(np.isnan(value), -np.inf if greatest else np.inf, value)
         return (np.argmax if greatest else np.argmin)(value, axis=int(at)).astype(result.np)
 
@@ -70,7 +70,7 @@ def argmax(
     dimension: Any = None,
     output_type: Any = int64,
 ) -> Tensor:
-    """Return the index of the largest element along an axis, the first of equals.
+    """Return the index of the largest element along an axis, the first among equals.
 
     Args:
         input: A tensor of real numbers or bool.
@@ -102,7 +102,7 @@ def argmin(
     dimension: Any = None,
     output_type: Any = int64,
 ) -> Tensor:
-    """Return the index of the smallest element along an axis, the first of equals; arguments as `argmax`."""
+    """Return the index of the smallest element along an axis, the first among equals; arguments as in `argmax`."""
     axis = renamed("axis", axis, "dimension", dimension)
     return _node("ArgMin", input, 0 if axis is None else axis, output_type, name, INDEX)
 
@@ -118,9 +118,9 @@ def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | No
 
 
 def _scan(
-    op_type: str, x: Any, axis: Any, exclusive: Any, reverse: Any, name: str | None, one: Any, accumulate: Kernel
+    op_type: str, x: Any, axis: Any, exclusive: Any, reverse: Any, name: str | None, first: Any, accumulate: Kernel
 ) -> Tensor:
-    """Make the node of a scan; `one` is what an exclusive one starts with."""
+    """Make the node of a running sum or product; an exclusive one starts with `first`."""
     exclusive, reverse = bool(exclusive), bool(reverse)
 
     def kernel(value: Any, at: Any) -> Any:
@@ -132,7 +132,7 @@ def _scan(
         step = np.flip(value, at) if reverse else value
         result = accumulate(step, int(at))
         if exclusive:
-            shifted = np.moveaxis(np.full_like(result, one), at, 0)
+            shifted = np.moveaxis(np.full_like(result, first), at, 0)
             shifted[1:] = np.moveaxis(result, at, 0)[:-1]
             result = np.moveaxis(shifted, 0, at)
         return np.flip(result, at) if reverse else result
@@ -160,13 +160,13 @@ def cumsum(x: Any, axis: Any = 0, exclusive: Any = False, reverse: Any = False, 
     Args:
         x: A tensor of numbers.
         axis: The axis, an integer.
-        exclusive: Whether each sum leaves its own element out.
-        reverse: Whether to go from the end.
+        exclusive: Whether to leave the element itself out of each sum.
+        reverse: Whether to start at the end.
         name: Name of the op.
     """
     return _scan("Cumsum", x, axis, exclusive, reverse, name, 0, _sums)
 
 
 def cumprod(x: Any, axis: Any = 0, exclusive: Any = False, reverse: Any = False, name: str | None = None) -> Tensor:
-    """Return the running products of x along an axis; arguments as `cumsum`."""
+    """Return the running products of x along an axis; arguments as in `cumsum`."""
     return _scan("Cumprod", x, axis, exclusive, reverse, name, 1, _products)

@@ -1,4 +1,4 @@
-"""Addition, division and other arithmetic of two tensors, and the sum of many."""
+"""Arithmetic of two tensors: add, divide, remainder, power, the larger of two."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from pipeline.compat.ops.making.inputs import (
     NUMBERS,
     REALS,
     check_allowed,
+    next_input,
 )
-from pipeline.compat.ops.making.inputs import next_input as _next
+from pipeline.compat.ops.making.opdef import array
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import invalid
@@ -33,16 +34,7 @@ def _join(x: Any, y: Any) -> Any:
     """Concatenate strings: bytes, or arrays of bytes, broadcast."""
     if isinstance(x, bytes) and isinstance(y, bytes):
         return x + y
-    return np.add(_object(x), _object(y))
-
-
-def _object(value: Any) -> Any:
-    # NumPy would make an S array of bytes, which drops trailing zeros.
-    if not isinstance(value, bytes):
-        return value
-    array = np.empty((), object)
-    array[()] = value
-    return array
+    return np.add(array(x), array(y))
 
 
 def _by_zero(x: Any, y: Any) -> None:
@@ -86,12 +78,12 @@ def _squared_difference(x: Any, y: Any) -> Any:
 
 
 def add_tensors(x: Tensor, y: Tensor, scope: str) -> Tensor:
-    """Make the op that adds two converted inputs: Add for strings, AddV2 for numbers."""
+    """Make the node that adds two converted inputs: Add for strings, AddV2 for numbers."""
     if x.dtype.base_dtype is string:
-        y = _next("Add", "y", y, x.dtype, "x")
+        y = next_input("Add", "y", y, x.dtype, "x")
         return binary_node("Add", x, y, _join, scope)
     check_allowed("x", x.dtype.base_dtype, _ADD)
-    y = _next("AddV2", "y", y, x.dtype, "x")
+    y = next_input("AddV2", "y", y, x.dtype, "x")
     return binary_node("AddV2", x, y, _add_kernel(x.dtype), scope)
 
 
@@ -103,7 +95,7 @@ def _add_kernel(dtype: DType) -> Any:
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return x + y, broadcast; strings are concatenated."""
+    """Return x + y, broadcast. Strings are concatenated."""
     with name_scope(name, "Add") as scope:
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, preferred_dtype=x.dtype.base_dtype, name="y")
@@ -146,7 +138,7 @@ def _same_dtype(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 
 def _divisible(x: Tensor, y: Tensor, where: str) -> tuple[Tensor, Tensor]:
-    """Cast integers to the floats that true division gives."""
+    """Cast integers to the floats that true division returns."""
     dtype = x.dtype.base_dtype
     if dtype.is_integer:
         quotient = "float32" if dtype.size < 4 else "float64"
@@ -157,21 +149,21 @@ def _divisible(x: Tensor, y: Tensor, where: str) -> tuple[Tensor, Tensor]:
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return x / y; integers are cast to float64, those of up to 16 bits to float32."""
+    """Return x / y. Integers are cast to float64, those of up to 16 bits to float32."""
     with name_scope(name, "truediv") as scope:
         x, y = _divisible(*_same_dtype(x, y), "__truediv__")
         return realdiv(x, y, name=scope)
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return x / y as Python's operator does."""
+    """Return x / y, as Python's `/` does."""
     if name is None and not isinstance(x, Tensor):
         x = convert_to_tensor(x, dtype=y.dtype.base_dtype if isinstance(y, Tensor) else None)
     return truediv(x, y, name)
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return x / y for floats and the floor of it for integers, as Python 2 did."""
+    """Return x / y for floats and floor(x / y) for integers, as in Python 2."""
     with name_scope(name, "div") as scope:
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, name="y", dtype=x.dtype.base_dtype)
@@ -180,7 +172,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return x / y, and 0 where y is 0; integers are cast as in `truediv`."""
+    """Return x / y, and 0 where y is 0. Integers are cast as in `truediv`."""
     with name_scope(name, "div_no_nan") as scope:
         if isinstance(y, Tensor) and not isinstance(x, Tensor):
             x = convert_to_tensor(x, dtype=y.dtype.base_dtype, name="x")
@@ -189,18 +181,18 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def mod(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return the remainder of x / y with y's sign; the op for Python's %."""
+    """Return the remainder of x / y, with y's sign: Python's `%`."""
     with name_scope(name, "mod") as scope:
         return floormod(x, y, name=scope)
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return floor(x / y); the op for Python's //."""
+    """Return floor(x / y): Python's `//`."""
     with name_scope(name, "floordiv") as scope:
         return floor_div(x, y, name=scope)
 
 
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return x to the power of y; a negative power of an integer is an InvalidArgumentError."""
+    """Return x to the power of y; InvalidArgumentError at run time for a negative power of an integer."""
     with name_scope(name, "Pow") as scope:
         return _power(x, y, name=scope)

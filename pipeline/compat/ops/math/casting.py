@@ -1,4 +1,4 @@
-"""Conversion between dtypes."""
+"""cast, to_float and the like: from one dtype to another."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pipeline.compat.values.sparse_tensor import IndexedSlices, SparseTensor
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """Return x with the elements cast to a dtype; x itself if it has that already.
+    """Return x cast to a dtype; x itself if it already has it.
 
     Args:
-        x: A tensor or what can be made one, a SparseTensor or IndexedSlices.
+        x: A SparseTensor, IndexedSlices, a tensor or what can be converted to one.
         dtype: The DType of the result, or what names it.
         name: Name of the op.
     """

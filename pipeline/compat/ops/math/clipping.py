@@ -1,4 +1,4 @@
-"""Values and norms kept within bounds."""
+"""clip_by_value and saturate_cast: values kept within bounds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _like(t: Any, values: Any) -> Any:
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
-    """Return t with elements below and above the bounds set to them; the bounds broadcast to t's shape.
+    """Return t with elements outside the bounds set to the nearer bound. The bounds broadcast to t's shape.
 
     Raises:
         ValueError: The bounds do not broadcast to the shape of `t`.
@@ -44,14 +44,14 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
 
 
 def _limits(source: DType, target: DType) -> tuple[Any, Any]:
-    """Return the values of `source` between which it fits into `target`, as near to target's limits as there are."""
+    """Return the smallest and the largest value of the dtype `source` that `target` can hold."""
     kind = source.as_numpy_dtype
     if not (source.is_floating or target.is_floating):
         return kind(max(int(source.min), int(target.min))), kind(min(int(source.max), int(target.max)))
     low, high = kind(max(source.min, target.min)), source.max
     if float(high) > float(target.max):
         high = kind(target.max)
-    # A float that was rounded outwards is out of range by a bit.
+    # Rounding to a float may have moved a limit out of range.
     if float(low) < float(target.min):
         low = np.nextafter(low, kind(0), dtype=kind)
     if not target.is_floating and float(high) > float(target.max):
@@ -74,7 +74,10 @@ def clip_node(value: Tensor, low: Any, high: Any, name: str) -> Tensor:
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """Return the value cast to a dtype, with what is out of its range set to its limits; x must be real."""
+    """Return the value cast to a dtype, with elements out of its range set to its limits.
+
+    A complex value loses its imaginary part unless the dtype is complex too.
+    """
     with name_scope(name, "saturate_cast") as scope:
         value = convert_to_tensor(value, name="value")
         target = as_dtype(dtype).base_dtype

@@ -1,4 +1,4 @@
-"""Comparisons of two tensors, and tests of floats."""
+"""equal, less, is_nan and other comparisons."""
 
 from __future__ import annotations
 
@@ -15,22 +15,16 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import Kernel, quiet
 from pipeline.compat.ops.making.elementwise import binary, binary_node, unary
 from pipeline.compat.ops.making.inputs import FLOATS, REALS, first_input, next_input
+from pipeline.compat.ops.making.opdef import array
 
 
 def _strings(function: Kernel) -> Kernel:
-    """Return the comparison for bytes and arrays of bytes; NumPy's own would drop trailing zeros."""
+    """Return the comparison for strings: NumPy would drop trailing zeros from bytes that are not in an array."""
 
     def kernel(x: Any, y: Any) -> Any:
-        left, right = (each if isinstance(each, np.ndarray) else _boxed(each) for each in (x, y))
-        return np.asarray(function(left, right), np.bool_)
+        return np.asarray(function(array(x), array(y)), np.bool_)
 
     return kernel
-
-
-def _boxed(value: Any) -> Any:
-    array = np.empty((), object)
-    array[()] = value
-    return array
 
 
 def _equality(op_type: str, function: Kernel, doc: str) -> Any:
@@ -50,7 +44,7 @@ def _equality(op_type: str, function: Kernel, doc: str) -> Any:
 
 
 def _lenient(op_type: str, x: Tensor, y: Tensor, kernel: Kernel, scope: str) -> Tensor:
-    """Make the comparison that gives one value for shapes that cannot be broadcast."""
+    """Make a comparison that returns a single value if the shapes cannot be broadcast."""
     differ = np.bool_(op_type == "NotEqual")
 
     def compare(first: Any, second: Any) -> Any:

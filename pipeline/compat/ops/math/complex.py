@@ -1,4 +1,4 @@
-"""Complex numbers: their parts, angles and conjugates."""
+"""complex, real, imag, angle and conj: complex numbers and their parts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _part(op_type: str, kernel: Kernel, x: Tensor, scope: str) -> Tensor:
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
-    """Return complex numbers of two parts, both float32 or both float64; TypeError for others."""
+    """Return the complex numbers with these parts, both float32 or both float64; else TypeError."""
     real = convert_to_tensor(real, name="real")
     imag = convert_to_tensor(imag, name="imag")
     with name_scope(name, "Complex") as scope:
@@ -48,7 +48,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
 
 
 def real(input: Any, name: str | None = None) -> Tensor:
-    """Return the real part; real tensors as they are."""
+    """Return the real part. A real tensor is returned as it is."""
     with name_scope(name, "Real") as scope:
         x = convert_to_tensor(input, name="input")
         if x.dtype.is_complex:
@@ -59,7 +59,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
 
 
 def imag(input: Any, name: str | None = None) -> Tensor:
-    """Return the imaginary part; zeros for real tensors."""
+    """Return the imaginary part, which is zero for a real tensor."""
     with name_scope(name, "Imag") as scope:
         x = convert_to_tensor(input, name="input")
         if x.dtype.is_complex:
@@ -69,7 +69,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
 
 
 def angle(input: Any, name: str | None = None) -> Tensor:
-    """Return the angle in radians; 0 or pi for real tensors."""
+    """Return the angle in radians, which is 0 or pi for a real tensor."""
     with name_scope(name, "Angle") as scope:
         x = convert_to_tensor(input, name="input")
         if x.dtype.is_complex:
@@ -80,7 +80,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:
-    """Return the complex conjugate; real tensors as they are. TypeError if x is no number."""
+    """Return the complex conjugate. A real tensor is returned as it is. TypeError if x is not numeric."""
     if isinstance(x, Tensor) and (x.dtype.is_floating or x.dtype.is_integer):
         return x
     with name_scope(name, "Conj") as scope:

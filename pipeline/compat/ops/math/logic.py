@@ -1,4 +1,4 @@
-"""Logic of tensors of truth values, and the selection that Python's & | ^ ~ make by dtype."""
+"""logical_and and its kin for bool, bitwise_and and its kin for integers."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def logical_not(x: Any, name: str | None = None) -> Tensor:
 
 
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
-    """Return whether one of x and y is true, elementwise; both bool."""
+    """Return whether exactly one of x and y is true, elementwise; both bool."""
     either = logical_or(x, y)
     return logical_and(either, logical_not(logical_and(x, y)), name=name)  # type: ignore[no-any-return]
 
 
 def _clipped(shift: Kernel) -> Kernel:
-    """Shift by no less than 0 and no more than all bits but one: more is undefined in C."""
+    """Return a shift limited to 0 up to the number of bits minus one, as in TensorFlow; more is undefined in C."""
 
     def kernel(x: Any, y: Any) -> Any:
         kind = np.asarray(y).dtype
@@ -55,7 +55,7 @@ def _clipped(shift: Kernel) -> Kernel:
 
 bitwise_and = binary("BitwiseAnd", np.bitwise_and, BITS, "Return the bits that are set in both.")
 bitwise_or = binary("BitwiseOr", np.bitwise_or, BITS, "Return the bits that are set in one or both.")
-bitwise_xor = binary("BitwiseXor", np.bitwise_xor, BITS, "Return the bits that are set in one of both.")
-left_shift = binary("LeftShift", _clipped(np.left_shift), BITS, "Return x's bits moved left by y.")
-right_shift = binary("RightShift", _clipped(np.right_shift), BITS, "Return x's bits moved right by y.")
+bitwise_xor = binary("BitwiseXor", np.bitwise_xor, BITS, "Return the bits that are set in exactly one.")
+left_shift = binary("LeftShift", _clipped(np.left_shift), BITS, "Return x with its bits moved left by y.")
+right_shift = binary("RightShift", _clipped(np.right_shift), BITS, "Return x with its bits moved right by y.")
 invert = unary("Invert", np.invert, BITS, "Return the complement of each bit.")

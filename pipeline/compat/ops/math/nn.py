@@ -1,4 +1,4 @@
-"""Activations, moments and normalisation."""
+"""relu, softmax, moments and l2_normalize."""
 
 from __future__ import annotations
 
@@ -19,12 +19,7 @@ from pipeline.compat.ops.arrays.sequences import range as range_
 from pipeline.compat.ops.arrays.shaping import rank as rank_of
 from pipeline.compat.ops.arrays.shaping import squeeze
 from pipeline.compat.ops.making.elementwise import unary
-from pipeline.compat.ops.making.inputs import (
-    FLOATS,
-    REALS,
-    first_input,
-    renamed,
-)
+from pipeline.compat.ops.making.inputs import FLOATS, REALS, first_input, renamed
 from pipeline.compat.ops.math import arithmetic
 from pipeline.compat.ops.math import unary as functions
 from pipeline.compat.ops.math.casting import cast
@@ -76,7 +71,7 @@ def _over_last(op_type: str, kernel: Any) -> Any:
 
 
 def _over_axis(x: Any, compute: Any, axis: Any, name: str | None) -> Any:
-    """Apply what acts on the last axis to another one, by exchanging the two before and after."""
+    """Apply a function of the last axis to another axis: swap the two before and after."""
     x = convert_to_tensor(x)
     rank = x.shape.ndims
     if axis == -1 or (rank is not None and axis == rank - 1):
@@ -109,18 +104,15 @@ _softmax_of = _over_last("Softmax", _softmax)
 
 
 def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
-    """Return exp(x) over its sum along an axis, the last unless given; `dim` is the axis's old name."""
+    """Return exp(x) divided by its sum along an axis, the last by default; `dim` is the old name of `axis`."""
     axis = renamed("axis", axis, "dim", dim)
     return _over_axis(logits, _softmax_of, -1 if axis is None else axis, name)
-
-
-# Moments and normalisation
 
 
 def moments(
     x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: Any = None, keepdims: Any = None
 ) -> tuple[Any, Any]:
-    """Return mean and variance of x over axes; float16 is computed in float32. `shift` is without effect."""
+    """Return mean and variance of x over axes. float16 is computed in float32; `shift` is ignored."""
 
     keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
     with name_scope(name, "moments"):
@@ -135,7 +127,10 @@ def moments(
 
 
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
-    """Return x over the root of its sum of squares (at least `epsilon`) along axes; `dim` is their old name."""
+    """Return x divided by its Euclidean norm along axes; `dim` is the old name of `axis`.
+
+    The square of the norm counts as `epsilon` at least.
+    """
     axis = renamed("axis", axis, "dim", dim)
     with name_scope(name, "l2_normalize") as scope:
         x = convert_to_tensor(x, name="x")

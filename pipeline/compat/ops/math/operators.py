@@ -1,4 +1,4 @@
-"""Python's operators on tensors, and its ranges as tensors: importing this module attaches them."""
+"""Python's operators on tensors, and its ranges as tensors. Importing this module attaches them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _matmul(x: Any, y: Any, name: str) -> Any:
 
 
 def _by_dtype(logic: Function, bits: Function) -> Function:
-    """Choose by the left operand's dtype: logic for bool, else bits, whose op keeps its own name."""
+    """Choose by the dtype of the left operand: `logic` for bool, else `bits`, whose op keeps its own name."""
 
     def function(x: Any, y: Any, name: str) -> Any:
         return logic(x, y, name) if x.dtype.base_dtype is bool_ else bits(x, y)
@@ -86,7 +86,7 @@ def _forward(operator: str, function: Function) -> Function:
             try:
                 return function(x, y, name=scope)
             except (TypeError, ValueError):
-                # A class of the program may know what to do with a tensor on its left.
+                # The other operand may have its own method for a tensor on its left.
                 theirs = getattr(type(y), reflected, None)
                 if theirs is None or isinstance(y, Tensor):
                     raise
@@ -125,7 +125,7 @@ def _of_one(function: Function) -> Function:
 
 
 def attach(overload: Callable[[str, Function], None]) -> None:
-    """Define all operators through `overload(method name, function)`; variables have the tensors' own too."""
+    """Define all operators by calling `overload(method_name, function)`; done for tensors and for variables."""
     for operator, function in BINARY.items():
         overload(f"__{operator}__", _forward(operator, function))
         overload(f"__r{operator}__", _reflected(operator, function))

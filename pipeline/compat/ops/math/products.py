@@ -1,4 +1,4 @@
-"""Products of matrices and tensors."""
+"""matmul, tensordot and norm."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from pipeline.compat.ops.arrays.shaping import shape as shape_of
 from pipeline.compat.ops.arrays.stacking import stack
 from pipeline.compat.ops.arrays.uniques import setdiff1d
 from pipeline.compat.ops.making.inputs import check_allowed, next_input, renamed
+from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least
 from pipeline.compat.ops.math.arithmetic import pow as power
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.complex import conj
@@ -53,12 +54,6 @@ def _inner(left: int | None, right: int | None) -> None:
         raise ValueError(f"Dimensions must be equal, but are {left} and {right} for a product of matrices")
 
 
-def _rank(tensor: Tensor, rank: int, at_least: bool = False) -> None:
-    have = tensor.shape.ndims
-    if have is not None and (have < rank if at_least else have != rank):
-        raise ValueError(f"Shape must be {'at least ' if at_least else ''}rank {rank} but is rank {have}")
-
-
 def _product(x: Any, y: Any) -> Any:
     for at, value in enumerate((x, y)):
         if np.ndim(value) < 2:
@@ -70,9 +65,9 @@ def _product(x: Any, y: Any) -> Any:
 
 
 def _plain(a: Tensor, b: Tensor, flip_a: bool, flip_b: bool, name: str) -> Tensor:
-    """Make MatMul, of two matrices."""
-    _rank(a, 2)
-    _rank(b, 2)
+    """Make the node MatMul, for two matrices."""
+    check_rank(a, 2)
+    check_rank(b, 2)
     left = (a.shape.sizes or (None, None))[:: -1 if flip_a else 1]
     right = (b.shape.sizes or (None, None))[:: -1 if flip_b else 1]
     _inner(left[1], right[0])
@@ -86,9 +81,9 @@ def _plain(a: Tensor, b: Tensor, flip_a: bool, flip_b: bool, name: str) -> Tenso
 
 
 def _batches(a: Tensor, b: Tensor, flip_a: bool, flip_b: bool, name: str) -> Tensor:
-    """Make BatchMatMulV2, of many matrices, whose leading axes are broadcast; flipped ones are conjugated too."""
-    _rank(a, 2, at_least=True)
-    _rank(b, 2, at_least=True)
+    """Make the node BatchMatMulV2, for batches whose leading axes broadcast. Flipped matrices are conjugated too."""
+    check_rank_at_least(a, 2)
+    check_rank_at_least(b, 2)
     p, q = a.shape.sizes, b.shape.sizes
     shape = unknown_shape()
     if p is not None and q is not None:
@@ -118,7 +113,7 @@ def matmul(
     grad_b: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Return the product of two matrices, or of batches of them along leading axes that are broadcast.
+    """Return the product of two matrices, or of batches of matrices whose leading axes are broadcast.
 
     Args:
         a: [..., n, k].
@@ -127,16 +122,16 @@ def matmul(
         transpose_b: Whether to transpose `b` first.
         adjoint_a: Whether to transpose and conjugate `a` first.
         adjoint_b: Whether to transpose and conjugate `b` first.
-        a_is_sparse: Taken, and without effect on the result.
-        b_is_sparse: Taken, and without effect on the result.
+        a_is_sparse: Allows matrices only; no effect on the result.
+        b_is_sparse: See `a_is_sparse`.
         output_type: The dtype of the result, if it is not that of the inputs.
-        grad_a: Without effect.
-        grad_b: Without effect.
+        grad_a: Ignored.
+        grad_b: Ignored.
         name: Name of the op.
 
     Raises:
-        ValueError: The shapes do not fit, or a matrix is to be transposed in two ways.
-        TypeError: The dtypes differ, or are no numbers.
+        ValueError: The shapes do not fit, or a matrix is to be both transposed and adjoint.
+        TypeError: The dtypes differ or are not numeric.
     """
 
     with name_scope(name, "MatMul") as scope:
@@ -162,7 +157,7 @@ def matmul(
 
 
 def _check_order(order: Any, axis: Any) -> tuple[Any, bool]:
-    """Return the axes as a tuple, and whether they are those of matrices; ValueError for what is not supported."""
+    """Return the axes as a tuple, and whether they are those of matrices; ValueError if unsupported."""
     wrong = f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
     if isinstance(axis, (tuple, list)) and len(axis) == 2:
         if not all(isinstance(each, int) for each in axis) or axis[0] == axis[1]:
@@ -191,7 +186,7 @@ def norm(
         tensor: Floats or complex numbers.
         ord: "euclidean", 1, 2, np.inf or another positive number; "fro" for matrices.
         axis: The axis of the vectors, the two axes of the matrices; None for all elements as one vector.
-        keepdims: Whether the axes stay, with size 1.
+        keepdims: Whether to keep the axes, with size 1.
         name: Name of the ops.
         keep_dims: See `keepdims`.
 
@@ -224,7 +219,7 @@ def norm(
 
 
 def _spectral(x: Tensor, axes: tuple[int, int]) -> Tensor:
-    """Return the largest singular values, the axes kept with size 1; one node where TensorFlow has many."""
+    """Return the largest singular values, with the axes kept at size 1: one node where TensorFlow has many."""
     dtype = x.dtype.real_dtype
     sizes = x.shape.sizes
     shape = None
@@ -239,7 +234,7 @@ def _spectral(x: Tensor, axes: tuple[int, int]) -> Tensor:
 
 
 def _contracted(a: Tensor, b: Tensor, axes: Any) -> tuple[Any, Any]:
-    """Return the axes of each tensor that are summed over."""
+    """Return the axes of each tensor to sum over."""
     if isinstance(axes, (int, np.integer)):
         if axes < 0:
             raise ValueError(f"`axes` must be at least 0. Received: {axes}.")
@@ -265,9 +260,10 @@ def _contracted(a: Tensor, b: Tensor, axes: Any) -> tuple[Any, Any]:
 
 
 def _as_matrix(x: Tensor, axes: Any, flipped: bool) -> tuple[Any, Any, Any]:
-    """Return a matrix with the contracted axes last (first if flipped), and the sizes of the others twice.
+    """Return a tensor as a matrix, with the axes to sum over last (first if flipped).
 
-    The sizes are a list where all are static, else a tensor; the second time what is static of them.
+    Also returns the sizes of the other axes, as a list if all are static and else as a tensor, and what is static of
+    them.
     """
 
     sizes = x.shape.sizes
@@ -307,7 +303,7 @@ def _as_dynamic_matrix(x: Tensor, axes: Any, flipped: bool) -> tuple[Any, Any, A
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
-    """Return the product of two tensors, summed over axes of both.
+    """Return the product of two tensors, summed over some axes of both.
 
     Args:
         a: A tensor.

@@ -1,4 +1,4 @@
-"""Reductions over axes: sums, means, extremes, truth, and what is made of them."""
+"""reduce_sum, reduce_mean and other reductions over axes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _EXTREMES = (*REALS, "qint8", "quint8", "qint32", "qint16", "quint16")
 
 
 def _axes(axis: Any, rank: int) -> tuple[int, ...]:
-    """Return the axes as numbers from 0; InvalidArgumentError for what is out of range or twice there."""
+    """Return the axes counted from 0; InvalidArgumentError if one is out of range or given twice."""
     found = []
     for each in np.ravel(axis).tolist():
         if not -rank <= each < rank:
@@ -68,8 +68,8 @@ def reduction(
     Args:
         op_type: The node's type.
         x: What to reduce.
-        axis: The axes: a number or a vector.
-        keepdims: Whether reduced axes stay, with size 1.
+        axis: The axes, a number or a vector.
+        keepdims: Whether to keep the reduced axes, with size 1.
         kernel: `kernel(value, axes, keepdims)`.
         allowed: Names of the dtypes that x may have; None for bool.
         name: The node's name.
@@ -94,7 +94,7 @@ def reduction(
 
 
 def all_axes(x: Any, axis: Any) -> Any:
-    """Return the axes to reduce: all of x if none are given, as a constant where the rank is known."""
+    """Return the axes to reduce: `axis`, or all axes of x, as a constant if the rank is known."""
     if axis is not None:
         return axis
     rank = getattr(getattr(x, "shape", None), "rank", None)
@@ -112,7 +112,7 @@ def _reduce(op_type: str, x: Any, axis: Any, keepdims: Any, kernel: Kernel, allo
     return result
 
 
-# Kernels. NumPy would widen sums of small integers; empty extremes are the dtype's other limit.
+# The kernels name the dtype, as NumPy would widen sums of small integers. The largest of nothing is the lowest value.
 
 
 def _sum(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -174,17 +174,17 @@ def _function(op_type: str, kernel: Kernel, allowed: Any, doc: str) -> Any:
         keepdims = renamed("keepdims", keepdims, "keep_dims", keep_dims)
         return _reduce(op_type, input_tensor, axis, keepdims, kernel, allowed, name)
 
-    function.__doc__ = f"{doc} All axes unless `axis` is given; `keepdims` leaves them with size 1."
+    function.__doc__ = f"{doc} All axes by default; `keepdims` keeps them with size 1."
     return function
 
 
 reduce_sum = _function("Sum", _sum, ANY_NUMBER, "Return the sum over axes, of the same dtype.")
 reduce_prod = _function("Prod", _prod, ANY_NUMBER, "Return the product over axes, of the same dtype.")
-reduce_mean = _function("Mean", _mean, ANY_NUMBER, "Return the mean over axes; of integers without the fraction.")
+reduce_mean = _function("Mean", _mean, ANY_NUMBER, "Return the mean over axes; that of integers is truncated.")
 reduce_max = _function("Max", _max, _EXTREMES, "Return the largest over axes.")
 reduce_min = _function("Min", _min, _EXTREMES, "Return the smallest over axes.")
 reduce_all = _function("All", _all, None, "Return whether all are true over axes.")
-reduce_any = _function("Any", _any, None, "Return whether one is true over axes.")
+reduce_any = _function("Any", _any, None, "Return whether any is true over axes.")
 
 
 def count_nonzero(
@@ -197,7 +197,7 @@ def count_nonzero(
     keep_dims: Any = None,
     input: Any = None,
 ) -> Tensor:
-    """Return how many elements are not 0 (not the empty string) over axes, as `dtype`."""
+    """Return the number of elements over axes that are not 0 (not empty, for strings), as `dtype`."""
 
     keepdims = renamed("keepdims", keepdims, "keep_dims", keep_dims)
     value = renamed("input", input, "input_tensor", input_tensor)

@@ -1,4 +1,4 @@
-"""Reductions of the rows that belong to one segment."""
+"""segment_sum and its kin: rows reduced by segment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _extreme(dtype: Any, sign: int) -> Any:
     return info.min if sign < 0 else info.max
 
 
-# What accumulates, and what a segment without rows holds among unsorted ones.
+# The accumulating ufunc, and the value of an unsorted segment without rows.
 _KINDS: dict[str, tuple[Any, Any]] = {
     "Sum": (np.add, lambda dtype: 0),
     "Prod": (np.multiply, lambda dtype: 1),
@@ -36,7 +36,7 @@ _KINDS: dict[str, tuple[Any, Any]] = {
 
 
 def _reduced(kind: str, rows: Any, ids: Any, count: int) -> Any:
-    """Return [count, ...]: the rows [n, ...] of each id put together; rows with negative ids are left out."""
+    """Reduce the rows [n, ...] of each id to one of [count, ...]; rows with negative ids are left out."""
     accumulate, first = _KINDS[kind]
     result = np.full((count, *rows.shape[1:]), first(rows.dtype), rows.dtype)
     kept = ids >= 0
@@ -99,7 +99,7 @@ unsorted_segment_min = _unsorted("Min", "Return the smallest of the rows of each
 
 
 def _counts(data: Tensor, ids: Tensor, num_segments: Any) -> Any:
-    """Return how many rows each segment has, at least 1, in a shape that broadcasts with the sums."""
+    """Return the number of rows of each segment, at least 1, in a shape that broadcasts with the sums."""
 
     number: Any = convert_to_tensor(num_segments)
     ones = filling.ones(shaping.shape_of(ids), dtype=data.dtype)
@@ -119,7 +119,7 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
 
 
 def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
-    """Return the sums of the rows of each segment over the square roots of their numbers; 0 for none."""
+    """Return the sums of the rows of each segment divided by the square roots of their numbers; 0 for none."""
 
     with name_scope(name, "UnsortedSegmentSqrtN"):
         data, segment_ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
@@ -127,11 +127,8 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name
         return unsorted_segment_sum(data, segment_ids, num_segments) / sqrt(counts)
 
 
-# Sorted segments
-
-
 def _sorted_rows(kind: str, rows: Any, ids: Any, count: int | None) -> Any:
-    """Reduce rows by ids that do not decrease; without `count` the last id is that of the last segment."""
+    """Reduce rows by ids in ascending order; without `count` the last id is the last segment."""
     if ids.size:
         if ids[0] < 0:
             raise invalid("segment ids must be >= 0")
@@ -184,7 +181,9 @@ def _sorted(kind: str, doc: str) -> Any:
             attrs = {"T": dtype, "Tindices": ids.dtype.base_dtype}
             return tensor_node(op_type, [data, ids], kernel, dtype, shape, name=scope, attrs=attrs)
 
-    function.__doc__ = doc + " The ids must not decrease; numbers left out give {}.".format(1 if kind == "Prod" else 0)
+    function.__doc__ = doc + " The ids must be in ascending order; segments without rows give {}.".format(
+        1 if kind == "Prod" else 0
+    )
     return function
 
 
@@ -238,10 +237,12 @@ def _picked(kind: str, doc: str) -> Any:
             attrs = {"T": dtype, "sparse_gradient": sparse_gradient}
             return tensor_node(op_type, inputs, kernel, dtype, shape, name=scope, attrs=attrs)
 
-    function.__doc__ = doc + " `segment_ids` must not decrease; `num_segments` says how many there are."
+    function.__doc__ = doc + " `segment_ids` must be in ascending order; `num_segments` sets their number."
     return function
 
 
 sparse_segment_sum = _picked("Sum", "Return the sums of the rows `data[indices]` of each segment.")
 sparse_segment_mean = _picked("Mean", "Return the means of the rows `data[indices]` of each segment.")
-sparse_segment_sqrt_n = _picked("SqrtN", "Return the sums of the rows `data[indices]` over the roots of their numbers.")
+sparse_segment_sqrt_n = _picked(
+    "SqrtN", "Return the sums of the rows `data[indices]` divided by the roots of their numbers."
+)

@@ -1,4 +1,4 @@
-"""Elementwise functions of one tensor."""
+"""sqrt, exp, sin, round and other functions of one tensor, elementwise."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _sigmoid(x: Any) -> Any:
 
 
 def _sign(x: Any) -> Any:
-    # -0. counts as 0.
+    # The sign of -0. is 0.
     return np.sign(x) + x.dtype.type(0)
 
 
@@ -71,7 +71,7 @@ _sign_of = unary("Sign", _sign, _SIGNED_COMPLEX, "Return -1, 0 or 1.")
 
 
 def abs(x: Any, name: str | None = None) -> Tensor:
-    """Return the absolute value of x, which is real for complex x."""
+    """Return the absolute value of x; for complex x a real tensor."""
     with name_scope(name, "Abs") as scope:
         x = convert_to_tensor(x, name="x")
         if x.dtype.is_complex:
@@ -86,7 +86,7 @@ def complex_abs(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def sign(x: Any, name: str | None = None) -> Tensor:
-    """Return -1, 0 or 1; x / |x| for complex x."""
+    """Return -1, 0 or 1; for complex x it is x / |x|."""
     x = convert_to_tensor(x)
     if not x.dtype.is_complex:
         return _sign_of(x, name=name)
@@ -95,6 +95,6 @@ def sign(x: Any, name: str | None = None) -> Tensor:
 
 
 def round(x: Any, name: str | None = None) -> Tensor:
-    """Return x rounded to integers, halves to even; integers as they are."""
+    """Return x rounded, halves to even. Integers are returned as they are."""
     x = convert_to_tensor(x, name="x")
     return x if x.dtype.is_integer else _round(x, name=name)

@@ -1,1 +1,1 @@
-"""Ops over decode/."""
+"""Ops that parse records: decode_raw, decode_csv, and Examples and SequenceExamples."""

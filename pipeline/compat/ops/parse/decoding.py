@@ -1,4 +1,4 @@
-"""decode_raw, decode_csv and decode_compressed: records of bytes as typed tensors."""
+"""decode_raw, decode_csv and decode_compressed: from bytes to typed tensors."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ def decode_raw(
     name: str | None = None,
     bytes: Any = None,
 ) -> Tensor:
-    """The bytes of strings as numbers.
+    """Reinterpret the bytes of strings as numbers.
 
     Args:
-        input_bytes: Strings of one length.
+        input_bytes: Strings of the same length.
         out_type: The dtype of the numbers.
-        little_endian: The order of the bytes of a number.
-        name: The op's name.
+        little_endian: The byte order of the numbers.
+        name: Name of the op.
         bytes: Old name of `input_bytes`.
 
     Returns:
-        A tensor of the strings' shape with one more dimension, of unknown size.
+        A tensor of the shape of the strings with one more axis, whose size is not static.
 
     Raises:
-        InvalidArgumentError: When run: a length is no multiple of a number's size, or lengths differ.
+        InvalidArgumentError: At run time: a length is not a multiple of the size of a number, or lengths differ.
     """
     value = renamed("input_bytes", input_bytes, "bytes", bytes)
     if out_type is None:
@@ -67,7 +67,7 @@ def decode_raw(
             return raw.decode_raw(values, dtype.np, little)
 
         def rows(_: Any, values: Any) -> Any:
-            # Only a block of equal lengths is one array.
+            # Strings of different lengths make no array; run one by one they are fine.
             try:
                 return kernel(values)
             except InvalidArgumentError:
@@ -86,24 +86,24 @@ def decode_csv(
     na_value: str = "",
     select_cols: Any = None,
 ) -> list[Tensor]:
-    """The fields of CSV records, a tensor for each column.
+    """Parse CSV records into one tensor for each column.
 
     Args:
         records: Strings, each a record without a line end.
-        record_defaults: For each column a tensor of its dtype with one element, which is what a missing field counts
-            as, or with none for a column that must not be missing. float32, float64, int32, int64 or string.
+        record_defaults: For each column a tensor of its dtype (float32, float64, int32, int64 or string). Its one
+            value replaces a missing field; if it is empty, the field must not be missing.
         field_delim: The character between fields.
         use_quote_delim: Whether `"` quotes a field.
-        name: The op's name.
-        na_value: A field of this text is missing, as an empty one is.
-        select_cols: The columns to decode, as increasing numbers from 0.
+        name: Name of the op.
+        na_value: A field with this text counts as missing, like an empty one.
+        select_cols: The indices of the columns to decode, in increasing order; all by default.
 
     Returns:
-        Tensors of the shape of `records`, and of the dtypes of `record_defaults`.
+        Tensors of the shape of `records` and of the dtypes of `record_defaults`.
 
     Raises:
-        TypeError, ValueError: The arguments are not as said above.
-        InvalidArgumentError: When run: a record is not as `record_defaults` says.
+        TypeError, ValueError: An argument is invalid.
+        InvalidArgumentError: At run time: a record does not fit `record_defaults`.
     """
     select = _selected(record_defaults, select_cols)
     delim = encoded("," if field_delim is None else field_delim)
@@ -119,7 +119,7 @@ def decode_csv(
                 return None
             try:
                 return parsed(*values)
-            except InvalidArgumentError:  # which record it is is said by the kernel itself
+            except InvalidArgumentError:  # run one by one, so that the error names the record
                 return None
 
         attrs = {"OUT_TYPE": [one.dtype for one in defaults], "field_delim": delim, "use_quote_delim": quotes}
@@ -162,7 +162,7 @@ def _defaults(record_defaults: Any) -> list[Tensor]:
 
 
 class _RecordFormat(RecordFormat):
-    """Numbers as C reads them: hexadecimal floats, and a plus before integers too."""
+    """Parses numbers as C does: hexadecimal floats, and integers with a plus sign."""
 
     __slots__ = ()
 
@@ -176,7 +176,7 @@ class _RecordFormat(RecordFormat):
 
 
 class _Csv:
-    """The kernel: records and defaults to columns."""
+    """The kernel of DecodeCSV. It keeps the layout while the default values stay the same."""
 
     def __init__(self, delim: bytes, na: bytes, quotes: bool, select: list[int] | None) -> None:
         self._settings = delim, quotes, na, None if select is None else tuple(select)
@@ -220,15 +220,18 @@ def _column(index: int, default: Any) -> ColumnType:
 def decode_compressed(
     bytes: Any, compression_type: str = "", name: str | None = None, *, max_record_bytes: int | None = MAX_RECORD_BYTES
 ) -> Tensor:
-    """The strings decompressed: "ZLIB", "GZIP" or "" for none.
+    """Decompress strings.
 
     Args:
-        max_record_bytes: A string that unpacks to more is an error; None is without limit.
+        bytes: Strings of any shape.
+        compression_type: "ZLIB", "GZIP", or "" for none.
+        name: Name of the op.
+        max_record_bytes: A string that unpacks to more bytes is an error; None for no limit.
 
     Raises:
-        ResourceExhaustedError: When run: a string unpacks to more than the limit.
-        DataLossError: When run: a string is damaged.
-        InvalidArgumentError: When run: there is no such compression.
+        ResourceExhaustedError: At run time: a string unpacks to more than the limit.
+        DataLossError: At run time: a string is damaged.
+        InvalidArgumentError: At run time: there is no such compression.
     """
     kind, most = encoded(compression_type), byte_limit(max_record_bytes)
 

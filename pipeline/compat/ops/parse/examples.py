@@ -1,4 +1,4 @@
-"""parse_example and parse_single_example: the features of serialized Examples as tensors."""
+"""parse_example and parse_single_example: from serialized Examples to tensors."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _UNKNOWN = "<unknown>"
 def parse_single_example(
     serialized: Any, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
-    """The features of one serialized Example.
+    """Parse one serialized Example.
 
     Args:
-        serialized: A scalar string.
+        serialized: A string scalar.
         features: For each key a FixedLenFeature, FixedLenSequenceFeature, VarLenFeature or SparseFeature.
-        name: The name of the scope.
+        name: Name of the scope.
         example_names: What error messages call the example.
 
     Returns:
-        For each key a tensor, of the feature's shape, or for VarLenFeature and SparseFeature a SparseTensor.
+        For each key a tensor of the feature's shape; for VarLenFeature and SparseFeature a SparseTensor.
 
     Raises:
-        ValueError, TypeError: `features` cannot be.
-        InvalidArgumentError: When run: the string is no Example, or its features are others.
+        ValueError, TypeError: `features` is invalid.
+        InvalidArgumentError: At run time: the string is not an Example, or its features do not fit.
     """
     if features is None:
         raise ValueError("Invalid argument: features cannot be None.")
@@ -55,20 +55,20 @@ def parse_single_example(
 def parse_example(
     serialized: Any, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
-    """The features of a vector of serialized Examples, or of one.
+    """Parse a vector of serialized Examples, or a single one.
 
     Args:
-        serialized: A vector of strings, or a scalar.
+        serialized: A vector of strings, or a string scalar.
         features: For each key a FixedLenFeature, FixedLenSequenceFeature, VarLenFeature or SparseFeature.
-        name: The name of the scope.
+        name: Name of the scope.
         example_names: What error messages call the examples.
 
     Returns:
-        For each key a tensor of the examples' number and the feature's shape, or a SparseTensor.
+        For each key a tensor [number of examples, *shape of the feature], or a SparseTensor.
 
     Raises:
-        ValueError, TypeError: `features` cannot be.
-        InvalidArgumentError: When run: a string is no Example, or its features are others.
+        ValueError, TypeError: `features` is invalid.
+        InvalidArgumentError: At run time: a string is not an Example, or its features do not fit.
     """
     if not features:
         raise ValueError(f"Argument `features` cannot be None or falsy. Got {features}")
@@ -86,7 +86,10 @@ def parse_example(
 
 
 def sparse_and_dense(outputs: Sequence[Tensor], sparse: int) -> list[Any]:
-    """The outputs of a parse op, where the sparse tensors come first: all indices, all values, all shapes."""
+    """Return the SparseTensors and the dense tensors among a parse op's outputs.
+
+    The outputs begin with the indices of all sparse tensors, then all their values, then all their shapes.
+    """
     parts = zip(outputs[:sparse], outputs[sparse : 2 * sparse], outputs[2 * sparse : 3 * sparse], strict=True)
     return [SparseTensor(*part) for part in parts] + list(outputs[3 * sparse :])
 
@@ -114,7 +117,7 @@ def _parse(tensor: Tensor, names: Any, asked: Asked, defaults: list[Tensor], sco
 
 
 def keys_tensor(values: Any, argument: str) -> Tensor:
-    """The input of a parse op that lists keys or names."""
+    """Return the input of a parse op that lists keys or names."""
     return convert_to_tensor(objects([]) if isinstance(values, list) and not values else values, string, name=argument)
 
 
@@ -131,7 +134,7 @@ def _outputs(asked: Asked, serialized: TensorShape) -> list[tuple[Any, Any]]:
 
 
 class _Parse:
-    """The kernel of ParseExampleV2."""
+    """The kernel of ParseExampleV2: parses one Example or a block of them."""
 
     def __init__(self, asked: Asked, defaults: list[Tensor]) -> None:
         self._sparse = len(asked.sparse)
@@ -142,7 +145,8 @@ class _Parse:
         wanted = self._defaults.wanted(keys_and_defaults[3:])
         if isinstance(serialized, bytes):
             values = single_values(serialized, wanted, None)
-            return self._in_order([_places(value) for value in values[: self._sparse]], values[self._sparse :])
+            sparse = [_sparse_parts(value) for value in values[: self._sparse]]
+            return self._in_order(sparse, values[self._sparse :])
         if serialized.ndim > 1:
             raise invalid(f"Expected serialized to be a scalar or vector, got shape: {show(serialized.shape)}")
         called = [_UNKNOWN] * len(serialized)
@@ -160,23 +164,24 @@ class _Parse:
         return one_or_all([one[i] for i in range(3) for one in sparse] + dense)
 
     def rows(self, is_row: Sequence[bool], serialized: Any, names: Any, *keys_and_defaults: Any) -> Any:
-        """A block of single Examples, if every feature has one shape."""
+        """Parse a block of single Examples; None (run one by one) unless all features have a fixed shape."""
         if not self._only_fixed or not is_row[0] or any(is_row[1:]) or serialized.ndim != 1 or np.size(names):
             return None
         try:
             return self(serialized, names, *keys_and_defaults)
-        except InvalidArgumentError:  # the kernel says it in the words for a single Example
+        except InvalidArgumentError:  # run one by one for the error text of a single Example
             return None
 
 
-def _places(values: Any) -> tuple[Any, Any, Any]:
-    """A vector as a sparse one."""
+def _sparse_parts(values: Any) -> tuple[Any, Any, Any]:
+    """Indices, values and shape of a vector as a sparse tensor."""
     if isinstance(values, list):
         values = objects(values)
     return np.arange(len(values), dtype=np.int64)[:, None], values, np.array([len(values)], np.int64)
 
 
 def _with_sparse_features(features: Mapping[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    """Merge the two tensors of each SparseFeature into one, and drop what was only a part of it."""
     for key in sorted(features):
         feature = features[key]
         if isinstance(feature, SparseFeature):

@@ -1,4 +1,4 @@
-"""What a parse op is asked for: the features of the caller's dict as keys, dtypes, shapes and default tensors."""
+"""The features a parse op is asked for: the caller's dict as keys, dtypes, shapes and default tensors."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _KEPT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 
 
 class SparseFeature(NamedTuple):
-    """A feature that two others make up: the places and the values of a sparse tensor.
+    """A sparse tensor stored as two features of an Example: its indices and its values.
 
     Attributes:
-        index_key: The key of the places, int64, or a list with one for each dimension.
+        index_key: The key of the indices, int64, or a list with a key for each axis.
         value_key: The key of the values.
-        dtype: Of the values.
-        size: Of the dimension, or a list with one for each.
-        already_sorted: Whether the places are in order.
+        dtype: The dtype of the values.
+        size: The size of the axis, or a list with a size for each axis.
+        already_sorted: Whether the indices are sorted.
     """
 
     index_key: Any
@@ -48,7 +48,7 @@ class SparseFeature(NamedTuple):
 
 
 class Dense(NamedTuple):
-    """A feature whose values are one array: `rows` if it has any number of rows of that shape."""
+    """A feature that becomes a dense tensor; with `rows`, any number of rows of `shape`."""
 
     key: str
     dtype: DType
@@ -59,7 +59,7 @@ class Dense(NamedTuple):
 
 
 class Asked:
-    """The features of a dict: `sparse` keys with their dtypes and `dense` ones, each in the order of the outputs."""
+    """The features of the caller's dict: `sparse`, keys with dtypes, and `dense`, each in the order of the outputs."""
 
     def __init__(self, features: Mapping[str, Any] | None, kinds: tuple[Any, ...]) -> None:
         self.sparse: dict[str, DType] = {}
@@ -100,14 +100,14 @@ class Asked:
         return [*self.sparse, *(one.key for one in self.dense)]
 
     def check(self, sparse: str, dense: str) -> None:
-        """TypeError for dtypes that no feature has; the names are those of the op's arguments."""
+        """Raise TypeError for a dtype that features cannot have; `sparse` and `dense` name the op's arguments."""
         for one in self.dense:
             check_allowed(dense, one.dtype, TYPES)
         for dtype in self.sparse.values():
             check_allowed(sparse, dtype, TYPES)
 
     def wanted(self) -> list[Wanted]:
-        """The same for the kernel, without defaults."""
+        """The same features as the decoder takes them, without defaults."""
         asked = [
             Wanted(key, key.encode(), _KINDS[dtype.name], "any", (), 1, None) for key, dtype in self.sparse.items()
         ]
@@ -141,7 +141,7 @@ def _dense(key: str, dtype: DType, feature: Any) -> Dense:
 
 
 def default_tensor(one: Dense) -> Tensor:
-    """The input of the op for a feature's default: an empty vector if it must be there, a scalar to pad rows with."""
+    """Return the op's input for a feature's default: empty if the feature is required, a scalar to pad rows with."""
     if one.default is None:
         if one.rows:
             return convert_to_tensor("" if one.dtype == string else 0, dtype=one.dtype)
@@ -154,7 +154,7 @@ def default_tensor(one: Dense) -> Tensor:
 
 
 class Defaults:
-    """`wanted` with the values of the default tensors, which are looked at once if they never change."""
+    """The features with the values of their default tensors; constant ones are evaluated only once."""
 
     def __init__(self, asked: Asked, tensors: list[Tensor]) -> None:
         self._wanted = asked.wanted()
@@ -163,10 +163,10 @@ class Defaults:
         self._fixed = self._filled(values) if all(value is not None for value in values) else None
 
     def wanted(self, values: tuple[Any, ...]) -> list[Wanted]:
-        """The features with these defaults.
+        """Return the features with these default values.
 
         Raises:
-            InvalidArgumentError: One has not as many values as its feature.
+            InvalidArgumentError: The shape of a default is not that of its feature.
         """
         return self._filled(values) if self._fixed is None else self._fixed
 
@@ -196,7 +196,7 @@ def _with_default(index: int, one: Wanted, value: Any) -> Wanted:
 
 
 def scalar_serialized(serialized: Any, argument: str = "serialized") -> Tensor:
-    """The tensor of one serialized message; if its rank is not known it is checked when run."""
+    """Return one serialized message as a tensor; if its rank is not static, it is checked at run time."""
     tensor = convert_to_tensor(serialized, name=argument)
     rank = tensor.shape.ndims
     if rank == 0:

@@ -1,4 +1,4 @@
-"""The kernel of the SequenceExample parsers: context features and the steps of feature lists as arrays."""
+"""The kernel of the SequenceExample parsers: context features and the steps of feature lists to arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Sparse = tuple[Any, Any, Any]
 
 
 class Sequences:
-    """The kernel of ParseSequenceExampleV2."""
+    """The kernel of ParseSequenceExampleV2: parses one SequenceExample or a block of them."""
 
     def __init__(self, context: Asked, steps: Asked, defaults: Defaults) -> None:
         self._context = defaults
@@ -88,7 +88,7 @@ class Sequences:
 
 
 def _in_order(values: list[Any], sparse: int) -> list[Any]:
-    """The outputs of an op: indices, values and shapes of the sparse ones, then the dense ones."""
+    """The outputs in the order of the op: all indices, values and shapes of the sparse ones, then the dense ones."""
     parts = values[:sparse]
     return [one[i] for i in range(3) for one in parts] + values[sparse:]
 
@@ -127,7 +127,7 @@ def _sparse_steps(one: Wanted, rows: Sequence[list[Found] | None], names: Sequen
 
 
 def _ragged(rows: Sequence[Sequence[Any]], single: bool, steps: bool = True, kind: Any = None) -> Sparse:
-    """Vectors as a sparse tensor: by row, step and place; without the row if there is one, or without the step."""
+    """Vectors as a sparse tensor with the axes row, step, index; `single` drops the row, not `steps` the step."""
     places, parts = [], []
     for i, row in enumerate(rows):
         for j, step in enumerate(row):
@@ -163,10 +163,10 @@ def _read(one: Wanted, place: Found, name: str) -> Any:
 
 
 def find_steps(data: bytes) -> dict[bytes, list[Found]]:
-    """The feature lists of a SequenceExample by name; a step without values has the number 0.
+    """Find the feature lists of a SequenceExample by name; a step without values has the field number 0.
 
     Raises:
-        WireError: The bytes are no SequenceExample.
+        WireError: The bytes are not a SequenceExample.
     """
     found: dict[bytes, list[Found]] = {}
     for number, kind, at, end in fields(data, 0, len(data)):
@@ -178,7 +178,7 @@ def find_steps(data: bytes) -> dict[bytes, list[Found]]:
 
 
 def _entry(data: bytes, at: int, end: int, found: dict[bytes, list[Found]]) -> None:
-    """One named list of the map."""
+    """Read one entry of the map into `found`."""
     key, steps = b"", []
     for number, kind, begin, after in fields(data, at, end):
         if number == 1 and kind == LEN:

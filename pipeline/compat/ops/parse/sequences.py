@@ -1,4 +1,4 @@
-"""parse_single_sequence_example and parse_sequence_example: contexts and feature lists as tensors."""
+"""parse_single_sequence_example and parse_sequence_example: from serialized SequenceExamples to tensors."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ def parse_single_sequence_example(
     example_name: Any = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The features of one serialized SequenceExample.
+    """Parse one serialized SequenceExample.
 
     Args:
-        serialized: A scalar string.
+        serialized: A string scalar.
         context_features: For each key a FixedLenFeature or VarLenFeature.
         sequence_features: For each key a FixedLenSequenceFeature or VarLenFeature.
         example_name: What error messages call the example.
-        name: The name of the scope.
+        name: Name of the scope.
 
     Returns:
-        Two dicts of tensors and sparse tensors: of the context, and of the feature lists with the steps first.
+        Two dicts of tensors and SparseTensors: the context, and the feature lists, whose first axis is the steps.
 
     Raises:
-        ValueError, TypeError: The features cannot be.
-        InvalidArgumentError: When run: the string is no SequenceExample, or its features are others.
+        ValueError, TypeError: The features are invalid.
+        InvalidArgumentError: At run time: the string is not a SequenceExample, or its features do not fit.
     """
     if not (context_features or sequence_features):
         raise ValueError("Both context_features and sequence_features are None, but at least one should have values.")
@@ -62,17 +62,22 @@ def parse_sequence_example(
     example_names: Any = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """The features of a vector of serialized SequenceExamples.
+    """Parse a vector of serialized SequenceExamples.
 
     Args:
         serialized: A vector of strings.
-        context_features, sequence_features: As for `parse_single_sequence_example`.
+        context_features: For each key a FixedLenFeature or VarLenFeature.
+        sequence_features: For each key a FixedLenSequenceFeature or VarLenFeature.
         example_names: What error messages call the examples.
-        name: The name of the scope.
+        name: Name of the scope.
 
     Returns:
-        As `parse_single_sequence_example` with the examples first, shorter lists filled up with zeros or empty
-        strings; and a dict of the numbers of steps of the dense feature lists.
+        The two dicts of `parse_single_sequence_example`, with the examples as first axis and shorter feature lists
+        padded with zeros or empty strings; and a dict of the number of steps in each dense feature list.
+
+    Raises:
+        ValueError, TypeError: The features are invalid.
+        InvalidArgumentError: At run time: a string is not a SequenceExample, or its features do not fit.
     """
     if not (context_features or sequence_features):
         raise ValueError(

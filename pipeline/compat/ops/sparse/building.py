@@ -1,4 +1,4 @@
-"""Functions on sparse tensors that are made of several operations."""
+"""Sparse tensors made from other tensors: merge, retain, transpose, expand_dims, from_dense, eye, placeholder."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from pipeline.compat.values.static import constant_value, constant_value_as_shap
 
 
 def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
-    """A bool tensor whose last axis says which ids occur.
+    """Return a bool tensor [..., vocab_size] that is true where an id occurs.
 
     Args:
         sp_input: A SparseTensor of ids.
-        vocab_size: The size of the last axis: the number of ids that there are.
+        vocab_size: The number of different ids.
         name: Name of the op.
     """
     sparse = as_sparse(sp_input)
@@ -58,30 +58,20 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
 def sparse_merge(
     sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
 ) -> SparseTensor:
-    """A sparse tensor whose last index is an id, of the ids and of values at the same places.
+    """Return the values as a sparse tensor in which ids replace the last index.
 
     Args:
-        sp_ids: A SparseTensor of ids, or a list of them.
-        sp_values: A SparseTensor of values.
-        vocab_size: How many ids there are, or a list of such numbers.
+        sp_ids: A SparseTensor of ids, or a list of them, each of which makes an axis of the result.
+        sp_values: A SparseTensor with values for the same indices.
+        vocab_size: The number of different ids; a list of numbers for a list of ids.
         name: Name of the scope.
-        already_sorted: Leave the order as it is.
+        already_sorted: Do not sort the result.
+
+    Raises:
+        TypeError: An argument is of the wrong type.
+        ValueError: The lists differ in length.
     """
-    if is_sparse(sp_ids):
-        sp_ids = [sp_ids]
-        if not isinstance(vocab_size, (Tensor, numbers.Integral)):
-            raise TypeError(f"vocab_size has to be a Tensor or Python int. Found {type(vocab_size)}")
-        vocab_size = [vocab_size]
-    else:
-        if not isinstance(sp_ids, Iterable):
-            raise TypeError(f"sp_ids has to be a SparseTensor or list thereof. Found {type(sp_ids)}")
-        if not isinstance(vocab_size, Iterable):
-            raise TypeError(f"vocab_size has to be a list of Tensors or Python ints. Found {type(vocab_size)}")
-        for each in vocab_size:
-            if not isinstance(each, (Tensor, numbers.Integral)):
-                raise TypeError(f"vocab_size has to be a list of Tensors or Python ints. Found {type(each)}")
-    if len(sp_ids) != len(vocab_size):
-        raise ValueError("sp_ids and vocab_size have to have equal lengths.")
+    sp_ids, vocab_size = _ids_and_sizes(sp_ids, vocab_size)
     with name_scope(name, "SparseMerge"):
         all_ids = [as_sparse(each) for each in sp_ids]
         sp_values = as_sparse(sp_values)
@@ -101,8 +91,26 @@ def sparse_merge(
         return SparseTensor(ordered.indices, ordered.values, new_shape)
 
 
+def _ids_and_sizes(sp_ids: Any, vocab_size: Any) -> tuple[Any, Any]:
+    """The arguments of `sparse_merge` as two lists of the same length."""
+    if is_sparse(sp_ids):
+        if not isinstance(vocab_size, (Tensor, numbers.Integral)):
+            raise TypeError(f"vocab_size has to be a Tensor or Python int. Found {type(vocab_size)}")
+        return [sp_ids], [vocab_size]
+    if not isinstance(sp_ids, Iterable):
+        raise TypeError(f"sp_ids has to be a SparseTensor or list thereof. Found {type(sp_ids)}")
+    if not isinstance(vocab_size, Iterable):
+        raise TypeError(f"vocab_size has to be a list of Tensors or Python ints. Found {type(vocab_size)}")
+    for each in vocab_size:
+        if not isinstance(each, (Tensor, numbers.Integral)):
+            raise TypeError(f"vocab_size has to be a list of Tensors or Python ints. Found {type(each)}")
+    if len(sp_ids) != len(vocab_size):  # type: ignore[arg-type]
+        raise ValueError("sp_ids and vocab_size have to have equal lengths.")
+    return sp_ids, vocab_size
+
+
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """The elements of a sparse tensor for which a bool vector is true.
+    """Return the values of a sparse tensor for which a bool vector is true.
 
     Raises:
         ValueError: The lengths are known to differ.
@@ -118,22 +126,22 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 
 
 def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
-    """The same elements with another dense shape.
+    """Return the same values with another dense shape.
 
     Args:
         sp_input: A SparseTensor.
-        new_shape: The shape, in no size smaller; None is the smallest that holds all elements.
+        new_shape: The shape, with no size below the old one; by default the smallest that holds all values.
 
     Raises:
-        ValueError: A size is known to be smaller.
-        InvalidArgumentError: When run: a size is smaller.
+        ValueError: A size is known to be below the old one.
+        InvalidArgumentError: At run time: a size is below the old one.
     """
     sparse = as_sparse(sp_input)
     indices, values = identity(sparse.indices), identity(sparse.values)
     old = identity(sparse.dense_shape)
     if new_shape is None:
         largest = reduce_max(indices, axis=0)
-        # Without elements the largest index is the smallest number there is.
+        # Without values the largest index is the smallest number of the dtype.
         size: Any = maximum(constant(0, dtypes.int64), add(largest, ones_like(old)))
         return SparseTensor(indices, values, size)
     wanted = convert_to_tensor(new_shape)
@@ -156,11 +164,11 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
 
 
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor with its axes in another order.
+    """Return a sparse tensor with its axes in another order.
 
     Args:
         sp_input: A SparseTensor.
-        perm: The axes; None turns their order round.
+        perm: The axes in their new order; reversed by default.
         name: Name of the scope.
     """
     with name_scope(name, "SparseTranspose"):
@@ -182,11 +190,11 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
 
 
 def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
-    """IndexedSlices without the rows of some numbers.
+    """Return IndexedSlices without the rows that have certain indices.
 
     Args:
         a: IndexedSlices.
-        mask_indices: The numbers.
+        mask_indices: The indices to leave out.
         name: Name of the op.
     """
     with name_scope(name, "sparse_mask") as scope:
@@ -208,7 +216,7 @@ def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSl
 
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """The elements of a tensor that are not zero."""
+    """Return the nonzero values of a dense tensor as a SparseTensor."""
     with name_scope(name, "dense_to_sparse"):
         tensor = convert_to_tensor(tensor)
         indices = where_v2(not_equal(tensor, zeros_like(tensor)))
@@ -217,11 +225,11 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
 
 
 def sparse_expand_dims(sp_input: SparseTensor, axis: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor with one more axis, of size 1.
+    """Return a sparse tensor with one more axis, of size 1.
 
     Args:
         sp_input: A SparseTensor.
-        axis: Where it is put; None is behind the others.
+        axis: The index of the new axis; last by default.
         name: Name of the scope.
     """
     sizes = sp_input.dense_shape.get_shape().sizes
@@ -250,11 +258,12 @@ def sparse_expand_dims(sp_input: SparseTensor, axis: Any = None, name: str | Non
 
 
 def eye(num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None) -> SparseTensor:
-    """A sparse matrix with ones on its diagonal.
+    """Return a sparse matrix with ones on its diagonal.
 
     Args:
-        num_rows, num_columns: The sizes; as many columns as rows by default.
-        dtype: The DType of the values.
+        num_rows: The number of rows.
+        num_columns: The number of columns; by default that of rows.
+        dtype: The dtype of the values.
         name: Name of the scope.
     """
     with name_scope(name, "eye"):
@@ -275,11 +284,11 @@ def _int64(value: Any, name: str) -> Tensor:
 
 
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor that every run must be fed a value for.
+    """Return a sparse tensor whose value must be fed in every run.
 
     Args:
-        dtype: The DType of the values.
-        shape: The dense shape, whose sizes may be None; a tensor; or None.
+        dtype: The dtype of the values.
+        shape: The dense shape, whose sizes may be None; or a tensor; or None if it is unknown.
         name: Prefix of the names of the three placeholders.
     """
 

@@ -1,4 +1,4 @@
-"""Operations that change the form of sparse tensors: order, shape, parts, rows; and make them dense."""
+"""Sparse tensors in another form: reordered, reshaped, concatenated, split, sliced, or dense."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARTS = "indices:int64 values:T shape:int64"
 
 
 def as_sparse(value: Any) -> SparseTensor:
-    """A SparseTensor of one or of its value; TypeError for anything else."""
+    """Return a SparseTensor or SparseTensorValue as a SparseTensor; TypeError for anything else."""
     if isinstance(value, SparseTensorValue):
         return SparseTensor.from_value(value)
     if not isinstance(value, SparseTensor):
@@ -37,7 +37,7 @@ def as_sparse(value: Any) -> SparseTensor:
 
 
 def rank_of(sparse: SparseTensor) -> int | None:
-    """The rank, as far as the parts say."""
+    """The static rank, or None."""
     for sizes in (sparse.indices.shape.sizes, (None, *(sparse.dense_shape.shape.sizes or (None,)))):
         if sizes is not None and sizes[1] is not None:
             return sizes[1]
@@ -45,7 +45,7 @@ def rank_of(sparse: SparseTensor) -> int | None:
 
 
 def parts_of(sparse: SparseTensor) -> list[Tensor]:
-    """The three tensors."""
+    """Indices, values and dense shape."""
     return [sparse.indices, sparse.values, sparse.dense_shape]
 
 
@@ -57,18 +57,18 @@ def sparse_to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """A tensor with values at some places.
+    """Return a dense tensor with values at some indices and a default elsewhere.
 
     Args:
         sparse_indices: int32 or int64: a scalar, [N], or [N, rank].
         output_shape: The shape of the result.
-        sparse_values: [N], or a scalar for all.
-        default_value: What stands at the other places.
-        validate_indices: Check that the indices are sorted, and there once.
+        sparse_values: [N], or a scalar for all indices.
+        default_value: The value at all other indices.
+        validate_indices: Check that the indices are sorted and unique.
         name: Name of the op.
 
     Raises:
-        InvalidArgumentError: When run: indices that do not fit.
+        InvalidArgumentError: At run time: the indices do not fit.
     """
 
     def rule(indices: Tensor, shape: Tensor, values: Tensor, default: Tensor) -> Any:
@@ -89,12 +89,12 @@ def sparse_to_dense(
 def sparse_tensor_to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """The dense tensor of a sparse one.
+    """Convert a sparse tensor to a dense one.
 
     Args:
         sp_input: A SparseTensor.
-        default_value: What stands where it has no element; None is zero.
-        validate_indices: Check that the indices are sorted, and there once.
+        default_value: The value at indices that have none; zero by default.
+        validate_indices: Check that the indices are sorted and unique.
         name: Name of the op.
     """
     sparse = as_sparse(sp_input)
@@ -104,7 +104,7 @@ def sparse_tensor_to_dense(
 
 
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """The same elements, sorted by their places."""
+    """Return the same values, sorted by their indices."""
     sparse = as_sparse(sp_input)
     made = op(
         "SparseReorder",
@@ -122,11 +122,11 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 
 def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
-    """The same elements in another shape, of which one size may be -1.
+    """Return the same values in another shape, of which one size may be -1.
 
     Raises:
         ValueError: The shape is known not to fit.
-        InvalidArgumentError: When run: it does not fit.
+        InvalidArgumentError: At run time: the shape does not fit.
     """
     sparse = as_sparse(sp_input)
     shape = cast(shape, dtypes.int64)
@@ -153,7 +153,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
 
 
 def _known_reshape(sparse: SparseTensor, shape: Tensor) -> list[int] | None:
-    """The new shape if it is known; ValueError if it does not fit."""
+    """The new shape if it is static, else None; ValueError if it does not fit."""
     sizes = constant_value_as_shape(shape).sizes
     if sizes is None or not sparse.shape.is_fully_defined():
         return None
@@ -180,13 +180,15 @@ def sparse_concat(
     concat_dim: Any = None,
     expand_nonconcat_dims: Any = None,
 ) -> SparseTensor:
-    """Sparse tensors one after the other along an axis.
+    """Concatenate sparse tensors along an axis.
 
     Args:
-        axis: The axis; also `concat_dim`.
-        sp_inputs: SparseTensors.
+        axis: The axis.
+        sp_inputs: A list of SparseTensors.
         name: Name of the op.
-        expand_nonconcat_dim: Let the other sizes differ, and take the largest; also `expand_nonconcat_dims`.
+        expand_nonconcat_dim: Let sizes along other axes differ; the result has the largest of each.
+        concat_dim: Old name of `axis`.
+        expand_nonconcat_dims: New name of `expand_nonconcat_dim`.
     """
     if expand_nonconcat_dims is not None:
         expand_nonconcat_dim = expand_nonconcat_dims
@@ -201,17 +203,6 @@ def sparse_concat(
         shapes = _expanded(axis, shapes)
     count, along = len(inputs), axis
 
-    def rule(indices: list[Tensor], values: list[Tensor], sizes: list[Tensor]) -> Any:
-        ranks = {each.shape.sizes[1] for each in indices if each.shape.sizes is not None} - {None}
-        ranks |= {each.shape.sizes[0] for each in sizes if each.shape.sizes is not None} - {None}
-        if len(ranks) > 1:
-            first, second = sorted((each for each in ranks if each is not None), reverse=True)[:2]
-            raise ValueError(f"Dimensions must be equal, but are {first} and {second}")
-        rank = ranks.pop() if ranks else None
-        rows = [(each.shape.sizes or (None,))[0] for each in indices]
-        total = None if None in rows else sum(each for each in rows if each is not None)
-        return [(dtypes.int64, [total, rank]), (values[0].dtype.base_dtype, [total]), (dtypes.int64, [rank])]
-
     def kernel(*values: Any) -> Any:
         parts = list(zip(values[:count], values[count : 2 * count], values[2 * count :], strict=True))
         return kernels.concat(along, parts)
@@ -220,21 +211,34 @@ def sparse_concat(
         "SparseConcat",
         "indices:*int64 values:*T shapes:*int64",
         [[each.indices for each in inputs], [each.values for each in inputs], shapes],
-        rule,
+        _concat_outputs,
         kernel,
         name,
         {"concat_dim": axis},
     )
-    static = [each.shape for each in inputs]
-    known = _concat_shape(axis, static, expand_nonconcat_dim)
-    if all(each.is_fully_defined() for each in static):
+    known = _concat_shape(axis, [each.shape for each in inputs], expand_nonconcat_dim)
+    if all(each.shape.is_fully_defined() for each in inputs):
         return SparseTensor(made.outputs[0], made.outputs[1], convert_to_tensor(known.as_list(), dtypes.int64))
     result = SparseTensor(*made.outputs)
     result.set_shape(known)
     return result
 
 
+def _concat_outputs(indices: list[Tensor], values: list[Tensor], sizes: list[Tensor]) -> Any:
+    """Dtypes and static shapes of the three outputs; ValueError if the ranks are known to differ."""
+    ranks = {each.shape.sizes[1] for each in indices if each.shape.sizes is not None} - {None}
+    ranks |= {each.shape.sizes[0] for each in sizes if each.shape.sizes is not None} - {None}
+    if len(ranks) > 1:
+        first, second = sorted((each for each in ranks if each is not None), reverse=True)[:2]
+        raise ValueError(f"Dimensions must be equal, but are {first} and {second}")
+    rank = ranks.pop() if ranks else None
+    counts = [(each.shape.sizes or (None,))[0] for each in indices]
+    total = None if None in counts else sum(each for each in counts if each is not None)
+    return [(dtypes.int64, [total, rank]), (values[0].dtype.base_dtype, [total]), (dtypes.int64, [rank])]
+
+
 def _concat_shape(axis: int, shapes: list[TensorShape], expand: bool) -> TensorShape:
+    """The static dense shape of the result."""
     if any(each.sizes is None for each in shapes):
         return unknown_shape()
     sizes = [list(each.sizes or ()) for each in shapes]
@@ -248,7 +252,7 @@ def _concat_shape(axis: int, shapes: list[TensorShape], expand: bool) -> TensorS
 
 
 def _expanded(axis: int, shapes: list[Any]) -> list[Any]:
-    """The shapes, with the largest of all sizes except along the axis."""
+    """The dense shapes with the largest size along each axis but `axis`."""
     largest: Any = reduce_max(concat([reshape(each, [1, -1]) for each in shapes], 0), 0)
     found = []
     for shape in shapes:
@@ -269,13 +273,18 @@ def sparse_split(
     name: str | None = None,
     split_dim: Any = None,
 ) -> list[SparseTensor]:
-    """Parts of a sparse tensor along an axis; arguments go by their names.
+    """Split a sparse tensor along an axis. All arguments must be passed by keyword.
 
     Args:
+        keyword_required: Do not use.
         sp_input: A SparseTensor.
-        num_split: How many parts; the first ones are larger by one where the size is no multiple.
-        axis: The axis; also `split_dim`.
+        num_split: The number of parts; if it does not divide the size, the first parts are larger by one.
+        axis: The axis.
         name: Name of the op.
+        split_dim: Old name of `axis`.
+
+    Raises:
+        ValueError: An argument is missing, or was passed by position.
     """
     if keyword_required is not _REQUIRED:
         raise ValueError("Keyword arguments are required for this function.")
@@ -309,12 +318,12 @@ def sparse_split(
 
 
 def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
-    """A part of a sparse tensor.
+    """Cut a part out of a sparse tensor.
 
     Args:
         sp_input: A SparseTensor.
-        start: Where it begins, [rank].
-        size: Its sizes, [rank]; it ends with the tensor at the latest.
+        start: The first index along each axis, [rank].
+        size: The size along each axis, [rank]; clipped at the end of the tensor.
         name: Name of the op.
     """
     sparse = as_sparse(sp_input)
@@ -334,15 +343,15 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
 
 
 def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> Any:
-    """An element in each row of a sparse tensor that has none.
+    """Put a value into each empty row of a sparse tensor.
 
     Args:
         sp_input: A SparseTensor.
-        default_value: The element, which is put into the first column.
+        default_value: The value, which goes into the first column.
         name: Name of the scope.
 
     Returns:
-        The SparseTensor, and a bool vector that says which rows had no element.
+        The SparseTensor, and a bool vector that is true for rows that were empty.
     """
     sparse = as_sparse(sp_input)
     with name_scope(name, "SparseFillEmptyRows", parts_of(sparse)):

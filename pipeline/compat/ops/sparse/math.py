@@ -1,4 +1,4 @@
-"""Arithmetic on sparse tensors: sums, products, reductions."""
+"""Arithmetic on sparse tensors: add, maximum, minimum, reductions, matrix product, softmax."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ _REAL = f"T({','.join(REALS)})"
 
 
 def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
-    """The sum of two tensors, of which at least one is sparse.
+    """Add two tensors of the same shape, at least one of which is sparse.
 
     Args:
-        a, b: A SparseTensor, and a SparseTensor or a dense tensor of the same shape.
-        threshold: Of two sparse tensors, sums whose absolute value is less are left out; also `thresh`.
+        a: A SparseTensor or a dense tensor.
+        b: A SparseTensor or a dense tensor.
+        threshold: If both are sparse, sums with a smaller absolute value are left out.
+        thresh: Old name of `threshold`.
 
     Returns:
-        A SparseTensor if both are, else a Tensor.
+        A SparseTensor if both are sparse, else a dense tensor.
     """
     threshold = renamed("threshold", threshold, "thresh", thresh)
     threshold = 0 if threshold is None else threshold
@@ -44,13 +46,13 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     if not (is_sparse(a) and is_sparse(b)):
         return _add_dense(a, b) if is_sparse(a) else _add_dense(b, a)
     a, b = as_sparse(a), as_sparse(b)
-    least = convert_to_tensor(threshold, a.values.dtype.base_dtype.real_dtype, name="threshold")
+    threshold = convert_to_tensor(threshold, a.values.dtype.base_dtype.real_dtype, name="threshold")
     rank = rank_of(a)
     made = op(
         "SparseAdd",
         f"a_indices:int64 a_values:{_NUMBER} a_shape:int64 b_indices:int64 b_values:T b_shape:int64 "
         f"thresh:Treal({','.join(REALS)})",
-        [*parts_of(a), *parts_of(b), least],
+        [*parts_of(a), *parts_of(b), threshold],
         lambda *t: [(dtypes.int64, [None, rank]), (t[1].dtype.base_dtype, [None]), (dtypes.int64, [rank])],
         _add,
     )
@@ -60,11 +62,11 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     return SparseTensor(made.outputs[0], made.outputs[1], shape)
 
 
-def _add(ai: Any, av: Any, shape: Any, bi: Any, bv: Any, other: Any, least: Any) -> list[Any]:
+def _add(ai: Any, av: Any, shape: Any, bi: Any, bv: Any, other: Any, threshold: Any) -> list[Any]:
     _same_shape(shape, other, "Operands' shapes do not match: got {} and {} for dimension {}")
     indices, left, right = _aligned(ai, av, bi, bv)
     sums = left + right
-    kept = np.abs(sums) >= least
+    kept = np.abs(sums) >= threshold
     return [indices[kept], sums[kept], shape]
 
 
@@ -77,12 +79,11 @@ def _same_shape(a: Any, b: Any, text: str) -> None:
 
 
 def _aligned(ai: Any, av: Any, bi: Any, bv: Any) -> Any:
-    """All places of both, sorted, and the values of each there, zero where it has none."""
+    """The sorted indices of both, and the values of each there, zero where it has none."""
     together = np.concatenate([ai, bi])
     by = order(together)
     rows = together[by]
-    fresh = np.ones(len(rows), bool)
-    fresh[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    fresh = _differs_from_last(rows)
     places = np.empty(len(by), np.int64)
     places[by] = np.cumsum(fresh) - 1
     indices = rows[fresh]
@@ -90,6 +91,13 @@ def _aligned(ai: Any, av: Any, bi: Any, bv: Any) -> Any:
     left[places[: len(ai)]] = av
     right[places[len(ai) :]] = bv
     return indices, left, right
+
+
+def _differs_from_last(rows: Any) -> Any:
+    """For each row whether it differs from the one before it; true for the first."""
+    fresh = np.ones(len(rows), bool)
+    fresh[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    return fresh
 
 
 def _add_dense(a: Any, b: Any) -> Tensor:
@@ -150,7 +158,7 @@ def _reduce(op_type: str, sparse: Any, axis: Any, keepdims: bool, to_sparse: boo
 
 
 def _axes(sparse: SparseTensor, axis: Any) -> Any:
-    """The axes; if none are given all, as TensorFlow has them in the graph."""
+    """The axes; if none are given, all axes, made with the same ops as in TensorFlow."""
     if axis is not None:
         return axis
     rank = sparse.shape.ndims
@@ -170,9 +178,7 @@ def _reduced(indices: Any, values: Any, shape: Any, axes: Any, keep: bool, maxim
     places = indices[:, kept]
     by = order(places)
     rows, sorted_values = places[by], values[by]
-    fresh = np.ones(len(rows), bool)
-    fresh[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-    starts = np.flatnonzero(fresh)
+    starts = np.flatnonzero(_differs_from_last(rows))
     combine = np.maximum if maximum else np.add
     found = combine.reduceat(sorted_values, starts) if len(starts) else sorted_values[:0]
     found = np.asarray(found, values.dtype)
@@ -192,12 +198,14 @@ def _reduced(indices: Any, values: Any, shape: Any, axes: Any, keep: bool, maxim
 def sparse_reduce_sum(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> Tensor:
-    """The sums of a sparse tensor along axes, dense.
+    """Return the sums of a sparse tensor along axes as a dense tensor.
 
     Args:
         sp_input: A SparseTensor.
-        axis: An axis, or several; None is all. Also `reduction_axes`.
-        keepdims: Leave axes of size 1 where the sums were taken. Also `keep_dims`.
+        axis: An axis or a list of axes; all by default.
+        keepdims: Keep the reduced axes with size 1.
+        reduction_axes: Old name of `axis`.
+        keep_dims: Old name of `keepdims`.
     """
     axis, keepdims = _old(axis, keepdims, reduction_axes, keep_dims)
     return _reduce("SparseReduceSum", sp_input, axis, keepdims, False).outputs[0]  # type: ignore[no-any-return]
@@ -206,7 +214,7 @@ def sparse_reduce_sum(
 def sparse_reduce_sum_sparse(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> SparseTensor:
-    """As `sparse_reduce_sum`, with a SparseTensor as the result."""
+    """As `sparse_reduce_sum`, but return a SparseTensor."""
     axis, keepdims = _old(axis, keepdims, reduction_axes, keep_dims)
     return SparseTensor(*_reduce("SparseReduceSumSparse", sp_input, axis, keepdims, True).outputs)
 
@@ -214,12 +222,14 @@ def sparse_reduce_sum_sparse(
 def sparse_reduce_max(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> Tensor:
-    """The largest elements of a sparse tensor along axes, dense; 0 where there is none.
+    """Return the largest values of a sparse tensor along axes as a dense tensor; 0 where there are none.
 
     Args:
         sp_input: A SparseTensor.
-        axis: An axis, or several; None is all. Also `reduction_axes`.
-        keepdims: Leave axes of size 1 where elements were compared. Also `keep_dims`.
+        axis: An axis or a list of axes; all by default.
+        keepdims: Keep the reduced axes with size 1.
+        reduction_axes: Old name of `axis`.
+        keep_dims: Old name of `keepdims`.
     """
     axis, keepdims = _old(axis, keepdims, reduction_axes, keep_dims)
     return _reduce("SparseReduceMax", sp_input, axis, keepdims, False).outputs[0]  # type: ignore[no-any-return]
@@ -228,7 +238,7 @@ def sparse_reduce_max(
 def sparse_reduce_max_sparse(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> SparseTensor:
-    """As `sparse_reduce_max`, with a SparseTensor as the result."""
+    """As `sparse_reduce_max`, but return a SparseTensor."""
     axis, keepdims = _old(axis, keepdims, reduction_axes, keep_dims)
     return SparseTensor(*_reduce("SparseReduceMaxSparse", sp_input, axis, keepdims, True).outputs)
 
@@ -244,11 +254,13 @@ def _old(axis: Any, keepdims: Any, reduction_axes: Any, keep_dims: Any) -> tuple
 def sparse_tensor_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrix product of a sparse and a dense matrix; either may be the first.
+    """Return the dense product of a sparse and a dense matrix.
 
     Args:
-        sp_a, b: The matrices.
-        adjoint_a, adjoint_b: Take the conjugate transpose.
+        sp_a: The first matrix.
+        b: The second matrix; one of the two must be sparse.
+        adjoint_a: Use the conjugate transpose of the first.
+        adjoint_b: Use the conjugate transpose of the second.
         name: Name of the scope.
     """
     if is_sparse(b):
@@ -306,12 +318,12 @@ def _product(indices: Any, values: Any, shape: Any, b: Any, adjoint_a: bool, adj
 
 
 def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The larger of the elements of two sparse tensors; what is not there is 0."""
+    """Return the larger of the values of two sparse tensors at each index; a missing value counts as 0."""
     return _compared("SparseSparseMaximum", np.maximum, sp_a, sp_b, name)
 
 
 def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The smaller of the elements of two sparse tensors; what is not there is 0."""
+    """Return the smaller of the values of two sparse tensors at each index; a missing value counts as 0."""
     return _compared("SparseSparseMinimum", np.minimum, sp_a, sp_b, name)
 
 
@@ -335,7 +347,7 @@ def _compared(op_type: str, function: Any, a: SparseTensor, b: SparseTensor, nam
 
 
 def sparse_softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
-    """Softmax over the elements of each row of the last axis that are there."""
+    """Return the softmax along the last axis, over the values that are present."""
     with name_scope(name, "SparseSoftmax"):
         made = op(
             "SparseSoftmax",

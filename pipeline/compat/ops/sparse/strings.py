@@ -1,7 +1,8 @@
-"""Sparse tensors as strings: three serialized tensors each."""
+"""serialize_sparse and deserialize_many_sparse: a sparse tensor as three strings, each a serialized tensor."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.sparse import listed
 from pipeline.compat.ops.making.opdef import check_rank, op
 from pipeline.compat.ops.sparse.form import as_sparse, parts_of
-from pipeline.compat.ops.strings.tensors import packed, parsed
+from pipeline.compat.ops.strings.tensors import packed, parsed, stored_dtype
 from pipeline.compat.values.placeholders import runtime_name
 from pipeline.compat.values.sparse_tensor import SparseTensor
 from pipeline.errors import InvalidArgumentError, invalid
@@ -22,7 +23,7 @@ _PARTS = "sparse_indices:int64 sparse_values:T sparse_shape:int64"
 
 
 def serialize_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
-    """A sparse tensor as three strings: a vector of strings.
+    """Serialize a sparse tensor to a vector of three strings.
 
     Args:
         sp_input: A SparseTensor.
@@ -45,7 +46,7 @@ def serialize_sparse(sp_input: Any, name: str | None = None, out_type: Any = dty
 
 
 def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
-    """Each row of a sparse tensor as three strings: a matrix of strings.
+    """Serialize each row of a sparse tensor: strings [rows, 3].
 
     Args:
         sp_input: A SparseTensor of rank 2 or more.
@@ -91,7 +92,7 @@ def _strings(indices: Any, values: Any, shape: Any, dtype: DType) -> Any:
 
 
 def _content(array: Any, dtype: DType) -> bytes:
-    """A TensorProto; strings stand in its content, too: first their lengths, then their bytes."""
+    """The bytes of a TensorProto. Strings go into its content as well: first all lengths, then all bytes."""
     if dtype is not dtypes.string:
         return packed(np.ascontiguousarray(array), dtype)
     data = b"".join(pack_varint(len(each)) for each in array) + b"".join(array)
@@ -104,41 +105,36 @@ def _content(array: Any, dtype: DType) -> bytes:
 def deserialize_many_sparse(
     serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """One sparse tensor of several: their number is the first size, the others are the largest of theirs.
+    """Parse N serialized sparse tensors and stack them; sizes along other axes are the largest of theirs.
 
     Args:
-        serialized_sparse: The strings, [N, 3], as `serialize_sparse` and `serialize_many_sparse` give them.
-        dtype: The DType of the values.
-        rank: The rank of the result, if it is known.
+        serialized_sparse: Strings [N, 3], made by `serialize_sparse` or `serialize_many_sparse`.
+        dtype: The dtype of the values.
+        rank: The static rank of the result.
         name: Name of the op.
 
     Raises:
-        InvalidArgumentError: When run: no such strings, another dtype, or sparse tensors of several ranks.
+        InvalidArgumentError: At run time: the strings are not sparse tensors, have another dtype, or differ in rank.
     """
-    return _deserialize("DeserializeManySparse", serialized_sparse, dtype, rank, name)
-
-
-def _deserialize(op_type: str, strings: Any, dtype: Any, rank: int | None, name: str | None) -> SparseTensor:
     kind = as_dtype(dtype).base_dtype
-    many = op_type == "DeserializeManySparse"
 
     def rule(given: Tensor) -> Any:
-        if many:
-            check_rank(given, 2)
+        check_rank(given, 2)
         return [(dtypes.int64, [None, None]), (kind, [None]), (dtypes.int64, [None])]
 
     def kernel(given: Any) -> Any:
-        if not given.ndim or given.shape[-1] != 3 or (many and given.ndim != 2):
+        if given.ndim != 2 or given.shape[1] != 3:
             raise invalid(f"Serialized sparse should have 3 as the last dimension: shape is {listed(given.shape)}")
-        if 0 in given.shape[:-1]:
+        if not len(given):
             raise invalid(
                 "Serialized sparse should have at least 1 serialized tensor, but has a zero dimension "
                 f"{listed(given.shape)}"
             )
-        parts = [_parsed(i, each, kind) for i, each in enumerate(given.reshape(-1, 3))]
-        return _together(parts, given.shape[:-1])
+        return _stacked([_parsed(i, strings, kind) for i, strings in enumerate(given)])
 
-    made = op(op_type, "serialized_sparse:string", [strings], rule, kernel, name, {"dtype": kind})
+    made = op(
+        "DeserializeManySparse", "serialized_sparse:string", [serialized_sparse], rule, kernel, name, {"dtype": kind}
+    )
     indices, values, shape = made.outputs
     indices.set_shape([None, rank])
     shape.set_shape([rank])
@@ -146,33 +142,37 @@ def _deserialize(op_type: str, strings: Any, dtype: Any, rank: int | None, name:
 
 
 def _parsed(number: int, strings: Any, dtype: DType) -> Any:
-    indices, values, shape = strings
-    try:
-        places, sizes = parsed(indices, dtypes.int64), parsed(shape, dtypes.int64)
-        if dtype is dtypes.string:
-            found: Any = _string_values(values)
-        else:
-            found = parsed(values, dtype)
-    except (InvalidArgumentError, WireError) as error:
-        if "Type mismatch" in str(error):
-            seen = str(error).partition("parsed tensor (")[2].partition(")")[0]
-            raise invalid(
-                f"Requested SparseTensor of type {runtime_name(dtype)} but SparseTensor[{number}].values.dtype() == "
-                f"{runtime_name(as_dtype(seen))}"
-            ) from None
-        raise invalid("Could not parse serialized proto") from error
-    places = np.asarray(places)
-    if places.ndim != 2 or places.shape[1] != len(sizes) or len(found) != len(places):
+    """Indices, values and shape of the sparse tensor in row `number`."""
+    indices = np.asarray(_must_parse(parsed, strings[0], dtypes.int64))
+    sizes = _must_parse(parsed, strings[2], dtypes.int64)
+    stored = _must_parse(stored_dtype, strings[1])
+    if stored is not None and stored != dtype:
+        raise invalid(
+            f"Requested SparseTensor of type {runtime_name(dtype)} but SparseTensor[{number}].values.dtype() == "
+            f"{runtime_name(stored)}"
+        )
+    if dtype is dtypes.string:
+        values = _must_parse(_string_values, strings[1])
+    else:
+        values = np.asarray(_must_parse(parsed, strings[1], dtype))
+    if indices.ndim != 2 or indices.shape[1] != len(sizes) or len(values) != len(indices):
         raise invalid(f"SparseTensor[{number}]: its indices, values and shape do not fit together")
-    return places, np.asarray(found), sizes
+    return indices, values, sizes
+
+
+def _must_parse(parse: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return parse(*arguments)
+    except (InvalidArgumentError, WireError) as error:
+        raise invalid("Could not parse serialized proto") from error
 
 
 def _string_values(data: bytes) -> Any:
-    """The strings of a TensorProto, whose content has the lengths of all in front."""
+    """The strings of a TensorProto whose content begins with the lengths of all of them."""
     for number, kind, at, end in fields(data, 0, len(data)):
         if number == 4 and kind == LEN:
             return _from_content(data, at, end)
-    return parsed(data, dtypes.string)
+    return np.asarray(parsed(data, dtypes.string))
 
 
 def _from_content(data: bytes, at: int, end: int) -> Any:
@@ -191,20 +191,19 @@ def _from_content(data: bytes, at: int, end: int) -> Any:
     return result
 
 
-def _together(parts: list[Any], outer: tuple[int, ...]) -> Any:
+def _stacked(parts: list[Any]) -> Any:
+    """Indices, values and shape of sparse tensors (parts of each) stacked along a new first axis."""
     rank = len(parts[0][2])
     for i, (_, _, sizes) in enumerate(parts):
         if len(sizes) != rank:
             raise invalid(
-                f"Inconsistent rank across SparseTensors: rank prior to SparseTensor[{i}] was: {rank + len(outer)} "
-                f"but rank of SparseTensor[{i}] is: {len(sizes) + len(outer)}"
+                f"Inconsistent rank across SparseTensors: rank prior to SparseTensor[{i}] was: {rank + 1} "
+                f"but rank of SparseTensor[{i}] is: {len(sizes) + 1}"
             )
     counts = [len(values) for _, values, _ in parts]
-    indices = np.empty((sum(counts), len(outer) + rank), np.int64)
-    numbers = np.repeat(np.arange(len(parts)), counts)
-    for axis, column in enumerate(np.unravel_index(numbers, outer) if outer else ()):
-        indices[:, axis] = column
-    indices[:, len(outer) :] = np.concatenate([places for places, _, _ in parts])
+    indices = np.empty((sum(counts), 1 + rank), np.int64)
+    indices[:, 0] = np.repeat(np.arange(len(parts)), counts)
+    indices[:, 1:] = np.concatenate([places for places, _, _ in parts])
     largest = np.max([sizes for _, _, sizes in parts], axis=0).astype(np.int64) if rank else np.empty(0, np.int64)
-    shape = np.concatenate([np.array(outer, np.int64), largest])
+    shape = np.concatenate([np.array([len(parts)], np.int64), largest])
     return [indices, np.concatenate([values for _, values, _ in parts]), shape]

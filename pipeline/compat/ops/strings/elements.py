@@ -1,4 +1,4 @@
-"""String ops that look at each element alone: case, space, length, numbers and base64."""
+"""Elementwise string ops: case, strip, length, numbers, base64, hash buckets, as_string."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.compat.graph.dtypes import float32, int32, int64, string
+from pipeline.compat.graph.dtypes import DType, float32, int32, int64, string
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
@@ -26,12 +26,12 @@ _URL_SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 
 
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """The strings in lower case: of ASCII letters, or with `encoding="utf-8"` of all."""
+    """Convert strings to lower case: ASCII letters only, or all letters with `encoding="utf-8"`."""
     return _case("StringLower", input, encoding, name, bytes.lower, str.lower)
 
 
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """The strings in upper case: of ASCII letters, or with `encoding="utf-8"` of all."""
+    """Convert strings to upper case: ASCII letters only, or all letters with `encoding="utf-8"`."""
     return _case("StringUpper", input, encoding, name, bytes.upper, str.upper)
 
 
@@ -49,27 +49,33 @@ def _case(op_type: str, value: Any, encoding: Any, name: str | None, narrow: Any
 
 
 def strip(input: Any, name: str | None = None) -> Tensor:
-    """The strings without ASCII white space at their ends."""
+    """Strip ASCII whitespace from both ends of strings."""
     return unary("StringStrip", input, lambda value: value.strip(_SPACE), name)
 
 
 def length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """The length of each string as int32, in bytes or with `unit="UTF8_CHAR"` in characters."""
+    """Return the length of each string as int32, in bytes or, with `unit="UTF8_CHAR"`, in characters."""
     unit = one_of(unit, ("BYTE", "UTF8_CHAR"), "unit", "StringLength")
     function = len if unit == "BYTE" else _characters
     return unary("StringLength", input, function, name, int32, attrs={"unit": unit.encode()})
 
 
 def _characters(value: bytes) -> int:
-    """Bytes that do not continue a character."""
+    """The number of bytes that begin a UTF-8 character."""
     return len(value) - sum(0x80 <= byte < 0xC0 for byte in value)
 
 
 def to_number(string_tensor: Any = None, out_type: Any = float32, name: str | None = None, input: Any = None) -> Tensor:
-    """The numbers that strings stand for: float32, float64, int32, int64, uint32 or uint64.
+    """Parse strings as numbers.
+
+    Args:
+        string_tensor: Old name of `input`.
+        out_type: float32, float64, int32, int64, uint32 or uint64.
+        name: Name of the op.
+        input: Strings of any shape.
 
     Raises:
-        InvalidArgumentError: When run: a string is no such number.
+        InvalidArgumentError: At run time: a string is not a number of that dtype.
     """
     value = renamed("input", input, "string_tensor", string_tensor)
     dtype = dtype_of(out_type)
@@ -90,7 +96,7 @@ def to_number(string_tensor: Any = None, out_type: Any = float32, name: str | No
 
 
 def float_of(value: bytes) -> float | None:
-    """The number that a text stands for in C: with hexadecimal ones, without Python's underscores; or None."""
+    """Parse a float as C does, with hexadecimal floats and without Python's underscores; None if it is not one."""
     value = value.strip(_SPACE)
     if b"_" in value or not value.isascii():
         return None
@@ -107,14 +113,14 @@ def float_of(value: bytes) -> float | None:
 
 
 def int_of(value: bytes) -> int | None:
-    """The whole number that a text of decimal digits stands for, or None."""
+    """Parse a decimal integer; None if it is not one."""
     value = value.strip(_SPACE)
     digits = value[1:] if value[:1] in (b"-", b"+") else value
     return int(value) if digits and _DIGITS.issuperset(digits) else None
 
 
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
-    """The strings in base64 with `-` and `_`, with `=` at the end if `pad`."""
+    """Encode strings as URL-safe base64 (`-` and `_`), padded with `=` if `pad`."""
     pad = bool(pad)
 
     def function(value: bytes) -> bytes:
@@ -125,10 +131,10 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
-    """The strings that base64 with `-` and `_` stands for, with or without `=` at its end.
+    """Decode URL-safe base64 (`-` and `_`), padded or not.
 
     Raises:
-        InvalidArgumentError: When run: a string is no base64.
+        InvalidArgumentError: At run time: a string is not base64.
     """
     return unary("DecodeBase64", input, _from_base64, name)
 
@@ -150,18 +156,18 @@ def _from_base64(value: bytes) -> bytes:
 def to_hash_bucket(
     string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
 ) -> Tensor:
-    """The bucket of each string, int64 from 0 to `num_buckets - 1`; the `_fast` one spreads them better."""
+    """Return a bucket for each string, int64 in [0, num_buckets); `to_hash_bucket_fast` spreads better."""
     string_tensor = renamed("input", input, "string_tensor", string_tensor)
     return _bucket("StringToHashBucket", string_tensor, num_buckets, murmur, name, argument="string_tensor")
 
 
 def to_hash_bucket_fast(input: Any, num_buckets: Any, name: str | None = None) -> Tensor:
-    """The bucket of each string by its FarmHash fingerprint, int64 from 0 to `num_buckets - 1`."""
+    """Return a bucket for each string by its FarmHash fingerprint, int64 in [0, num_buckets)."""
     return _bucket("StringToHashBucketFast", input, num_buckets, fingerprint, name)
 
 
 def to_hash_bucket_strong(input: Any, num_buckets: Any, key: Any, name: str | None = None) -> Tensor:
-    """The bucket of each string by its SipHash under a key of two numbers, int64 from 0 to `num_buckets - 1`."""
+    """Return a bucket for each string by its SipHash with a key of two integers, int64 in [0, num_buckets)."""
     if not isinstance(key, (list, tuple)):
         raise TypeError(f"Expected list for 'key' argument to 'string_to_hash_bucket_strong' Op, not {key!r}.")
     words = [_whole(word, "key") for word in key]
@@ -205,68 +211,69 @@ def as_string(
     fill: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Each value as text.
+    """Convert each value to a string.
 
     Args:
-        input: Numbers, booleans or strings.
-        precision: Digits after the point, for floats.
+        input: Numbers, bools or strings.
+        precision: Digits after the decimal point, for floats.
         scientific: Write floats with an exponent.
         shortest: Write floats as `%g` does.
-        width: At least so many characters.
-        fill: What stands before a short text: "0", " " or "+"; "-" puts it to the left.
-        name: The op's name.
+        width: The minimum number of characters.
+        fill: Pads up to `width`: "0" or " " on the left, "-" with blanks on the right; "+" always writes the sign.
+        name: Name of the op.
 
     Returns:
         Strings of the input's shape.
 
     Raises:
-        InvalidArgumentError: When run: the settings do not fit together or do not fit the dtype.
+        InvalidArgumentError: At run time: the settings do not fit each other or the dtype.
     """
     with name_scope(name, "AsString") as scope:
         tensor = convert_to_tensor(input, name="input")
         dtype = tensor.dtype.base_dtype
         flag = encoded(fill).decode()
 
-        def checked() -> str:
-            """The format of the dtype."""
-            if scientific and shortest:
-                raise invalid("Cannot select both scientific and shortest notation")
-            if len(flag) > 1:
-                raise invalid(f'Fill string must be one or fewer characters: "{flag}"')
-            if flag not in ("", " ", "+", "-", "0", "#"):
-                raise invalid(f'Fill argument not supported: "{flag}"')
-            if not (dtype.is_floating or dtype.is_complex or dtype == string):
-                if scientific or shortest:
-                    raise invalid(f"scientific and shortest format not supported for datatype {dtype.name}")
-                if precision >= 0:
-                    raise invalid(f"precision not supported for datatype {dtype.name}")
-            form = "%" + flag
-            if width > -1:
-                form += str(width)
-            if precision > -1:
-                form += f".{precision}"
-            if dtype.is_floating or dtype.is_complex:
-                return form + ("e" if scientific else "g" if shortest else "f")
-            return form + ("s" if dtype == string else "d")
-
         def kernel(values: Any) -> Any:
-            form = checked()
+            template = _template(dtype, flag, width, precision, (scientific, shortest))
             array = np.asarray(values, dtype.np)
-            return scalar_or(
-                objects([_written(one, form, width) for one in array.ravel().tolist()]).reshape(array.shape)
-            )
+            texts = [_formatted(one, template, width) for one in array.ravel().tolist()]
+            return scalar_or(objects(texts).reshape(array.shape))
 
         attrs = {"precision": precision, "scientific": scientific, "shortest": shortest, "width": width, "fill": flag}
         return tensor_node("AsString", [tensor], kernel, string, tensor.shape, name=scope, attrs=attrs, rows=True)
 
 
-def _written(value: Any, form: str, width: int) -> bytes:
+def _template(dtype: DType, flag: str, width: int, precision: int, notation: tuple[bool, bool]) -> str:
+    """The %-template for values of the dtype; InvalidArgumentError if the settings do not fit."""
+    scientific, shortest = notation
+    if scientific and shortest:
+        raise invalid("Cannot select both scientific and shortest notation")
+    if len(flag) > 1:
+        raise invalid(f'Fill string must be one or fewer characters: "{flag}"')
+    if flag not in ("", " ", "+", "-", "0", "#"):
+        raise invalid(f'Fill argument not supported: "{flag}"')
+    if not (dtype.is_floating or dtype.is_complex or dtype == string):
+        if scientific or shortest:
+            raise invalid(f"scientific and shortest format not supported for datatype {dtype.name}")
+        if precision >= 0:
+            raise invalid(f"precision not supported for datatype {dtype.name}")
+    template = "%" + flag
+    if width > -1:
+        template += str(width)
+    if precision > -1:
+        template += f".{precision}"
+    if dtype.is_floating or dtype.is_complex:
+        return template + ("e" if scientific else "g" if shortest else "f")
+    return template + ("s" if dtype == string else "d")
+
+
+def _formatted(value: Any, form: str, width: int) -> bytes:
     if isinstance(value, bool):
         return b"true" if value else b"false"
     if isinstance(value, bytes):
         return form.encode() % value if width > -1 else value
     if isinstance(value, complex):
-        return b"(" + _written(value.real, form, width) + b"," + _written(value.imag, form, width) + b")"
+        return b"(" + _formatted(value.real, form, width) + b"," + _formatted(value.imag, form, width) + b")"
     if isinstance(value, float) and not math.isfinite(value):
         form = form.replace("%0", "%")
         if "#" in form:

@@ -1,4 +1,4 @@
-"""string_join and reduce_join: strings put together across tensors and along dimensions."""
+"""string_join and reduce_join: concatenate strings across tensors or along axes."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from pipeline.errors import OutOfRangeError, invalid, show
 
 
 def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
-    """The strings of several tensors put together, element by element.
+    """Concatenate the strings of several tensors elementwise.
 
     Args:
-        inputs: A list of string tensors of one shape; scalars go with every element.
-        separator: What stands between them.
-        name: The op's name.
+        inputs: A list of string tensors of the same shape; scalars broadcast.
+        separator: Goes between the strings.
+        name: Name of the op.
 
     Raises:
         ValueError: The static shapes differ.
-        TypeError: `inputs` is no list, or there is something else than strings in it.
-        InvalidArgumentError: When run: the shapes differ.
+        TypeError: `inputs` is not a list, or holds something other than strings.
+        InvalidArgumentError: At run time: the shapes differ.
     """
     glue = encoded(separator)
     with name_scope(name, "StringJoin") as scope:
@@ -85,7 +85,7 @@ def _joined(glue: bytes, values: Sequence[Any]) -> Any:
 
 
 def _blocks(glue: bytes) -> Any:
-    """Blocks of scalars are vectors; what a scalar goes with otherwise is left to single rows."""
+    """The kernel for blocks: scalars of many rows are a vector; other shapes run row by row."""
 
     def rows(is_row: Sequence[bool], *values: Any) -> Any:
         for row, value in zip(is_row, values, strict=True):
@@ -105,19 +105,20 @@ def reduce_join(
     reduction_indices: Any = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """The strings along dimensions put together.
+    """Concatenate the strings along axes.
 
     Args:
         inputs: Strings.
-        axis: A dimension, or several in the order in which they are joined; None for all.
-        keep_dims, keepdims: Leave dimensions of size 1 for the joined ones.
-        separator: What stands between them.
-        name: The op's name.
+        axis: An axis, or several in the order in which to join them; all by default.
+        keep_dims: Old name of `keepdims`.
+        separator: Goes between the strings.
+        name: Name of the op.
         reduction_indices: Old name of `axis`.
+        keepdims: Keep the joined axes with size 1.
 
     Raises:
-        ValueError: There is no such dimension.
-        InvalidArgumentError, OutOfRangeError: When run: a dimension is given twice, or does not exist.
+        ValueError: There is no such axis.
+        InvalidArgumentError, OutOfRangeError: At run time: an axis is given twice, or does not exist.
     """
     keep = bool(renamed("keepdims", keepdims, "keep_dims", keep_dims))
     axis = renamed("axis", axis, "reduction_indices", reduction_indices)

@@ -1,4 +1,4 @@
-"""regex_replace and regex_full_match, with RE2's rules for rewrites and for empty matches."""
+"""regex_replace and regex_full_match, with RE2's rules for rewrites and empty matches."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from pipeline.compat.ops.making.text import each, encoded, text, unary, with_ran
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
-    """The strings with the matches of an RE2 pattern replaced, where `\\1` in `rewrite` stands for the first group.
+    """Replace the matches of an RE2 pattern; `\\1` in `rewrite` stands for the first group.
 
     Args:
         input: Strings of any shape.
-        pattern, rewrite: One string each, or scalar tensors.
-        replace_global: Replace every match, not just the first one.
-        name: The op's name.
+        pattern: A string or string scalar.
+        rewrite: A string or string scalar.
+        replace_global: Replace every match instead of the first one only.
+        name: Name of the op.
 
     Raises:
-        InvalidArgumentError: When run: there is no such pattern.
+        InvalidArgumentError: At run time: the pattern is invalid.
     """
     every = bool(replace_global)
     if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
@@ -53,10 +54,10 @@ def regex_replace(
 
 
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
-    """Whether each string as a whole matches an RE2 pattern.
+    """Return whether each whole string matches an RE2 pattern.
 
     Raises:
-        InvalidArgumentError: When run: there is no such pattern.
+        InvalidArgumentError: At run time: the pattern is invalid.
     """
     if isinstance(pattern, (str, bytes)):
         fixed = encoded(pattern)
@@ -79,7 +80,7 @@ def _full(pattern: bytes, value: bytes) -> bool:
 
 
 def rewritten(rewrite: bytes, groups: int) -> list[str | int] | None:
-    """A replacement as texts and group numbers up to the first wrong escape; None if a group does not exist."""
+    """Parse a rewrite into texts and group numbers; -1 ends it at an invalid escape. None if a group is missing."""
     pieces: list[str | int] = []
     text = rewrite.decode("utf-8", "surrogateescape")
     at, highest = 0, 0
@@ -102,10 +103,10 @@ def rewritten(rewrite: bytes, groups: int) -> list[str | int] | None:
 
 
 def replace(pattern: bytes, rewrite: bytes, every: bool) -> Any:
-    """The function that replaces the first match in a byte string, or every one.
+    """Return a function that replaces the first match, or every match, in a byte string.
 
     Raises:
-        InvalidArgumentError: RE2 has no such pattern.
+        InvalidArgumentError: The pattern is invalid in RE2.
     """
     found = compiled(pattern)
     pieces = rewritten(rewrite, found.groups)
@@ -134,7 +135,7 @@ def replace(pattern: bytes, rewrite: bytes, every: bool) -> Any:
                 break
             begin, end = match.span()
             out.append(text[at:begin])
-            if begin == end == last:  # no empty match where the last one ended
+            if begin == end == last:  # RE2 allows no empty match where the last match ended
                 out.append(text[at : at + 1])
                 at += 1
                 continue

@@ -1,4 +1,4 @@
-"""string_split and strings.split: the parts of strings as a sparse matrix."""
+"""string_split, strings.split and substr: parts of strings."""
 
 from __future__ import annotations
 
@@ -30,31 +30,32 @@ def string_split(
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> SparseTensor:
-    """The parts of each string of a vector, between any of the delimiter's bytes.
+    """Split each string of a vector at every byte of the delimiter; return a sparse matrix of the parts.
 
     Args:
         source: A vector of strings.
-        sep, delimiter: The bytes that separate parts, " " by default; if there is none, every byte is a part.
+        sep: The bytes to split at, " " by default; if it is empty, every byte becomes a part.
         skip_empty: Leave out empty parts.
+        delimiter: Old name of `sep`.
         result_type: "SparseTensor".
-        name: The op's name.
+        name: Name of the scope.
 
     Raises:
-        ValueError: `source` is no vector.
+        ValueError: `source` is not a vector.
     """
     delimiter = renamed("sep", sep, "delimiter", delimiter)
     delimiter = " " if delimiter is None else delimiter
     skip = bool(skip_empty)
-    with name_scope(name, "StringSplit") as outer:
+    with name_scope(name, "StringSplit"):
         separators = convert_to_tensor(delimiter, dtype=string)
         tensor = convert_to_tensor(source, dtype=string)
         _sparse_only(result_type)
 
         def kernel(values: Any, separators: Any) -> Any:
-            _vector(values)
+            _check_vector(values)
             return _sparse([_pieces(one, separators, skip) for one in values.tolist()])
 
-        return _node("StringSplit", tensor, separators, kernel, {"skip_empty": skip}, outer)
+        return _split_node("StringSplit", tensor, separators, kernel, {"skip_empty": skip})
 
 
 def split(
@@ -65,17 +66,18 @@ def split(
     source: Any = None,
     name: str | None = None,
 ) -> SparseTensor:
-    """The parts of each string, as Python's `str.split` makes them.
+    """Split each string as Python's `str.split` does; return a sparse matrix of the parts.
 
     Args:
-        input, source: Strings: a scalar, which counts as a vector of one, or a vector.
-        sep: What separates parts; None or "" for white space, of which runs separate once.
-        maxsplit: Split at most so often, unless -1.
+        input: A vector of strings, or a scalar, which counts as a vector of one.
+        sep: What to split at; None or "" for runs of whitespace.
+        maxsplit: The maximum number of splits, -1 for no limit.
         result_type: "SparseTensor".
-        name: The op's name.
+        source: Old name of `input`.
+        name: Name of the scope.
     """
     input = renamed("input", input, "source", source)
-    with name_scope(name, "StringSplit") as outer:
+    with name_scope(name, "StringSplit"):
         tensor = convert_to_tensor(input, dtype=string, name="input")
         _sparse_only(result_type)
         if tensor.shape.ndims == 0:
@@ -84,10 +86,10 @@ def split(
         most = int(maxsplit)
 
         def kernel(values: Any, separator: Any) -> Any:
-            _vector(values)
+            _check_vector(values)
             return _sparse([_words(one, separator, most) for one in values.tolist()])
 
-        return _node("StringSplitV2", tensor, separator, kernel, {"maxsplit": most}, outer)
+        return _split_node("StringSplitV2", tensor, separator, kernel, {"maxsplit": most})
 
 
 def _sparse_only(result_type: Any) -> None:
@@ -97,8 +99,8 @@ def _sparse_only(result_type: Any) -> None:
         raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
 
 
-def _node(
-    op_type: str, tensor: Tensor, separator: Tensor, kernel: Callable[..., Any], attrs: dict[str, Any], outer: str
+def _split_node(
+    op_type: str, tensor: Tensor, separator: Tensor, kernel: Callable[..., Any], attrs: dict[str, Any]
 ) -> SparseTensor:
     with_rank(tensor, 1)
     with_rank(separator, 0)
@@ -108,7 +110,7 @@ def _node(
     return SparseTensor(indices, values, shape)
 
 
-def _vector(values: Any) -> None:
+def _check_vector(values: Any) -> None:
     if not isinstance(values, np.ndarray) or values.ndim != 1:
         shape = values.shape if isinstance(values, np.ndarray) else ()
         raise invalid(f"input must be a vector, got shape: {show(shape)}")
@@ -139,10 +141,11 @@ def _words(value: bytes, separator: bytes, most: int) -> list[bytes]:
         word = rest.split(None, 1)[0]
         words.append(word)
         rest = rest[len(word) :].lstrip(_SPACE)
-    return [*words, rest] if len(words) == most else words  # what is left counts, even if it is nothing
+    return [*words, rest] if len(words) == most else words  # the rest is a part even if it is empty
 
 
 def _sparse(rows: list[list[bytes]]) -> tuple[Any, Any, Any]:
+    """Indices, values and shape of a sparse matrix with these rows."""
     counts = np.fromiter(map(len, rows), np.int64, len(rows))
     values = objects([part for row in rows for part in row])
     indices = np.empty((len(values), 2), np.int64)
@@ -153,22 +156,22 @@ def _sparse(rows: list[list[bytes]]) -> tuple[Any, Any, Any]:
 
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """A part of each string.
+    """Return a part of each string.
 
     Args:
         input: Strings.
-        pos: Where the part begins; negative ones count from the end. int32 or int64.
-        len: Its length, of the same dtype and shape as `pos`; less where the string ends. Negative: to the
-            end in bytes, nothing in characters, where `pos` must not be negative then.
-        name: The op's name.
-        unit: "BYTE" or "UTF8_CHAR": what `pos` and `len` count.
+        pos: Where the part begins, int32 or int64; negative positions count from the end.
+        len: The length of the part, of the dtype and shape of `pos`; the part may end early with the string. If
+            negative, the part goes to the end (bytes), or is empty and `pos` must not be negative (characters).
+        name: Name of the op.
+        unit: "BYTE" or "UTF8_CHAR", what `pos` and `len` count.
 
     Returns:
-        Strings of the shape that `input` and `pos` have together.
+        Strings of the shape that `input` and `pos` broadcast to.
 
     Raises:
-        ValueError: The shapes do not go together.
-        InvalidArgumentError: When run: a position is outside the string.
+        ValueError: The static shapes do not fit.
+        InvalidArgumentError: At run time: a position is outside its string, or the shapes do not fit.
     """
     unit = one_of(unit, ("BYTE", "UTF8_CHAR"), "unit", "Substr")
     with name_scope(name, "Substr") as scope:
@@ -185,7 +188,7 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
 
 
 def _positions(pos: Any, count: Any) -> tuple[Tensor, Tensor]:
-    """The two arguments as tensors of one dtype, that that of the first."""
+    """The two arguments as tensors of the first one's dtype."""
     first = first_input("pos", pos, INDEX)
     return first, next_input("Substr", "len", count, first.dtype, "pos")
 

@@ -1,4 +1,4 @@
-"""serialize_tensor and parse_tensor: tensors as bytes of TensorFlow's TensorProto."""
+"""serialize_tensor and parse_tensor: tensors to and from the bytes of TensorFlow's TensorProto."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.errors import ResourceExhaustedError, invalid, show
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.proto.wire import LEN, VARINT, WireError, fields, pack_field, pack_varint, signed, varint
 
-# The fields of TensorProto that hold values one by one, with the dtype in which a packed field has them; None: varints.
+# The fields of TensorProto that hold single values, with the NumPy dtype of a packed field; None for varints.
 _VALUES: dict[int, Any] = {
     5: "<f4",
     6: "<f8",
@@ -36,7 +36,7 @@ _CONTENT, _STRINGS = 4, 8
 
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
-    """The tensor, of any dtype and shape, as a string that `parse_tensor` understands."""
+    """Serialize a tensor of any dtype and shape to a string, which `parse_tensor` reads."""
     with name_scope(name, "SerializeTensor") as scope:
         given = convert_to_tensor(tensor, name="tensor")
         dtype = given.dtype.base_dtype
@@ -48,7 +48,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
 
 
 def packed(array: np.ndarray[Any, Any], dtype: DType) -> bytes:
-    """The bytes of a TensorProto."""
+    """Return the array as the bytes of a TensorProto."""
     sizes = b"".join(pack_field(2, b"\x08" + pack_varint(size) if size else b"") for size in array.shape)
     head = b"\x08" + pack_varint(dtype.as_datatype_enum) + pack_field(2, sizes)
     if dtype == string:
@@ -58,15 +58,16 @@ def packed(array: np.ndarray[Any, Any], dtype: DType) -> bytes:
 
 
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
-    """The tensor that a string stands for.
+    """Parse a serialized tensor.
 
     Args:
-        serialized: A scalar string.
-        out_type: The dtype that the tensor has.
-        name: The op's name.
+        serialized: A string scalar.
+        out_type: The dtype of the tensor.
+        name: Name of the op.
 
     Raises:
-        InvalidArgumentError: When run: the string is no tensor, or one of another dtype.
+        InvalidArgumentError: At run time: the string is not a tensor, or has another dtype.
+        ResourceExhaustedError: At run time: the tensor is too large; see `parsed`.
     """
     with name_scope(name, "ParseTensor") as scope:
         dtype = dtype_of(out_type)
@@ -81,11 +82,11 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
 
 
 def parsed(data: bytes, dtype: DType) -> Any:
-    """The value of a TensorProto.
+    """Return the value of a TensorProto.
 
     Raises:
-        InvalidArgumentError: The bytes are none, or have another dtype.
-        ResourceExhaustedError: They stand for an array that is too large, of which they hold only the first values.
+        InvalidArgumentError: The bytes are not a TensorProto, or have another dtype.
+        ResourceExhaustedError: The bytes hold only the first values of an array that is larger than the limit.
     """
     try:
         found, shape, values = _read(data, dtype)
@@ -104,7 +105,7 @@ def parsed(data: bytes, dtype: DType) -> Any:
         raise invalid(
             f"Could not parse `serialized` as TensorProto: {len(values)} values for shape {show(tuple(shape))}"
         )
-    if len(values) < size:  # the last value stands for those that follow
+    if len(values) < size:  # the last value repeats to the end
         if size * dtype.np.itemsize > MAX_RECORD_BYTES:
             why = f"a TensorProto of {len(data):,} bytes stands for {size:,} equal values, more than the limit of"
             raise ResourceExhaustedError(None, None, f"{why} {MAX_RECORD_BYTES:,} bytes")
@@ -118,8 +119,23 @@ def parsed(data: bytes, dtype: DType) -> Any:
         raise invalid(f"Could not parse `serialized` as TensorProto: {error}") from error
 
 
+def stored_dtype(data: bytes) -> DType | None:
+    """Return the dtype of a serialized tensor; None if it has none that is known.
+
+    Raises:
+        WireError: The bytes are not a message.
+    """
+    for number, kind, at, end in fields(data, 0, len(data)):
+        if number == 1 and kind == VARINT:
+            try:
+                return as_dtype(varint(data, at, end)[0])
+            except TypeError:
+                return None
+    return None
+
+
 def _read(data: bytes, dtype: DType) -> tuple[int, list[int], Any]:
-    """The dtype's number, the shape and the values as a vector."""
+    """The number of the dtype, the shape, and the values as a vector."""
     found, shape, parts, strings = 0, [], [], []
     for number, kind, at, end in fields(data, 0, len(data)):
         if number == 1 and kind == VARINT:
@@ -150,7 +166,7 @@ def _numbers(data: bytes, at: int, end: int, kind: int, stored: Any, dtype: DTyp
     while at < end:
         value, at = varint(data, at, end)
         numbers.append(signed(value))
-    if dtype.is_floating:  # half and bfloat16 are written as their bits
+    if dtype.is_floating:  # half and bfloat16 are stored as their bits
         return np.array(numbers, np.int64).astype(np.uint16).view(dtype.np)
     array = np.array(numbers, np.int64)
     return array.view(np.uint64) if dtype.name == "uint64" else array.astype(dtype.np)

@@ -1,4 +1,4 @@
-"""tf.summary: operations that give serialized summaries of tensors."""
+"""tf.summary: scalar, histogram, image and merge, ops that return serialized summaries."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from pipeline.monitor import summary_values as values_of
 
 
 def scalar(name: Any, tensor: Any, collections: Any = None, family: Any = None) -> Tensor:
-    """A summary of a number.
+    """Return the summary of a number.
 
     Args:
-        name: Name of the op; with its scope it is the tag. Characters that cannot be in names become "_".
+        name: Name of the op; with its scope it is the tag. Invalid characters become "_".
         tensor: A scalar of a real dtype.
-        collections: Collections for the summary; None is GraphKeys.SUMMARIES.
-        family: Put in front of the tag.
+        collections: The collections to add the summary to; by default GraphKeys.SUMMARIES.
+        family: A prefix of the tag.
 
     Returns:
-        A scalar string: a serialized Summary.
+        A string scalar, a serialized Summary.
     """
     with _scope(name, family, [tensor]) as (tag, scope):
         tags = convert_to_tensor(tag, dtypes.string, name="tags")
@@ -39,13 +39,16 @@ def scalar(name: Any, tensor: Any, collections: Any = None, family: Any = None) 
 
 
 def histogram(name: Any, values: Any, collections: Any = None, family: Any = None) -> Tensor:
-    """A summary of how values are distributed.
+    """Return the summary of a distribution of values.
 
     Args:
-        name: Name of the op; with its scope it is the tag.
+        name: As for `scalar`.
         values: A tensor of a real dtype and any shape.
-        collections: Collections for the summary; None is GraphKeys.SUMMARIES.
-        family: Put in front of the tag.
+        collections: As for `scalar`.
+        family: As for `scalar`.
+
+    Raises:
+        InvalidArgumentError: At run time: a value is infinite or NaN.
     """
     with _scope(name, family, [values], "HistogramSummary") as (tag, scope):
         tags = convert_to_tensor(tag, dtypes.string, name="tag")
@@ -55,14 +58,14 @@ def histogram(name: Any, values: Any, collections: Any = None, family: Any = Non
 
 
 def image(name: Any, tensor: Any, max_outputs: int = 3, collections: Any = None, family: Any = None) -> Tensor:
-    """A summary of images, as PNG.
+    """Return the summary of images, stored as PNG.
 
     Args:
-        name: Name of the op; with its scope and the number of the image it is the tag.
+        name: As for `scalar`; the number of the image is added to the tag.
         tensor: uint8 or float [batch, height, width, 1, 3 or 4].
-        max_outputs: How many images of the batch are taken.
-        collections: Collections for the summary; None is GraphKeys.SUMMARIES.
-        family: Put in front of the tag.
+        max_outputs: The maximum number of images of the batch.
+        collections: As for `scalar`.
+        family: As for `scalar`.
     """
     with _scope(name, family, [tensor]) as (tag, scope):
         tags = convert_to_tensor(tag, dtypes.string, name="tag")
@@ -79,15 +82,15 @@ def image(name: Any, tensor: Any, max_outputs: int = 3, collections: Any = None,
 
 
 def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = None) -> Tensor:
-    """All values of several summaries as one.
+    """Merge several summaries into one.
 
     Args:
-        inputs: Tensors of serialized summaries.
-        collections: Collections for the result; None is no collection.
+        inputs: A list of tensors of serialized summaries.
+        collections: The collections to add the result to; none by default.
         name: Name of the op.
 
     Raises:
-        InvalidArgumentError: When run: two values have the same tag.
+        InvalidArgumentError: At run time: two values have the same tag.
     """
     name = _clean(name)
     with name_scope(name, "Merge", inputs):
@@ -104,14 +107,14 @@ def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = Non
 
 
 def merge_all(key: Any = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Tensor | None:
-    """All summaries of a collection as one; None if there are none."""
+    """Merge all summaries of a collection; return None if there are none."""
     found = get_collection(key, scope=scope)
     return merge(found, name=name) if found else None
 
 
 @contextlib.contextmanager
 def _scope(name: Any, family: Any, values: list[Any], default_name: str | None = None) -> Iterator[tuple[str, str]]:
-    """Enter the scope of a summary; gives the tag and the scope."""
+    """Enter the scope of a summary; yield its tag and the scope."""
     name, family = _clean(name), _clean(family)
     with name_scope(name if family is None else f"{family}/{name}", default_name, values) as scope:
         path = scope.rstrip("/")
@@ -119,7 +122,7 @@ def _scope(name: Any, family: Any, values: list[Any], default_name: str | None =
 
 
 def _clean(name: Any) -> Any:
-    """A name without the characters that no name may have."""
+    """The name with invalid characters replaced."""
     return None if name is None else re.sub(r"[^-/\w.]", "_", name).lstrip("/")
 
 

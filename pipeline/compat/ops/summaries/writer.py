@@ -1,4 +1,4 @@
-"""FileWriter: puts summaries, and the graph, into event files for TensorBoard."""
+"""FileWriter: writes summaries and the graph to event files for TensorBoard."""
 
 from __future__ import annotations
 
@@ -18,18 +18,16 @@ _LARGEST = 1024  # elements of a constant; larger ones are left out, as the grap
 
 
 class FileWriter:
-    """Writes an event file in a directory.
-
-    Thread safety: every method may be called from every thread.
+    """Writes an event file in a directory. Thread safe.
 
     Args:
-        logdir: The directory, made if there is none.
+        logdir: The directory; it is made if it does not exist.
         graph: A graph to write first.
-        max_queue: How many events may wait to be written to the file.
+        max_queue: How many events may wait before they are written.
         flush_secs: How many seconds they may wait.
-        graph_def: Bytes of a GraphDef, instead of `graph`.
-        filename_suffix: Put at the end of the file's name.
-        session: Must be None: there are no summaries of TensorFlow 2.
+        graph_def: The bytes of a GraphDef, instead of `graph`.
+        filename_suffix: The end of the file name.
+        session: Must be None: summaries of TensorFlow 2 do not exist here.
     """
 
     def __init__(
@@ -52,15 +50,15 @@ class FileWriter:
             self.add_graph(graph=graph, graph_def=graph_def)
 
     def get_logdir(self) -> str:
-        """The directory."""
+        """Return the directory."""
         return self._logdir
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
-        """Write a Summary, or a serialized one as summary ops give it.
+        """Write a summary.
 
         Args:
-            summary: bytes or a Summary.
-            global_step: The step that the values are of.
+            summary: A Summary, or the bytes that a summary op returns.
+            global_step: The step that the values belong to.
         """
         made = Summary.FromString(summary) if isinstance(summary, bytes) else summary
         copy = None
@@ -68,7 +66,7 @@ class FileWriter:
             for i, value in enumerate(made.value):
                 if not value.HasField("metadata"):
                     continue
-                # What is said of a tag once holds for the file.
+                # Metadata is written once for each tag of the file.
                 if value.tag in self._with_metadata:
                     if copy is None:
                         copy = Summary.FromString(made.SerializeToString())
@@ -92,7 +90,7 @@ class FileWriter:
 
         Raises:
             ValueError: Both or neither of `graph` and `graph_def` are given.
-            TypeError: `graph` is none.
+            TypeError: `graph` is not a Graph.
         """
         if graph is not None and graph_def is not None:
             raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
@@ -107,10 +105,10 @@ class FileWriter:
         self._add(Event(graph_def=data), global_step)
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
-        """Taken, and without effect: there are no meta graphs."""
+        """Do nothing: meta graphs do not exist here."""
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
-        """Taken, and without effect: runs leave no metadata."""
+        """Do nothing: runs leave no metadata."""
 
     def add_event(self, event: Any) -> None:
         """Write an Event as it is."""
@@ -130,18 +128,18 @@ class FileWriter:
         self.add_event(event)
 
     def flush(self) -> None:
-        """Write all events to the file."""
+        """Write all waiting events to the file."""
         if not self._closed:
             self._file.flush()
 
     def close(self) -> None:
-        """Write all events to the file, and close it."""
+        """Write all waiting events to the file and close it."""
         with self._lock:
             self._closed = True
             self._file.close()
 
     def reopen(self) -> None:
-        """After `close`, go on in a new file; otherwise no effect."""
+        """After `close`, continue in a new file; otherwise do nothing."""
         with self._lock:
             if self._closed:
                 self._file = EventFile(self._logdir, *self._settings)
@@ -154,9 +152,6 @@ class FileWriter:
         self.close()
 
 
-SummaryWriter = FileWriter
-
-
 class FileWriterCache:
     """One FileWriter for each directory; thread safe."""
 
@@ -165,7 +160,7 @@ class FileWriterCache:
 
     @staticmethod
     def get(logdir: Any) -> FileWriter:
-        """The writer of a directory, made if there is none."""
+        """Return the writer of a directory, made on first use."""
         with FileWriterCache._lock:
             if logdir not in FileWriterCache._cache:
                 FileWriterCache._cache[logdir] = FileWriter(logdir, graph=get_default_graph())

@@ -1,4 +1,4 @@
-"""The variables of a graph by collection, and the operations that initialise or check all of them."""
+"""The variables of a graph by collection, and ops that initialize or check all of them."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from pipeline.compat.values.packing import pack
 
 
 def global_variables(scope: str | None = None) -> list[Any]:
-    """The variables that are shared, in the order of their making; `scope` is a regular expression for names."""
+    """Return the global variables in the order they were made; `scope` is a regex that the names must match."""
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 def all_variables() -> list[Any]:
-    """As `global_variables`, under its older name."""
+    """Old name of `global_variables`."""
     return global_variables()
 
 
 def local_variables(scope: str | None = None) -> list[Any]:
-    """The variables of this process, such as counters of epochs."""
+    """Return the local variables, such as epoch counters."""
     return get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
 def model_variables(scope: str | None = None) -> list[Any]:
-    """The variables in the collection MODEL_VARIABLES."""
+    """Return the variables in the collection MODEL_VARIABLES."""
     return get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """The variables that optimisers would change."""
+    """Return the trainable variables, which optimizers would update."""
     return get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
 def moving_average_variables(scope: str | None = None) -> list[Any]:
-    """The variables in the collection MOVING_AVERAGE_VARIABLES."""
+    """Return the variables in the collection MOVING_AVERAGE_VARIABLES."""
     return get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
 def variables_initializer(var_list: Any, name: str = "init") -> Operation:
-    """One operation that initialises all of `var_list`."""
+    """Return one operation that initializes all variables of a list."""
     return group(*[variable.initializer for variable in var_list], name=name) if var_list else no_op(name=name)
 
 
@@ -56,7 +56,7 @@ initialize_variables = variables_initializer
 
 
 def global_variables_initializer() -> Operation:
-    """One operation that initialises the global variables that are there when this is called."""
+    """Return one operation that initializes the global variables made so far."""
     return variables_initializer(global_variables())
 
 
@@ -64,7 +64,7 @@ initialize_all_variables = global_variables_initializer
 
 
 def local_variables_initializer() -> Operation:
-    """One operation that initialises the local variables that are there when this is called."""
+    """Return one operation that initializes the local variables made so far."""
     return variables_initializer(local_variables())
 
 
@@ -72,11 +72,12 @@ initialize_local_variables = local_variables_initializer
 
 
 def is_variable_initialized(variable: Any) -> Tensor:
-    """Whether a variable has a value, a boolean scalar."""
+    """Return whether a variable has a value, a bool scalar."""
     return state.is_variable_initialized(variable)
 
 
 def _every_variable() -> list[Any]:
+    """The global and local variables; if there are none, all ref tensors."""
     variables = global_variables() + local_variables()
     if variables:
         return variables
@@ -84,7 +85,7 @@ def _every_variable() -> list[Any]:
 
 
 def assert_variables_initialized(var_list: Any = None) -> Tensor | None:
-    """A tensor that fails with FailedPreconditionError unless all variables have values; None without variables."""
+    """Return a tensor that raises FailedPreconditionError unless all variables have values; None without variables."""
     variables = _every_variable() if var_list is None else var_list
     ranks = []
     for variable in variables or _every_variable():
@@ -101,7 +102,7 @@ def _rank(value: Any) -> Any:
 
 
 def report_uninitialized_variables(var_list: Any = None, name: str = "report_uninitialized_variables") -> Tensor:
-    """The names of the variables that have no value, a vector of strings."""
+    """Return the names of the variables without a value, a vector of strings."""
     variables = _every_variable() if var_list is None else var_list
     with name_scope(name):
         checks = [state.is_variable_initialized(variable) for variable in variables]

@@ -1,4 +1,4 @@
-"""The global step: the variable that counts a program's training steps."""
+"""The global step: the variable that counts the training steps of a program."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pipeline.compat.ops.variables.variable import Variable
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The value of the global step in `sess`, a Python int."""
+    """Return the value of the global step in `sess` as an int."""
     return int(sess.run(global_step_tensor))
 
 
 def get_global_step(graph: Any = None) -> Any:
-    """The global step of `graph` (the default one), or None.
+    """Return the global step of `graph` (default: the default graph), or None.
 
     Raises:
-        TypeError: What is called `global_step` is no integer scalar.
+        TypeError: The tensor called `global_step` is not an integer scalar.
     """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
@@ -43,7 +43,7 @@ def create_global_step(graph: Any = None) -> Variable:
     """Make the global step, an int64 variable that starts at zero.
 
     Raises:
-        ValueError: There is one already.
+        ValueError: It exists already.
     """
     graph = graph or get_default_graph()
     if get_global_step(graph) is not None:
@@ -60,17 +60,17 @@ def create_global_step(graph: Any = None) -> Variable:
 
 
 def get_or_create_global_step(graph: Any = None) -> Any:
-    """The global step of `graph` (the default one), made if there is none."""
+    """Return the global step of `graph` (default: the default graph), made on first use."""
     graph = graph or get_default_graph()
     step = get_global_step(graph)
     return create_global_step(graph) if step is None else step
 
 
 def assert_global_step(global_step_tensor: Any) -> None:
-    """Check that a tensor or variable can be the global step.
+    """Check that a value can be the global step.
 
     Raises:
-        TypeError: It is neither, no integer, or no scalar.
+        TypeError: It is not a tensor or variable, not an integer, or not a scalar.
     """
     if not isinstance(global_step_tensor, (Variable, Tensor)):
         raise TypeError(f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor}.')

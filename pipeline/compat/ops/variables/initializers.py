@@ -1,4 +1,4 @@
-"""Initializers: functions of shape and dtype that make the initial values of variables."""
+"""Initializers of variables: callables that take a shape and a dtype and return a tensor."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from pipeline.compat.values.constants import constant
 
 
 class Initializer:
-    """Base of the initializers: `initializer(shape, dtype)` is a tensor; `dtype` defaults to the initializer's."""
+    """Base of the initializers: `initializer(shape, dtype)` returns a tensor; `dtype` defaults to the initializer's."""
 
     dtype: DType
     _options: tuple[str, ...] = ()
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """The tensor of initial values."""
+        """Return the initial values."""
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments that it was made with."""
+        """Return the arguments it was made with."""
         return {**{option: getattr(self, option) for option in self._options}, "dtype": self.dtype.name}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """An initializer from what `get_config` gave."""
+        """Make an initializer from the result of `get_config`."""
         return cls(**config)
 
 
@@ -47,7 +47,7 @@ def _float(dtype: Any) -> DType:
 
 
 class zeros_initializer(Initializer):
-    """Zeros (false, empty strings)."""
+    """Zeros; for bool False, for strings empty ones."""
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -67,7 +67,7 @@ class ones_initializer(Initializer):
 
 
 class constant_initializer(Initializer):
-    """A constant; TypeError unless `value` is a scalar, list, tuple or array."""
+    """A constant. TypeError unless `value` is a scalar, list, tuple or array."""
 
     _options = ("value",)
 
@@ -87,7 +87,7 @@ class constant_initializer(Initializer):
 
 
 class random_uniform_initializer(Initializer):
-    """Numbers from [minval, maxval)."""
+    """Uniform random numbers in [minval, maxval)."""
 
     _options = ("minval", "maxval", "seed")
 
@@ -110,19 +110,19 @@ class _Normal(Initializer):
 
 
 class random_normal_initializer(_Normal):
-    """Numbers from a normal distribution."""
+    """Normal random numbers."""
 
     _draw = staticmethod(random_normal)
 
 
 class truncated_normal_initializer(_Normal):
-    """Numbers from a normal distribution, none more than two deviations away."""
+    """Normal random numbers, redrawn if more than two standard deviations from the mean."""
 
     _draw = staticmethod(truncated_normal)
 
 
 class glorot_uniform_initializer(Initializer):
-    """Uniform numbers whose variance is 1 over the mean of a layer's inputs and outputs: what get_variable uses."""
+    """Uniform random numbers with variance 1 / (mean of a layer's inputs and outputs): the default of get_variable."""
 
     _options = ("seed",)
 
@@ -137,7 +137,7 @@ class glorot_uniform_initializer(Initializer):
 
 
 def _fans(shape: Any) -> tuple[int, int]:
-    """Numbers of inputs and outputs of a layer with weights of this shape; a kernel's last two sizes are channels."""
+    """The numbers of inputs and outputs of a layer with weights of this shape; its last two axes are the channels."""
     if len(shape) < 2:
         size = int(shape[0]) if len(shape) else 1
         return size, size
@@ -146,9 +146,9 @@ def _fans(shape: Any) -> tuple[int, int]:
 
 
 def without_uninitialized(name: str, value: Tensor) -> Tensor:
-    """`value` with each variable that it is made of replaced by its initialized value.
+    """Return `value` with each variable it depends on replaced by that variable's initialized value.
 
-    The variables of a graph are initialised in any order.
+    Variables are initialized in any order, so one that depends on another must not read it directly.
     """
     if _in_cycle(value.op):
         return value
@@ -156,7 +156,7 @@ def without_uninitialized(name: str, value: Tensor) -> Tensor:
 
 
 def _in_cycle(op: Operation, done: set[Operation] | None = None) -> bool:
-    """Whether a loop leads up to `op`; loops cannot be copied node by node."""
+    """Whether `op` depends on a loop; loops cannot be copied node by node."""
     done = set() if done is None else done
     pending = [op]
     while pending:

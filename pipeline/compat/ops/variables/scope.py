@@ -1,4 +1,4 @@
-"""variable_scope and get_variable: variables by name, and defaults for all that are made within a scope."""
+"""variable_scope and get_variable: named variables, and defaults for all variables of a scope."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _INHERITED = ("initializer", "regularizer", "caching_device", "partitioner", "cu
 
 
 class VariableScope:
-    """The prefix of names, and what `get_variable` takes where it is not told.
+    """A prefix of variable names, and the defaults of `get_variable`.
 
     Attributes:
-        name: Prefix of the names of variables.
-        original_name_scope: The name scope that the scope made when it was first entered.
-        reuse: True, AUTO_REUSE, or False or None for making new variables only.
+        name: The prefix.
+        original_name_scope: The name scope made when the scope was first entered.
+        reuse: True: only find variables; AUTO_REUSE: find or make them; False or None: only make them.
         initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint:
-            The defaults.
+            Defaults of the arguments of `get_variable` with these names.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class VariableScope:
         self.use_resource, self.constraint = use_resource, constraint
 
     def reuse_variables(self) -> None:
-        """Find variables from now on, and make none."""
+        """From now on, only find variables."""
         self.reuse = True
 
     def set_initializer(self, initializer: Any) -> None:
@@ -81,26 +81,26 @@ class VariableScope:
         self.custom_getter = custom_getter
 
     def get_collection(self, name: str) -> list[Any]:
-        """What of a collection has a name under this scope."""
+        """Return the members of a collection whose names are in this scope."""
         return get_collection(name, f"{self.name}/" if self.name else "")
 
     def trainable_variables(self) -> list[Any]:
-        """The trainable variables of this scope."""
+        """Return the trainable variables of this scope."""
         return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
     def global_variables(self) -> list[Any]:
-        """The global variables of this scope."""
+        """Return the global variables of this scope."""
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
     def local_variables(self) -> list[Any]:
-        """The local variables of this scope."""
+        """Return the local variables of this scope."""
         return self.get_collection(GraphKeys.LOCAL_VARIABLES)
 
     def get_variable(self, store: Any, name: str, **options: Any) -> Any:
-        """The variable `name` of this scope; see the function `get_variable`."""
+        """Return the variable `name` of this scope; see the function `get_variable`."""
         dtype, initializer = options.get("dtype"), options.get("initializer")
         full_name = f"{self.name}/{name}" if self.name else name
-        # The names of variables depend on variable scopes alone.
+        # Variable scopes alone make the names of variables, not name scopes.
         with name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):
                 found = convert_to_tensor(initializer).dtype.base_dtype
@@ -113,7 +113,7 @@ class VariableScope:
 
 
 class _Scopes(threading.local):
-    """Which variable scope a thread is in, and how often each one was opened."""
+    """The variable scope a thread is in, and how often each name was opened."""
 
     def __init__(self) -> None:
         self.current = VariableScope(False)
@@ -145,21 +145,24 @@ def _scopes() -> _Scopes:
 
 
 def get_variable_scope() -> VariableScope:
-    """The current variable scope."""
+    """Return the current variable scope."""
     return _scopes().current
 
 
 class variable_scope(contextlib.AbstractContextManager[VariableScope]):
-    """Enter a variable scope; also a name scope.
+    """Context manager that enters a variable scope, and a name scope with it. The other arguments are its defaults.
 
     Args:
-        name_or_scope: Name of a scope within the current one, or a VariableScope to enter again; None takes a name that
-            was not used yet, after `default_name`.
-        reuse: True: `get_variable` finds variables; AUTO_REUSE: finds or makes them; None: as the scope outside.
-        auxiliary_name_scope: False: no name scope.
+        name_or_scope: The name of a scope inside the current one, or a VariableScope to enter again; None for a
+            new name made from `default_name`.
+        default_name: The name to make unique if there is no `name_or_scope`.
+        values: Tensors that must be of one graph.
+        reuse: True: `get_variable` only finds variables; AUTO_REUSE: it finds or makes them; None: as in the
+            enclosing scope.
+        auxiliary_name_scope: False: do not enter a name scope.
 
     Raises:
-        TypeError: Neither name nor default; a name that is neither a string nor a scope.
+        TypeError: There is neither a name nor a default name, or the name is not a string or scope.
         ValueError: `reuse` is something else, or True without a name.
     """
 
@@ -274,7 +277,7 @@ def _nested_getter(getter: Callable[..., Any], outer: Callable[..., Any]) -> Cal
     def both(true_getter: Any, *args: Any, **kwargs: Any) -> Any:
         return getter(lambda *inner, **more: outer(true_getter, *inner, **more), *args, **kwargs)
 
-    # Getters are called by keyword.
+    # Callers pass `getter` by keyword.
     return lambda getter, *args, **kwargs: both(getter, *args, **kwargs)
 
 
@@ -295,16 +298,22 @@ def get_variable(
     synchronization: Any = VariableSynchronization.AUTO,
     aggregation: Any = VariableAggregation.NONE,
 ) -> Any:
-    """The variable `name` of the current scope, made or found as the scope's `reuse` says.
+    """Return the variable `name` of the current scope, found or made as the scope's `reuse` says.
 
     Args:
-        shape: Its shape; not given where `initializer` is a value.
-        dtype: float32 by default.
+        name: The name inside the scope.
+        shape: The shape; leave it out if `initializer` is a value.
+        dtype: The dtype, float32 by default.
         initializer: A function of shape and dtype, or a value; by default glorot_uniform for floats, zeros otherwise.
-        custom_getter: Called as `custom_getter(getter, name, ...)` in place of the getter.
+        regularizer: A function of the variable; its result goes into REGULARIZATION_LOSSES.
+        trainable: Whether to add it to TRAINABLE_VARIABLES.
+        collections: The collections to add it to; GLOBAL_VARIABLES by default.
+        custom_getter: Called as `custom_getter(getter, name, ...)` instead of the getter.
+
+    The other arguments are those of `Variable`.
 
     Raises:
-        ValueError: It exists and must not, or must exist and does not; or the arguments do not go together.
+        ValueError: The variable exists but must not, or must exist but does not; or arguments contradict each other.
     """
     options = {**locals()}
     del options["name"]
@@ -312,7 +321,7 @@ def get_variable(
 
 
 def get_local_variable(name: str, *args: Any, **kwargs: Any) -> Any:
-    """As `get_variable`, for a variable of the collection LOCAL_VARIABLES that is not trainable."""
+    """As `get_variable`, for a variable in LOCAL_VARIABLES that is not trainable."""
     names = get_variable.__code__.co_varnames[1 : get_variable.__code__.co_argcount]
     options = {"trainable": False, **dict(zip(names, args, strict=False)), **kwargs}
     options["collections"] = [*(options.get("collections") or ()), GraphKeys.LOCAL_VARIABLES]

@@ -1,4 +1,4 @@
-"""The named variables of a graph: what `get_variable` makes, finds and shares."""
+"""The named variables of a graph, which `get_variable` makes, finds and shares."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class VariableStore:
         self._variables: dict[str, Variable] = {}
 
     def get_variable(self, name: str, custom_getter: Any = None, **options: Any) -> Any:
-        """The variable `name`, by way of `custom_getter(getter, name, ...)` if there is one.
+        """Return the variable `name`, through `custom_getter(getter, name, ...)` if there is one.
 
         Raises:
-            ValueError: As `getter`.
+            ValueError: See `getter`.
         """
         if custom_getter is None:
             return self.getter(name, **options)
@@ -59,55 +59,38 @@ class VariableStore:
         synchronization: Any = None,
         aggregation: Any = None,
     ) -> Any:
-        """The variable `name`: found if `reuse` allows that, else made.
+        """Return the variable `name`, found if `reuse` allows it, else made.
 
         Raises:
-            ValueError: It exists and must not, or must exist and does not; or shape, dtype and initializer do not
-                go together.
+            ValueError: It exists but must not, or must exist but does not; or shape, dtype and initializer contradict
+                each other.
         """
         if partitioner is not None and not (isinstance(shape, Sequence) and not shape):
             raise NotImplementedError("partitioned variables are not part of pipeline.compat.v1")
-        from_value = initializer is not None and not callable(initializer)
-        if shape is not None and from_value:
+        if shape is not None and initializer is not None and not callable(initializer):
             raise ValueError("If initializer is a constant, do not specify shape.")
         dtype = dtypes.as_dtype(dtype).base_dtype
         shape = None if shape is None else as_shape(shape)
-        if name in self._variables:
+        if name in self._variables or reuse is True:
             return self._found(name, shape, dtype, reuse)
-        if reuse is True:
+        value, value_dtype = _initial_value(name, initializer, shape, dtype)
+        modes = {"synchronization": synchronization, "aggregation": aggregation, "constraint": constraint}
+        made = Variable(
+            value, trainable, collections, validate_shape, name=name, dtype=value_dtype, shape=shape, **modes
+        )
+        self._variables[name] = made
+        if regularizer:
+            _add_loss(name, regularizer, made)
+        return made
+
+    def _found(self, name: str, shape: Any, dtype: Any, reuse: Any) -> Variable:
+        """An existing variable; ValueError if it is missing, must not exist, or has another shape or dtype."""
+        variable = self._variables.get(name)
+        if variable is None:
             raise ValueError(
                 f"Variable {name} does not exist, or was not created with tf.get_variable(). "
                 "Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"
             )
-        if initializer is None:
-            if shape is None:
-                raise ValueError(
-                    f"Variable {name} did not get an initializer, so its `shape` argument must be specified."
-                )
-            initializer = _default_initializer(name, dtype)
-        value, value_dtype = (initializer, None) if from_value else _initial_value(initializer, shape, dtype)
-        variable = Variable(
-            initial_value=value,
-            name=name,
-            trainable=trainable,
-            collections=collections,
-            dtype=value_dtype,
-            validate_shape=validate_shape,
-            constraint=constraint,
-            synchronization=synchronization,
-            aggregation=aggregation,
-            shape=shape,
-        )
-        self._variables[name] = variable
-        if regularizer:
-            with name_scope(f"{name}/Regularizer/"):
-                loss = regularizer(variable)
-            if loss is not None:
-                add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
-        return variable
-
-    def _found(self, name: str, shape: Any, dtype: Any, reuse: Any) -> Variable:
-        variable = self._variables[name]
         if reuse is False:
             file, line = variable.op.made_at
             raise ValueError(
@@ -134,8 +117,21 @@ def _default_initializer(name: str, dtype: Any) -> Any:
     raise ValueError(f"An initializer for variable {name} of {dtype!r} is required")
 
 
-def _initial_value(initializer: Any, shape: Any, dtype: Any) -> tuple[Any, Any]:
-    """The function that makes the initial value, and its dtype if the initializer is told one."""
+def _add_loss(name: str, regularizer: Any, variable: Variable) -> None:
+    with name_scope(f"{name}/Regularizer/"):
+        loss = regularizer(variable)
+    if loss is not None:
+        add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+
+
+def _initial_value(name: str, initializer: Any, shape: Any, dtype: Any) -> tuple[Any, Any]:
+    """The initial value or a function that makes it, and its dtype where the initializer takes one."""
+    if initializer is None:
+        if shape is None:
+            raise ValueError(f"Variable {name} did not get an initializer, so its `shape` argument must be specified.")
+        initializer = _default_initializer(name, dtype)
+    if not callable(initializer):
+        return initializer, None
     if isinstance(initializer, type):
         initializer = initializer()
     if shape is not None and shape.is_fully_defined():
@@ -158,7 +154,7 @@ def _needs_no_arguments(function: Any) -> bool:
 
 
 def default_store() -> VariableStore:
-    """The store of the default graph."""
+    """Return the store of the default graph."""
     found = get_default_graph().get_collection_ref(_KEY)
     if not found:
         found.append(VariableStore())

@@ -1,6 +1,6 @@
-"""Operations on variables: reading whether they have a value, assigning, counting and scattering.
+"""Ops that make and change variables: assign, assign_add, count_up_to, scatter_update and the like.
 
-They take a ref tensor or a `Variable`; the kernels get the session's Cell of the variable.
+They take a `Variable` or its ref tensor. Their kernels get the variable's Cell in the session.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pipeline.errors import invalid
 
 
 def variable_op(shape: Any, dtype: Any, name: str = "Variable", container: str = "", shared_name: str = "") -> Tensor:
-    """A VariableV2 node: a ref tensor whose value every session holds in a Cell of its own."""
+    """Return a VariableV2 node: a ref tensor whose value each session keeps in a Cell of its own."""
     dtype = dtypes.as_dtype(dtype)
     key: Any = (shared_name and ("variable", container, shared_name)) or object()
     holder: list[Any] = []
@@ -38,7 +38,7 @@ def variable_op(shape: Any, dtype: Any, name: str = "Variable", container: str =
 
 
 def is_ref(value: Any) -> bool:
-    """Whether `value` is a ref tensor or a variable."""
+    """Return whether `value` is a ref tensor or a variable."""
     return bool(getattr(getattr(value, "dtype", None), "_is_ref_dtype", False))
 
 
@@ -48,10 +48,10 @@ def _ref_tensor(ref: Any) -> Tensor:
 
 
 def argument(value: Any, op_type: str, parameter: str, dtype: DType) -> Tensor:
-    """The tensor of an argument whose dtype is that of the op's ref input.
+    """Return an argument as a tensor of the dtype of the op's ref input.
 
     Raises:
-        TypeError: A tensor of another dtype, or a value that cannot be of `dtype`.
+        TypeError: It is a tensor of another dtype, or a value that does not fit the dtype.
     """
     found = getattr(value, "dtype", None)
     if isinstance(found, DType) and found.base_dtype != dtype:
@@ -77,7 +77,7 @@ def _must_be_number(ref: Tensor, parameter: str = "ref") -> None:
 
 
 def _frozen(value: Any) -> Any:
-    """A copy that nobody can write to: several runs may hold it."""
+    """A read-only copy: several runs may hold it."""
     if isinstance(value, bytes):
         return value
     value = np.array(value)
@@ -88,7 +88,7 @@ def _frozen(value: Any) -> Any:
 def _update(
     op_type: str, ref: Any, inputs: list[Tensor], change: Callable[..., Any], shape: Any, name: str, attrs: Any
 ) -> Tensor:
-    """A node that sets the variable to `change(value, *inputs)`; its output is the variable again."""
+    """Return a node that sets the variable to `change(value, *inputs)`; its output is the ref tensor again."""
     ref = _ref_tensor(ref)
 
     def kernel(_: Any, cell: Cell, *values: Any) -> Cell:
@@ -105,18 +105,20 @@ def _update(
 def assign(
     ref: Any, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None
 ) -> Tensor:
-    """Set a variable to `value`; returns the ref tensor, which has the new value.
+    """Set a variable to `value`; return the ref tensor, which then has the new value.
 
     Args:
         ref: A variable or its ref tensor.
-        value: Of the variable's dtype.
+        value: A tensor or value of the variable's dtype.
         validate_shape: Whether `value` must have the variable's shape; True by default.
-        use_locking: Updates are always one at a time.
+        use_locking: Ignored: updates of a variable never overlap.
+        name: Name of the op.
 
     Raises:
-        AttributeError: `ref` is no variable.
-        ValueError: The shapes cannot be equal.
-        TypeError: Another dtype.
+        AttributeError: `ref` is not a variable.
+        ValueError: The shapes are known to differ.
+        TypeError: `value` has another dtype.
+        InvalidArgumentError: At run time: the shapes differ.
     """
     if not is_ref(ref):
         return ref.assign(value, name=name)  # type: ignore[no-any-return]
@@ -145,12 +147,12 @@ def _same_shape(ref: Tensor, value: Tensor) -> TensorShape:
 
 
 def _check_fits(cell: Cell, declared: Any, value: Any) -> None:
-    """The shape of `value` has to be what the variable holds, or what it was made with before it holds anything."""
+    """Check that `value` has the shape of the held value, or of the declaration if there is no value yet."""
     held = cell.value
     if held is not None:
         expected = np.shape(held)
     elif isinstance(declared, TensorShape):
-        # A variable of unknown shape is made as a scalar.
+        # A variable of unknown shape starts as a scalar.
         expected = tuple(size or 0 for size in declared.as_list()) if declared.ndims is not None else ()
     else:
         return
@@ -177,21 +179,21 @@ def _assign_by(op_type: str, function: Any, ref: Any, value: Any, use_locking: A
 
 
 def assign_add(ref: Any, value: Any, use_locking: Any = None, name: str | None = None) -> Tensor:
-    """Add `value`, of the variable's dtype and shape, to a variable; as `assign`."""
+    """Add `value`, of the variable's dtype and shape, to a variable; otherwise as `assign`."""
     if not is_ref(ref):
         return ref.assign_add(value)  # type: ignore[no-any-return]
     return _assign_by("AssignAdd", np.add, ref, value, use_locking, name)
 
 
 def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: str | None = None) -> Tensor:
-    """Subtract `value`, of the variable's dtype and shape, from a variable; as `assign`."""
+    """Subtract `value`, of the variable's dtype and shape, from a variable; otherwise as `assign`."""
     if not is_ref(ref):
         return ref.assign_sub(value)  # type: ignore[no-any-return]
     return _assign_by("AssignSub", np.subtract, ref, value, use_locking, name)
 
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
-    """The value of a scalar int32 or int64 variable, which grows by one; OutOfRangeError at `limit`."""
+    """Return the value of an int32 or int64 scalar variable and increment it; OutOfRangeError once it is `limit`."""
     with name_scope(name, "CountUpTo") as scope:
         ref = _ref_tensor(ref)
         dtype = ref.dtype.base_dtype
@@ -219,7 +221,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
 
 
 def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
-    """Whether a variable has a value, a boolean scalar."""
+    """Return whether a variable has a value, a bool scalar."""
     with name_scope(name, "IsVariableInitialized") as scope:
         ref = _ref_tensor(ref)
         if not is_ref(ref):
@@ -284,12 +286,12 @@ def _scatter(op_type: str, function: Any, ref: Any, indices: Any, updates: Any, 
 
 
 def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: Any = True, name: str | None = None) -> Tensor:
-    """Set the rows `indices` of a variable to `updates` (indices.shape + ref.shape[1:], or a scalar)."""
+    """Set the rows of a variable at `indices` to `updates`, of shape indices.shape + ref.shape[1:] or a scalar."""
     return _scatter("ScatterUpdate", _put, ref, indices, updates, use_locking, name)
 
 
 def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: Any = False, name: str | None = None) -> Tensor:
-    """Add `updates` to rows of a variable; indices that occur twice are added twice."""
+    """Add `updates` to rows of a variable; an index that occurs twice is added twice."""
     return _scatter("ScatterAdd", np.add.at, ref, indices, updates, use_locking, name)
 
 

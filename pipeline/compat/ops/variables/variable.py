@@ -1,4 +1,4 @@
-"""Variable: values that outlive a run, one per session."""
+"""Variable: a value that each session keeps from run to run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pipeline.compat.values.sparse_tensor import IndexedSlices
 
 
 class VariableSynchronization(Enum):
-    """When copies of a variable on several devices agree; there is one device here."""
+    """When copies on several devices are synchronized; without effect, there is one device."""
 
     AUTO = 0
     NONE = 1
@@ -37,7 +37,7 @@ class VariableSynchronization(Enum):
 
 
 class VariableAggregation(Enum):
-    """How copies of a variable on several devices are put together; there is one device here."""
+    """How copies on several devices are combined; without effect, there is one device."""
 
     NONE = 0
     SUM = 1
@@ -47,23 +47,27 @@ class VariableAggregation(Enum):
 
 
 class Variable:
-    """A value that operations read and assign; it lives in the session and has to be initialised there.
+    """A value that operations read and assign. Each session keeps its own, and must initialize it.
 
     Args:
-        initial_value: Tensor, Python value or a function without arguments that returns one of these.
-        trainable: Whether it is also put into the collection of trainable variables.
-        collections: Names of the collections that it is put into, GLOBAL_VARIABLES by default.
-        validate_shape: False: the shape is not known before it is initialised, and may change.
-        name: "Variable" by default, made unique.
-        dtype: DType of the value, that of `initial_value` by default.
-        shape: Its static shape, that of `initial_value` by default.
-        caching_device, expected_shape, import_scope, use_resource: Taken and without effect.
+        initial_value: A tensor, a Python value, or a function without arguments that returns one of these.
+        trainable: Whether to add it to TRAINABLE_VARIABLES; True by default.
+        collections: The collections to add it to; GLOBAL_VARIABLES by default.
+        validate_shape: False: the shape is unknown until the variable is initialized, and may change.
+        name: The name, made unique; "Variable" by default.
+        variable_def: Must be None.
+        dtype: The dtype; by default that of `initial_value`.
+        constraint: A function, kept as an attribute.
+        synchronization: Kept as an attribute.
+        aggregation: Kept as an attribute.
+        shape: The static shape; by default that of `initial_value`.
+        caching_device, expected_shape, import_scope, use_resource: Ignored.
 
     Raises:
-        ValueError: No initial value, one without a known shape, or one from inside a branch or loop.
+        ValueError: There is no initial value, its shape is not static, or it comes from inside a branch or loop.
     """
 
-    # NumPy leaves binary operations with arrays to the variable's reflected ones.
+    # Makes NumPy leave `array + variable` and the like to the variable's reflected operators.
     __array_priority__ = 100
 
     def __init__(
@@ -86,16 +90,8 @@ class Variable:
     ) -> None:
         if variable_def is not None:
             raise NotImplementedError("Variable from a VariableDef is not part of pipeline.compat.v1")
-        if initial_value is None:
-            raise ValueError("initial_value must be specified.")
         collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
-        if not isinstance(collections, (list, tuple, set)):
-            raise ValueError(
-                "collections argument to Variable constructor must be a list, tuple, or set. "
-                f"Got {collections} of type {type(collections)}"
-            )
-        if constraint is not None and not callable(constraint):
-            raise ValueError("The `constraint` argument must be a callable.")
+        _check_arguments(initial_value, collections, constraint)
         self._synchronization = _mode(VariableSynchronization, synchronization, "synchronization", name)
         self._aggregation = _mode(VariableAggregation, aggregation, "aggregation", name)
         self._trainable = (
@@ -104,7 +100,7 @@ class Variable:
         self._constraint = constraint
         if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
             collections = [*collections, GraphKeys.TRAINABLE_VARIABLES]
-        # A variable is there whatever branch is taken and whatever has to run before what.
+        # A variable exists independently of branches and control dependencies.
         with control_dependencies(None):
             self._build(initial_value, validate_shape, name, dtype, shape)
         add_to_collections(collections, self)
@@ -134,16 +130,16 @@ class Variable:
             with colocate_with(self._variable):
                 self._snapshot = identity_of(self._variable, "read")
 
-    # What it is
+    # Properties
 
     @property
     def name(self) -> str:
-        """Name of the ref tensor, such as "Variable:0"."""
+        """The name of the ref tensor, such as "Variable:0"."""
         return self._variable.name
 
     @property
     def dtype(self) -> DType:
-        """The DType, a ref type."""
+        """The dtype, a ref dtype."""
         return self._variable.dtype
 
     @property
@@ -152,11 +148,11 @@ class Variable:
         return self._variable.get_shape()
 
     def get_shape(self) -> Any:
-        """The static shape."""
+        """Return the static shape."""
         return self._variable.get_shape()
 
     def set_shape(self, shape: Any) -> None:
-        """Add to what is known of the static shape."""
+        """Refine the static shape."""
         self._variable.set_shape(shape)
         self._snapshot.set_shape(shape)
 
@@ -167,17 +163,17 @@ class Variable:
 
     @property
     def graph(self) -> Graph:
-        """The graph that it is in."""
+        """The variable's graph."""
         return self._variable.graph
 
     @property
     def device(self) -> str:
-        """The device that was asked for."""
+        """The requested device."""
         return self._variable.device
 
     @property
     def trainable(self) -> Any:
-        """Whether it is in the collection of trainable variables."""
+        """Whether it is trainable."""
         return self._trainable
 
     @property
@@ -197,7 +193,7 @@ class Variable:
 
     @property
     def initializer(self) -> Operation:
-        """The operation that gives it the initial value."""
+        """The operation that assigns the initial value."""
         return self._initializer_op
 
     @property
@@ -214,26 +210,26 @@ class Variable:
         return self._variable
 
     def value(self) -> Tensor:
-        """The value, as the one tensor that all readers share."""
+        """Return the value as the one tensor that all readers share."""
         return self._snapshot
 
     def read_value(self) -> Tensor:
-        """The value, read by a new operation: after the control inputs that are asked for here."""
+        """Return the value read by a new operation, which has the current control inputs."""
         return identity_of(self._variable, "read")
 
     def initialized_value(self) -> Tensor:
-        """The value, or the initial value while there is none."""
+        """Return the value, or the initial value while the variable is not initialized."""
         with control_dependencies(None):
             return cond(  # type: ignore[no-any-return]
                 state.is_variable_initialized(self), self.read_value, lambda: self.initial_value
             )
 
     def eval(self, session: Any = None) -> Any:
-        """The value in `session`, or in the default one."""
+        """Return the value in `session` (default: the default session)."""
         return self._variable.eval(session=session)
 
     def load(self, value: Any, session: Any = None) -> None:
-        """Set the value in `session`, or in the default one; ValueError if there is none."""
+        """Set the value in `session` (default: the default session); ValueError if there is none."""
         session = session or get_default_session()
         if session is None:
             raise ValueError("Either session argument should be provided or default session should be established")
@@ -242,28 +238,28 @@ class Variable:
     # Writing
 
     def assign(self, value: Any, use_locking: Any = False, name: str | None = None, read_value: bool = True) -> Any:
-        """Set it; returns the ref tensor, or the operation if not `read_value`."""
+        """Set the value; return the ref tensor, or the operation if not `read_value`."""
         assigned = state.assign(self._variable, value, use_locking=use_locking, name=name)
         return assigned if read_value else assigned.op
 
     def assign_add(self, delta: Any, use_locking: Any = False, name: str | None = None, read_value: bool = True) -> Any:
-        """Add to it; as `assign`."""
+        """Add to the value; otherwise as `assign`."""
         assigned = state.assign_add(self._variable, delta, use_locking=use_locking, name=name)
         return assigned if read_value else assigned.op
 
     def assign_sub(self, delta: Any, use_locking: Any = False, name: str | None = None, read_value: bool = True) -> Any:
-        """Subtract from it; as `assign`."""
+        """Subtract from the value; otherwise as `assign`."""
         assigned = state.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
         return assigned if read_value else assigned.op
 
     def count_up_to(self, limit: int) -> Tensor:
-        """The value, which grows by one; OutOfRangeError at `limit`."""
+        """Return the value and increment it; OutOfRangeError once it is `limit`."""
         return state.count_up_to(self._variable, limit)
 
     # Keys
 
     def experimental_ref(self) -> Any:
-        """A key for dicts and sets."""
+        """Return a hashable reference to the variable, for dicts and sets."""
         return Reference(self)
 
     ref = experimental_ref
@@ -286,6 +282,18 @@ class Variable:
     __str__ = __repr__
 
 
+def _check_arguments(initial_value: Any, collections: Any, constraint: Any) -> None:
+    if initial_value is None:
+        raise ValueError("initial_value must be specified.")
+    if not isinstance(collections, (list, tuple, set)):
+        raise ValueError(
+            "collections argument to Variable constructor must be a list, tuple, or set. "
+            f"Got {collections} of type {type(collections)}"
+        )
+    if constraint is not None and not callable(constraint):
+        raise ValueError("The `constraint` argument must be a callable.")
+
+
 def _mode(kind: Any, value: Any, what: str, name: str | None) -> Any:
     try:
         return kind(0 if value is None else value)
@@ -293,7 +301,7 @@ def _mode(kind: Any, value: Any, what: str, name: str | None) -> Any:
         raise ValueError(f"Invalid variable {what} mode: {value} for variable: {name}") from None
 
 
-# Operators and scatters: one line each would be forty times the same.
+# Operators and scatter methods are generated: written out they would be forty times the same.
 
 _OPERATORS = (
     "abs add radd sub rsub mul rmul truediv rtruediv div rdiv floordiv rfloordiv mod rmod pow rpow matmul "
@@ -317,7 +325,7 @@ def _scatter_method(operation: str) -> Callable[..., Any]:
         return update(self._variable, sparse_delta.indices, sparse_delta.values, use_locking, name)  # type: ignore[no-any-return]
 
     method.__name__ = operation
-    method.__doc__ = f"`tf.{operation}` with the rows and indices of `sparse_delta`."
+    method.__doc__ = f"As `tf.{operation}`, with the indices and values of the IndexedSlices `sparse_delta`."
     return method
 
 

@@ -19,7 +19,6 @@ LEFT = (
     "pipeline/compat/ops/strings/elements.py",
     "pipeline/compat/ops/variables/store.py",
     "pipeline/compat/ops/variables/variable.py",
-    "pipeline/monitor/event_file.py",
     "pipeline/monitor/summary_values.py",
 )
 NEW_CORE = pytest.mark.skipif(not (ROOT / "pyx" / "serving.pxd").exists(), reason="the map is of the core to come")
@@ -60,13 +59,14 @@ def test_the_map_has_every_file_of_the_core():
     assert told == {path.relative_to(ROOT).as_posix() for path in (ROOT / "pyx").glob("*.p[yx][xd]")}
 
 
-@NEW_CORE
 def test_what_the_map_names_is_there():
     """Files by their paths from the root; in them, functions, classes and methods: `pyx/orders.pxd: put_back`."""
     named = re.findall(r"`((?:pipeline|pyx|tests|docs|bench)/[\w/.]*)(?:: ([\w., ]+))?`", MAP.read_text())
     assert len(named) > 100
     missing = []
     for path, names in named:
+        if path.startswith("pyx/") and not (ROOT / "pyx" / "serving.pxd").exists():
+            continue  # the map is of the core to come
         if not (ROOT / path).exists():
             missing.append(path)
             continue

@@ -1,1 +1,1 @@
-"""`python -m pipeline feed | check`."""
+"""The command line, `python -m pipeline feed` and `check`: cli.py parses arguments and prints."""

@@ -1,4 +1,7 @@
-"""Which names of TensorFlow's a program uses, and which the drop-in has: `python -m pipeline check PROGRAM.py`."""
+"""Finds which TensorFlow names a program uses, and which of them the drop-in has: `python -m pipeline check`.
+
+It knows the names in `pipeline/compat/names.py`; what to do about the others is in `_HINTS` here.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _MODEL = "model code: keep it in the framework that trains, and give it the batc
 _EAGER = "no eager mode: use the native API, as in docs/migrate.md"
 _INTERNAL = "a module of TensorFlow's inside: use the public name"
 
-# Why a name is not there and what to do, by the longest prefix.
+# Why a name is missing and what to do instead, by its longest prefix.
 _HINTS = {
     "GradientTape": _MODEL,
     "compat.v2": "TensorFlow 2: the drop-in has the names of TensorFlow 1",
@@ -50,10 +53,10 @@ _HINTS = {
 
 
 class Use(NamedTuple):
-    """A place in a program where a name of TensorFlow's is used."""
+    """A use of a TensorFlow name in a program."""
 
     line: int
-    name: str  # Without the leading `tf.`.
+    name: str  # without the leading `tf.`
 
 
 class Change(NamedTuple):
@@ -65,7 +68,7 @@ class Change(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What was found in a program; `here` and `missing` in the order of the lines."""
+    """What a program needs: import lines to change, and uses of names that the drop-in has (`here`) or lacks."""
 
     changes: list[Change]
     here: list[Use]
@@ -73,14 +76,14 @@ class Checked(NamedTuple):
 
 
 def check(source: str | bytes, filename: str = "<program>") -> Checked:
-    """Find the names of TensorFlow's in a program's source, which is not executed.
+    """Find the TensorFlow names in the source of a program, without running it.
 
     Raises:
         SyntaxError: The source is not Python 3.
-        ValueError: It holds a null byte.
+        ValueError: The source contains a null byte.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # A program's invalid escapes are its own affair.
+        warnings.simplefilter("ignore")  # such as for invalid escapes, which are not our business
         tree = ast.parse(source, filename)
     finder = _Finder()
     finder.visit(tree)
@@ -92,13 +95,13 @@ def check(source: str | bytes, filename: str = "<program>") -> Checked:
 
 
 def known(name: str) -> bool:
-    """Whether the drop-in has a dotted name: one of the table, something inside one, or a module with such names."""
+    """Whether the drop-in has a dotted name: a name in the table, an attribute of one, or a module of such names."""
     parts = name.split(".")
     return name in _PACKAGES or any(".".join(parts[:count]) in _NAMES for count in range(1, len(parts) + 1))
 
 
 def hint(name: str) -> str:
-    """What to do about a name that is missing; empty if there is nothing to say."""
+    """Return what to do about a missing name; "" if there is nothing to say."""
     parts = name.split(".")
     for count in range(len(parts), 0, -1):
         text = _HINTS.get(".".join(parts[:count]))
@@ -111,7 +114,7 @@ def hint(name: str) -> str:
 
 
 def report(filename: str, checked: Checked) -> str:
-    """What was found, for people; a line that is about a place starts with `FILE:LINE:`, as compilers write it."""
+    """Return the report for people; lines about a place start with `FILE:LINE:`, as those of compilers do."""
     lines = [f"{filename}:{change.line}: change `{change.old}` to `{change.new}`" for change in checked.changes]
     places: dict[str, list[int]] = {}
     for use in checked.missing:
@@ -123,7 +126,7 @@ def report(filename: str, checked: Checked) -> str:
     here = len({use.name for use in checked.here})
     total = here + len(places)
     if total or checked.changes:
-        lines.append(f"{filename}: the drop-in has {here} of the {total} names of TensorFlow's that it uses")
+        lines.append(f"{filename}: the drop-in has {here} of the {total} TensorFlow names that it uses")
     else:
         lines.append(f"{filename}: does not use TensorFlow")
     return "\n".join(lines)
@@ -133,7 +136,7 @@ class _Finder(ast.NodeVisitor):
     """Finds the variables that stand for TensorFlow and its modules: imports, and `flags = tf.app.flags`."""
 
     def __init__(self) -> None:
-        self.roots: dict[str, str] = {}  # Variable -> dotted name in TensorFlow; "" for TensorFlow itself.
+        self.roots: dict[str, str] = {}  # variable -> TensorFlow name; "" for TensorFlow itself
         self.uses: list[Use] = []
         self.changes: list[Change] = []
 
@@ -193,12 +196,12 @@ class _Uses(ast.NodeVisitor):
         if name is None:
             self.generic_visit(node)
         elif name:
-            # The line of the last part: a chain may be broken over lines.
+            # the line of the last part, as the expression may be broken over lines
             self.found.append(Use(node.end_lineno or node.lineno, _leaf(name)))
 
 
 def _dotted(node: ast.AST, roots: dict[str, str]) -> str | None:
-    """The name in TensorFlow that an expression such as `tf.train.batch` stands for; None for any other expression."""
+    """Return the TensorFlow name of an expression such as `tf.train.batch`; None for any other expression."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -209,7 +212,7 @@ def _dotted(node: ast.AST, roots: dict[str, str]) -> str | None:
 
 
 def _leaf(name: str) -> str:
-    """The name without what is looked up in the object that it names: `float32.name` is `float32`."""
+    """Return a name without attributes of the object that it names: `float32` for `float32.name`."""
     parts = name.split(".")
     for count in range(1, len(parts)):
         if ".".join(parts[:count]) in _NAMES and name not in _NAMES and name not in _PACKAGES:
@@ -218,7 +221,7 @@ def _leaf(name: str) -> str:
 
 
 def _inside(module: str) -> str | None:
-    """The name in TensorFlow of an imported module: "" for TensorFlow itself, None if it is no part of it."""
+    """Return the TensorFlow name of an imported module: "" for TensorFlow itself, None for any other module."""
     for top in ("tensorflow", DROP_IN):
         if module == top:
             return ""
@@ -228,7 +231,7 @@ def _inside(module: str) -> str | None:
 
 
 def _public(name: str) -> str:
-    """The name without `compat.v1`, where TensorFlow keeps all names once more."""
+    """Return a name without `compat.v1`, under which TensorFlow repeats all names."""
     while name == "compat.v1" or name.startswith("compat.v1."):
         name = name[len("compat.v1.") :]
     return name

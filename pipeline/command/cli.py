@@ -1,4 +1,4 @@
-"""The command line: `python -m pipeline feed FILE...` and `python -m pipeline check PROGRAM.py...`."""
+"""The command line: arguments, progress and exit status of `python -m pipeline feed` and `check`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pipeline.command.check import check
 from pipeline.command.check import report as check_report
-from pipeline.command.feed import Feed, Settings
+from pipeline.command.feed import FilePipeline, Settings
 from pipeline.command.formats import HELP, record_bytes
 from pipeline.errors import OpError
 from pipeline.monitor.verdict import QueueUse, Report
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
-# Seconds between two looks at the terminal.
-_REFRESH = 0.1
+_REFRESH = 0.1  # seconds between two updates of the terminal
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; return its exit status: 0, 1 for bad input, 2 for bad arguments, 130 for Ctrl-C.
+    """Run the command line and return its exit status: 0, 1 for bad input, 2 for bad arguments, 130 for Ctrl-C.
 
-    `check` gives 0 if the drop-in has all names of the programs, 1 if it lacks some, 2 for what is no program.
+    `check` returns 0 if the drop-in has every name that the programs use, 1 if it lacks some, 2 for a file that is not
+    a Python program.
     """
     try:
         parser = _parser()
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(json.dumps(report.to_dict()) if arguments.json else report.to_text(), flush=True)
         return INTERRUPTED if report.interrupted else 0
     except BrokenPipeError:
-        # Whoever read our output is gone; at exit Python would try to write to it once more.
+        # The reader of our output is gone; at exit Python would try to write to it once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except KeyboardInterrupt:
@@ -54,14 +54,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(settings: Settings) -> Report:
-    """Feed the files through the pipeline until they end, or Ctrl-C does it.
+    """Run the files through the pipeline until they end or Ctrl-C is pressed.
 
     Raises:
         OpError: A file cannot be read or has a malformed line; the message names it.
     """
-    feed = Feed(settings)
-    batches = feed.batches()
-    taken = examples = files_held = pool_held = 0
+    source = FilePipeline(settings)
+    batches = source.batches()
+    taken = examples = file_names_held = examples_held = 0
     first = 0.0
     interrupted = False
     start = now = time.perf_counter()
@@ -72,27 +72,27 @@ def run(settings: Settings) -> Report:
                 first = first or now - start
                 taken += 1
                 examples += len(components[0] if isinstance(components, list) else components)
-                files_held += feed.files.size()
-                pool_held += batches.queue.size() if batches.queue is not None else 0
-                show(feed.bytes_read, examples)
+                file_names_held += source.files.size()
+                examples_held += batches.queue.size() if batches.queue is not None else 0
+                show(source.bytes_read, examples)
         except KeyboardInterrupt:
             interrupted = True
-            # A thread may hang in a read that nobody will end: it is a daemon, and what counts now is the report.
+            # A thread may hang in a read for ever. It is a daemon; print the report without waiting for it.
             batches.coord.request_stop()
     seconds = (time.perf_counter() if interrupted else now) - start
-    pool = batches.queue if batches.queue is not None else feed.files
+    queue = batches.queue if batches.queue is not None else source.files
     uses = (
-        QueueUse("files", feed.files.stats(), files_held / max(1, taken), 1, settings.threads),
-        QueueUse("examples", pool.stats(), pool_held / max(1, taken), settings.threads, 1),
+        QueueUse("files", source.files.stats(), file_names_held / max(1, taken), 1, settings.threads),
+        QueueUse("examples", queue.stats(), examples_held / max(1, taken), settings.threads, 1),
     )
-    columns = Counter("bytes" if dtype.hasobject else dtype.name for dtype in feed.types)
+    columns = Counter("bytes" if dtype.hasobject else dtype.name for dtype in source.types)
     return Report(
-        examples, taken, feed.bytes_read, seconds, first, *uses, dict(columns), interrupted, settings._asdict()
+        examples, taken, source.bytes_read, seconds, first, *uses, dict(columns), interrupted, settings._asdict()
     )
 
 
 def _check(programs: Sequence[str]) -> int:
-    """Report which names of TensorFlow's the programs use; return the exit status."""
+    """Report which of TensorFlow's names the programs use; return the exit status."""
     status = 0
     for program in programs:
         try:
@@ -113,44 +113,54 @@ def _check(programs: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m pipeline", description="Input pipelines of queues and threads.")
+    parser = argparse.ArgumentParser(
+        prog="python -m pipeline",
+        description="Feed files through an input pipeline, or check what a TensorFlow 1 program needs.",
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    feed = commands.add_parser(
-        "feed",
-        help="read text or CSV files into batches and report the rates",
-        description="Read files through file queue, reader threads, shuffle queue and batches; "
-        "report examples/s, bytes/s, how full each queue was, which side waited, and what to turn.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    _add_feed_options(
+        commands.add_parser(
+            "feed",
+            help="read files into batches; report the speed and what limits it",
+            description="Read files into batches through a queue of file names, reader threads and a shuffle queue. "
+            "Report examples/s, bytes/s, how full each queue was, which side waited, and which option to change.",
+        )
     )
-    add = feed.add_argument
-    add("files", nargs="+", metavar="FILE", help="file; of CSV, the first line decides the types of the columns")
-    add("--format", default="csv", metavar="FORMAT", help=HELP)
-    add("--batch-size", type=int, default=128, metavar="N", help="examples in a batch")
-    add("--shuffle", action=argparse.BooleanOptionalAction, default=True, help="shuffle files and examples")
-    add(
-        "--capacity",
-        type=int,
-        metavar="N",
-        help="examples that the queue holds; as many as 32 batches, and the minimum",
-    )
-    add("--min-after-dequeue", type=int, default=1024, metavar="N", help="examples that stay in the pool to draw from")
-    add("--epochs", type=int, default=1, metavar="N", help="how often each file is read; 0 is without end")
-    add("--threads", type=int, default=2, metavar="N", help="threads that read and decode")
-    add("--seed", type=int, metavar="N", help="seed of the shuffles")
-    add("--skip-header-lines", type=int, default=0, metavar="N", help="lines to leave out at the start of each file")
-    add("--json", action="store_true", help="print the report as one JSON object")
     checking = commands.add_parser(
         "check",
-        help="list the tf names of a program that the drop-in has and lacks",
-        description="Find the names of TensorFlow's in programs, without running them; say which of them "
-        "`pipeline.compat.v1` lacks, where they are, and which lines to change.",
+        help="list the TensorFlow names in a program that the drop-in lacks",
+        description="Read Python programs without running them. List the import lines to change and each TensorFlow "
+        "name that pipeline.compat.v1 lacks, with its line and what to use instead.",
     )
-    checking.add_argument("programs", nargs="+", metavar="PROGRAM", help="file with a Python program")
+    checking.add_argument("programs", nargs="+", metavar="PROGRAM", help="a Python file")
     return parser
 
 
+def _add_feed_options(feed: argparse.ArgumentParser) -> None:
+    def number(option: str, default: int | None, text: str) -> None:
+        shown = "" if default is None else f"; default: {default}"
+        feed.add_argument(option, type=int, default=default, metavar="N", help=text + shown)
+
+    feed.add_argument("files", nargs="+", metavar="FILE", help="a file; in CSV the first line decides the column types")
+    feed.add_argument("--format", default="csv", metavar="FORMAT", help=f"{HELP}; default: csv")
+    number("--batch-size", 128, "examples in a batch")
+    feed.add_argument(
+        "--shuffle",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="shuffle the files and the examples; on by default",
+    )
+    number("--capacity", None, "most examples in the queue; default: 32 batches more than --min-after-dequeue")
+    number("--min-after-dequeue", 1024, "examples that stay in the queue to draw from; more of them shuffle better")
+    number("--epochs", 1, "how many times to read each file; 0 means until Ctrl-C")
+    number("--threads", 2, "threads that read and decode")
+    number("--seed", None, "seed for shuffling; default: a new order in each run")
+    number("--skip-header-lines", 0, "lines to skip at the start of each file")
+    feed.add_argument("--json", action="store_true", help="print the report as a JSON object")
+
+
 def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> Settings:
-    """The arguments, checked; leaves the program with status 2 if they make no sense."""
+    """Return the checked arguments; exits with status 2 if one is invalid."""
     for name, least in (
         ("batch_size", 1),
         ("threads", 1),
@@ -164,18 +174,18 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
         record_bytes(arguments.format)
     except ValueError as error:
         parser.error(str(error))
-    minimum = arguments.min_after_dequeue if arguments.shuffle else 0
+    min_after_dequeue = arguments.min_after_dequeue if arguments.shuffle else 0
     capacity = arguments.capacity
     if capacity is None:
-        capacity = minimum + 32 * arguments.batch_size
-    if capacity <= minimum:
-        parser.error(f"--capacity must be bigger than --min-after-dequeue, {minimum}; got {capacity}")
+        capacity = min_after_dequeue + 32 * arguments.batch_size
+    if capacity <= min_after_dequeue:
+        parser.error(f"--capacity must be bigger than --min-after-dequeue, {min_after_dequeue}; got {capacity}")
     return Settings(
         arguments.files,
         arguments.batch_size,
         arguments.shuffle,
         capacity,
-        minimum,
+        min_after_dequeue,
         arguments.epochs or None,
         arguments.threads,
         arguments.seed,
@@ -186,7 +196,7 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
 
 @contextlib.contextmanager
 def _progress(settings: Settings) -> Iterator[Callable[[int, int], None]]:
-    """Give a function that shows bytes read and examples taken: on a terminal a progress bar, elsewhere nothing."""
+    """Yield a function that shows bytes read and examples taken: a progress bar on a terminal, elsewhere nothing."""
     if not sys.stderr.isatty():
         yield lambda done, examples: None
         return
@@ -208,7 +218,7 @@ def _progress(settings: Settings) -> Iterator[Callable[[int, int], None]]:
 
 
 def _line(total: int | None) -> Iterator[Callable[[int, int], None]]:
-    """Progress as one line that is written over again and again, and wiped at the end."""
+    """Yield a function that shows progress as one line, overwritten each time and erased at the end."""
     due = 0.0
 
     def show(done: int, examples: int) -> None:

@@ -1,4 +1,7 @@
-"""The pipeline behind `python -m pipeline feed`: file names, reader threads, a queue of examples, batches."""
+"""The pipeline that `python -m pipeline feed` runs: file names, reader threads, a queue of examples, batches.
+
+What holds it back is decided in `pipeline/monitor/verdict.py`.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,11 @@ from pipeline.errors import InvalidArgumentError
 from pipeline.files.os_errors import os_error
 from pipeline.producers.producers import string_input_producer
 
-# Lines that a reader thread takes at a time: enough that the cost of a call is spread, and that a block stays in the
-# cache.
-BLOCK = 512
+BLOCK = 512  # lines that a thread reads at once: enough to spread the cost of a call, few enough for the cache
 
 
 class Settings(NamedTuple):
-    """What the command line says; sizes in examples."""
+    """The options of the command line; sizes in examples."""
 
     files: Sequence[str]
     batch_size: int
@@ -41,19 +42,20 @@ class Settings(NamedTuple):
     format: str = "csv"
 
 
-class Feed:
-    """Reads files in blocks of records and gives batches of them; of CSV and text files, of their columns.
+class FilePipeline:
+    """Reads files in blocks of records and makes batches of them; in CSV files, of their columns.
 
-    The types of the columns are those of the first line with data: int64 for an integer, float32 for another number,
-    else bytes. Lines without a comma are text, one column of bytes. Columns of one number type are one component.
-    Records of a fixed size are rows of uint8; in the other formats each record is bytes.
+    The first line with data decides the types of the columns: int64 for an integer, float32 for any other number,
+    otherwise bytes. Lines without a comma are text, one column of bytes. Columns of the same number type become one
+    component. Records of a fixed size become rows of uint8; in the other formats each record is bytes.
 
     Attributes:
-        types: The dtype of each column; object for bytes. Empty until the first line was seen.
-        bytes_read: Bytes of the lines that were read so far, with one for the end of each line.
+        types: The dtype of each column; object for bytes. Empty until the first line is read.
+        bytes_read: The bytes of the lines read so far, counting one for each line end.
+        files: The queue of file names.
 
     Raises:
-        OpError: A file cannot be opened, or there is no line with data.
+        OpError: A file cannot be opened, or no line has data.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -75,7 +77,7 @@ class Feed:
         )
 
     def batches(self) -> Batches:
-        """The batches; the threads start with the first."""
+        """Return the loop over batches; the threads start with the first batch."""
         s = self._settings
         if not s.shuffle:
             return batch(self._block, s.batch_size, s.threads, s.capacity, True, None, False, True, name="examples")
@@ -94,12 +96,12 @@ class Feed:
 
     def _decide(self, first: bytes) -> None:
         self.types = _types(first)
-        # A missing number is nan, a missing text is empty; there is no such thing for integers.
+        # A missing float is nan and a missing text is empty; a missing integer is an error.
         defaults = {"f": [np.float32(np.nan)], "O": [b""]}
         self._defaults = [defaults.get(dtype.kind, dtype) for dtype in self.types]
 
     def _block(self) -> list[Any]:
-        """The next block of examples, as components whose first dimension counts them."""
+        """Return the next block of examples, as components whose first dimension is the example."""
         lines: list[bytes] = []
         text = self._settings.format in TEXT
         while not lines:
@@ -135,7 +137,7 @@ def _with_place(error: InvalidArgumentError, keys: list[bytes]) -> InvalidArgume
 
 
 def _first_line(files: Sequence[str], skip: int) -> bytes | None:
-    """The first line with something in it; None where a look would use it up, as it would in a pipe."""
+    """Return the first line with data; None if looking would consume it, as in a pipe."""
     for name in files:
         try:
             if not stat.S_ISREG(os.stat(name).st_mode) and not os.path.isdir(name):
@@ -156,7 +158,7 @@ def _types(line: bytes) -> list[np.dtype[Any]]:
         return [_type(line)]
     try:
         return [_type(field) for field in split_record(line)]
-    except InvalidArgumentError:  # quotes, but not those of CSV: text
+    except InvalidArgumentError:  # quotes, but not as in CSV: text
         return [np.dtype(object)]
 
 

@@ -13,10 +13,10 @@ TEXT = ("lines", "csv")
 
 
 def record_bytes(given: str) -> int | None:
-    """The N of "fixed:N"; None for another format.
+    """Return the N of "fixed:N"; None for another format.
 
     Raises:
-        ValueError: There is no such format.
+        ValueError: The format is unknown.
     """
     name, colon, number = given.partition(":")
     if name == "fixed" and number.isascii() and number.isdigit() and int(number) > 0:
@@ -27,7 +27,7 @@ def record_bytes(given: str) -> int | None:
 
 
 def make_reader(given: str, skip_header_lines: int) -> ReaderBase:
-    """The reader of a format; ImportError where it needs an extra that is not installed."""
+    """Return a reader for a format; ImportError if it needs an extra that is not installed."""
     size = record_bytes(given)
     if size is not None:
         return FixedLengthRecordReader(size)

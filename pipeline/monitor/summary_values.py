@@ -1,4 +1,4 @@
-"""The serialized Summary for each kind of value: what the kernels of summary ops compute."""
+"""Makes a serialized Summary of scalars, a histogram or images, for TensorBoard."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.decode.image.png import png_bytes
 from pipeline.errors import invalid, show
 from pipeline.monitor.summary_proto import Summary
 from pipeline.proto.wire import WireError, fields
@@ -15,7 +16,7 @@ _limits: list[Any] = []
 
 
 def scalars(tags: Any, values: Any) -> bytes:
-    """One number for each tag."""
+    """Return a Summary with one number for each tag."""
     if np.shape(tags) != np.shape(values):
         name = f" (tag '{tags.decode(errors='replace')}')" if isinstance(tags, bytes) else ""
         raise invalid(
@@ -29,7 +30,7 @@ def scalars(tags: Any, values: Any) -> bytes:
 
 
 def histogram(tag: bytes, values: Any) -> bytes:
-    """Counts of values in ranges, each larger than the one before by a tenth."""
+    """Return a Summary that counts values in ranges, each a tenth wider than the one before."""
     name = tag.decode(errors="replace")
     flat = np.ravel(values).astype(np.float64)
     if not np.isfinite(flat).all():
@@ -44,11 +45,11 @@ def histogram(tag: bytes, values: Any) -> bytes:
         histo.bucket.append(0.0)
         return summary.SerializeToString()
     histo.min, histo.max, histo.num = float(flat.min()), float(flat.max()), float(flat.size)
-    # One after the other, as sums of floats depend on the order.
+    # Summed one after the other, since float sums depend on the order.
     histo.sum, histo.sum_squares = float(np.cumsum(flat)[-1]), float(np.cumsum(flat * flat)[-1])
     limits = _bucket_limits()
     counts = np.bincount(np.searchsorted(limits, flat, "right").clip(max=len(limits) - 1), minlength=len(limits))
-    # Of neighbouring empty ranges only the last one is written.
+    # Of adjacent empty ranges only the last is written.
     kept = (counts > 0) | np.append(counts[1:] > 0, True)
     histo.bucket_limit.extend(limits[kept].tolist())
     histo.bucket.extend(counts[kept].astype(np.float64).tolist())
@@ -67,11 +68,9 @@ def _bucket_limits() -> Any:
 
 
 def images(tag: bytes, values: Any, most: int) -> bytes:
-    """PNG images of a batch, at most `most` of them; floats are scaled to the range of bytes."""
+    """Return a Summary with the first `most` images of a batch as PNG; floats are scaled to 0 to 255."""
     if values.ndim != 4 or values.shape[3] not in (1, 3, 4):
         raise invalid(f"Tensor must be 4-D with last dim 1, 3, or 4, not {show(np.shape(values))}")
-    from pipeline.decode.image.png import png_bytes
-
     summary, name = Summary(), tag.decode(errors="replace")
     count, height, width, depth = values.shape
     for i in range(min(most, count)):
@@ -84,7 +83,7 @@ def images(tag: bytes, values: Any, most: int) -> bytes:
 
 
 def _normalised(pixels: Any) -> Any:
-    """Bytes of floats: the largest becomes 255; if some are negative, 0 becomes 128."""
+    """Return floats as bytes: the largest becomes 255; if some are negative, 0 becomes 128."""
     finite = np.isfinite(pixels).all(axis=-1)
     good = pixels[finite]
     low, high = (float(good.min()), float(good.max())) if good.size else (0.0, 0.0)
@@ -100,7 +99,7 @@ def _normalised(pixels: Any) -> Any:
 
 
 def merged(*summaries: Any) -> bytes:
-    """All values of several summaries; InvalidArgumentError if two have the same tag."""
+    """Return one Summary with the values of several; InvalidArgumentError if two have the same tag."""
     seen: set[bytes] = set()
     flat = [one for each in summaries for one in np.ravel(_object(each))]
     for one in flat:

@@ -1,4 +1,4 @@
-"""What a run of `feed` came to: rates, how full the queues were, who waited for whom, and what to turn."""
+"""The report of a run of `feed`: rates, how full the queues were, and which stage holds it back (`bottleneck`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pipeline.stats import QueueStats
 
 
 class QueueUse(NamedTuple):
-    """How a queue was used; times in seconds, summed over the threads of a side."""
+    """How a queue was used. Its times are in seconds, summed over the threads of each side."""
 
     name: str
     stats: QueueStats
@@ -19,17 +19,17 @@ class QueueUse(NamedTuple):
 
 
 class Report(NamedTuple):
-    """One run.
+    """The figures of one run.
 
     Attributes:
-        examples, batches, bytes: What came through; bytes of the lines read, line ends included.
+        examples, batches, bytes: How many came through; bytes of the lines read, line ends included.
         seconds: From the first request for a batch to the last batch.
-        first_batch_s: Seconds until the first batch was there.
+        first_batch_s: Seconds until the first batch was complete.
         files: The queue of file names.
-        pool: The queue of examples.
-        columns: How many columns of which type the lines have.
+        queue: The queue of examples.
+        columns: The number of columns of each type.
         interrupted: Whether Ctrl-C ended the run.
-        settings: The settings of the run by name.
+        settings: The options of the run by name.
     """
 
     examples: int
@@ -38,13 +38,13 @@ class Report(NamedTuple):
     seconds: float
     first_batch_s: float
     files: QueueUse
-    pool: QueueUse
+    queue: QueueUse
     columns: dict[str, int]
     interrupted: bool
     settings: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        """The report for machines."""
+        """Return the report for programs, as a dict of JSON values."""
         return {
             "examples": self.examples,
             "batches": self.batches,
@@ -55,13 +55,13 @@ class Report(NamedTuple):
             "first_batch_s": self.first_batch_s,
             "interrupted": self.interrupted,
             "columns": self.columns,
-            "queues": [_queue_dict(use) for use in (self.files, self.pool)],
+            "queues": [_queue_dict(use) for use in (self.files, self.queue)],
             "bottleneck": dict(zip(("stage", "advice"), self.bottleneck(), strict=True)),
             "settings": self.settings,
         }
 
     def to_text(self) -> str:
-        """The report for people, several lines."""
+        """Return the report for people, as several lines."""
         columns = ", ".join(f"{count} {kind}" for kind, count in self.columns.items())
         lines = [
             f"{self.examples:,} examples ({columns}) in {self.batches:,} batches, {_bytes(self.bytes)}, "
@@ -71,7 +71,7 @@ class Report(NamedTuple):
             "",
             f"{'queue':<10}{'capacity':>10}{'mean size':>11}{'most':>9}{'full':>7}{'empty':>7}"
             f"{'producers waited':>18}{'consumers waited':>18}",
-            *(self._row(use) for use in (self.files, self.pool)),
+            *(self._row(use) for use in (self.files, self.queue)),
             "",
             self.bottleneck()[1],
         ]
@@ -90,17 +90,17 @@ class Report(NamedTuple):
         return min(1.0, waited / (threads * self.seconds)) if self.seconds > 0 else 0.0
 
     def bottleneck(self) -> tuple[str, str]:
-        """The stage that held up the others, and one sentence that says so and names what to turn."""
-        waited = self._share(self.pool.stats.dequeue_wait_s, self.pool.consumers)
-        blocked = self._share(self.pool.stats.enqueue_wait_s, self.pool.producers)
-        threads, minimum = self.pool.producers, self.settings["min_after_dequeue"]
+        """Return the stage that holds up the others, and a sentence that says so and names the option to change."""
+        waited = self._share(self.queue.stats.dequeue_wait_s, self.queue.consumers)
+        blocked = self._share(self.queue.stats.enqueue_wait_s, self.queue.producers)
+        threads, min_after_dequeue = self.queue.producers, self.settings["min_after_dequeue"]
         if self.examples == 0:
-            return "start", "No batch came through: the run ended before the first one was full."
+            return "start", "No batch came through: the run ended before the first one was complete."
         if self.settings["shuffle"] and self.first_batch_s > self.seconds / 2:
             share = self.first_batch_s / self.seconds
             return "shuffle", (
-                f"Filling the shuffle pool took {share:.0%} of the time: "
-                f"a lower --min-after-dequeue (now {minimum:,}) starts sooner and shuffles less."
+                f"Filling the shuffle queue took {share:.0%} of the time: "
+                f"a lower --min-after-dequeue (now {min_after_dequeue:,}) starts sooner and shuffles less."
             )
         if waited >= blocked:
             processors = os.cpu_count() or 1

@@ -160,7 +160,7 @@ def test_report():
         "dir/x.py:1: change `import tensorflow as tf` to `import pipeline.compat.v1 as tf`",
         f"dir/x.py:3: tf.gradients is missing (also in line 4): {hint('gradients')}",
         "dir/x.py:5: tf.nothing is missing",
-        "dir/x.py: the drop-in has 2 of the 4 names of TensorFlow's that it uses",
+        "dir/x.py: the drop-in has 2 of the 4 TensorFlow names that it uses",
     ]
 
 
@@ -214,7 +214,7 @@ def test_command_line_in_a_process_of_its_own(tmp_path):
     line = [sys.executable, "-m", "pipeline", "check", str(path)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.splitlines()[-1] == f"{path}: the drop-in has 0 of the 1 names of TensorFlow's that it uses"
+    assert done.stdout.splitlines()[-1] == f"{path}: the drop-in has 0 of the 1 TensorFlow names that it uses"
 
 
 def test_no_program_given(capsys):

@@ -78,8 +78,6 @@ MODULES: dict[str, str] = {
     "session.settings": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunOptions RunMetadata",
     "ops.arrays.arranging": "transpose matrix_transpose linalg.matrix_transpose linalg.transpose=matrix_transpose "
     "reverse manip.reverse reverse_v2=reverse reverse_sequence roll manip.roll tile manip.tile",
-    "ops.arrays.blocks": "space_to_depth nn.space_to_depth depth_to_space nn.depth_to_space extract_image_patches "
-    "image.extract_image_patches image.extract_patches",
     "ops.arrays.boolean_mask": "boolean_mask",
     "ops.arrays.brackets": "newaxis",
     "ops.arrays.diagonals": "eye linalg.eye diag linalg.tensor_diag=diag matrix_diag linalg.diag=matrix_diag "
@@ -88,6 +86,8 @@ MODULES: dict[str, str] = {
     "ops.arrays.gathering": "gather gather_nd manip.gather_nd",
     "ops.arrays.grids": "linspace lin_space=linspace meshgrid sequence_mask",
     "ops.arrays.identities": "identity stop_gradient",
+    "ops.arrays.image_blocks": "space_to_depth nn.space_to_depth depth_to_space nn.depth_to_space "
+    "extract_image_patches image.extract_image_patches image.extract_patches",
     "ops.arrays.indexing": "slice=slice_ strided_slice",
     "ops.arrays.joining": "concat split",
     "ops.arrays.masking": "where where_v2",

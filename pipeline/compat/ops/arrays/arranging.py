@@ -74,7 +74,6 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
     Raises:
         ValueError: `perm` is known not to fit.
     """
-
     with name_scope(name, "transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
         conjugated = conjugate and tensor.dtype.is_complex
@@ -94,7 +93,6 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
 
 def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """Return `a` with its last two axes swapped; ValueError if it has fewer than two."""
-
     with name_scope(name, values=[a]):
         tensor = convert_to_tensor(a, name="a")
         axes = tensor.shape.ndims

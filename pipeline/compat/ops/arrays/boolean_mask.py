@@ -28,7 +28,6 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
     Raises:
         ValueError: The mask is a scalar, its rank is not known, or the shapes do not fit.
     """
-
     with name_scope(name, values=[tensor, mask]):
         tensor = convert_to_tensor(tensor, name="tensor")
         mask = convert_to_tensor(mask, name="mask")

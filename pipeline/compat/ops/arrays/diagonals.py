@@ -41,7 +41,6 @@ def eye(
     Raises:
         TypeError: A size is no integer.
     """
-
     with name_scope(name, default_name="eye", values=[num_rows, num_columns, batch_shape]):
         square = num_columns is None
         batch = [] if batch_shape is None else batch_shape

@@ -113,7 +113,6 @@ def _constant_or_none(shape: Any, dtype: DType, value: Any, scope: str) -> Tenso
 
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Return zeros of the shape of `tensor`, and of its dtype unless `dtype` is given."""
-
     with name_scope(name, "zeros_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         kind = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
@@ -134,7 +133,6 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
 
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Return ones of the shape of `tensor`, and of its dtype unless `dtype` is given."""
-
     with name_scope(name, "ones_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         shape = shape_of(tensor, optimize=optimize)

@@ -37,7 +37,6 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
         name: Name of the scope.
         axis: The axis of the result along which the numbers lie.
     """
-
     with name_scope(name, "linspace", [start, stop]):
         start = convert_to_tensor(start, name="start")
         stop = convert_to_tensor(stop, name="stop", dtype=start.dtype.base_dtype)
@@ -45,7 +44,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
         if not num.dtype.is_integer:
             raise TypeError(f"Argument `tensor` (name: num) must be of type integer. Received `tensor` = {num}")
         count: Any = cast_node(num, dtypes.int32)
-        cast(count, start.dtype)
+        cast(count, start.dtype)  # TensorFlow's graph has this node, too, though nothing uses it.
         both = shaping.broadcast_dynamic_shape(shaping.shape(start), shaping.shape(stop))
         start, stop = shaping.broadcast_to(start, both), shaping.broadcast_to(stop, both)
         first: Any = shaping.expand_dims(start, axis=axis)
@@ -77,7 +76,6 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
         indexing: "xy" (the first two axes are exchanged) or "ij".
         name: Name of the scope.
     """
-
     indexing, name = kwargs.pop("indexing", "xy"), kwargs.pop("name", "meshgrid")
     if kwargs:
         raise TypeError(f"'{next(iter(kwargs))}' is an invalid keyword argument for this function")
@@ -118,7 +116,6 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, na
     Raises:
         ValueError: `maxlen` is no scalar.
     """
-
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         lengths = convert_to_tensor(lengths)
         if maxlen is None:

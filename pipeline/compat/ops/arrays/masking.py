@@ -75,34 +75,33 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     Raises:
         ValueError: Only one of `x` and `y` is given, or the shapes do not fit.
     """
+    return _choice("Select", [condition, x, y], _selected, _select, name, _select_rows)
+
+
+def _choice(op_type: str, values: list[Any], rule: Any, kernel: Any, name: str | None, rows: Any = None) -> Tensor:
+    condition, x, y = values
     if x is None and y is None:
         return _places(condition, name)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return _choice("Select", condition, x, y, _selected, _select, name, _select_rows)
 
-
-def _choice(op_type: str, condition: Any, x: Any, y: Any, rule: Any, kernel: Any, name: Any, rows: Any) -> Tensor:
     def outputs(condition: Tensor, x: Tensor, y: Tensor) -> Any:
         return [(x.dtype.base_dtype, rule(condition, x, y))]
 
-    return op(op_type, "condition:bool t:T e:T", [condition, x, y], outputs, kernel, name, rows=rows).outputs[0]
+    return op(op_type, "condition:bool t:T e:T", values, outputs, kernel, name, rows=rows).outputs[0]
+
+
+def _selected_broadcast(condition: Tensor, x: Tensor, y: Tensor) -> Any:
+    return broadcast_static_shape(condition.shape, broadcast_static_shape(x.shape, y.shape))
+
+
+def _select_broadcast(condition: Any, x: Any, y: Any) -> Any:
+    try:
+        return np.where(condition, x, y)
+    except ValueError as error:
+        raise invalid(f"Incompatible shapes: {error}") from None
 
 
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Choose as `where` does, with condition, `x` and `y` broadcast."""
-    if x is None and y is None:
-        return _places(condition, name)
-    if x is None or y is None:
-        raise ValueError("x and y must both be non-None or both be None.")
-
-    def rule(condition: Tensor, x: Tensor, y: Tensor) -> Any:
-        return broadcast_static_shape(condition.shape, broadcast_static_shape(x.shape, y.shape))
-
-    def kernel(condition: Any, x: Any, y: Any) -> Any:
-        try:
-            return np.where(condition, x, y)
-        except ValueError as error:
-            raise invalid(f"Incompatible shapes: {error}") from None
-
-    return _choice("SelectV2", condition, x, y, rule, kernel, name, None)
+    return _choice("SelectV2", [condition, x, y], _selected_broadcast, _select_broadcast, name)

@@ -73,7 +73,6 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     Raises:
         ValueError: The step is 0 or leads away from the limit.
     """
-
     if limit is None:
         start, limit = 0, start
     with name_scope(name, "Range", [start, limit, delta]) as scope:

@@ -350,7 +350,6 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     If that dtype is smaller, an axis is added at the end; if it is larger, the last axis goes.
     """
     dtype = as_dtype(type)
-
     if not dtype.is_numpy_compatible or dtype.np.kind in "Ob":
         raise TypeError(f"Value passed to parameter 'type' has DataType {dtype.name} not in list of allowed values")
 

@@ -173,7 +173,6 @@ def searchsorted(
     Raises:
         ValueError: `side` is neither.
     """
-
     dtype = as_dtype(out_type)
     sequence_shape: Any = shape_of(sorted_sequence)
     sequence_size = sequence_shape[-1]

@@ -64,7 +64,6 @@ def imag(input: Any, name: str | None = None) -> Tensor:
         x = convert_to_tensor(input, name="input")
         if x.dtype.is_complex:
             return _part("Imag", lambda value: np.imag(value).copy(), x, scope)
-
         return zeros_like(x)
 
 
@@ -74,7 +73,6 @@ def angle(input: Any, name: str | None = None) -> Tensor:
         x = convert_to_tensor(input, name="input")
         if x.dtype.is_complex:
             return _part("Angle", np.angle, x, scope)
-
         number, ones = cast("Any", x), cast("Any", ones_like(x))
         return where(number < 0, np.pi * ones, zeros_like(x))
 

@@ -44,45 +44,40 @@ def _softmax(x: Any) -> Any:
     return powers / np.sum(powers, axis=-1, keepdims=True, dtype=x.dtype)
 
 
-def _vectors(kernel: Any) -> Any:
-    def checked(x: Any) -> Any:
-        if not np.ndim(x):
-            raise invalid("logits must have >= 1 dimension, got []")
-        return kernel(x)
-
-    return checked
+def _checked_softmax(x: Any) -> Any:
+    if not np.ndim(x):
+        raise invalid("logits must have >= 1 dimension, got []")
+    return _softmax(x)
 
 
-def _over_last(op_type: str, kernel: Any) -> Any:
-    def apply(x: Any, name: str | None = None) -> Tensor:
-        with name_scope(name, op_type) as scope:
-            x = first_input("logits", x, FLOATS)
-            if x.shape.ndims == 0:
-                raise ValueError(
-                    f"Shape must be at least rank 1 but is rank 0 for '{scope.rstrip('/')}' (op: '{op_type}') "
-                    "with input shapes: []."
-                )
-            dtype = x.dtype.base_dtype
-            attrs = {"T": dtype}
-            compute = quiet(kernel) if x.shape.ndims is not None else _vectors(quiet(kernel))
-            return tensor_node(op_type, [x], compute, dtype, x.shape, name=scope, attrs=attrs, rows=True)
-
-    return apply
+def _softmax_of_last(logits: Any, name: str | None = None) -> Tensor:
+    with name_scope(name, "Softmax") as scope:
+        x = first_input("logits", logits, FLOATS)
+        if x.shape.ndims == 0:
+            raise ValueError(
+                f"Shape must be at least rank 1 but is rank 0 for '{scope.rstrip('/')}' (op: 'Softmax') "
+                "with input shapes: []."
+            )
+        dtype = x.dtype.base_dtype
+        kernel = quiet(_checked_softmax if x.shape.ndims is None else _softmax)
+        return tensor_node("Softmax", [x], kernel, dtype, x.shape, name=scope, attrs={"T": dtype}, rows=True)
 
 
-def _over_axis(x: Any, compute: Any, axis: Any, name: str | None) -> Any:
-    """Apply a function of the last axis to another axis: swap the two before and after."""
-    x = convert_to_tensor(x)
+def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
+    """Return exp(x) divided by its sum along an axis, the last by default; `dim` is the old name of `axis`."""
+    axis = renamed("axis", axis, "dim", dim)
+    axis = -1 if axis is None else axis
+    x = convert_to_tensor(logits)
     rank = x.shape.ndims
     if axis == -1 or (rank is not None and axis == rank - 1):
-        return compute(x, name=name)
+        return _softmax_of_last(x, name)
     known = constant_value(axis) if isinstance(axis, Tensor) else axis
     if known is not None and rank is not None and not -rank <= known < rank:
         raise invalid(
             f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in the input. "
             f"Received: dim={known}"
         )
-
+    # Swap the axis with the last one, before and after.
     dims: Any = rank_of(x)
     if isinstance(axis, Tensor):
         axis = where(axis < 0, axis + dims, axis)  # type: ignore[operator]
@@ -90,30 +85,20 @@ def _over_axis(x: Any, compute: Any, axis: Any, name: str | None) -> Any:
         axis = axis + dims
     total: Any = rank_of(x)
     at = axis % rank
-    swapped = _exchanged(x, at, arithmetic.subtract(total, 1), None)
-    result = _exchanged(compute(swapped), at, arithmetic.subtract(total, 1), name)
+    moved = _swapped(x, at, arithmetic.subtract(total, 1), None)
+    result = _swapped(_softmax_of_last(moved), at, arithmetic.subtract(total, 1), name)
     result.set_shape(x.shape)
     return result
 
 
-def _exchanged(x: Any, at: Any, last: Any, name: str | None) -> Any:
+def _swapped(x: Any, at: Any, last: Any, name: str | None) -> Any:
     return transpose(x, concat([range_(at), [last], range_(at + 1, last), [at]], 0), name=name)
-
-
-_softmax_of = _over_last("Softmax", _softmax)
-
-
-def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
-    """Return exp(x) divided by its sum along an axis, the last by default; `dim` is the old name of `axis`."""
-    axis = renamed("axis", axis, "dim", dim)
-    return _over_axis(logits, _softmax_of, -1 if axis is None else axis, name)
 
 
 def moments(
     x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: Any = None, keepdims: Any = None
 ) -> tuple[Any, Any]:
     """Return mean and variance of x over axes. float16 is computed in float32; `shift` is ignored."""
-
     keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
     with name_scope(name, "moments"):
         half = as_dtype(x.dtype).base_dtype is float16

@@ -133,7 +133,6 @@ def matmul(
         ValueError: The shapes do not fit, or a matrix is to be both transposed and adjoint.
         TypeError: The dtypes differ or are not numeric.
     """
-
     with name_scope(name, "MatMul") as scope:
         for flip, adjoint, which in ((transpose_a, adjoint_a, "a"), (transpose_b, adjoint_b, "b")):
             if flip and adjoint:
@@ -193,7 +192,6 @@ def norm(
     Raises:
         ValueError: `ord` or `axis` is not supported.
     """
-
     keepdims = renamed("keepdims", keepdims, "keep_dims", keep_dims)
     axes, matrices = _check_order(ord, axis)
     with name_scope(name, "norm"):
@@ -243,7 +241,6 @@ def _contracted(a: Tensor, b: Tensor, axes: Any) -> tuple[Any, Any]:
             if axes > rank:
                 raise ValueError(f"`axes` must not be larger than the number of dimensions of tensor {a}.")
             return list(range(rank - int(axes), rank)), list(range(int(axes)))
-
         dims: Any = rank_of(a)
         return range_(dims - axes, dims, dtype=int32), range_(axes, dtype=int32)
     if isinstance(axes, (list, tuple)):
@@ -265,7 +262,6 @@ def _as_matrix(x: Tensor, axes: Any, flipped: bool) -> tuple[Any, Any, Any]:
     Also returns the sizes of the other axes, as a list if all are static and else as a tensor, and what is static of
     them.
     """
-
     sizes = x.shape.sizes
     if sizes is None or not isinstance(axes, (list, tuple)) or not x.shape.is_fully_defined():
         return _as_dynamic_matrix(x, axes, flipped)
@@ -314,7 +310,6 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     Raises:
         ValueError: The axes do not fit.
     """
-
     with name_scope(name, "Tensordot") as scope:
         a, b = convert_to_tensor(a, name="a"), convert_to_tensor(b, name="b")
         first, second = _contracted(a, b, axes)

@@ -100,7 +100,6 @@ def all_axes(x: Any, axis: Any) -> Any:
     rank = getattr(getattr(x, "shape", None), "rank", None)
     if rank:
         return constant(np.arange(rank, dtype=np.int32))
-
     return range_(0, rank_of(x))
 
 
@@ -198,7 +197,6 @@ def count_nonzero(
     input: Any = None,
 ) -> Tensor:
     """Return the number of elements over axes that are not 0 (not empty, for strings), as `dtype`."""
-
     keepdims = renamed("keepdims", keepdims, "keep_dims", keep_dims)
     value = renamed("input", input, "input_tensor", input_tensor)
     axis = renamed("axis", axis, "reduction_indices", reduction_indices)
@@ -214,7 +212,6 @@ def count_nonzero(
 
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None) -> Tensor:
     """Return the variance over axes; TypeError for integers."""
-
     with name_scope(name or "reduce_variance"):
         x: Any = convert_to_tensor(input_tensor)
         means: Any = reduce_mean(x, axis=axis, keepdims=True)
@@ -230,7 +227,6 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: Any = False, 
 
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None) -> Tensor:
     """Return the standard deviation over axes; TypeError for integers."""
-
     with name_scope(name or "reduce_std"):
         x = convert_to_tensor(input_tensor)
         return sqrt(reduce_variance(x, axis=axis, keepdims=keepdims))

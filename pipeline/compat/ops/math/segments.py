@@ -100,7 +100,6 @@ unsorted_segment_min = _unsorted("Min", "Return the smallest of the rows of each
 
 def _counts(data: Tensor, ids: Tensor, num_segments: Any) -> Any:
     """Return the number of rows of each segment, at least 1, in a shape that broadcasts with the sums."""
-
     number: Any = convert_to_tensor(num_segments)
     ones = filling.ones(shaping.shape_of(ids), dtype=data.dtype)
     counted = unsorted_segment_sum(ones, ids, number)
@@ -120,7 +119,6 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
 
 def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
     """Return the sums of the rows of each segment divided by the square roots of their numbers; 0 for none."""
-
     with name_scope(name, "UnsortedSegmentSqrtN"):
         data, segment_ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         counts = _counts(data, segment_ids, num_segments)

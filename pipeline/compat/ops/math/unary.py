@@ -90,7 +90,6 @@ def sign(x: Any, name: str | None = None) -> Tensor:
     x = convert_to_tensor(x)
     if not x.dtype.is_complex:
         return _sign_of(x, name=name)
-
     return quotient_or_zero(x, cast(complex_abs(x), x.dtype), name=name)
 
 

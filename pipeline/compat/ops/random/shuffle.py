@@ -30,7 +30,7 @@ def random_shuffle(value: Any, seed: Any = None, name: str | None = None) -> Ten
 class _Shuffles:
     """The position of one session's shuffle in its random numbers.
 
-    `used` counts the blocks of four numbers drawn so far; `lock` guards it.
+    `used` counts the groups of four numbers drawn so far; `lock` guards it.
     """
 
     def __init__(self, seeds: tuple[int, int]) -> None:

@@ -1,4 +1,4 @@
-"""ConditionalAccumulator: collects gradients, or anything else, and gives their mean when there are enough."""
+"""ConditionalAccumulator: collects gradients or other tensors and returns their mean once there are enough."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ from pipeline.compat.values.sparse_tensor import IndexedSlices
 from pipeline.errors import invalid
 
 
-class Collected:
-    """What an accumulator has in a session. Thread safe; `condition` guards all, a notification says that it grew."""
+class Accumulated:
+    """The state of an accumulator in one session. Thread safe.
+
+    `condition` guards everything and is notified when a value is added.
+    """
 
     def __init__(self, mean: bool, shape: TensorShape) -> None:
         self.condition = threading.Condition()
@@ -30,7 +33,7 @@ class Collected:
         self.total: Any = None
 
     def apply(self, step: int, *value: Any) -> None:
-        """Add a value, unless it is of an older step."""
+        """Add a value, unless its step is older than the accumulator's."""
         with self.condition:
             if step >= self.step:
                 self.add(*value)
@@ -38,7 +41,7 @@ class Collected:
                 self.condition.notify_all()
 
     def take(self, run: Any, required: int) -> Any:
-        """Take the mean, or the sum, when there are as many values as required."""
+        """Wait for the required number of values, return their mean or sum, and start over with the next step."""
         if required <= 0:
             raise invalid(f"Argument num_required must be positive, but was {required}")
         with self.condition:
@@ -63,18 +66,18 @@ class Collected:
         self.total = given if self.total is None else self.total + given
 
     def result(self) -> Any:
-        """The mean, or the sum."""
+        """Return the mean or the sum."""
         if not self.mean:
             return self.total
         return np.asarray(self.total / np.asarray(self.count, self.total.dtype), self.total.dtype)
 
 
 class ConditionalAccumulatorBase:
-    """What both kinds of accumulators have in common."""
+    """Base of both kinds of accumulators."""
 
     _type = ""
     _prefix = ""
-    _collected: type[Collected] = Collected
+    _state: type[Accumulated] = Accumulated
 
     def __init__(self, dtype: Any, shape: Any, shared_name: str | None, name: str, reduction_type: str) -> None:
         self._dtype = as_dtype(dtype)
@@ -87,7 +90,7 @@ class ConditionalAccumulatorBase:
             )
         container = get_default_graph()._container
         key: Any = ("accumulator", container, shared_name) if shared_name else object()
-        make, mean, known = self._collected, reduction_type == "MEAN", self._shape
+        make, mean, known = self._state, reduction_type == "MEAN", self._shape
         attrs = {
             "dtype": self._dtype,
             "shape": self._shape,
@@ -110,21 +113,21 @@ class ConditionalAccumulatorBase:
 
     @property
     def accumulator_ref(self) -> Tensor:
-        """The handle."""
+        """The tensor that stands for the accumulator."""
         return self._accumulator_ref
 
     @property
     def name(self) -> str:
-        """The name, without scopes."""
+        """The name without scopes."""
         return self._name
 
     @property
     def dtype(self) -> DType:
-        """The DType of the values."""
+        """The dtype of the values."""
         return self._dtype
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
-        """The number of values that were added since the last take."""
+        """Return the number of values added since the last take."""
         return tensor_node(
             f"{self._prefix}AccumulatorNumAccumulated",
             [self._accumulator_ref],
@@ -136,7 +139,7 @@ class ConditionalAccumulatorBase:
         )
 
     def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
-        """An operation that sets the step; values of older steps are dropped from then on."""
+        """Return an operation that sets the step; later values of older steps are dropped."""
         step = cast(convert_to_tensor(new_global_step), dtypes.int64)
         return node(
             f"{self._prefix}AccumulatorSetGlobalStep",
@@ -156,12 +159,12 @@ class ConditionalAccumulatorBase:
 
 
 class ConditionalAccumulator(ConditionalAccumulatorBase):
-    """Collects dense values, which sessions keep.
+    """Collects dense values. Each session keeps its own.
 
     Args:
-        dtype: Their DType, a number.
+        dtype: The dtype of the values, numeric.
         shape: Their shape, or None.
-        shared_name: Accumulators of one name are one in a session.
+        shared_name: Accumulators with the same shared name are the same in a session.
         name: Name of the operation.
         reduction_type: "MEAN" or "SUM".
     """
@@ -180,10 +183,11 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         super().__init__(dtype, shape, shared_name, name, reduction_type)
 
     def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Operation:
-        """An operation that adds a value, unless its step is older than the accumulator's.
+        """Return an operation that adds a value, unless `local_step` is older than the accumulator's step.
 
         Raises:
             ValueError: The shape is known not to fit.
+            InvalidArgumentError: At run time: the shape does not fit.
         """
         value = convert_to_tensor(grad, self._dtype)
         value.get_shape().assert_is_compatible_with(self._shape)
@@ -199,21 +203,21 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         )
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
-        """The mean of the values, which are taken; waits until there are as many as required."""
+        """Return the mean (or sum) of the values and remove them; the run waits until there are `num_required`."""
         outputs = [(self._dtype, self._shape)]
         return self._take("ResourceAccumulatorTakeGradient", num_required, outputs, name).outputs[0]
 
 
 class SparseAccumulatorTakeGradient(NamedTuple):
-    """What `take_grad` gives: the numbers of rows, the rows, and the shape of the whole."""
+    """The result of `take_grad`: indices of rows, the rows, and the dense shape."""
 
     indices: Any
     values: Any
     shape: Any
 
 
-class _Rows(Collected):
-    """Sums of rows, and how many values each has."""
+class _AccumulatedRows(Accumulated):
+    """The sum of each row, and how many values went into it."""
 
     def add(self, *value: Any) -> None:
         indices, rows, shape = value
@@ -222,7 +226,7 @@ class _Rows(Collected):
             self.total = indices, rows, np.ones(len(indices), np.int64)
             return
         old, sums, counts = self.total
-        # As a merge of two sorted lists; rows that are in both are added up.
+        # Merge two sorted lists; rows that are in both are added.
         merged: list[tuple[int, Any, int]] = []
         i = j = 0
         while i < len(old) or j < len(indices):
@@ -268,18 +272,18 @@ class _Rows(Collected):
 
 
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
-    """Collects rows, which sessions keep.
+    """Collects rows of a tensor. Each session keeps its own.
 
     Args:
-        dtype: Their DType, a number.
-        shape: The shape of the whole, or None.
-        shared_name: Accumulators of one name are one in a session.
+        dtype: The dtype of the values, numeric.
+        shape: The dense shape, or None.
+        shared_name: Accumulators with the same shared name are the same in a session.
         name: Name of the operation.
-        reduction_type: "MEAN" or "SUM".
+        reduction_type: "MEAN" or "SUM", for each row.
     """
 
     _type = "SparseConditionalAccumulator"
-    _collected = _Rows
+    _state = _AccumulatedRows
 
     def __init__(
         self,
@@ -298,14 +302,17 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     def apply_grad(
         self, grad_indices: Any, grad_values: Any, grad_shape: Any = None, local_step: Any = 0, name: str | None = None
     ) -> Operation:
-        """An operation that adds rows, unless their step is older than the accumulator's.
+        """Return an operation that adds rows, unless `local_step` is older than the accumulator's step.
 
         Args:
-            grad_indices: [n]: the numbers of the rows, sorted.
-            grad_values: [n, ...]: the rows.
-            grad_shape: The shape of the whole.
-            local_step: The step.
+            grad_indices: [n], the sorted indices of the rows.
+            grad_values: [n, ...], the rows.
+            grad_shape: The dense shape.
+            local_step: The step of the rows.
             name: Name of the operation.
+
+        Raises:
+            InvalidArgumentError: At run time: a shape does not fit.
         """
         step = cast(convert_to_tensor(local_step), dtypes.int64)
         op_type = "SparseAccumulatorApplyGradient"
@@ -325,12 +332,12 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
             )
 
     def take_grad(self, num_required: Any, name: str | None = None) -> SparseAccumulatorTakeGradient:
-        """The mean of each row, which are taken; waits until there were as many additions as required."""
+        """Return the mean (or sum) of each row and remove them; the run waits for `num_required` additions."""
         outputs = [(dtypes.int64, None), (self._dtype, None), (dtypes.int64, None)]
         made = self._take("SparseAccumulatorTakeGradient", num_required, outputs, name)
         return SparseAccumulatorTakeGradient(*made.outputs)
 
     def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
-        """As `take_grad`, as IndexedSlices."""
+        """As `take_grad`, but return IndexedSlices."""
         taken = self.take_grad(num_required, name)
         return IndexedSlices(taken.values, taken.indices, taken.shape)

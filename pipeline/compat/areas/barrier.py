@@ -1,4 +1,4 @@
-"""Barrier: puts together, by keys, components that come from different places."""
+"""Barrier: joins components that arrive separately into elements, by key."""
 
 from __future__ import annotations
 
@@ -24,28 +24,31 @@ _numbers = itertools.count()
 
 
 class BarrierTakeMany(NamedTuple):
-    """What `take_many` gives: a number for each element that says when its key was new, keys, and components."""
+    """The result of `take_many`: keys, components, and for each element an index that is smaller for older keys."""
 
     indices: Any
     keys: Any
     values: list[Any]
 
 
-class _Held:
-    """The elements in a session. Thread safe; `condition` guards all, a notification says that something changed."""
+class _Elements:
+    """The elements of a barrier in one session. Thread safe.
+
+    `condition` guards everything and is notified of every change.
+    """
 
     def __init__(self, count: int, shapes: Sequence[Any], name: str) -> None:
         self._count, self._shapes, self._name = count, shapes, f"_{next(_numbers)}_{name}"
         self.condition = threading.Condition()
         self._incomplete: dict[bytes, tuple[int, dict[int, Any]]] = {}
         self._ready: list[tuple[int, bytes, dict[int, Any]]] = []
-        self._takers: list[object] = []  # of the calls that wait for elements, each in its turn
+        self._takers: list[object] = []  # the calls that wait for elements, first come first served
         self._next = _FIRST
         self._closed = self._cancelled = False
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many elements are complete, and how many are not."""
+        """The numbers of complete and of incomplete elements."""
         with self.condition:
             return len(self._ready), len(self._incomplete)
 
@@ -119,13 +122,13 @@ class _Held:
         return [indices, keys, *columns]
 
     def _can_take(self, number: int, small: bool) -> bool:
-        """Whether there are enough, or waiting makes no sense: no more can become complete, or fewer will do."""
+        """Whether to stop waiting: there are enough, or the barrier is closed and too few can come or fewer will do."""
         if len(self._ready) >= number:
             return True
         return self._closed and (small or len(self._ready) + len(self._incomplete) < number)
 
     def _available(self, number: int, small: bool) -> int:
-        """How many to take after the end; OutOfRangeError if there are too few."""
+        """How many elements to take from a closed barrier; OutOfRangeError if there are too few."""
         if not self._closed:
             return number
         wanted = min(number, len(self._ready)) if small else number
@@ -158,16 +161,16 @@ def _stacked(values: list[Any]) -> Any:
 
 
 class Barrier:
-    """Elements by keys, which are complete when all their components were inserted.
+    """Holds elements by key; an element is complete once all its components have been inserted.
 
     Args:
-        types: The DTypes of the components.
-        shapes: Their shapes; None for any.
-        shared_name: Barriers of one name are one in a session.
+        types: The dtypes of the components.
+        shapes: Their shapes; None for any shapes.
+        shared_name: Barriers with the same shared name are the same in a session.
         name: Name of the operation.
 
     Raises:
-        ValueError: A shape without elements.
+        ValueError: A shape is empty, or their number is not that of the types.
     """
 
     def __init__(self, types: Any, shapes: Any = None, shared_name: str | None = None, name: str = "barrier") -> None:
@@ -190,7 +193,7 @@ class Barrier:
         key: Any = ("barrier", get_default_graph()._container, shared_name) if shared_name else object()
 
         def kernel(run: Any) -> Any:
-            return run.state(key, lambda: _Held(count, shapes, shared_name or self._name))
+            return run.state(key, lambda: _Elements(count, shapes, shared_name or self._name))
 
         attrs = {
             "component_types": self._types,
@@ -206,7 +209,7 @@ class Barrier:
 
     @property
     def barrier_ref(self) -> Tensor:
-        """The handle."""
+        """The tensor that stands for the barrier."""
         return self._barrier_ref
 
     @property
@@ -215,17 +218,17 @@ class Barrier:
         return self._barrier_ref.op.name
 
     def insert_many(self, component_index: int, keys: Any, values: Any, name: str | None = None) -> Operation:
-        """An operation that inserts one component of several elements.
+        """Return an operation that inserts one component of several elements.
 
         Args:
             component_index: Which component.
-            keys: [n]: the keys, strings.
-            values: [n, ...]: the component of each.
+            keys: [n], the keys, strings.
+            values: [n, ...], the component of each element.
             name: Name of the operation.
 
         Raises:
-            InvalidArgumentError: When run: a key has this component already, or a shape does not fit.
-            CancelledError: When run: the barrier is closed, and a key is new.
+            InvalidArgumentError: At run time: a key has this component already, or a shape does not fit.
+            CancelledError: At run time: the barrier is closed and a key is new.
         """
         with name_scope(name or f"{self._name}_BarrierInsertMany") as scope:
             op_type = "BarrierInsertMany"
@@ -242,16 +245,16 @@ class Barrier:
     def take_many(
         self, num_elements: Any, allow_small_batch: bool = False, timeout: int | None = None, name: str | None = None
     ) -> BarrierTakeMany:
-        """Tensors of the elements that are complete, those first whose keys are oldest; waits for them.
+        """Return complete elements and remove them, those with the oldest keys first; the run waits for them.
 
         Args:
             num_elements: How many.
-            allow_small_batch: Take fewer from a closed barrier.
-            timeout: Must be None; limit the run instead.
+            allow_small_batch: Take fewer if the barrier is closed.
+            timeout: Without effect; set a timeout for the run.
             name: Name of the operation.
 
         Raises:
-            OutOfRangeError: When run: the barrier is closed, and there are too few.
+            OutOfRangeError: At run time: the barrier is closed and has too few elements.
         """
         with name_scope(name or f"{self._name}_BarrierTakeMany") as scope:
             count = fixed_input("BarrierTakeMany", "num_elements", num_elements, dtypes.int32)
@@ -274,11 +277,14 @@ class Barrier:
             return BarrierTakeMany(made.outputs[0], made.outputs[1], made.outputs[2:])
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """An operation that lets no new keys in.
+        """Return an operation that closes the barrier to new keys.
 
         Args:
-            cancel_pending_enqueues: Forget the elements that are not complete, too.
+            cancel_pending_enqueues: Drop incomplete elements as well.
             name: Name of the operation.
+
+        Raises:
+            CancelledError: At run time: the barrier is closed already.
         """
         attrs = {"cancel_pending_enqueues": cancel_pending_enqueues}
         return node(
@@ -292,11 +298,11 @@ class Barrier:
         )
 
     def ready_size(self, name: str | None = None) -> Tensor:
-        """The number of complete elements."""
+        """Return the number of complete elements."""
         return self._size("BarrierReadySize", 0, name)
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
-        """The number of elements that lack components."""
+        """Return the number of elements that lack components."""
         return self._size("BarrierIncompleteSize", 1, name)
 
     def _size(self, op_type: str, which: int, name: str | None) -> Tensor:

@@ -1,4 +1,4 @@
-"""RecordInput: records of TFRecord files, in a random order, in batches."""
+"""RecordInput: batches of records of TFRecord files, in random order, without end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pipeline.files.tfrecord_cutter import tf_record_iterator
 
 
 class _Records:
-    """The records in a session: epoch after epoch, each record once in each. Thread safe."""
+    """The records of one session, epoch after epoch, each record once an epoch. Thread safe."""
 
     def __init__(self, pattern: str, buffer_size: int, parallelism: int, shift: float, seed: int, kind: str) -> None:
         self._lock = threading.Lock()
@@ -56,12 +56,12 @@ class _Records:
         return self._buffer.pop()
 
     def _records(self) -> Iterator[bytes]:
-        """The records of one epoch, of several files in turn."""
+        """The records of one epoch, from several files in turn."""
         pattern, parallelism, shift, seed, kind = self._settings
         files = sorted(Glob(pattern))
         if not files:
             raise NotFoundError(None, None, f"Found no files at {pattern}")
-        # Each epoch has the same order of files, turned by a share of their number.
+        # Every epoch has the same order of files, rotated by a fraction of their number.
         np.random.Generator(np.random.Philox(seed)).shuffle(files)
         first = int(self._epoch * shift * len(files)) % len(files)
         self._epoch += 1
@@ -83,17 +83,17 @@ class _Records:
 
 
 class RecordInput:
-    """Records of TFRecord files, for ever, each once in an epoch.
+    """Reads the records of TFRecord files in random order, without end, each once an epoch.
 
     Args:
         file_pattern: A glob of the files.
-        batch_size: How many records a run gives.
-        buffer_size: Among how many the next one is drawn.
-        parallelism: From how many files they come in turn.
-        shift_ratio: By which share of the files the order of files is turned in each epoch.
+        batch_size: How many records a run returns.
+        buffer_size: Among how many records the next one is drawn.
+        parallelism: How many files are read in turn.
+        shift_ratio: The fraction of the files by which their order is rotated each epoch.
         seed: Seed of the order.
         name: Name of the operation.
-        batches: Give so many lists of `batch_size` scalars, instead of one vector.
+        batches: Return this many lists of `batch_size` scalars instead of one vector.
         compression_type: A TFRecordCompressionType, or None.
     """
 
@@ -115,10 +115,10 @@ class RecordInput:
         self._compression = TFRecordOptions.get_compression_type_string(compression_type)
 
     def get_yield_op(self) -> Any:
-        """A tensor of the next records, a vector of strings; with `batches`, lists of scalars.
+        """Return the next records as a vector of strings; with `batches`, as lists of scalars.
 
         Raises:
-            NotFoundError: When run: there are no files.
+            NotFoundError: At run time: there are no files or no records.
         """
         size, pattern, settings, kind = self._batch_size, self._pattern, self._settings, self._compression
         key = object()

@@ -1,4 +1,4 @@
-"""StagingArea and MapStagingArea: small buffers between the steps of a pipeline."""
+"""StagingArea and MapStagingArea: small buffers between stages of a pipeline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.compat.values.convert import convert_to_tensor
 
 
 class _Area:
-    """What both kinds have in common."""
+    """Base of both kinds."""
 
     def __init__(
         self,
@@ -50,17 +50,17 @@ class _Area:
 
     @property
     def name(self) -> str:
-        """The name; areas of one name are one in a session."""
+        """The name; areas with the same name are the same in a session."""
         return self._name
 
     @property
     def dtypes(self) -> list[Any]:
-        """The DType of each component."""
+        """The dtype of each component."""
         return self._dtypes
 
     @property
     def shapes(self) -> list[TensorShape]:
-        """What is known of the shape of each component."""
+        """The static shape of each component."""
         return self._shapes
 
     @property
@@ -70,12 +70,12 @@ class _Area:
 
     @property
     def capacity(self) -> int:
-        """How many elements there may be; 0 is any number."""
+        """The maximum number of elements; 0 for no limit."""
         return self._capacity
 
     @property
     def memory_limit(self) -> int:
-        """How many bytes they may take up; 0 is any number."""
+        """The maximum number of bytes of all elements; 0 for no limit."""
         return self._memory_limit
 
     def _make(self) -> Any:
@@ -112,7 +112,7 @@ class _Area:
         return self._node(op_type, [], [], lambda run, held: held.clear(), name)
 
     def _components(self, values: Any, indices: Sequence[int] | None) -> tuple[list[Tensor], list[int]]:
-        """The tensors to put in, checked, and which components they are."""
+        """The tensors to put, checked, and the indices of their components."""
         if isinstance(values, dict):
             if not self._names:
                 raise ValueError("Staging areas must have names to enqueue a dictionary")
@@ -144,7 +144,7 @@ class _Area:
         return tensors, chosen
 
     def _returned(self, tensors: list[Tensor], indices: Sequence[int]) -> Any:
-        no_op()  # TensorFlow asks one for the current device
+        no_op()  # TensorFlow makes one here to find the current device
         for tensor, i in zip(tensors, indices, strict=True):
             tensor.set_shape(self._shapes[i])
         if self._names:
@@ -156,28 +156,33 @@ class _Area:
 
 
 def _one_or_all(values: Sequence[Any]) -> Any:
-    """What a kernel returns: the value itself if there is one output."""
+    """The result of a kernel: the value itself if there is only one output."""
     return values[0] if len(values) == 1 else list(values)
 
 
 class StagingArea(_Area):
-    """A buffer of elements of several components, first in first out, which sessions keep.
+    """A first-in-first-out buffer of elements with several components. Each session keeps its own.
 
     Args:
-        dtypes, shapes, names: Of the components; shapes and names may be None. With names elements are dicts.
-        shared_name: The name of the area; those of one name are one.
-        capacity: How many elements there may be; `put` waits for room. 0 is any number.
-        memory_limit: How many bytes they may take up. 0 is any number.
+        dtypes: The dtypes of the components.
+        shapes: Their shapes, or None.
+        names: Their names, or None; with names, elements are dicts.
+        shared_name: The name of the area; areas with the same name are the same in a session.
+        capacity: The maximum number of elements, 0 for no limit; `put` waits for room.
+        memory_limit: The maximum number of bytes of all elements, 0 for no limit.
+
+    Raises:
+        ValueError: The numbers of dtypes, shapes and names differ.
     """
 
     def _make(self) -> Any:
         return Buffer(self._capacity, self._memory_limit)
 
     def put(self, values: Any, name: str | None = None) -> Operation:
-        """An operation that adds an element: a tensor, a list of tensors, or a dict.
+        """Return an operation that adds an element: a tensor, a list of tensors, or a dict.
 
         Raises:
-            ValueError: Components that do not fit.
+            ValueError: The components do not fit.
         """
         with name_scope(name, f"{self._name}_put") as scope:
             if not isinstance(values, (list, tuple, dict)):
@@ -186,14 +191,14 @@ class StagingArea(_Area):
             return self._node("Stage", tensors, [], lambda run, held, *v: held.put(run, v), scope, blocking=True)
 
     def get(self, name: str | None = None) -> Any:
-        """Tensors of the first element, which is taken; a dict if the components have names."""
+        """Return the first element and remove it; a dict if the components have names. The run waits for it."""
         kernel = lambda run, held: _one_or_all(held.get(run))  # noqa: E731
         indices = list(range(len(self._dtypes)))
         made = self._node("Unstage", [], self._outputs(indices), kernel, name or f"{self._name}_get", blocking=True)
         return self._returned(made.outputs, indices)
 
     def peek(self, index: Any, name: str | None = None) -> Any:
-        """Tensors of the element of an index, which stays."""
+        """Return the element at an index without removing it; the run waits for it."""
         with name_scope(name or f"{self._name}_peek") as scope:
             at = fixed_input("StagePeek", "index", index, tf_dtypes.int32)
             kernel = lambda run, held, i: _one_or_all(held.peek(run, int(i)))  # noqa: E731
@@ -202,7 +207,7 @@ class StagingArea(_Area):
         return self._returned(made.outputs, indices)
 
     def size(self, name: str | None = None) -> Tensor:
-        """The number of elements."""
+        """Return the number of elements."""
         return self._count("StageSize", name or f"{self._name}_size")
 
     def clear(self, name: str | None = None) -> Operation:
@@ -211,14 +216,19 @@ class StagingArea(_Area):
 
 
 class MapStagingArea(_Area):
-    """A buffer of elements by keys, which sessions keep. Components can be put in, and taken, one by one.
+    """A buffer of elements by key; components can be put and taken one by one. Each session keeps its own.
 
     Args:
-        dtypes, shapes, names: Of the components; shapes and names may be None. With names elements are dicts.
-        shared_name: The name of the area; those of one name are one.
-        ordered: Elements without a key are taken in the order of their keys.
-        capacity: How many elements there may be; `put` waits for room. 0 is any number.
-        memory_limit: How many bytes they may take up. 0 is any number.
+        dtypes: The dtypes of the components.
+        shapes: Their shapes, or None.
+        names: Their names, or None; with names, elements are dicts.
+        shared_name: The name of the area; areas with the same name are the same in a session.
+        ordered: `get` without a key returns elements in the order of their keys.
+        capacity: The maximum number of elements, 0 for no limit; `put` waits for room.
+        memory_limit: The maximum number of bytes of all elements, 0 for no limit.
+
+    Raises:
+        ValueError: The numbers of dtypes, shapes and names differ.
     """
 
     def __init__(
@@ -239,16 +249,16 @@ class MapStagingArea(_Area):
         return Map(len(self._dtypes), self._ordered, self._capacity, self._memory_limit)
 
     def put(self, key: Any, vals: Any, indices: Sequence[int] | None = None, name: str | None = None) -> Operation:
-        """An operation that adds components of an element.
+        """Return an operation that adds components of an element.
 
         Args:
-            key: int64: the key.
+            key: An int64 scalar.
             vals: Tensors, or a dict of them.
-            indices: Which components the tensors of a list are.
+            indices: The indices of the components in a list.
             name: Name of the operation.
 
         Raises:
-            ValueError: Components that do not fit.
+            ValueError: The components do not fit.
         """
         with name_scope(name, f"{self._name}_put") as scope:
             tensors, chosen = self._components(vals, indices)
@@ -264,11 +274,11 @@ class MapStagingArea(_Area):
             return self._node(op_type, where + tensors, [], kernel, scope, blocking=True)
 
     def get(self, key: Any = None, indices: Any = None, name: str | None = None) -> Any:
-        """The key, and tensors of components of its element, which are taken; without a key, of the next element.
+        """Return the key and components of its element, and remove them; the run waits for them.
 
         Args:
-            key: int64: the key.
-            indices: Which components, as numbers or names; None is all.
+            key: An int64 scalar; by default the key of the next element.
+            indices: Indices or names of the components; all by default.
             name: Name of the operation.
         """
         if key is not None:
@@ -288,7 +298,7 @@ class MapStagingArea(_Area):
         return made.outputs[0], self._returned(made.outputs[1:], chosen)
 
     def peek(self, key: Any, indices: Any = None, name: str | None = None) -> Any:
-        """Tensors of components of an element, which stays."""
+        """Return components of an element without removing them; the run waits for them."""
         return self._take("Peek", key, indices, name or f"{self._name}_pop", True)
 
     def _take(self, what: str, key: Any, indices: Any, name: str, keep: bool) -> Any:
@@ -330,11 +340,11 @@ class MapStagingArea(_Area):
         return list(indices)
 
     def size(self, name: str | None = None) -> Tensor:
-        """The number of complete elements."""
+        """Return the number of complete elements."""
         return self._count(f"{self._kind}Size", name or f"{self._name}_size")
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
-        """The number of elements that lack components."""
+        """Return the number of elements that lack components."""
         return self._count(
             f"{self._kind}IncompleteSize", name or f"{self._name}_incomplete_size", lambda held: held.incomplete
         )

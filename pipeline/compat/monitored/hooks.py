@@ -1,4 +1,4 @@
-"""Hooks of monitored sessions that log, feed, wait or stop."""
+"""Hooks of monitored sessions that log, feed, wait or stop; checkpoint hooks, which are refused."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class LoggingTensorHook(SessionRunHook):
     """Logs the values of tensors.
 
     Args:
-        tensors: Tensors or their names, or a dict of them by what they are called in the log.
-        every_n_iter: Log every so many runs, or
-        every_n_secs: every so many seconds.
-        at_end: Log at the end, too.
-        formatter: Makes the text of a dict of the values.
+        tensors: A list of tensors or their names, or a dict from labels to them.
+        every_n_iter: Log every n runs.
+        every_n_secs: Log every n seconds.
+        at_end: Also log at the end.
+        formatter: Makes the text from a dict of the values.
 
     Raises:
-        ValueError: Not exactly one of `every_n_iter` and `every_n_secs`, without `at_end`.
+        ValueError: Not exactly one of `every_n_iter` and `every_n_secs` is given; with `at_end` there may be none.
     """
 
     def __init__(
@@ -54,18 +54,18 @@ class LoggingTensorHook(SessionRunHook):
         self._current_tensors = {tag: _element(tensor) for tag, tensor in self._tensors.items()}
 
     def before_run(self, run_context: Any) -> Any:
-        """Ask for the tensors if it is time."""
+        """Request the tensors if it is time to log."""
         self._should_trigger = self._timer.should_trigger_for_step(self._iter_count)
         return SessionRunArgs(self._current_tensors) if self._should_trigger else None
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Log them."""
+        """Log the values if they were requested."""
         if self._should_trigger:
             self._log(run_values.results)
         self._iter_count += 1
 
     def end(self, session: Any) -> None:
-        """Log them if that was asked for."""
+        """Log the values if `at_end` was given."""
         if self._log_at_end:
             self._log(session.run(self._current_tensors))
 
@@ -83,7 +83,7 @@ class LoggingTensorHook(SessionRunHook):
 
 
 def _element(given: Any) -> Any:
-    """What is meant by a tensor, or by the name of a tensor or of an operation with one output."""
+    """The tensor meant by a tensor, its name, or the name of an operation with one output."""
     graph = get_default_graph()
     if not isinstance(given, str):
         if getattr(given, "graph", None) is not graph:
@@ -98,11 +98,11 @@ def _element(given: Any) -> Any:
 
 
 class StopAtStepHook(SessionRunHook):
-    """Ends the session at a step.
+    """Stops the session at a step.
 
     Args:
-        num_steps: After so many steps from the first, or
-        last_step: when the global step is at least this.
+        num_steps: Stop after this many steps.
+        last_step: Stop when the global step reaches this value.
 
     Raises:
         ValueError: Both or neither are given.
@@ -120,47 +120,47 @@ class StopAtStepHook(SessionRunHook):
         self._global_step_tensor = global_step_read("StopAtStepHook")
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Work out the last step."""
+        """Compute the last step."""
         if self._last_step is None:
             self._last_step = session.run(self._global_step_tensor) + self._num_steps
 
     def before_run(self, run_context: Any) -> Any:
-        """Ask for the step."""
+        """Request the global step."""
         return SessionRunArgs(self._global_step_tensor)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Ask for an end at the last one."""
+        """Request a stop at the last step."""
         assert self._last_step is not None
-        # The value may be from before or after the run's own increment: look again when it may be the last one.
+        # The value may be from before or after the run's own increment: read it again if it may be the last one.
         may_be_last = run_values.results + 1 >= self._last_step
         if may_be_last and run_context.session.run(self._global_step_tensor) >= self._last_step:
             run_context.request_stop()
 
 
 class NanLossDuringTrainingError(RuntimeError):
-    """A loss is no number."""
+    """The loss is NaN."""
 
     def __str__(self) -> str:
         return "NaN loss during training."
 
 
 class NanTensorHook(SessionRunHook):
-    """Ends the session when a tensor is NaN.
+    """Stops the session when a tensor is NaN.
 
     Args:
         loss_tensor: The tensor.
-        fail_on_nan_loss: Raise NanLossDuringTrainingError, instead of a regular end.
+        fail_on_nan_loss: Raise NanLossDuringTrainingError instead of stopping.
     """
 
     def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
         self._loss_tensor, self._fail_on_nan_loss = loss_tensor, fail_on_nan_loss
 
     def before_run(self, run_context: Any) -> Any:
-        """Ask for the tensor."""
+        """Request the tensor."""
         return SessionRunArgs(self._loss_tensor)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Look at it."""
+        """Check the value."""
         if np.isnan(run_values.results):
             message = "Model diverged with loss = NaN."
             if self._fail_on_nan_loss:
@@ -171,7 +171,7 @@ class NanTensorHook(SessionRunHook):
 
 
 class GlobalStepWaiterHook(SessionRunHook):
-    """Lets the first run wait until the global step, which others increment, has a value.
+    """Delays the first run until the global step, which others increment, reaches a value.
 
     Args:
         wait_until_step: The value.
@@ -186,7 +186,7 @@ class GlobalStepWaiterHook(SessionRunHook):
         self._global_step_tensor = global_step_read("_GlobalStepWaiterHook")
 
     def before_run(self, run_context: Any) -> None:
-        """Wait, once."""
+        """Wait, before the first run only."""
         if not self._worker_is_started and self._wait_until_step > 0:
             tf_logging.info("Waiting for global step %d before starting training.", self._wait_until_step)
             while run_context.session.run(self._global_step_tensor) < self._wait_until_step:
@@ -195,11 +195,11 @@ class GlobalStepWaiterHook(SessionRunHook):
 
 
 class FinalOpsHook(SessionRunHook):
-    """Runs operations at the end.
+    """Runs operations at the end of the session.
 
     Args:
-        final_ops: What to fetch.
-        final_ops_feed_dict: Feeds for that.
+        final_ops: The fetches.
+        final_ops_feed_dict: The feeds.
     """
 
     def __init__(self, final_ops: Any, final_ops_feed_dict: Any = None) -> None:
@@ -208,11 +208,11 @@ class FinalOpsHook(SessionRunHook):
 
     @property
     def final_ops_values(self) -> Any:
-        """What they gave."""
+        """The results, after the end."""
         return self._final_ops_values
 
     def end(self, session: Any) -> None:
-        """Run them."""
+        """Run the operations."""
         if self._final_ops is None:
             return
         try:
@@ -223,7 +223,7 @@ class FinalOpsHook(SessionRunHook):
 
 
 class FeedFnHook(SessionRunHook):
-    """Feeds each run with what a function returns.
+    """Feeds each run with the result of a function.
 
     Args:
         feed_fn: Returns a feed_dict.
@@ -233,12 +233,12 @@ class FeedFnHook(SessionRunHook):
         self.feed_fn = feed_fn
 
     def before_run(self, run_context: Any) -> Any:
-        """Ask the function."""
+        """Call the function."""
         return SessionRunArgs(fetches=None, feed_dict=self.feed_fn())
 
 
 class CheckpointSaverListener:
-    """Would be called when checkpoints are saved; there are none."""
+    """Listener for checkpoints; never called, because none are saved."""
 
     def begin(self) -> None:
         """Nothing to do."""

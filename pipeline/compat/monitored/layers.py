@@ -1,4 +1,4 @@
-"""The layers of a monitored session: hooks, coordination with threads, recovery from interruptions."""
+"""The layers of a monitored session: one calls hooks, one stops with a Coordinator, one recovers from interruptions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _INTERRUPTIONS = (AbortedError, UnavailableError)
 
 
 class StepContext:
-    """What a step function gets.
+    """The argument of a step function.
 
     Args:
         session: The session without hooks.
-        run_with_hooks: Its `run` with hooks.
+        run_with_hooks: The `run` that calls hooks.
     """
 
     def __init__(self, session: Any, run_with_hooks: Callable[..., Any]) -> None:
@@ -31,11 +31,11 @@ class StepContext:
         return self._session
 
     def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
-        """Run with hooks."""
+        """As `session.run`, but call the hooks."""
         return self._run_with_hooks(*args, **kwargs)
 
     def request_stop(self) -> None:
-        """End the step, and the iterations: raises StopIteration."""
+        """End the step and stop the session: raise StopIteration."""
         raise StopIteration("step_fn has requested the iterations to stop.")
 
 
@@ -52,11 +52,11 @@ class Layer:
 
     @property
     def sess_str(self) -> str:
-        """The target: none."""
+        """The target, always empty: sessions run in this process."""
         return ""
 
     def should_stop(self) -> bool:
-        """Whether this layer, or one within, is at its end."""
+        """Return whether this layer or one inside it wants to stop."""
         if self._check_stop() or not self._sess:
             return True
         return isinstance(self._sess, Layer) and self._sess.should_stop()
@@ -65,7 +65,7 @@ class Layer:
         return False
 
     def close(self) -> None:
-        """Close the session within."""
+        """Close the inner session."""
         if self._sess:
             try:
                 self._sess.close()
@@ -75,7 +75,7 @@ class Layer:
                 self._sess = None
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Run in the session within."""
+        """Run in the inner session."""
         return self._sess.run(*args, **kwargs)
 
     def run_step_fn(self, step_fn: Callable[[StepContext], Any], raw: Any, run_with_hooks: Any) -> Any:
@@ -95,7 +95,7 @@ class Hooked(Layer):
         return self._should_stop
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        """Run what the caller and the hooks ask for; RuntimeError after a hook asked for an end."""
+        """Run the caller's and the hooks' fetches; RuntimeError if a hook has requested a stop."""
         if self.should_stop():
             raise RuntimeError("Run called even after should_stop requested.")
         wanted = {"caller": fetches}
@@ -110,6 +110,7 @@ class Hooked(Layer):
         return outputs["caller"]
 
     def _before(self, context: SessionRunContext, wanted: dict[Any, Any], users: Any, options: Any) -> Any:
+        """Call `before_run` of the hooks: add to the fetches and options; return all feeds."""
         feeds: dict[Any, Any] = {}
         for hook in self._hooks:
             request = hook.before_run(context)
@@ -138,7 +139,7 @@ def _distinct(a: dict[Any, Any], b: dict[Any, Any], message: str) -> None:
 
 
 class Coordinated(Layer):
-    """Stops with a coordinator, and raises what its threads raised."""
+    """Stops when a Coordinator stops, and raises the errors of its threads."""
 
     def __init__(self, sess: Any, coord: Any, stop_grace_period_secs: float) -> None:
         super().__init__(sess)
@@ -149,7 +150,7 @@ class Coordinated(Layer):
         return bool(self._coord.should_stop())
 
     def close(self) -> None:
-        """Stop the threads, wait for them, and close the session; raises what they raised."""
+        """Stop the threads, wait for them, close the session; raise the error of a thread."""
         self._coord.request_stop()
         try:
             self._coord.join(stop_grace_period_secs=self._grace, ignore_live_threads=True)
@@ -160,7 +161,7 @@ class Coordinated(Layer):
                 tf_logging.error("The session could not be closed: %s", error)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Run; of an interruption that a thread met, raise that one."""
+        """Run; if that fails after a thread was interrupted, raise the interruption."""
         try:
             return self._sess.run(*args, **kwargs)
         except _INTERRUPTIONS:
@@ -176,10 +177,10 @@ class Coordinated(Layer):
 
 
 class Recoverable(Layer):
-    """Goes on in a new session after an interruption.
+    """Continues in a new session after an interruption.
 
     Args:
-        create: Makes the session within.
+        create: Makes the inner session.
     """
 
     def __init__(self, create: Callable[[], Any]) -> None:
@@ -201,7 +202,7 @@ class Recoverable(Layer):
             self._sess = self._created()
             return False
         except Exception:
-            return True  # `run` and `close` raise it
+            return True  # `run` and `close` raise the error
 
     def _interrupted(self, error: Exception) -> None:
         tf_logging.info("The session was interrupted and will be closed; a new one will be created. Error: %s", error)
@@ -209,11 +210,11 @@ class Recoverable(Layer):
         self._sess = None
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Run, again in a new session after an interruption."""
+        """Run; after an interruption, run again in a new session."""
         return self._until_done(lambda: self._sess.run(*args, **kwargs))
 
     def run_step_fn(self, step_fn: Callable[[StepContext], Any], raw: Any, run_with_hooks: Any) -> Any:
-        """Call a step function, again with a new session after an interruption."""
+        """Call a step function; after an interruption, call it again with a new session."""
         return self._until_done(lambda: self._sess.run_step_fn(step_fn, raw, self._sess.run))
 
     def _until_done(self, attempt: Callable[[], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""SessionRunHook: what a program may do around each run of a monitored session."""
+"""SessionRunHook, the base of hooks that a monitored session calls around each run, and what is passed to them."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from typing import Any, NamedTuple
 
 
 class SessionRunHook:
-    """Called by a monitored session; methods do nothing unless a subclass says what."""
+    """Base of the hooks of a monitored session; all methods do nothing."""
 
     def begin(self) -> None:
         """Called once before the session is made; may add to the graph."""
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Called when a session was made; the graph is complete."""
+        """Called when a session has been made; the graph is finalized."""
 
     def before_run(self, run_context: Any) -> Any:
         """Called before each run; may return SessionRunArgs to add to it."""
         return None
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Called after each run, with the SessionRunValues of what `before_run` asked for."""
+        """Called after each run with SessionRunValues, the results of what `before_run` requested."""
 
     def end(self, session: Any) -> None:
         """Called at the end of the session, unless it ends with an error."""
 
 
 class SessionRunArgs(NamedTuple):
-    """What a hook adds to a run: fetches, feeds and options."""
+    """The fetches, feeds and options that a hook adds to a run."""
 
     fetches: Any
     feed_dict: Any = None
@@ -34,7 +34,7 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """What a run gave for the fetches of a hook."""
+    """The results of a hook's fetches."""
 
     results: Any
     options: Any
@@ -45,8 +45,8 @@ class SessionRunContext:
     """The run that a hook is called for.
 
     Args:
-        original_args: SessionRunArgs of the program's own run.
-        session: The session.
+        original_args: The SessionRunArgs of the caller.
+        session: The session without hooks.
     """
 
     def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
@@ -55,7 +55,7 @@ class SessionRunContext:
 
     @property
     def original_args(self) -> SessionRunArgs:
-        """What the program asked for."""
+        """The fetches and feeds of the caller."""
         return self._original_args
 
     @property
@@ -65,9 +65,9 @@ class SessionRunContext:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether a hook asked for an end."""
+        """Whether a hook has requested a stop."""
         return self._stop_requested
 
     def request_stop(self) -> None:
-        """Let this be the last run."""
+        """Stop the session after this run."""
         self._stop_requested = True

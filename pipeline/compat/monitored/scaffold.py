@@ -1,4 +1,4 @@
-"""Scaffold: the operations that bring a session into a state in which it can run."""
+"""Scaffold: the operations that initialize a session and check that it is ready."""
 
 from __future__ import annotations
 
@@ -27,19 +27,22 @@ _PARTS = ("init_op", "init_feed_dict", "ready_op", "ready_for_local_init_op", "l
 
 
 class Scaffold:
-    """How to initialise the variables of a graph, and how to tell that they are.
+    """How to initialize the variables of a graph, and how to check that they are initialized.
 
     Args:
-        init_op: Initialises the global variables; None is an operation for all of them.
+        init_op: Initializes the global variables; all of them by default.
         init_feed_dict: Feeds for `init_op`.
         init_fn: Called as `init_fn(scaffold, session)` after `init_op`.
-        ready_op: Gives the names of the variables that are not initialised.
-        ready_for_local_init_op: The same, for those that `local_init_op` needs.
-        local_init_op: Initialises local variables and tables.
-        summary_op: All summaries as one.
-        saver: Taken, and without effect: there are no checkpoints.
-        copy_from_scaffold: A Scaffold from which everything else is taken.
+        ready_op: Returns the names of variables that are not initialized.
+        ready_for_local_init_op: The same for the variables that `local_init_op` needs.
+        local_init_op: Initializes local variables and tables.
+        summary_op: The merged summaries.
+        saver: Without effect: there are no checkpoints.
+        copy_from_scaffold: A Scaffold that supplies whatever is not given.
         local_init_feed_dict: Feeds for `local_init_op`.
+
+    Raises:
+        TypeError: `copy_from_scaffold` is not a Scaffold.
     """
 
     def __init__(
@@ -75,7 +78,7 @@ class Scaffold:
         return None if given is None else lambda sess: given(self, sess)
 
     def finalize(self) -> Scaffold:
-        """Make the operations that were not given, and let nothing be added to the graph from now on."""
+        """Make the operations that were not given, and finalize the graph."""
         if self.init_op is None:
             self.init_op = self.get_or_default("init_op", GraphKeys.INIT_OP, _init_op)
         if self.ready_op is None:
@@ -96,7 +99,7 @@ class Scaffold:
 
     @staticmethod
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
-        """The only member of a collection; if it is empty, what the function makes, which goes into it.
+        """Return the only member of a collection; if it is empty, make one and add it.
 
         Raises:
             RuntimeError: The collection has several members.
@@ -116,7 +119,7 @@ class Scaffold:
 
     @staticmethod
     def default_local_init_op() -> Operation:
-        """An operation that initialises local variables and tables."""
+        """Return an operation that initializes local variables and tables."""
         return group(local_variables_initializer(), tables_initializer(), no_op(name="init"))
 
 

@@ -1,4 +1,4 @@
-"""MonitoredSession: a session that initialises itself, starts the queue runners, and ends cleanly."""
+"""MonitoredSession: a session that initializes itself, starts the queue runners, and ends cleanly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipeline.threads.coordinator import Coordinator
 
 
 class _Creator:
-    """Makes the session within, starts the queue runners, and calls the hooks."""
+    """Makes the inner session, starts the queue runners and calls the hooks."""
 
     def __init__(self, session_creator: Any, hooks: list[Any], grace: float) -> None:
         self._session_creator, self._hooks, self._grace = session_creator, hooks, grace
@@ -27,7 +27,7 @@ class _Creator:
 
     def create_session(self) -> Any:
         self.tf_sess = self._session_creator.create_session()
-        # No exception is a clean stop by itself: `close` raises whatever a thread raised.
+        # No exception counts as a clean stop, so `close` raises whatever a thread raised.
         self.coord = Coordinator(clean_stop_exception_types=[])
         if get_collection(GraphKeys.QUEUE_RUNNERS):
             start_queue_runners(sess=self.tf_sess, coord=self.coord)
@@ -56,18 +56,18 @@ class _Monitored:
         return None if self._creator.tf_sess is None else self._creator.tf_sess.graph
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        """As `Session.run`, with what the hooks add.
+        """As `Session.run`, with the fetches and feeds of the hooks added.
 
         Raises:
-            RuntimeError: A hook asked for an end before.
+            RuntimeError: A hook has requested a stop.
         """
         return self._sess.run(fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata)
 
     def run_step_fn(self, step_fn: Callable[[Any], Any]) -> Any:
-        """Call `step_fn(step_context)`, which can run with and without hooks; return what it returns.
+        """Call `step_fn(step_context)`, which can run with and without hooks; return its result.
 
         Raises:
-            ValueError: The function's arguments are others.
+            ValueError: The function takes other arguments.
             StopIteration: It called `step_context.request_stop()`.
         """
         names = _argument_names(step_fn)
@@ -79,18 +79,18 @@ class _Monitored:
         return self._sess.run_step_fn(step_fn, self._creator.tf_sess, None)
 
     def should_stop(self) -> bool:
-        """Whether the program is to end: a hook or a thread asked for it, or the session is closed."""
+        """Return whether to stop: a hook or a thread has requested it, or the session is closed."""
         return self._sess is None or self._sess.should_stop()
 
     def close(self) -> None:
-        """Call the hooks, stop the threads and close the session; raises what the threads raised."""
+        """Call the hooks, stop the threads and close the session; raise the error of a thread."""
         self._close(None)
 
     def __enter__(self) -> Any:
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
-        # The end of the input is a regular end.
+        # The end of the input is a normal end.
         if kind in (OutOfRangeError, StopIteration):
             kind = None
         self._close(kind)
@@ -120,7 +120,7 @@ class _Monitored:
 
 
 def _argument_names(function: Any) -> tuple[str, ...]:
-    """The names of a function's arguments, without `self` of a bound method."""
+    """The names of a function's arguments, without the `self` of a bound method."""
     if hasattr(function, "func") and hasattr(function, "keywords"):  # functools.partial
         names = _argument_names(function.func)[len(function.args) :]
         return tuple(name for name in names if name not in function.keywords)
@@ -133,15 +133,15 @@ def _argument_names(function: Any) -> tuple[str, ...]:
 
 
 class MonitoredSession(_Monitored):
-    """A session that initialises itself, starts the queue runners, calls hooks, and ends cleanly.
+    """A session that initializes itself, starts the queue runners, calls hooks, and ends cleanly.
 
-    The context manager ends regularly on OutOfRangeError and StopIteration. After AbortedError and UnavailableError it
-    goes on in a new session.
+    The context manager swallows OutOfRangeError and StopIteration. After AbortedError or UnavailableError the session
+    continues in a new inner session.
 
     Args:
-        session_creator: Makes the session within; None is ChiefSessionCreator().
+        session_creator: Makes the inner session; ChiefSessionCreator() by default.
         hooks: SessionRunHooks.
-        stop_grace_period_secs: How long `close` waits for the threads.
+        stop_grace_period_secs: How many seconds `close` waits for threads.
     """
 
     def __init__(
@@ -154,15 +154,16 @@ class MonitoredSession(_Monitored):
 
 
 class SingularMonitoredSession(_Monitored):
-    """As MonitoredSession, but without recovery, and with access to the session within.
+    """As MonitoredSession, but without recovery, and with access to the inner session.
 
     Args:
         hooks: SessionRunHooks.
-        scaffold: How to initialise the session.
+        scaffold: How to initialize the session.
         master: Must be empty: sessions run in this process.
         config: A ConfigProto.
-        checkpoint_dir, checkpoint_filename_with_path: Must have no checkpoint.
-        stop_grace_period_secs: How long `close` waits for the threads.
+        checkpoint_dir: Must not hold a checkpoint.
+        stop_grace_period_secs: How many seconds `close` waits for threads.
+        checkpoint_filename_with_path: Must be None.
     """
 
     def __init__(
@@ -179,7 +180,7 @@ class SingularMonitoredSession(_Monitored):
         super().__init__(creator, hooks, False, stop_grace_period_secs)
 
     def raw_session(self) -> Any:
-        """The session within."""
+        """Return the inner session."""
         return self._creator.tf_sess
 
 
@@ -204,21 +205,23 @@ def MonitoredTrainingSession(
     summary_dir: Any = None,
     save_graph_def: bool = True,
 ) -> MonitoredSession:
-    """A MonitoredSession with the hooks of a training program.
+    """Return a MonitoredSession with the usual hooks of a training program.
 
     Args:
         master: Must be empty: sessions run in this process.
-        is_chief: False waits for the variables instead of initialising them, and writes nothing.
-        checkpoint_dir: Where summaries go if `summary_dir` is None. No checkpoints are written.
-        scaffold: How to initialise the session.
-        hooks, chief_only_hooks: SessionRunHooks.
-        save_checkpoint_secs, save_checkpoint_steps, save_graph_def: Taken, and without effect.
-        save_summaries_steps, save_summaries_secs: How often summaries are written; by default every 100 steps.
+        is_chief: False: wait for variables instead of initializing them, and write nothing.
+        checkpoint_dir: The directory of summaries if there is no `summary_dir`. No checkpoints are written.
+        scaffold: How to initialize the session.
+        hooks: SessionRunHooks.
+        chief_only_hooks: SessionRunHooks that only the chief calls.
+        save_checkpoint_secs, save_checkpoint_steps, save_graph_def: Without effect.
+        save_summaries_steps: Write summaries every n steps, 100 by default.
+        save_summaries_secs: Write summaries every n seconds.
         config: A ConfigProto.
-        stop_grace_period_secs: How long `close` waits for the threads.
-        log_step_count_steps: How often the speed is logged.
-        max_wait_secs: How long a session that is not chief waits.
-        summary_dir: Where summaries go.
+        stop_grace_period_secs: How many seconds `close` waits for threads.
+        log_step_count_steps: Log the speed every n steps.
+        max_wait_secs: How many seconds a session that is not chief waits for variables.
+        summary_dir: The directory of summaries.
     """
     scaffold = scaffold or Scaffold()
     if not is_chief:

@@ -1,4 +1,4 @@
-"""What makes sessions for monitored sessions: initialised, and checked to be."""
+"""SessionManager and the session creators: make sessions that are initialized, and check that they are."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from pipeline.errors import DeadlineExceededError, FailedPreconditionError
 
 
 class SessionManager:
-    """Makes sessions of a graph and brings them into a state in which they can run.
+    """Makes sessions of a graph and gets them ready to run.
 
     Args:
-        local_init_op: Initialises local variables and tables.
-        ready_op: Gives the names of the variables that are not initialised.
-        ready_for_local_init_op: The same, before `local_init_op`.
-        graph: The graph; None is the default one.
-        recovery_wait_secs: How long `wait_for_session` waits between attempts.
+        local_init_op: Initializes local variables and tables.
+        ready_op: Returns the names of variables that are not initialized.
+        ready_for_local_init_op: The same, checked before `local_init_op`.
+        graph: The graph; the default graph by default.
+        recovery_wait_secs: How many seconds `wait_for_session` waits between attempts.
         local_init_run_options: RunOptions for `local_init_op`.
         local_init_feed_dict: Feeds for `local_init_op`.
+
+    Raises:
+        ValueError: There is a `ready_for_local_init_op` but no `local_init_op`.
     """
 
     def __init__(
@@ -63,10 +66,10 @@ class SessionManager:
         init_feed_dict: Any = None,
         init_fn: Any = None,
     ) -> Session:
-        """Make a session and initialise it.
+        """Make a session and initialize it.
 
         Raises:
-            RuntimeError: Nothing initialises it, or some variables are not initialised afterwards.
+            RuntimeError: Nothing initializes it, or some variables are not initialized afterwards.
             NotImplementedError: There is a checkpoint.
         """
         _no_checkpoint(checkpoint_dir, checkpoint_filename_with_path)
@@ -92,10 +95,10 @@ class SessionManager:
         return sess
 
     def wait_for_session(self, master: str, config: Any = None, max_wait_secs: float | None = None) -> Session:
-        """Make a session whose variables something else initialises.
+        """Make a session and wait until something else has initialized its variables.
 
         Raises:
-            DeadlineExceededError: It was not ready in time.
+            DeadlineExceededError: It is not ready in time.
         """
         end = None if max_wait_secs is None else time.monotonic() + max_wait_secs
         while True:
@@ -123,7 +126,7 @@ class SessionManager:
 
 
 def _not_ready(op: Any, sess: Session) -> str | None:
-    """What is not initialised; None if nothing."""
+    """A text that says what is not initialized; None if everything is."""
     if op is None:
         return None
     try:
@@ -144,7 +147,7 @@ def _names(op: Any) -> Any:
 
 
 def _no_checkpoint(directory: Any, path: Any) -> None:
-    """NotImplementedError if a session would have to begin with the values of a checkpoint."""
+    """Raise NotImplementedError if a session would have to restore a checkpoint."""
     if path or (directory and os.path.exists(os.path.join(directory, "checkpoint"))):
         raise NotImplementedError(
             f"{path or directory} has a checkpoint: pipeline.compat.v1 runs input pipelines, and restores nothing."
@@ -160,13 +163,14 @@ class SessionCreator(abc.ABC):
 
 
 class ChiefSessionCreator(SessionCreator):
-    """Makes a session and initialises it.
+    """Makes a session and initializes it.
 
     Args:
-        scaffold: How to; None is a Scaffold().
+        scaffold: How to initialize it; Scaffold() by default.
         master: Must be empty: sessions run in this process.
         config: A ConfigProto.
-        checkpoint_dir, checkpoint_filename_with_path: Must have no checkpoint.
+        checkpoint_dir: Must not hold a checkpoint.
+        checkpoint_filename_with_path: Must be None.
     """
 
     def __init__(
@@ -182,7 +186,7 @@ class ChiefSessionCreator(SessionCreator):
         self._checkpoint_dir, self._checkpoint = checkpoint_dir, checkpoint_filename_with_path
 
     def create_session(self) -> Session:
-        """Return a new session, initialised; RuntimeError if something is not."""
+        """Return a new, initialized session; RuntimeError if a variable is not initialized."""
         scaffold = self._scaffold.finalize()
         return _manager(scaffold).prepare_session(
             self._master,
@@ -196,13 +200,13 @@ class ChiefSessionCreator(SessionCreator):
 
 
 class WorkerSessionCreator(SessionCreator):
-    """Makes a session when its variables are initialised.
+    """Makes a session and waits until something else has initialized its variables.
 
     Args:
-        scaffold: How to tell; None is a Scaffold().
+        scaffold: How to check that; Scaffold() by default.
         master: Must be empty: sessions run in this process.
         config: A ConfigProto.
-        max_wait_secs: How long to wait.
+        max_wait_secs: How many seconds to wait.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""When hooks act: every so many steps or seconds; and the global step that they go by."""
+"""SecondOrStepTimer, which says when a hook acts, and the reading of the global step that hooks share."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _READ = "global_step_read_op_cache"
 
 
 class SecondOrStepTimer:
-    """Says whether it is time again.
+    """Triggers every n seconds or every n steps.
 
     Args:
-        every_secs: Every so many seconds, or
-        every_steps: every so many steps.
+        every_secs: The number of seconds.
+        every_steps: The number of steps.
 
     Raises:
         ValueError: Both or neither are given.
@@ -34,12 +34,12 @@ class SecondOrStepTimer:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Forget the last trigger."""
         self._last_triggered_step: Any = None
         self._last_triggered_time: float | None = None
 
     def should_trigger_for_step(self, step: Any) -> bool:
-        """Whether it is time at this step: at the first one, and then as often as asked for, once a step."""
+        """Return whether to trigger at this step: first at once, then every n steps or seconds, at most once a step."""
         if self._last_triggered_step is None:
             return True
         if self._last_triggered_step == step:
@@ -50,7 +50,7 @@ class SecondOrStepTimer:
         return bool(step >= self._last_triggered_step + self._every_steps)
 
     def update_last_triggered_step(self, step: Any) -> tuple[float | None, Any]:
-        """Note that it was time at this step; returns the seconds and steps since the time before, None at first."""
+        """Record a trigger at this step; return the seconds and steps since the last one, None the first time."""
         now, before = time.time(), self._last_triggered_time
         since: tuple[float | None, Any] = None, None
         if before is not None:
@@ -59,33 +59,33 @@ class SecondOrStepTimer:
         return since
 
     def last_triggered_step(self) -> Any:
-        """The step at which it was time last; None at first."""
+        """Return the step of the last trigger; None before the first."""
         return self._last_triggered_step
 
 
 class NeverTriggerTimer:
-    """A timer for which it is never time."""
+    """A timer that never triggers."""
 
     def reset(self) -> None:
         """Nothing to do."""
 
     def should_trigger_for_step(self, step: Any) -> bool:
-        """False."""
+        """Return False."""
         return False
 
     def update_last_triggered_step(self, step: Any) -> tuple[None, None]:
-        """Nothing."""
+        """Return None, None."""
         return None, None
 
     def last_triggered_step(self) -> None:
-        """None."""
+        """Return None."""
 
 
 def global_step_read(hook: str) -> Any:
-    """The value of the global step, as one tensor that all hooks share.
+    """Return the value of the global step as one tensor that all hooks share.
 
     Raises:
-        RuntimeError: There is no global step; `hook` is what needs it.
+        RuntimeError: There is no global step; the text names `hook`, which needs it.
     """
     found = get_collection(_READ)
     if found:

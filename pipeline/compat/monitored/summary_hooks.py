@@ -1,4 +1,4 @@
-"""Hooks of monitored sessions that write summaries."""
+"""Hooks of monitored sessions that write summaries: SummarySaverHook and StepCounterHook."""
 
 from __future__ import annotations
 
@@ -12,19 +12,24 @@ from pipeline.compat.platform import tf_logging
 from pipeline.monitor.summary_proto import SessionLog, Summary
 
 
+def _writer(writer: Any, directory: Any) -> Any:
+    """The given FileWriter, or the one of the directory; None if there is neither."""
+    return FileWriterCache.get(directory) if writer is None and directory else writer
+
+
 class SummarySaverHook(SessionRunHook):
     """Writes summaries.
 
     Args:
-        save_steps: Every so many steps, or
-        save_secs: every so many seconds.
-        output_dir: The directory, or
-        summary_writer: a FileWriter.
-        scaffold: A Scaffold, whose `summary_op` is written, or
-        summary_op: the summary, or a list of them.
+        save_steps: Write every n steps.
+        save_secs: Write every n seconds.
+        output_dir: The directory to write to.
+        summary_writer: The FileWriter to use instead of `output_dir`.
+        scaffold: A Scaffold whose `summary_op` is written.
+        summary_op: A summary or a list of summaries, instead of `scaffold`.
 
     Raises:
-        ValueError: Not exactly one of `scaffold` and `summary_op`, or of `save_steps` and `save_secs`.
+        ValueError: Not exactly one of `scaffold` and `summary_op`, or of `save_steps` and `save_secs`, is given.
     """
 
     def __init__(
@@ -44,13 +49,12 @@ class SummarySaverHook(SessionRunHook):
 
     def begin(self) -> None:
         """Open the file and look up the global step; RuntimeError if there is none."""
-        if self._summary_writer is None and self._output_dir:
-            self._summary_writer = FileWriterCache.get(self._output_dir)
+        self._summary_writer = _writer(self._summary_writer, self._output_dir)
         self._next_step: Any = None
         self._global_step_tensor = global_step_read("SummarySaverHook")
 
     def before_run(self, run_context: Any) -> Any:
-        """Ask for the summaries if it is time."""
+        """Request the summaries if it is time to write."""
         self._request_summary = self._next_step is None or self._timer.should_trigger_for_step(self._next_step)
         requests = {"global_step": self._global_step_tensor}
         wanted = self._wanted()
@@ -59,7 +63,7 @@ class SummarySaverHook(SessionRunHook):
         return SessionRunArgs(requests)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Write them."""
+        """Write the summaries if they were requested."""
         if not self._summary_writer:
             return
         step = run_values.results["global_step"] + 1
@@ -86,16 +90,16 @@ class SummarySaverHook(SessionRunHook):
 
 
 class StepCounterHook(SessionRunHook):
-    """Logs, and writes as a summary, how many steps are made in a second.
+    """Logs the number of steps per second, and writes it as a summary.
 
     Args:
-        every_n_steps: Every so many steps, or
-        every_n_secs: every so many seconds.
-        output_dir: The directory, or
-        summary_writer: a FileWriter.
+        every_n_steps: Log every n steps.
+        every_n_secs: Log every n seconds.
+        output_dir: The directory to write to.
+        summary_writer: The FileWriter to use instead of `output_dir`.
 
     Raises:
-        ValueError: Not exactly one of `every_n_steps` and `every_n_secs`.
+        ValueError: Not exactly one of `every_n_steps` and `every_n_secs` is given.
     """
 
     def __init__(
@@ -114,17 +118,16 @@ class StepCounterHook(SessionRunHook):
 
     def begin(self) -> None:
         """Open the file and look up the global step; RuntimeError if there is none."""
-        if self._summary_writer is None and self._output_dir:
-            self._summary_writer = FileWriterCache.get(self._output_dir)
+        self._summary_writer = _writer(self._summary_writer, self._output_dir)
         self._global_step_tensor = global_step_read("StepCounterHook")
         self._summary_tag = get_global_step().op.name + "/sec"
 
     def before_run(self, run_context: Any) -> Any:
-        """Ask for the step."""
+        """Request the global step."""
         return SessionRunArgs(self._global_step_tensor)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Count."""
+        """Log and write the rate if it is time."""
         stale = run_values.results
         if self._timer.should_trigger_for_step(stale + self._steps_per_run):
             step = run_context.session.run(self._global_step_tensor)

@@ -84,14 +84,7 @@ def to_array(value: Any, dtype: DType | None) -> Any:
         _check(value, dtype)
         array = _array(value, dtype.np)
     else:
-        array = _array(value, None)
-        if array.dtype == np.float64:
-            with np.errstate(all="ignore"):
-                array = array.astype(np.float32)
-        elif array.dtype == np.int64 and (array.size == 0 or (array.min() >= -(2**31) and array.max() < 2**31)):
-            array = array.astype(np.int32)
-        elif array.dtype == object:
-            raise TypeError(f"Failed to convert elements of {value!r:.80} to Tensor. Consider casting elements.")
+        array = _default_dtype(_array(value, None), value)
     dense = _list_shape(value)
     if dense != array.shape:
         # TensorFlow counts the axes of lists only, not those of arrays within them.
@@ -101,6 +94,18 @@ def to_array(value: Any, dtype: DType | None) -> Any:
         )
     if array.dtype.kind in "SU":
         raise TypeError(f"Failed to convert elements of {given!r:.80} to Tensor. Consider casting elements.")
+    return array
+
+
+def _default_dtype(array: Any, value: Any) -> Any:
+    """Return the array of a Python value in TensorFlow's dtype for it: float32, and int32 if the ints fit."""
+    if array.dtype == np.float64:
+        with np.errstate(all="ignore"):
+            return array.astype(np.float32)
+    if array.dtype == np.int64 and (array.size == 0 or (array.min() >= -(2**31) and array.max() < 2**31)):
+        return array.astype(np.int32)
+    if array.dtype == object:
+        raise TypeError(f"Failed to convert elements of {value!r:.80} to Tensor. Consider casting elements.")
     return array
 
 

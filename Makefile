@@ -16,7 +16,7 @@ PEERS   =
 WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
-.PHONY: run build test test-all stress tsan asan leaks exits bench bench-tf bench-peers bench-scaling bench-instructions oracle lint clean fuzz soak
+.PHONY: run build test test-all stress tsan asan bounds leaks exits bench bench-tf bench-peers bench-scaling bench-instructions oracle lint clean fuzz soak
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -47,6 +47,10 @@ tsan: build
 
 asan: build
 	$(BIN)/python tests/endurance/sanitized.py address
+
+# The same tests with every index of a memoryview checked.
+bounds: build
+	$(BIN)/python tests/endurance/sanitized.py bounds
 
 # 10,000 histories of queues, each explained; a million elements, each accounted for. Takes minutes.
 stress: build

@@ -9,11 +9,14 @@ from setuptools import Extension, setup
 MODULES = ["_batch", "_queue", "_random"]
 JOBS = os.cpu_count() or 1
 LINES = "PIPELINE_LINES" in os.environ  # debuggers and sanitizers then tell lines of pyx
+BOUNDS = "PIPELINE_BOUNDS" in os.environ  # every index of a memoryview is checked; see `make bounds`
 TRACE = "PIPELINE_TRACE" in os.environ  # line coverage: its plugin wants the C++ beside the .pyx
 MACROS = [
     ("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION"),
     ("NPY_TARGET_VERSION", "NPY_1_22_API_VERSION"),  # for its allocators, which NumPy 2.0 hides otherwise
 ]
+if BOUNDS:
+    MACROS += [("PIPELINE_BOUNDS", "1")]
 if TRACE:
     MACROS += [("CYTHON_TRACE", "1"), ("CYTHON_TRACE_NOGIL", "1")]
 
@@ -35,9 +38,9 @@ setup(
         emit_linenums=LINES,
         compiler_directives={
             "language_level": 3,
-            "boundscheck": TRACE,
+            "boundscheck": BOUNDS or TRACE,
             "wraparound": False,
-            "initializedcheck": False,
+            "initializedcheck": BOUNDS,
             "cdivision": True,
             "freethreading_compatible": True,
             "autotestdict": False,

@@ -1,7 +1,7 @@
-"""Batch concatenation: many arrays into one. Everything is checked before a byte is written.
+"""stack, concatenate and pad: many arrays into one. Everything is checked before a byte is written.
 
 Thread safety: each call holds references of its own to the arrays that it reads, so the list that it was given may
-change meanwhile. Their contents are read without a lock. Copies of 32 KiB and more are done with the GIL released.
+change meanwhile. Their contents are read without a lock. Copies of 32 KiB and more release the GIL.
 """
 
 cimport numpy as cnp
@@ -9,10 +9,11 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from libc.string cimport memcmp
 
-from parts cimport (
-    LONGEST, MAX_RANK, OTHER_DTYPE, OTHER_RANK, SAME, Array, Fill, Parts, Status, are_equivalent, arrays_of, copy_intps,
-    data_of, descr_of, dims_of, empty_like, gather_rows, has_references, has_shape, intp, is_array, is_contiguous,
-    is_writeable, itemsize_of, overlapping, place_arrays, product, rank_of, scan, strides_of,
+from stacking cimport (
+    LONGEST, MAX_RANK, OTHER_DTYPE, OTHER_RANK, SAME, Array, Fill, Output, Parts, Status, are_equivalent, arrays_of,
+    copy_intps, data_of, descr_of, dims_of, empty_like, gather_rows, has_references, has_shape, intp, is_array,
+    is_contiguous, is_writeable, itemsize_of, overlapping, product, put_arrays, rank_of, scan, strides_of, view_bytes,
+    view_rows,
 )
 
 import numpy as np
@@ -22,7 +23,7 @@ from pipeline.errors import InvalidArgumentError
 cnp.import_array()
 
 cdef enum:
-    RELEASE = 32768  # bytes; giving the GIL away costs more than a smaller copy
+    RELEASE = 32768  # bytes; releasing the GIL costs more than a smaller copy
 
 
 cdef tuple own(str name, arrays):
@@ -120,39 +121,44 @@ cdef unfit(str name, str expected):
 
 cdef int write(made, Parts* p, const intp* room, const Fill* fill) except -1:
     """Write raw bytes of `p` into `made`, one array after the other."""
-    cdef intp* layout = NULL
+    cdef Output out
     cdef char* to = data_of(<Array*>made)
-    cdef bint release = product(dims_of(<Array*>made), rank_of(<Array*>made)) * p.item >= RELEASE
+    cdef intp size = product(p.room, p.rank) * p.item
+    cdef intp total = product(dims_of(<Array*>made), rank_of(<Array*>made)) * p.item
+    cdef intp* places
     if room == NULL and p.contiguous and not p.fixed:
-        if release:
+        view_rows(&out, to, p.count, size)
+        if total >= RELEASE:
             with nogil:
-                gather_rows(to, p.arrays, p.count, product(p.room, p.rank) * p.item)
+                gather_rows(out.rows, p.arrays, size)
         else:
-            gather_rows(to, p.arrays, p.count, product(p.room, p.rank) * p.item)
+            gather_rows(out.rows, p.arrays, size)
         return 0
-    layout = describe(p)
-    if release:
+    view_bytes(&out, to, total)
+    out.at = 0
+    places = places_of(p)
+    if total >= RELEASE:
         with nogil:
-            place_arrays(to, p, layout, room, fill)
+            put_arrays(&out, p, places, room, fill)
     else:
-        place_arrays(to, p, layout, room, fill)
-    PyMem_Free(layout)
+        put_arrays(&out, p, places, room, fill)
+    PyMem_Free(places)
     return 0
 
 
-cdef intp* describe(Parts* p) except NULL:
-    """Note where the arrays are, as another thread may reshape one in place while the GIL is away."""
-    cdef intp* layout = <intp*>PyMem_Malloc(p.count * (1 + 2 * p.rank) * sizeof(intp))
-    cdef intp* each = layout
+cdef intp* places_of(Parts* p) except NULL:
+    """Note where the arrays are, as another thread may reshape one in place while the GIL is released."""
+    cdef intp* places = <intp*>PyMem_Malloc(p.count * (1 + 2 * p.rank) * sizeof(intp))
+    cdef intp* each = places
     cdef intp i
-    if layout == NULL:
+    if places == NULL:
         raise MemoryError
     for i in range(p.count):
         each[0] = <intp>data_of(p.arrays[i])
         copy_intps(each + 1, dims_of(p.arrays[i]), p.rank)
         copy_intps(each + 1 + p.rank, strides_of(p.arrays[i]), p.rank)
         each += 1 + 2 * p.rank
-    return layout
+    return places
 
 
 def stack(arrays, out=None):

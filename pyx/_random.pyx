@@ -10,11 +10,11 @@ cnp.import_array()
 
 
 def philox(seed, seed2, skip, Py_ssize_t count):
-    """Return `count` words of Philox4x32-10 as uint32, after leaving out `skip` blocks of four words.
+    """Return `count` words of Philox4x32-10 as uint32, after skipping `skip` blocks of four words.
 
     Args:
         seed, seed2: 64-bit seeds: the key, and the upper half of the counter.
-        skip: Blocks of four words to leave out.
+        skip: Blocks of four words to skip.
         count: Number of words.
     """
     cdef cnp.npy_intp length = count
@@ -23,7 +23,7 @@ def philox(seed, seed2, skip, Py_ssize_t count):
     if count < 0:
         raise ValueError(f"philox: count must be >= 0, got {count}")
     cdef cnp.ndarray words = cnp.PyArray_EMPTY(1, &length, cnp.NPY_UINT32, 0)
-    cdef uint32_t* out = <uint32_t*>cnp.PyArray_DATA(words)
+    cdef uint32_t[::1] out = words
     philox_seed(&random, seed, seed2)
     philox_skip(&random, skip)
     with nogil:
@@ -46,7 +46,7 @@ def permutation(seed, seed2, skip, Py_ssize_t count):
     if not 0 <= count < 1 << 32:
         raise ValueError(f"permutation: count must be >= 0 and less than 2**32, got {count}")
     cdef cnp.ndarray order = cnp.PyArray_EMPTY(1, &length, cnp.NPY_INT64, 0)
-    cdef int64_t* rows = <int64_t*>cnp.PyArray_DATA(order)
+    cdef int64_t[::1] rows = order
     philox_seed(&random, seed, seed2)
     philox_skip(&random, skip)
     with nogil:

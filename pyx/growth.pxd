@@ -1,124 +1,153 @@
-"""Adding slots and dropping them: memory is had and freed outside the lock, and put in place and taken out under it."""
+"""Adding chunks of slots and dropping them: memory is allocated and freed outside the lock, and put in place and taken
+out under it."""
 
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
-from chunk cimport chunk_memory
-from column cimport ROWS, Column, Layout
-from engine cimport locked, step_reserve
-from held cimport Held
-from orders cimport Ranked, ring_move, slot_t
+from borrowed cimport Borrowed
+from columns cimport ROWS, Column, Columns, drop_references
+from memory cimport chunk_memory
+from orders cimport Ranked, ring_move, view_heap, view_pool
 from slab cimport CHUNKS, chunk_first
 from state cimport ENQUEUE, FIFO, PRIORITY, SHUFFLE, Attempt, Queue, start
+from steps cimport locked, step_claim, step_release
+from views cimport slot_t
 
 cdef enum:
     SPARE_BYTES = 1 << 20       # a smaller chunk is not worth dropping
     SPARE_SLOTS = 1 << 17
 
 cdef struct Growth:
-    const Layout* layout
+    Columns* columns
     int chunk                   # the number of the new chunk
-    void** memory               # of each component: rows; then of each one: a list of references, or room for Held
-    void* order
-    slot_t* free
+    void** memory               # of each component: rows; then of each one: a list of references, or room for Borrowed
+    void* order                 # room for all slots in the order of the queue
+    slot_t* free                # room for all slots in the free list
     bint installed              # whether the memory is the queue's
+
+
+# Growing --------------------------------------------------------------------------------------------------------------
+
+cdef inline void* move_order(Queue* q, void* larger, size_t entries) noexcept nogil:
+    """Continue the order of the queue in a larger array; return the old one."""
+    cdef void* old = NULL
+    if q.order == FIFO:
+        return ring_move(&q.ring, <slot_t*>larger, entries)
+    if q.order == SHUFFLE:
+        if q.pool.slots.shape[0]:
+            old = &q.pool.slots[0]
+            memcpy(larger, old, q.pool.count * sizeof(slot_t))
+        view_pool(&q.pool, <slot_t*>larger, entries)
+        return old
+    if q.heap.slots.shape[0]:
+        old = &q.heap.slots[0]
+        memcpy(larger, old, q.heap.count * sizeof(Ranked))
+    view_heap(&q.heap, <Ranked*>larger, entries)
+    return old
 
 
 cdef inline void step_install(Queue* q, Attempt* a) noexcept nogil:
     """Add a chunk, and order arrays that are large enough for it; the old arrays are left to be freed."""
     cdef Growth* g = <Growth*>a.extra
     cdef size_t first = chunk_first(q.bits, g.chunk), entries = chunk_first(q.bits, g.chunk + 1)
+    cdef int width = g.columns.width, i
     cdef Column* c
-    cdef void* old
-    cdef int i
     g.installed = q.chunks == g.chunk
     if not g.installed:
         return                  # another thread was first
-    for i in range(g.layout.width):
-        c = &g.layout.columns[i]
+    for i in range(width):
+        c = &g.columns.column[i]
         if c.form == ROWS:
             c.slab.origin[g.chunk] = <size_t>g.memory[i] - first * c.slab.row
-        if c.mixed:
-            c.held.origin[g.chunk] = <size_t>g.memory[g.layout.width + i] - first * sizeof(Held)
+        if c.lends:
+            c.borrowed.origin[g.chunk] = <size_t>g.memory[width + i] - first * sizeof(Borrowed)
         else:
-            c.lists[g.chunk] = g.memory[g.layout.width + i]
-    old = <void*>q.free.slots
-    ring_move(&q.free, g.free, entries)
-    g.free = <slot_t*>old
-    if q.order == FIFO:
-        old = <void*>q.ring.slots
-        ring_move(&q.ring, <slot_t*>g.order, entries)
-    elif q.order == SHUFFLE:
-        old = <void*>q.pool.slots
-        if q.pool.count:
-            memcpy(g.order, old, q.pool.count * sizeof(slot_t))
-        q.pool.slots = <slot_t*>g.order
-    else:
-        old = <void*>q.heap.items
-        if q.heap.count:
-            memcpy(g.order, old, q.heap.count * sizeof(Ranked))
-        q.heap.items = <Ranked*>g.order
-    g.order = old
+            c.lists[g.chunk] = g.memory[width + i]
+    g.free = ring_move(&q.free, g.free, entries)
+    g.order = move_order(q, g.order, entries)
     q.chunks += 1
     q.allocated = entries
 
 
-cdef inline int grow(Queue* q, const Layout* l, dict lists, int chunk) except -1:
-    """Add a chunk, as many slots as there are, unless another thread has; `lists` keeps the new lists of references."""
-    cdef Growth g
-    cdef Attempt a
+cdef inline bint allocate(Growth* g, const Queue* q, list added) except -1:
+    """Allocate what a chunk needs; `added` are its lists of references. Return whether there was enough memory."""
+    cdef size_t entries = chunk_first(q.bits, g.chunk + 1), slots = entries - chunk_first(q.bits, g.chunk)
+    cdef int width = g.columns.width, i
     cdef const Column* c
-    cdef size_t entries, slots
-    cdef list references, added = []
-    cdef bint failed
-    cdef int i
-    if chunk == CHUNKS:
-        raise MemoryError("a queue holds at most 2**32 elements")
-    entries = chunk_first(q.bits, chunk + 1)
-    slots = entries - chunk_first(q.bits, chunk)
-    g.layout = l
-    g.chunk = chunk
-    g.installed = False
-    g.memory = <void**>calloc(2 * l.width, sizeof(void*))
+    g.memory = <void**>calloc(2 * width, sizeof(void*))
     g.free = <slot_t*>malloc(entries * sizeof(slot_t))
     g.order = malloc(entries * (sizeof(Ranked) if q.order == PRIORITY else sizeof(slot_t)))
-    failed = g.memory == NULL or g.free == NULL or g.order == NULL
-    for i in range(l.width):
-        if failed:
-            break
-        c = &l.columns[i]
-        if c.form == ROWS:
-            if c.slab.row < (<size_t>1 << 62) // slots:
-                g.memory[i] = chunk_memory(slots * c.slab.row)
-            if c.mixed:
-                g.memory[l.width + i] = calloc(slots, sizeof(Held))
-            failed = g.memory[i] == NULL or c.mixed and g.memory[l.width + i] == NULL
-        else:
+    if g.memory == NULL or g.free == NULL or g.order == NULL:
+        return False
+    for i in range(width):
+        c = &g.columns.column[i]
+        if c.form != ROWS:
             try:
                 references = [None] * <Py_ssize_t>slots
-                added.append(references)
-                lists[<size_t><void*>references] = references
-                g.memory[l.width + i] = <void*>references
+                (<dict>g.columns.lists)[<size_t><void*>references] = references
             except MemoryError:
-                failed = True   # told below, when what was had is freed
-    if not failed:
-        start(&a, ENQUEUE, NULL, 0)
+                return False
+            added.append(references)
+            g.memory[width + i] = <void*>references
+            continue
+        if c.slab.row < (<size_t>1 << 62) // slots:
+            g.memory[i] = chunk_memory(slots * c.slab.row)
+        if c.lends:
+            g.memory[width + i] = calloc(slots, sizeof(Borrowed))
+        if g.memory[i] == NULL or c.lends and g.memory[width + i] == NULL:
+            return False
+    return True
+
+
+cdef inline void discard(Growth* g, list added) noexcept:
+    """Free the memory of a chunk that was not installed."""
+    cdef int width = g.columns.width, i
+    for i in range(width):
+        if g.columns.column[i].form == ROWS:
+            free(g.memory[i])
+            free(g.memory[width + i])
+    for references in added:
+        (<dict>g.columns.lists).pop(<size_t><void*>references, None)
+
+
+cdef inline int grow(Queue* q, Columns* columns, int chunk) except -1:
+    """Add a chunk, as many slots as there are, unless another thread has."""
+    cdef Growth g
+    cdef Attempt a
+    cdef list added = []
+    cdef bint enough
+    if chunk == CHUNKS:
+        raise MemoryError("a queue holds at most 2**32 elements")
+    g.columns = columns
+    g.chunk = chunk
+    g.installed = False
+    enough = allocate(&g, q, added)
+    if enough:
+        start(&a, ENQUEUE, NULL, 0, 0)
         a.extra = &g
         locked(step_install, q, &a)
     free(g.free)
     free(g.order)
     if not g.installed and g.memory != NULL:
-        for i in range(l.width):
-            if l.columns[i].form == ROWS:
-                free(g.memory[i])
-                free(g.memory[l.width + i])
-        for references in added:
-            lists.pop(<size_t><void*>references, None)
+        discard(&g, added)
     free(g.memory)
-    if failed:
-        raise MemoryError(f"no memory for {slots} more elements of {l.row_bytes} bytes")
+    if not enough:
+        slots = chunk_first(q.bits, chunk + 1) - chunk_first(q.bits, chunk)
+        raise MemoryError(f"no memory for {slots} more elements of {columns.row_bytes} bytes")
     return 0
 
+
+cdef inline int claim(Queue* q, Columns* columns, Attempt* a, slot_t* slots, size_t n) except -1:
+    """Take n free slots, adding some if there are too few."""
+    start(a, ENQUEUE, slots, n, n)
+    locked(step_claim, q, a)
+    while a.count < n:
+        grow(q, columns, <int>a.requested)
+        locked(step_claim, q, a)
+    return 0
+
+
+# Shrinking ------------------------------------------------------------------------------------------------------------
 
 cdef inline int kept_chunks(int bits, size_t row_bytes) noexcept nogil:
     """How many chunks are too small to be worth dropping."""
@@ -131,53 +160,66 @@ cdef inline int kept_chunks(int bits, size_t row_bytes) noexcept nogil:
 
 
 cdef inline void step_remove(Queue* q, Attempt* a) noexcept nogil:
-    """Take the last chunk out, if no slot is in use. The order arrays stay: they are small."""
+    """Take the last chunk out if no slot is in use. The order arrays stay: they are small."""
     cdef Growth* g = <Growth*>a.extra
-    cdef int chunk = q.chunks - 1, i
+    cdef int chunk = q.chunks - 1, width = g.columns.width, i
     cdef size_t first = chunk_first(q.bits, chunk)
-    cdef const Column* c
+    cdef Column* c
     g.installed = q.fresh > 0 or chunk < q.kept
     if g.installed:
         return
-    for i in range(g.layout.width):
-        c = &g.layout.columns[i]
+    for i in range(width):
+        c = &g.columns.column[i]
         if c.form == ROWS:
             g.memory[i] = <void*>(c.slab.origin[chunk] + first * c.slab.row)
-        g.memory[g.layout.width + i] = (
-            <void*>(c.held.origin[chunk] + first * sizeof(Held)) if c.mixed else c.lists[chunk]
-        )
+            c.slab.origin[chunk] = 0
+        if c.lends:
+            g.memory[width + i] = <void*>(c.borrowed.origin[chunk] + first * sizeof(Borrowed))
+        else:
+            g.memory[width + i] = c.lists[chunk]
     q.chunks = chunk
     q.allocated = first
 
 
-cdef inline void shrink(Queue* q, const Layout* l, dict lists) noexcept:
-    """Free the last chunk, if that is worth it and no slot is in use."""
+cdef inline void shrink(Queue* q, Columns* columns) noexcept:
+    """Free the last chunk if that is worth it and no slot is in use."""
     cdef Growth g
     cdef Attempt a
-    cdef int i
-    g.layout = l
-    g.memory = <void**>malloc(2 * l.width * sizeof(void*))
+    cdef int width = columns.width, i
+    g.columns = columns
+    g.memory = <void**>malloc(2 * width * sizeof(void*))
     if g.memory == NULL:
         return
-    start(&a, ENQUEUE, NULL, 0)
+    start(&a, ENQUEUE, NULL, 0, 0)
     a.extra = &g
     g.installed = True
     locked(step_remove, q, &a)
     if not g.installed:
-        for i in range(l.width):
-            if l.columns[i].form == ROWS:
+        for i in range(width):
+            if columns.column[i].form == ROWS:
                 free(g.memory[i])
-                free(g.memory[l.width + i])
+                free(g.memory[width + i])
             else:
-                del lists[<size_t>g.memory[l.width + i]]
+                del (<dict>columns.lists)[<size_t>g.memory[width + i]]
     free(g.memory)
 
 
-cdef inline int reserve(Queue* q, const Layout* l, dict lists, Attempt* a, slot_t* slots, size_t n) except -1:
-    """Take n free slots, adding some if there are too few."""
-    start(a, ENQUEUE, slots, n)
-    locked(step_reserve, q, a)
-    while a.count < n:
-        grow(q, l, lists, <int>a.requested)
-        locked(step_reserve, q, a)
-    return 0
+cdef inline void release(Queue* q, Columns* columns, Attempt* a) noexcept:
+    """Free the slots from `begin` to `count`, and drop what they refer to."""
+    drop_references(columns, q.bits, a.slots, a.begin, a.count)
+    locked(step_release, q, a)
+    if a.spare:
+        shrink(q, columns)
+
+
+cdef inline void free_orders(Queue* q) noexcept:
+    """Free the arrays of slot numbers."""
+    if q.chunks == 0:
+        return
+    free(&q.free.slots[0])
+    if q.order == FIFO:
+        free(&q.ring.slots[0])
+    elif q.order == SHUFFLE:
+        free(&q.pool.slots[0])
+    else:
+        free(&q.heap.slots[0])

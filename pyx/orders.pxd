@@ -1,52 +1,78 @@
-"""The three orders in which slot numbers leave a queue: ring (first in, first out), pool (drawn), heap (by priority).
+"""The three orders in which slot numbers leave a queue: ring (first in, first out), pool (drawn at random), heap (by
+priority).
 
-Each is a view of one array that the caller owns and that holds at least as many entries as there are slots, so that
-nothing here allocates or fails.
+Each orders numbers in a typed memoryview that is at least as long as there are slots, so nothing here allocates or
+fails. A list of slot numbers comes as a memoryview, the place of the first, and how many there are.
 """
 
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
 from philox cimport WORDS, Philox, philox_refill
+from views cimport slot_t, within
 
-ctypedef uint32_t slot_t
-
-cdef struct Ring:
-    slot_t* slots
-    size_t mask         # entries - 1; the number of entries is a power of two
+cdef cppclass Ring:
+    slot_t[::1] slots   # as many as a power of two
+    size_t mask         # and one less
     size_t head
     size_t count
 
-cdef struct Pool:
-    slot_t* slots
+cdef cppclass Pool:
+    slot_t[::1] slots
     size_t count
 
 cdef struct Ranked:
     int64_t priority
     slot_t slot
 
-cdef struct Heap:
-    Ranked* items
+cdef cppclass Heap:
+    Ranked[::1] slots
     size_t count
+
+cdef extern from *:
+    void view_ring "pipeline_view_slots"(Ring* r, slot_t* slots, size_t n) noexcept nogil
+    void view_pool "pipeline_view_slots"(Pool* p, slot_t* slots, size_t n) noexcept nogil
+    void view_heap "pipeline_view_slots"(Heap* h, Ranked* slots, size_t n) noexcept nogil
+
+
+cdef inline void copy_slots(slot_t[::1] to, size_t at, const slot_t[::1] source, size_t begin, size_t n) noexcept nogil:
+    """Copy n > 0 numbers."""
+    within(&to[at + n - 1])
+    within(&source[begin + n - 1])
+    memcpy(&to[at], &source[begin], n * sizeof(slot_t))
 
 
 # Ring ---------------------------------------------------------------------------------------------------------------
 
-cdef inline void ring_push(Ring* r, const slot_t* slots, size_t n) noexcept nogil:
-    cdef size_t tail = (r.head + r.count) & r.mask
-    cdef size_t first = r.mask + 1 - tail
-    r.count += n
+cdef inline void ring_append(Ring* r, slot_t slot) noexcept nogil:
+    r.slots[(r.head + r.count) & r.mask] = slot
+    r.count += 1
+
+
+cdef inline slot_t ring_pop(Ring* r) noexcept nogil:
+    cdef slot_t slot = r.slots[r.head]
+    r.head = (r.head + 1) & r.mask
+    r.count -= 1
+    return slot
+
+
+cdef inline void ring_push(Ring* r, const slot_t[::1] slots, size_t begin, size_t n) noexcept nogil:
+    cdef size_t tail, first
+    if n == 0:
+        return
     if n == 1:
-        r.slots[tail] = slots[0]
-    elif n <= first:
-        memcpy(&r.slots[tail], slots, n * sizeof(slot_t))
-    else:
-        memcpy(&r.slots[tail], slots, first * sizeof(slot_t))
-        memcpy(r.slots, slots + first, (n - first) * sizeof(slot_t))
+        ring_append(r, slots[begin])
+        return
+    tail = (r.head + r.count) & r.mask
+    first = min(n, r.mask + 1 - tail)
+    r.count += n
+    copy_slots(r.slots, tail, slots, begin, first)
+    if first < n:
+        copy_slots(r.slots, 0, slots, begin + first, n - first)
 
 
-cdef inline void ring_push_front(Ring* r, const slot_t* slots, size_t n) noexcept nogil:
-    """Put n slots before the head, keeping their order."""
+cdef inline void ring_push_front(Ring* r, const slot_t[::1] slots, size_t n) noexcept nogil:
+    """Put the first n slots before the head, keeping their order."""
     cdef size_t i
     r.head = (r.head - n) & r.mask
     r.count += n
@@ -54,65 +80,73 @@ cdef inline void ring_push_front(Ring* r, const slot_t* slots, size_t n) noexcep
         r.slots[(r.head + i) & r.mask] = slots[i]
 
 
-cdef inline void ring_take(Ring* r, slot_t* out, size_t n) noexcept nogil:
-    cdef size_t first = r.mask + 1 - r.head
+cdef inline void ring_take(Ring* r, slot_t[::1] out, size_t begin, size_t n) noexcept nogil:
+    cdef size_t first
+    if n == 0:
+        return
     if n == 1:
-        out[0] = r.slots[r.head]
-    elif n <= first:
-        memcpy(out, &r.slots[r.head], n * sizeof(slot_t))
-    else:
-        memcpy(out, &r.slots[r.head], first * sizeof(slot_t))
-        memcpy(out + first, r.slots, (n - first) * sizeof(slot_t))
+        out[begin] = ring_pop(r)
+        return
+    first = min(n, r.mask + 1 - r.head)
+    copy_slots(out, begin, r.slots, r.head, first)
+    if first < n:
+        copy_slots(out, begin + first, r.slots, 0, n - first)
     r.head = (r.head + n) & r.mask
     r.count -= n
 
 
-cdef inline void ring_move(Ring* r, slot_t* larger, size_t entries) noexcept nogil:
-    """Go on in a larger array."""
-    cdef size_t n = r.count
-    if n:
-        ring_take(r, larger, n)
-    r.slots = larger
-    r.mask = entries - 1
-    r.head = 0
-    r.count = n
+cdef inline slot_t* ring_move(Ring* r, slot_t* larger, size_t entries) noexcept nogil:
+    """Continue in a larger array; return the old one."""
+    cdef slot_t* old = &r.slots[0] if r.slots.shape[0] else NULL
+    cdef Ring moved
+    view_ring(&moved, larger, entries)
+    moved.head = 0
+    moved.count = r.count
+    moved.mask = entries - 1
+    ring_take(r, moved.slots, 0, r.count)
+    r[0] = moved
+    return old
 
 
 # Pool ---------------------------------------------------------------------------------------------------------------
 
-cdef inline void pool_push(Pool* p, const slot_t* slots, size_t n) noexcept nogil:
-    memcpy(&p.slots[p.count], slots, n * sizeof(slot_t))
+cdef inline void pool_append(Pool* p, slot_t slot) noexcept nogil:
+    p.slots[p.count] = slot
+    p.count += 1
+
+
+cdef inline void pool_push(Pool* p, const slot_t[::1] slots, size_t begin, size_t n) noexcept nogil:
+    if n:
+        copy_slots(p.slots, p.count, slots, begin, n)
     p.count += n
 
 
-cdef inline void pool_push_back(Pool* p, const slot_t* slots, size_t n) noexcept nogil:
-    """Put taken slots back, the last taken first."""
+cdef inline void pool_push_back(Pool* p, const slot_t[::1] slots, size_t n) noexcept nogil:
+    """Put the first n slots, which were taken, back: the last taken first."""
     while n:
         n -= 1
-        p.slots[p.count] = slots[n]
-        p.count += 1
+        pool_append(p, slots[n])
 
 
-cdef inline void pool_take(Pool* p, Philox* random, slot_t* out, size_t n) noexcept nogil:
+cdef inline void pool_take(Pool* p, Philox* random, slot_t[::1] out, size_t begin, size_t n) noexcept nogil:
     """Draw n slots; the last one moves to the place of each that is drawn."""
-    cdef slot_t* slots = p.slots
     cdef uint32_t count = <uint32_t>p.count
     cdef uint32_t drawn
-    cdef size_t i = 0, words
+    cdef size_t end = begin + n, words
     cdef int used
-    while i < n:
+    while begin < end:
         if random.used == WORDS:
             philox_refill(random)
         used = random.used
-        words = min(<size_t>(WORDS - used), n - i)
+        words = min(<size_t>(WORDS - used), end - begin)
         random.used += <int>words
         while words:
             drawn = random.words[used] % count
             used += 1
             count -= 1
-            out[i] = slots[drawn]
-            i += 1
-            slots[drawn] = slots[count]
+            out[begin] = p.slots[drawn]
+            begin += 1
+            p.slots[drawn] = p.slots[count]
             words -= 1
     p.count = count
 
@@ -123,11 +157,11 @@ cdef inline void heap_rise(Heap* h, size_t hole, Ranked item) noexcept nogil:
     cdef size_t parent
     while hole > 0:
         parent = (hole - 1) // 2
-        if h.items[parent].priority <= item.priority:
+        if h.slots[parent].priority <= item.priority:
             break
-        h.items[hole] = h.items[parent]
+        h.slots[hole] = h.slots[parent]
         hole = parent
-    h.items[hole] = item
+    h.slots[hole] = item
 
 
 cdef inline void heap_push(Heap* h, int64_t priority, slot_t slot) noexcept nogil:
@@ -139,21 +173,21 @@ cdef inline void heap_push(Heap* h, int64_t priority, slot_t slot) noexcept nogi
 
 
 cdef inline slot_t heap_take(Heap* h) noexcept nogil:
-    cdef slot_t least = h.items[0].slot
+    cdef slot_t least = h.slots[0].slot
     cdef size_t hole = 0, child = 0, n = h.count - 1
-    cdef Ranked last = h.items[n]
+    cdef Ranked last = h.slots[n]
     h.count = n
     if n == 0:
         return least
     while child < (n - 1) // 2:
         child = 2 * (child + 1)
-        if h.items[child].priority > h.items[child - 1].priority:
+        if h.slots[child].priority > h.slots[child - 1].priority:
             child -= 1
-        h.items[hole] = h.items[child]
+        h.slots[hole] = h.slots[child]
         hole = child
     if (n & 1) == 0 and child == (n - 2) // 2:
         child = 2 * (child + 1)
-        h.items[hole] = h.items[child - 1]
+        h.slots[hole] = h.slots[child - 1]
         hole = child - 1
     heap_rise(h, hole, last)
     return least

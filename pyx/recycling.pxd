@@ -1,15 +1,15 @@
 """Memory of large batches, used again once the caller has dropped them.
 
-Memory fresh from the kernel is cleared page by page as it is first written, which costs as much as the copy itself: a
-batch of 37 MiB leaves a queue in 5.2 ms, and in 2.9 ms where the pages are there. malloc keeps pages for a loop that
-has one batch of less than 32 MiB at a time; but after three of 1 MiB that are dropped together it gives them back, and
-the next take 430 us each instead of 25. So each component keeps the memory of up to three batches that were dropped.
+The kernel clears fresh memory page by page as it is first written, which costs as much as the copy itself: a batch of
+37 MiB leaves a queue in 5.2 ms, and in 2.9 ms where the pages are there. malloc keeps pages for a loop that has one
+batch of less than 32 MiB at a time; but after three of 1 MiB that are dropped together it returns them, and the next
+take 430 us each instead of 25. So each component keeps the memory of up to three dropped batches.
 
-An array is an ordinary one, which owns its data. Its memory comes from here and returns here by way of NumPy's
-allocators (NEP 49) when NumPy would free it: when the array and all its views are gone, and never before.
+The arrays are ordinary ones that own their data. Their memory comes from here and returns here through NumPy's
+allocators (NEP 49) when NumPy would free it: once the array and all its views are gone, never before.
 
-Thread safety: spare blocks change hands by single atomic operations. There is no lock, so it matters not who holds the
-GIL, and a fork leaves nothing locked behind.
+Thread safety: spare blocks change hands by single atomic operations. There is no lock, so it does not matter who holds
+the GIL, and a fork leaves nothing locked behind.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
@@ -19,7 +19,7 @@ from libc.string cimport memcpy
 
 cimport numpy as cnp
 
-from chunk cimport chunk_memory
+from memory cimport chunk_memory
 
 cdef enum:
     RECYCLED_BYTES = 1 << 20    # of smaller arrays malloc keeps the pages
@@ -33,9 +33,9 @@ cdef extern from "numpy/arrayobject.h":
 
     enum { pipeline_spares = 3 };
 
-    struct pipeline_pool {
+    struct pipeline_recycler {
         PyDataMem_Handler handler;
-        /* A block, with its size at its start; NULL; or the pool's own address, when the pool is closed. */
+        /* A block, with its size at its start; NULL; or the recycler's own address, when the recycler is closed. */
         std::atomic<void*> spares[pipeline_spares] = {};
     };
 
@@ -63,8 +63,8 @@ cdef extern from "numpy/arrayobject.h":
         void* load() noexcept nogil
         void* exchange(void* block) noexcept nogil
         bint compare_exchange_strong(void*& expected, void* block) noexcept nogil
-    cppclass Pool "pipeline_pool":
-        Pool() except +
+    cppclass Recycler "pipeline_recycler":
+        Recycler() except +
         cnp.PyDataMem_Handler handler
         address* spares
     size_t room "pipeline_room"(void* block) noexcept nogil
@@ -80,8 +80,8 @@ cdef inline void drop(void* block) noexcept nogil:
     free(block)
 
 
-cdef inline void pool_give(Pool* pool, void* block, size_t bytes) noexcept nogil:
-    """Keep a block, or free it if there are enough, or the pool is closed."""
+cdef inline void keep_block(Recycler* recycler, void* block, size_t bytes) noexcept nogil:
+    """Keep a block, or free it if there are enough, or the recycler is closed."""
     cdef void* none
     cdef int i
     if bytes >= RECYCLED_BYTES and room(block) >= bytes:
@@ -89,84 +89,84 @@ cdef inline void pool_give(Pool* pool, void* block, size_t bytes) noexcept nogil
         trace(block, bytes)
         for i in range(SPARES):
             none = NULL
-            if pool.spares[i].compare_exchange_strong(none, block):
+            if recycler.spares[i].compare_exchange_strong(none, block):
                 return
         untrace(block)
     free(block)
 
 
-cdef inline void* pool_take(Pool* pool, size_t bytes) noexcept nogil:
+cdef inline void* spare_block(Recycler* recycler, size_t bytes) noexcept nogil:
     """A spare block of exactly that size, or NULL. Those of other sizes are freed: batches are no longer like that."""
     cdef void* block
     cdef void* found = NULL
     cdef int i
     for i in range(SPARES):
-        block = pool.spares[i].load()
-        if block == NULL or block == pool or not pool.spares[i].compare_exchange_strong(block, NULL):
+        block = recycler.spares[i].load()
+        if block == NULL or block == recycler or not recycler.spares[i].compare_exchange_strong(block, NULL):
             continue
         if (<size_t*>block)[0] != bytes:
             drop(block)
         elif found == NULL:
             found = block
         else:
-            pool_give(pool, block, bytes)
+            keep_block(recycler, block, bytes)
     return found
 
 
-cdef inline void pool_close(Pool* pool) noexcept nogil:
+cdef inline void drop_spares(Recycler* recycler) noexcept nogil:
     """Free the spare blocks, and keep none from now on."""
     cdef void* block
     cdef int i
     for i in range(SPARES):
-        block = pool.spares[i].exchange(pool)
-        if block != NULL and block != pool:
+        block = recycler.spares[i].exchange(recycler)
+        if block != NULL and block != recycler:
             drop(block)
 
 
 # What NumPy calls. While an array is made, the collector may run anything; its arrays, of any size, come from here too.
 
-cdef inline void* pool_malloc(void* pool, size_t bytes) noexcept nogil:
-    cdef void* block = pool_take(<Pool*>pool, bytes) if bytes >= RECYCLED_BYTES else NULL
+cdef inline void* recycler_malloc(void* recycler, size_t bytes) noexcept nogil:
+    cdef void* block = spare_block(<Recycler*>recycler, bytes) if bytes >= RECYCLED_BYTES else NULL
     return chunk_memory(bytes) if block == NULL else block
 
 
-cdef inline void* pool_calloc(void* pool, size_t count, size_t bytes) noexcept nogil:
+cdef inline void* recycler_calloc(void* recycler, size_t count, size_t bytes) noexcept nogil:
     return calloc(count, bytes)
 
 
-cdef inline void* pool_realloc(void* pool, void* block, size_t bytes) noexcept nogil:
+cdef inline void* recycler_realloc(void* recycler, void* block, size_t bytes) noexcept nogil:
     return realloc(block, bytes)
 
 
-cdef inline void pool_free(void* pool, void* block, size_t bytes) noexcept nogil:
-    pool_give(<Pool*>pool, block, bytes)
+cdef inline void recycler_free(void* recycler, void* block, size_t bytes) noexcept nogil:
+    keep_block(<Recycler*>recycler, block, bytes)
 
 
-cdef inline Pool* pool_of(object handler) noexcept:
-    return <Pool*>PyCapsule_GetPointer(handler, "mem_handler")
+cdef inline Recycler* recycler_of(object handler) noexcept:
+    return <Recycler*>PyCapsule_GetPointer(handler, "mem_handler")
 
 
-cdef inline void delete_pool(object handler) noexcept:
-    cdef Pool* pool = pool_of(handler)
-    pool_close(pool)
-    del pool
+cdef inline void delete_recycler(object handler) noexcept:
+    cdef Recycler* recycler = recycler_of(handler)
+    drop_spares(recycler)
+    del recycler
 
 
-cdef inline object new_pool():
-    """What NumPy knows a pool by. The queue keeps the pool, and so does each array that is made of it."""
-    cdef Pool* pool = new Pool()
-    memcpy(pool.handler.name, b"pipeline", 9)
-    pool.handler.version = 1
-    pool.handler.allocator.ctx = pool
-    pool.handler.allocator.malloc = pool_malloc
-    pool.handler.allocator.calloc = pool_calloc
-    pool.handler.allocator.realloc = pool_realloc
-    pool.handler.allocator.free = pool_free
-    return PyCapsule_New(pool, "mem_handler", delete_pool)
+cdef inline object new_recycler():
+    """What NumPy knows a recycler by. The queue keeps the recycler, and so does each array that is made of it."""
+    cdef Recycler* recycler = new Recycler()
+    memcpy(recycler.handler.name, b"pipeline", 9)
+    recycler.handler.version = 1
+    recycler.handler.allocator.ctx = recycler
+    recycler.handler.allocator.malloc = recycler_malloc
+    recycler.handler.allocator.calloc = recycler_calloc
+    recycler.handler.allocator.realloc = recycler_realloc
+    recycler.handler.allocator.free = recycler_free
+    return PyCapsule_New(recycler, "mem_handler", delete_recycler)
 
 
-cdef inline object pool_array(object handler, int ndim, cnp.npy_intp* dims, object dtype):
-    """An array with memory of a pool; or of an allocator that the caller has given NumPy instead of its own."""
+cdef inline object recycled_array(object handler, int ndim, cnp.npy_intp* dims, object dtype):
+    """An array with memory of a recycler; or of an allocator that the caller has given NumPy instead of its own."""
     usual = cnp.PyDataMem_GetHandler()
     Py_INCREF(dtype)
     if <PyObject*>usual != PyDataMem_DefaultHandler:
@@ -176,3 +176,7 @@ cdef inline object pool_array(object handler, int ndim, cnp.npy_intp* dims, obje
         return PyArray_Empty(ndim, dims, <cnp.PyArray_Descr*>dtype, 0)
     finally:
         cnp.PyDataMem_SetHandler(usual)
+
+
+cdef inline void stop_recycling(object handler) noexcept:
+    drop_spares(recycler_of(handler))

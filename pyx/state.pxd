@@ -1,18 +1,18 @@
-"""The state of a queue and of the calls that wait on it, and the store.
+"""What a queue knows (Queue), what a call wants (Attempt), the lists of calls that wait, and the store of slot numbers.
 
-All functions here run with the queue's lock held.
+Every function here runs with the queue's lock held.
 """
-
 
 from libc.stdint cimport int64_t
 
 from orders cimport (
-    Heap, Pool, Ring, heap_push, heap_take, pool_push, pool_push_back, pool_take, ring_push, ring_push_front, ring_take,
-    slot_t,
+    Heap, Pool, Ranked, Ring, heap_push, heap_take, pool_append, pool_push, pool_push_back, pool_take, ring_append,
+    ring_push, ring_push_front, ring_take, view_heap, view_pool, view_ring,
 )
 from philox cimport Philox
 from slab cimport Slab, slab_row
 from sync cimport condition_variable, mutex
+from views cimport slot_t
 
 cdef enum Order:
     FIFO
@@ -35,27 +35,27 @@ cdef enum Status:
     EXHAUSTED           # closed, and fewer elements than wanted
     TIMED_OUT
 
-cdef struct Attempt:
+cdef cppclass Attempt:          # one call in progress; lies on the stack of its owner, the thread that made the call
     Call call
     Status status
     size_t wanted               # enqueue: rows not stored yet; dequeue: elements still missing
-    slot_t* slots               # enqueue: slots that hold rows already; dequeue: the collected slots
-    size_t room                 # dequeue: how many fit there at present
-    size_t begin                # enqueue: the first of them that is not stored yet
-    size_t count                # enqueue: how many hold rows; dequeue: how many are collected
+    slot_t[::1] slots           # enqueue: slots whose rows are written; dequeue: the slots collected so far
+    size_t room                 # dequeue: how many fit in `slots` at present
+    size_t begin                # enqueue: the first slot that is not stored yet
+    size_t count                # enqueue: how many slots are written; dequeue: how many are collected
     size_t requested            # what the error text says
     size_t current
     condition_variable* wake    # set by the parked owner; a wake-up means: decided, or `wants_owner`
     Attempt* before
     Attempt* after
     bint listed
-    bint each                   # enqueue: row by row, as that many enqueues of one element would
-    bint poked                  # the owner is to look whether it still wants to wait
-    # the owner's own: written in its own holds of the lock only, so that it may read them without
+    bint each                   # enqueue: row by row, as that many enqueues of one element
+    bint poked                  # the owner is to check whether it still wants to wait
+    # The owner's own: written only while the owner holds the lock, so it may read them without.
     size_t ready                # rows of the next piece that are in their slots
     Status seen                 # `status` as of its last hold
-    bint blocked                # and whether there was nothing to do but wait
-    bint nudged                 # and whether it had been poked
+    bint blocked                # as of then, nothing to do but wait
+    bint nudged                 # as of then, poked
     bint spare                  # release: whether a chunk may go
     void* extra                 # what a step needs besides
 
@@ -74,13 +74,13 @@ cdef enum Fullness:
     BETWEEN
     FULL
 
-cdef struct Queue:
-    mutex* lock                 # guards everything below but the rows themselves
-    long forks                  # in which process the queue was made; set once
+cdef cppclass Queue:
+    mutex* lock                 # guards everything below except the rows themselves
+    long forks                  # which process made the queue; set once
     Order order
     bint closed
     size_t capacity
-    size_t reserve              # elements that stay while the queue is open: min_after_dequeue
+    size_t min_after_dequeue    # elements that stay in the pool while the queue is open
     size_t count                # elements in the store
     Ring ring
     Pool pool
@@ -89,7 +89,7 @@ cdef struct Queue:
     # slots
     int bits                    # chunk 0 has 1 << bits slots
     int chunks
-    int kept                    # chunks that are not worth dropping
+    int kept                    # chunks that are too small to be worth dropping
     size_t allocated            # slots that have memory
     size_t fresh                # slots below this have been used
     Ring free                   # used slots that are free; first in, first out keeps them in runs
@@ -98,8 +98,8 @@ cdef struct Queue:
     Waiting enqueues
     Waiting dequeues
     # statistics
-    Side entered
-    Side left
+    Side entered                # by enqueues
+    Side left                   # by dequeues
     size_t high_water
     Fullness fullness
     int64_t since               # when `fullness` began
@@ -108,12 +108,27 @@ cdef struct Queue:
     int64_t born
 
 
-cdef inline void start(Attempt* a, Call call, slot_t* slots, size_t wanted) noexcept nogil:
+cdef extern from *:
+    void view_attempt "pipeline_view_slots"(Attempt* a, slot_t* slots, size_t n) noexcept nogil
+
+
+cdef inline void begin_empty(Queue* q) noexcept nogil:
+    """Let the order and the free list be views of nothing."""
+    view_ring(&q.free, <slot_t*>NULL, 0)
+    view_ring(&q.ring, <slot_t*>NULL, 0)
+    view_pool(&q.pool, <slot_t*>NULL, 0)
+    view_heap(&q.heap, <Ranked*>NULL, 0)
+
+
+cdef inline void start(Attempt* a, Call call, slot_t* slots, size_t room, size_t wanted) noexcept nogil:
+    """A call for `wanted` elements whose slot numbers go into `slots`, which has room for so many. That is an address:
+    it usually lies on the C stack, where nothing can be acquired from."""
     a.call = call
     a.status = a.seen = PENDING
     a.wanted = wanted
-    a.slots = slots
-    a.begin = a.count = a.room = a.ready = a.requested = a.current = 0
+    view_attempt(a, slots, room)
+    a.room = room
+    a.begin = a.count = a.ready = a.requested = a.current = 0
     a.wake = NULL
     a.before = a.after = NULL
     a.listed = a.each = a.poked = a.blocked = a.nudged = a.spare = False
@@ -121,8 +136,8 @@ cdef inline void start(Attempt* a, Call call, slot_t* slots, size_t wanted) noex
 
 
 cdef inline bint wants_owner(Attempt* a) noexcept nogil:
-    """Whether a pending attempt can go on only when its owner has acted: copied the next piece of rows in, or made room
-    for more slots."""
+    """Whether a pending attempt can continue only once its owner has acted: written the next piece of rows, or made
+    room for more slots."""
     if a.call == ENQUEUE:
         return a.begin == a.count
     return a.call != CLOSE and a.count == a.room
@@ -172,37 +187,54 @@ cdef inline void wake(Attempt* a) noexcept nogil:
 
 # The store ------------------------------------------------------------------------------------------------------------
 
-cdef inline void store(Queue* q, const slot_t* slots, size_t n) noexcept nogil:
+cdef inline int64_t priority(const Queue* q, slot_t slot) noexcept nogil:
+    return (<int64_t*>slab_row(q.priorities, q.bits, slot))[0]
+
+
+cdef inline void store_one(Queue* q, slot_t slot) noexcept nogil:
+    q.count += 1
+    q.entered.elements += 1
+    if q.count > q.high_water:
+        q.high_water = q.count
+    if q.order == FIFO:
+        ring_append(&q.ring, slot)
+    elif q.order == SHUFFLE:
+        pool_append(&q.pool, slot)
+    else:
+        heap_push(&q.heap, priority(q, slot), slot)
+
+
+cdef inline void store(Queue* q, const slot_t[::1] slots, size_t begin, size_t n) noexcept nogil:
     cdef size_t i
     q.count += n
     q.entered.elements += n
     if q.count > q.high_water:
         q.high_water = q.count
     if q.order == FIFO:
-        ring_push(&q.ring, slots, n)
+        ring_push(&q.ring, slots, begin, n)
     elif q.order == SHUFFLE:
-        pool_push(&q.pool, slots, n)
+        pool_push(&q.pool, slots, begin, n)
     else:
-        for i in range(n):
-            heap_push(&q.heap, (<int64_t*>slab_row(q.priorities, q.bits, slots[i]))[0], slots[i])
+        for i in range(begin, begin + n):
+            heap_push(&q.heap, priority(q, slots[i]), slots[i])
 
 
-cdef inline void take(Queue* q, slot_t* out, size_t n) noexcept nogil:
+cdef inline void take(Queue* q, slot_t[::1] out, size_t begin, size_t n) noexcept nogil:
     cdef size_t i
     q.count -= n
     q.left.elements += n
     if q.order == FIFO:
-        ring_take(&q.ring, out, n)
+        ring_take(&q.ring, out, begin, n)
     elif q.order == SHUFFLE:
-        pool_take(&q.pool, &q.random, out, n)
+        pool_take(&q.pool, &q.random, out, begin, n)
     else:
-        for i in range(n):
+        for i in range(begin, begin + n):
             out[i] = heap_take(&q.heap)
 
 
 cdef inline void put_back(Queue* q, Attempt* a) noexcept nogil:
-    """Return what a dequeue collected: first in, first out to the front in the old order; shuffled at the back, the
-    last taken first."""
+    """Return what a dequeue collected: to the front of a FIFO queue, in the old order; to the end of a pool, the last
+    taken first."""
     cdef size_t i, n = a.count
     q.count += n
     q.left.elements -= n
@@ -214,4 +246,4 @@ cdef inline void put_back(Queue* q, Attempt* a) noexcept nogil:
         pool_push_back(&q.pool, a.slots, n)
     else:
         for i in range(n):
-            heap_push(&q.heap, (<int64_t*>slab_row(q.priorities, q.bits, a.slots[i]))[0], a.slots[i])
+            heap_push(&q.heap, priority(q, a.slots[i]), a.slots[i])

@@ -1,8 +1,9 @@
-"""Runs the tests of queues and threads with modules that a sanitizer watches: `make tsan`, `make asan`.
+"""Runs the tests of queues and threads with modules that are watched: `make tsan`, `make asan`, `make bounds`.
 
-It copies the sources to build/tsan or build/asan and compiles them there with GCC's ThreadSanitizer, or with its
-AddressSanitizer and UndefinedBehaviorSanitizer. Any Python can run it. A sanitizer that was linked wrongly finds
-nothing, so it must prove itself first: it has to find faults that are planted in a second copy.
+It copies the sources to build/tsan, build/asan or build/bounds and compiles them there with GCC's ThreadSanitizer, with
+its AddressSanitizer and UndefinedBehaviorSanitizer, or with Cython's checks of every index of a memoryview. Any Python
+can run it. A watch that was set up wrongly finds nothing, so it must prove itself first: it has to find faults that are
+planted in a second copy.
 
 No report is suppressed. Arguments after the sanitizer's name go to pytest; files among them replace the usual ones.
 """
@@ -26,6 +27,7 @@ SLOW = {"test_queue_recycling.py": "copies so much that it takes minutes; make a
 PATTERNS = [
     "queues/test_queue_*.py",
     "queues/test_*_queue.py",
+    "queues/test_bad_arrays.py",
     "queues/test_histories.py",
     "queues/test_exactly_once.py",
     "batches/test_*.py",
@@ -50,16 +52,20 @@ class Plant(NamedTuple):
     fault: str
     script: str
     found: str
+    place: str = "pyx/"  # in the line of the report that says where
 
 
 class Sanitizer(NamedTuple):
     name: str
     flags: str
-    library: str
-    symbols: list[bytes]
+    library: str | None
+    symbols: list[bytes]  # that a module has if it is watched
     options: dict[str, str]
     plants: list[Plant]
     left_out: dict[str, str]
+    build: tuple[tuple[str, str], ...] = ()  # more variables for setup.py
+    support: str = ""  # a folder that goes on the path
+    arguments: tuple[str, ...] = ()  # for pytest
 
 
 # A thread waits in a dequeue; another hands it an element, having forgotten to take the lock.
@@ -81,11 +87,11 @@ for _ in range(50):
 LOCKED = """
     if not q.lock.try_lock():
         return False
-    stored = put_now(q, l, parts)
+    stored = put_now(q, columns, parts)
     q.lock.unlock()
 """
 UNLOCKED = """
-    stored = put_now(q, l, parts)
+    stored = put_now(q, columns, parts)
 """
 OVERRUN = """
 from pipeline import FIFOQueue
@@ -99,6 +105,19 @@ from pipeline import FIFOQueue
 queue = FIFOQueue(1, "int64", shapes=())
 queue.enqueue(1, timeout=1)
 """
+# The last place of a ring of 4,096 numbers is used.
+AROUND = """
+from pipeline import FIFOQueue
+
+queue = FIFOQueue(10000, "int64", shapes=())
+for i in range(10000):
+    queue.enqueue(i)
+"""
+STACK = """
+import numpy, pipeline
+
+pipeline.stack([numpy.zeros(4, numpy.float32)] * 3)
+"""
 
 SANITIZERS = {
     "thread": Sanitizer(
@@ -110,7 +129,7 @@ SANITIZERS = {
         {"TSAN_OPTIONS": f"halt_on_error=1:exitcode={STATUS}:die_after_fork=0"},
         [
             Plant(
-                "express.pxd",
+                "fastpath.pxd",
                 LOCKED,
                 UNLOCKED,
                 HAND_OVER,
@@ -132,14 +151,14 @@ SANITIZERS = {
         },
         [
             Plant(
-                "_queue.pyx",
+                "limits.pxd",
                 "<slot_t*>malloc(n * sizeof(slot_t))",
                 "<slot_t*>malloc((n - 1) * sizeof(slot_t))",
                 OVERRUN,
                 "heap-buffer-overflow",
             ),
             Plant(
-                "_queue.pyx",
+                "waiting.pxd",
                 "<int64_t>(min(seconds, 1e9) * 1e9)\n\n\ncdef inline int64_t instant_after",
                 "<int64_t>0x7fffffffffffffff\n\n\ncdef inline int64_t instant_after",
                 OVERFLOW,
@@ -147,6 +166,35 @@ SANITIZERS = {
             ),
         ],
         MEMORY,
+    ),
+    "bounds": Sanitizer(
+        "bounds",
+        "-O1",
+        None,
+        [b"Out of bounds on buffer access"],
+        {},
+        [
+            Plant(
+                "orders.pxd",
+                "    r.slots[(r.head + r.count) & r.mask] = slot\n",
+                "    r.slots[((r.head + r.count) & r.mask) + 1] = slot\n",
+                AROUND,
+                "Out of bounds on buffer access",
+                "orders.ring_append",
+            ),
+            Plant(
+                "stacking.pxd",
+                "    for i in range(rows.shape[0]):\n        memcpy(&rows[i, 0]",
+                "    for i in range(rows.shape[0] + 1):\n        memcpy(&rows[i, 0]",
+                STACK,
+                "Out of bounds on buffer access",
+                "stacking.gather",
+            ),
+        ],
+        MEMORY,
+        (("PIPELINE_BOUNDS", "1"),),
+        "tests/support/bounds",
+        ("-p", "no:unraisableexception"),
     ),
 }
 
@@ -166,7 +214,8 @@ def copy(where: pathlib.Path) -> None:
 def compile_in(where: pathlib.Path, sanitizer: Sanitizer) -> None:
     flags = dict.fromkeys(("CFLAGS", "CXXFLAGS", "LDFLAGS"), sanitizer.flags)
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
-    subprocess.run(command, cwd=where, env={**os.environ, **flags, "PIPELINE_LINES": "1"}, check=True)
+    variables = {**os.environ, **flags, **dict(sanitizer.build), "PIPELINE_LINES": "1"}
+    subprocess.run(command, cwd=where, env=variables, check=True)
     for module in (where / "pipeline").glob("_*.so"):
         code = module.read_bytes()
         if not all(symbol in code for symbol in sanitizer.symbols):
@@ -174,6 +223,12 @@ def compile_in(where: pathlib.Path, sanitizer: Sanitizer) -> None:
 
 
 def environment(where: pathlib.Path, sanitizer: Sanitizer) -> dict[str, str]:
+    path = os.pathsep.join([str(where)] + [str(where / sanitizer.support)] * bool(sanitizer.support))
+    variables = {**os.environ, **sanitizer.options, "PYTHONPATH": path}
+    return {**variables, "LD_PRELOAD": library(sanitizer)} if sanitizer.library else variables
+
+
+def library(sanitizer: Sanitizer) -> str:
     compiler = (sysconfig.get_config_var("CXX") or "g++").split()[0]
     found = subprocess.run(
         [compiler, f"-print-file-name={sanitizer.library}"], capture_output=True, text=True, check=True
@@ -181,7 +236,7 @@ def environment(where: pathlib.Path, sanitizer: Sanitizer) -> dict[str, str]:
     path = found.stdout.strip()
     if not os.path.isabs(path):
         sys.exit(f"{compiler} has no {sanitizer.library}")
-    return {**os.environ, **sanitizer.options, "LD_PRELOAD": path, "PYTHONPATH": str(where)}
+    return path
 
 
 def plant(where: pathlib.Path, fault: Plant) -> None:
@@ -209,9 +264,9 @@ def prove(sanitizer: Sanitizer) -> None:
             text=True,
             check=False,
         )
-        if done.returncode == 0 or fault.found not in done.stderr or "pyx/" not in done.stderr:
+        if done.returncode == 0 or fault.found not in done.stderr or fault.place not in done.stderr:
             sys.exit(f"{sanitizer.name} did not find the fault in {fault.file}, but:\n{done.stdout}{done.stderr}")
-        line = next(line for line in done.stderr.splitlines() if "pyx/" in line)
+        line = next(line for line in done.stderr.splitlines() if fault.place in line)
         print(f"{sanitizer.name} finds what is planted: {fault.found}: {line.strip()}", flush=True)
 
 
@@ -230,7 +285,7 @@ def main() -> int:
         arguments += [str(file.relative_to(where)) for file in files]
         for name, reason in sanitizer.left_out.items():
             print(f"left out: {name}, which {reason}")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *sanitizer.arguments, *arguments]
     status = subprocess.run(command, cwd=where, env=environment(where, sanitizer), check=False).returncode
     if status == 0:
         print(f"{sanitizer.name}: nothing found")

@@ -1,4 +1,4 @@
-"""Large pieces of memory."""
+"""Memory for chunks of slots."""
 
 cdef extern from *:
     """

@@ -1,0 +1,54 @@
+"""Large rows that are not copied in: a slot borrows a row, noting its address and owning a reference to its array.
+
+Such a row is copied once, into the batch. References are touched with the GIL held; addresses need no lock, as a slot
+belongs to one call at a time.
+"""
+
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.stdint cimport int64_t
+
+from slab cimport Slab, slab_row
+from views cimport slot_t
+
+cdef struct Borrowed:
+    const char* row
+    PyObject* array             # NULL: nothing is borrowed, the row lies in the slab
+
+
+cdef inline Borrowed* borrowed(const Slab* s, int bits, slot_t slot) noexcept nogil:
+    return <Borrowed*>slab_row(s, bits, slot)
+
+
+cdef inline void borrow_row(Borrowed* each, const char* row, PyObject* array) noexcept:
+    each.row = row
+    each.array = array
+    Py_INCREF(<object>array)
+
+
+cdef inline void borrow(const Slab* s, int bits, const slot_t[::1] slots, size_t n, PyObject* array,
+                        const char[:, ::1] rows, size_t at) noexcept:
+    """Let n slots that borrow nothing borrow the rows of an array from `at` on."""
+    cdef size_t k
+    for k in range(n):
+        borrow_row(borrowed(s, bits, slots[k]), &rows[at + k, 0], array)
+
+
+cdef inline void borrow_chosen(const Slab* s, int bits, const slot_t[::1] slots, size_t n, PyObject* array,
+                               const char[:, ::1] rows, const int64_t[::1] numbers, size_t at) noexcept:
+    """The same for the rows of the numbers from `at` on."""
+    cdef size_t k
+    for k in range(n):
+        borrow_row(borrowed(s, bits, slots[k]), &rows[numbers[at + k], 0], array)
+
+
+cdef inline void return_rows(const Slab* s, int bits, const slot_t[::1] slots, size_t begin, size_t end) noexcept:
+    """Drop the references. That may run any code, so the slot forgets first."""
+    cdef PyObject* array
+    cdef Borrowed* each
+    cdef size_t k
+    for k in range(begin, end):
+        each = borrowed(s, bits, slots[k])
+        array = each.array
+        if array != NULL:
+            each.array = NULL
+            Py_DECREF(<object>array)

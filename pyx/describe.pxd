@@ -1,0 +1,102 @@
+"""Describing the components: from (dtype, form, shape) to columns."""
+
+from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
+from libc.stdlib cimport calloc, free, malloc
+
+cimport numpy as cnp
+
+from borrowed cimport Borrowed, borrowed
+from columns cimport LARGE, ROWS, Column, Columns, Form, close_recyclers, publish_width
+from fastpath cimport PAYLOAD
+from growth cimport kept_chunks
+from limits cimport PIECE_BYTES, PIECE_SLOTS
+from recycling cimport new_recycler
+from slab cimport bit_length, chunk_first
+from state cimport Queue
+from views cimport slot_t
+
+
+cdef inline int describe_column(Column* c, object dtype, int form, object shape) except -1:
+    """Fill in the column of one component; the sizes of a shape, and the shape itself, may be None for unknown."""
+    cdef int k
+    c.form = <Form>form
+    c.descr = <void*>dtype
+    c.type_num = -1
+    c.ndim = -1 if shape is None else len(shape)
+    if dtype.isnative and dtype.isbuiltin == 1 and dtype.kind in "biufc":
+        c.type_num = dtype.num
+        c.scalar_type = <void*>dtype.type
+    if shape is not None:
+        c.dims = <cnp.npy_intp*>malloc(max(1, c.ndim) * sizeof(cnp.npy_intp))
+        if c.dims == NULL:
+            raise MemoryError
+        for k in range(c.ndim):
+            c.dims[k] = -1 if shape[k] is None else shape[k]
+    if c.form == ROWS:
+        c.slab.row = dtype.itemsize
+        for k in range(c.ndim):
+            c.slab.row *= c.dims[k]
+        recycler = new_recycler()
+        Py_INCREF(recycler)
+        c.recycler = <PyObject*>recycler
+        c.lends = c.slab.row >= LARGE
+        c.borrowed.row = sizeof(Borrowed)
+    return 0
+
+
+cdef inline void forget_columns(Column* column, int width) noexcept:
+    """Free what `describe_column` has allocated."""
+    cdef int i
+    for i in range(width):
+        Py_XDECREF(column[i].recycler)
+        free(column[i].dims)
+    free(column)
+
+
+cdef inline int describe(Queue* q, Columns* columns, list components) except -1:
+    """Set the components: a list of (dtype, form, shape)."""
+    cdef int width = len(components), i
+    cdef size_t total = 0
+    cdef Column* column = <Column*>calloc(max(1, width), sizeof(Column))
+    if column == NULL:
+        raise MemoryError
+    try:
+        for i in range(width):
+            dtype, form, shape = components[i]
+            describe_column(&column[i], dtype, form, shape)
+            total += column[i].slab.row
+    except BaseException:
+        forget_columns(column, width)
+        raise
+    columns.batches = columns.small = True
+    for i in range(width):
+        columns.batches = columns.batches and column[i].ndim >= 0
+        columns.small = columns.small and column[i].form == ROWS
+    columns.small = columns.small and total <= PAYLOAD
+    columns.row_bytes = total
+    columns.piece = max(<size_t>1, min(<size_t>PIECE_SLOTS, <size_t>PIECE_BYTES // max(total, <size_t>1)))
+    q.bits = max(0, min(12, bit_length(<unsigned int>(65536 // max(total, <size_t>1))) - 1))
+    q.kept = kept_chunks(q.bits, total)
+    q.priorities = &column[0].slab
+    columns.column = column
+    publish_width(columns, width)
+    return 0
+
+
+cdef inline void forget(Queue* q, Columns* columns) noexcept:
+    """Free the columns and all chunks of slots."""
+    cdef int i, k
+    cdef Column* c
+    cdef size_t slot
+    close_recyclers(columns)
+    for i in range(columns.width):
+        c = &columns.column[i]
+        if c.lends:
+            for slot in range(q.fresh):
+                Py_XDECREF(borrowed(&c.borrowed, q.bits, <slot_t>slot).array)
+        for k in range(q.chunks):
+            if c.form == ROWS:
+                free(<void*>(c.slab.origin[k] + chunk_first(q.bits, k) * c.slab.row))
+            if c.lends:
+                free(<void*>(c.borrowed.origin[k] + chunk_first(q.bits, k) * sizeof(Borrowed)))
+    forget_columns(columns.column, columns.width)

@@ -1,0 +1,158 @@
+"""Entering: the values of an enqueue are matched with the components, written into free slots, and stored.
+
+Writing happens without the lock, between two short holds of it: one claims free slots, the other stores their numbers.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
+
+from accept cimport chosen_fit, fits, many_fit
+from columns cimport Columns, Part, write
+from growth cimport claim, release
+from limits cimport NEAR, WIDTH, slot_room
+from state cimport DEQUEUE_MANY, DONE, ENQUEUE, PENDING, Attempt, Queue, start
+from steps cimport locked, step_enqueue, step_put_back
+from views cimport slot_t
+from waiting cimport check_process, park, step_withdraw
+
+cdef extern from *:
+    """
+    static PyObject* pipeline_rows_type = NULL;     /* the class Rows of pipeline.queues.rows */
+    """
+    PyObject* rows_type "pipeline_rows_type"
+    PyObject* type_of "(PyObject*)Py_TYPE"(PyObject* value)
+
+
+# Matching values with components --------------------------------------------------------------------------------------
+
+cdef inline Part* room_for_parts(const Columns* columns, Part* near, list keep) except NULL:
+    """Room to say where each component is copied from: on the stack, or in a buffer that `keep` keeps."""
+    if columns.width <= WIDTH:
+        return near
+    room = PyBytes_FromStringAndSize(NULL, columns.width * sizeof(Part))
+    keep.append(room)
+    return <Part*>PyBytes_AS_STRING(room)
+
+
+cdef inline tuple values_of(object vals):
+    """The values of an element: a list or tuple is always the list of components."""
+    if type(vals) is tuple:
+        return vals
+    if isinstance(vals, (list, tuple)):
+        return tuple(vals)
+    return (vals,)
+
+
+cdef inline bint fit(const Columns* columns, tuple values, Part* parts, bint converted, list copies,
+                     bint given) except -1:
+    """Whether the values of one element can be stored as they are; see `fits`."""
+    cdef int i
+    if PyTuple_GET_SIZE(values) < columns.width:
+        return False
+    for i in range(columns.width):
+        if not fits(&columns.column[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted, given, copies):
+            return False
+    return True
+
+
+cdef inline Py_ssize_t fit_many(const Columns* columns, tuple values, Part* parts, bint converted,
+                                bint given) except -2:
+    """How many elements the values hold if all can be stored as they are; else -1. See `many_fit`."""
+    cdef Py_ssize_t n = -1, rows
+    cdef int i
+    if PyTuple_GET_SIZE(values) < columns.width:
+        return -1
+    for i in range(columns.width):
+        if type_of(PyTuple_GET_ITEM(values, i)) == rows_type:
+            chosen = <object>PyTuple_GET_ITEM(values, i)
+            rows = chosen_fit(&columns.column[i], chosen.array, chosen.numbers, &parts[i])
+        else:                   # no second reference, for `lasts`
+            rows = many_fit(&columns.column[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted, given)
+        if rows < 0 or i and rows != n:
+            return -1
+        n = rows
+    return n
+
+
+# Writing and storing --------------------------------------------------------------------------------------------------
+
+cdef inline int store_parts(Queue* q, Columns* columns, object owner, Part* parts, size_t n, int64_t deadline,
+                            bint each) except -1:
+    """Store n elements, in pieces; raise what the queue answered. `owner` has the hooks and makes the error."""
+    cdef slot_t[NEAR] near
+    cdef size_t piece = min(n, columns.piece), at = 0
+    cdef slot_t* slots
+    cdef Attempt a, claimed
+    check_process(q, owner)     # the values may have forked while they were converted
+    slots = slot_room(near, piece)
+    if slots == NULL:
+        raise MemoryError
+    start(&a, ENQUEUE, slots, piece, n)
+    a.each = each
+    try:
+        while True:
+            claim(q, columns, &claimed, slots, min(piece, n - at))
+            write(columns, q.bits, claimed.slots, claimed.count, parts, at)
+            at += claimed.count
+            a.ready = claimed.count
+            locked(step_enqueue, q, &a)
+            if a.blocked:
+                park(q, &a, deadline, owner)
+            if a.seen != PENDING:
+                break
+    except BaseException:
+        locked(step_withdraw, q, &a)
+        raise
+    finally:
+        if a.begin < a.count:
+            release(q, columns, &a)
+        if slots != near:
+            free(slots)
+    if a.seen != DONE:
+        raise owner._failure(<int>a.seen, <int>ENQUEUE, n, n - a.wanted)
+    return 0
+
+
+cdef inline int store_converted(Queue* q, Columns* columns, object owner, tuple values, bint many, int64_t deadline,
+                                bint each) except -1:
+    """Store values that `_convert` has brought into the form that slots take."""
+    cdef Part[WIDTH] near
+    cdef list keep = []
+    cdef Part* parts = room_for_parts(columns, near, keep)
+    cdef Py_ssize_t n
+    if many:
+        n = fit_many(columns, values, parts, True, False)
+    else:
+        n = 1 if fit(columns, values, parts, True, None, False) else -1
+    if n < 0:
+        raise SystemError(f"{type(owner).__name__}: converted values do not fit: {values!r}")
+    if n:
+        store_parts(q, columns, owner, parts, n, deadline, each)
+    return 0
+
+
+cdef inline int put_in_front(Queue* q, Columns* columns, object owner, tuple values) except -1:
+    """Undo a dequeue: converted elements are in front again, even if the queue is full or closed."""
+    cdef Part[WIDTH] near
+    cdef list keep = []
+    cdef Part* parts = room_for_parts(columns, near, keep)
+    cdef Py_ssize_t n = fit_many(columns, values, parts, True, False)
+    cdef Attempt a, claimed
+    cdef slot_t* slots
+    if n < 0:
+        raise SystemError(f"{type(owner).__name__}: converted values do not fit: {values!r}")
+    slots = <slot_t*>malloc(max(1, n) * sizeof(slot_t))
+    if slots == NULL:
+        raise MemoryError
+    try:
+        claim(q, columns, &claimed, slots, n)
+        write(columns, q.bits, claimed.slots, claimed.count, parts, 0)
+        start(&a, DEQUEUE_MANY, slots, n, 0)
+        a.count = claimed.count
+        locked(step_put_back, q, &a)
+    finally:
+        free(slots)
+    return 0

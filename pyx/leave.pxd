@@ -1,0 +1,171 @@
+"""Leaving: a dequeue collects slots, copies their rows into arrays, and frees them.
+
+Copying happens without the lock, between two short holds of it: one takes the slot numbers, the other frees them.
+"""
+
+from cpython.list cimport PyList_New, PyList_SET_ITEM
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
+
+cimport numpy as cnp
+
+from accept cimport out_fits
+from borrowed cimport borrowed
+from columns cimport ROWS, Column, Columns, PyArray_Scalar, close_recyclers, empty, is_set, read_rows, reference
+from growth cimport release
+from limits cimport NEAR, ROOM, slot_room
+from slab cimport slab_row
+from state cimport DONE, EXHAUSTED, PENDING, Attempt, Call, Queue, start
+from steps cimport locked, step_dequeue, step_put_back, step_room
+from views cimport slot_t
+from waiting cimport park, step_withdraw
+
+
+# Slots into arrays ----------------------------------------------------------------------------------------------------
+
+cdef inline object usable(const Columns* columns, object owner, int i, object out, size_t n, bint cut):
+    """Check an output array; with `cut`, return its first n rows."""
+    if not out_fits(&columns.column[i], out, n, cut):
+        raise owner._wrong_out(i, out, n)
+    if cut and <size_t>cnp.PyArray_DIM(<cnp.ndarray>out, 0) > n:
+        return out[:n]
+    return out
+
+
+cdef inline int check_apart(const Columns* columns, object owner, tuple outs) except -1:
+    """Check that no array for one component, all of which are contiguous, shares memory with that for another."""
+    cdef cnp.ndarray one, other
+    cdef char* a
+    cdef char* b
+    cdef int i, k
+    for i in range(1, columns.width):
+        one = <cnp.ndarray>outs[i]
+        a = <char*>cnp.PyArray_DATA(one)
+        for k in range(i):
+            other = <cnp.ndarray>outs[k]
+            b = <char*>cnp.PyArray_DATA(other)
+            if a < b + cnp.PyArray_NBYTES(other) and b < a + cnp.PyArray_NBYTES(one):
+                raise ValueError(f"{owner._where(i)}: out shares memory with that of component {k}")
+    return 0
+
+
+cdef inline object single_row(const Column* c, int bits, slot_t slot):
+    """The row of one slot, as a scalar or an array."""
+    if is_set(c.borrows) and borrowed(&c.borrowed, bits, slot).array != NULL:
+        value = <object>borrowed(&c.borrowed, bits, slot).array
+        if cnp.PyArray_ISWRITEABLE(<cnp.ndarray>value) and cnp.PyArray_NDIM(<cnp.ndarray>value) == c.ndim:
+            return value        # it was given away, and is the caller's now
+    if c.ndim == 0:
+        return PyArray_Scalar(slab_row(&c.slab, bits, slot), <cnp.PyArray_Descr*>c.descr, NULL)
+    return None
+
+
+cdef inline object value_of(const Queue* q, const Columns* columns, object owner, int i, const Attempt* a, bint many,
+                            object out):
+    """The value of one component: of one element, or of many stacked."""
+    cdef const Column* c = &columns.column[i]
+    cdef size_t k, n = a.count
+    if c.form == ROWS:
+        if not many:
+            value = single_row(c, q.bits, a.slots[0])
+            if value is not None:
+                return value
+        if out is None:
+            out = empty(c, n, many)
+        elif many:
+            out = usable(columns, owner, i, out, n, True)
+        read_rows(c, q.bits, a.slots, n, <char*>cnp.PyArray_DATA(<cnp.ndarray>out))
+        return out
+    if not many:
+        return <object>reference(c, q.bits, a.slots[0])
+    values = PyList_New(n)
+    for k in range(n):
+        value = <object>reference(c, q.bits, a.slots[k])
+        Py_INCREF(value)
+        PyList_SET_ITEM(values, k, value)
+    return owner._pack(i, values, out)
+
+
+cdef inline object hand_over(const Queue* q, const Columns* columns, object owner, const Attempt* a, bint many,
+                             tuple out):
+    """The values of all components, as the caller gets them."""
+    cdef list results
+    cdef int i
+    if columns.width == 1 and columns.direct:
+        return value_of(q, columns, owner, 0, a, many, None if out is None else out[0])
+    results = PyList_New(columns.width)
+    for i in range(columns.width):
+        value = value_of(q, columns, owner, i, a, many, None if out is None else out[i])
+        Py_INCREF(value)
+        PyList_SET_ITEM(results, i, value)
+    return results if columns.direct else owner._named(results)
+
+
+# Collecting slots -----------------------------------------------------------------------------------------------------
+
+cdef inline int make_room(Queue* q, Attempt* a) except -1:
+    """Let a dequeue collect twice as many slots."""
+    a.extra = malloc(2 * a.room * sizeof(slot_t))
+    if a.extra == NULL:
+        locked(step_withdraw, q, a)
+        raise MemoryError(f"no memory for a batch of {a.wanted} elements")
+    locked(step_room, q, a)
+    free(a.extra)
+    return 0
+
+
+cdef inline object collect(Queue* q, Columns* columns, object owner, size_t n, Call call, bint many, int64_t deadline,
+                           tuple out):
+    """Wait for n elements and hand them over; if that fails, put them back. `owner` has the hooks and makes errors."""
+    cdef slot_t[NEAR] near
+    cdef size_t room = min(n, <size_t>ROOM)
+    cdef slot_t* slots = slot_room(near, room)
+    cdef Attempt a
+    if slots == NULL:
+        raise MemoryError(f"no memory for a batch of {n} elements")
+    start(&a, call, slots, room, n)
+    try:
+        locked(step_dequeue, q, &a)
+        while a.seen == PENDING:
+            if a.blocked:
+                park(q, &a, deadline, owner)
+            else:
+                make_room(q, &a)
+        if a.seen == EXHAUSTED:
+            close_recyclers(columns)
+        if a.seen != DONE:
+            raise owner._failure(<int>a.seen, <int>call, a.requested, a.current)
+        try:
+            result = hand_over(q, columns, owner, &a, many, out)
+        except BaseException:
+            locked(step_put_back, q, &a)
+            raise
+        release(q, columns, &a)
+        return result
+    finally:
+        if &a.slots[0] != near:
+            free(&a.slots[0])
+
+
+cdef inline object collect_many(Queue* q, Columns* columns, object owner, int width, object n, Call call,
+                                int64_t deadline, object out):
+    """As `collect`, once n and the output arrays are checked."""
+    cdef Py_ssize_t count = -1
+    cdef tuple outs = None
+    cdef int i, overflow = 0
+    if PyLong_CheckExact(n):
+        count = PyLong_AsLongLongAndOverflow(n, &overflow)
+    if not 0 <= count < 1 << 31:
+        count = owner._count(n, <int>call)
+    if width and not columns.batches:
+        raise owner._no_shapes()
+    if out is not None:
+        outs = (out,) if columns.direct and columns.width == 1 else owner._outputs(out)
+        for i in range(columns.width):
+            usable(columns, owner, i, outs[i], count, False)
+        check_apart(columns, owner, outs)
+    if count == 0:
+        return owner._nothing(outs)
+    return collect(q, columns, owner, count, call, True, deadline, outs)

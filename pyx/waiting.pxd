@@ -1,0 +1,160 @@
+"""Waiting: how a call that cannot be served at once blocks, and every way in which that ends.
+
+The protocol, from top to bottom of this file: a call puts its Attempt into the list of its side (steps.pxd), and its
+owner, the thread that made the call, parks on a condition variable of its own. It is woken once, when the attempt is
+decided or needs its owner, not once per element.
+
+Invariants, all under the queue's lock:
+
+1. An attempt is in a list if and only if its status is PENDING and its owner has not withdrawn it. Attempts lie on the
+   stacks of their owners, so an owner never returns while its attempt is listed.
+2. Whoever decides an attempt removes it from its list first and notifies its owner last, still under the lock: as soon
+   as the owner can take the lock, the attempt and its condition variable may be gone.
+3. `wake` is not NULL exactly while the owner sleeps in `wait_turn`. A wake-up means: decided, needs its owner, poked.
+   The owner looks again, so a spurious wake-up costs time only.
+4. Slots in an attempt belong to the call: written but not stored (enqueue), or collected but not handed over (dequeue).
+   However the wait ends, the owner frees the first and puts back the second. Nothing is lost.
+5. The GIL is not held while a thread sleeps, and no lock is held while a hook, a signal handler or any other Python
+   code runs. Such code may use the same queue, fork, or raise.
+6. Only the main thread runs signal handlers, so it wakes every 50 ms to look for them; other threads sleep until woken.
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t
+
+from serving cimport flush
+from state cimport (
+    CLOSE, DONE, ENQUEUE, PENDING, TIMED_OUT, Attempt, Queue, Side, Waiting, look, put_back, remove, undecided, wake,
+)
+from steps cimport locked, step_put_back
+from sync cimport condition_variable, fork_count, guard, now, wait_until
+
+cdef extern from "pythread.h":
+    """
+    static unsigned long pipeline_main_thread = 0;
+    static inline void pipeline_note_main_thread(unsigned long thread) { pipeline_main_thread = thread; }
+    """
+    unsigned long main_thread "pipeline_main_thread"
+    void set_main_thread "pipeline_note_main_thread"(unsigned long thread) noexcept
+    unsigned long PyThread_get_thread_ident() noexcept
+
+cdef enum:
+    TICK = 50_000_000           # ns between looks for signals while the main thread is blocked
+
+
+# Deadlines: instants on the steady clock, in ns; -1 is never ----------------------------------------------------------
+
+cdef inline int64_t deadline_of(object timeout) except? -2:
+    """The instant at which a call that may wait `timeout` seconds ends."""
+    cdef double seconds
+    if timeout is None:
+        return -1
+    seconds = timeout
+    if not seconds >= 0:
+        raise ValueError(f"timeout must be None or a number of seconds >= 0, got {timeout!r}")
+    return now() + <int64_t>(min(seconds, 1e9) * 1e9)
+
+
+cdef inline int64_t instant_after(int64_t instant, object seconds) except? -2:
+    return -1 if seconds is None else instant + <int64_t>(<double>seconds * 1e9)
+
+
+cdef inline int64_t earlier(int64_t a, int64_t b) noexcept:
+    return b if a < 0 else a if b < 0 else min(a, b)
+
+
+# Waking ---------------------------------------------------------------------------------------------------------------
+
+cdef inline void poke(Waiting* w) noexcept nogil:
+    cdef Attempt* a = w.head
+    while a != NULL:
+        a.poked = True
+        wake(a)
+        a = a.after
+
+
+cdef inline void step_poke(Queue* q, Attempt* a) noexcept nogil:
+    """Let the owners of all waiting attempts check whether they still want to wait."""
+    poke(&q.enqueues)
+    poke(&q.dequeues)
+
+
+cdef inline void step_withdraw(Queue* q, Attempt* a) noexcept nogil:
+    """Take a pending attempt out of its list. What it had collected goes back, and those behind it are served."""
+    if a.status != PENDING:
+        return
+    a.status = TIMED_OUT
+    if a.call == ENQUEUE or a.call == CLOSE:
+        if a.listed:
+            remove(&q.enqueues, a)
+    else:
+        remove(&q.dequeues, a)
+        put_back(q, a)
+    flush(q)
+
+
+# Sleeping -------------------------------------------------------------------------------------------------------------
+
+cdef inline int check_process(const Queue* q, object owner) except -1:
+    """Refuse a queue that another process made: the threads that would serve it, and wake its callers, are not here."""
+    if q.forks != fork_count():
+        if q.forks == -1:
+            raise RuntimeError(f"{type(owner).__name__}: __init__ was not called")
+        raise RuntimeError(
+            f"{type(owner).__name__}: made before os.fork() and used in the forked child, where the threads that "
+            "serve it do not exist. Make the queue in the child, or start processes with multiprocessing's 'spawn'."
+        )
+    return 0
+
+
+cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int64_t until) noexcept nogil:
+    """Sleep until the attempt is decided or needs its owner, until it is poked, or until an instant has passed. Return
+    whether there is something to do."""
+    cdef guard held = guard(q.lock[0])
+    cdef Side* side = &q.entered if a.call == ENQUEUE or a.call == CLOSE else &q.left
+    cdef int64_t began = now()
+    a.wake = signal
+    while undecided(a) and not a.poked:
+        if until < 0:
+            signal.wait(held)
+        elif now() >= until:
+            break
+        else:
+            wait_until(signal[0], held, until)
+    a.wake = NULL
+    a.nudged = a.poked
+    a.poked = False
+    side.waited += now() - began
+    look(a)
+    return not a.blocked
+
+
+cdef inline int park(Queue* q, Attempt* a, int64_t deadline, object hooks) except -1:
+    """Wait until the attempt is decided or needs its owner, or the deadline has passed and it is withdrawn. `hooks` has
+    the methods `_about_to_wait` and `_still_waiting` of Engine, which may end the wait by raising."""
+    cdef condition_variable signal
+    cdef bint ready, ticking = PyThread_get_thread_ident() == main_thread
+    cdef int64_t began = now(), look_at, until
+    try:
+        look_at = instant_after(began, hooks._about_to_wait(<int>a.call))
+        while True:
+            check_process(q, hooks)     # a hook or a signal handler may have forked: nobody would wake the child
+            until = earlier(deadline, look_at)
+            if ticking:
+                until = earlier(until, now() + TICK)
+            with nogil:
+                ready = wait_turn(q, a, &signal, until)
+            if ready:
+                return 0
+            if deadline >= 0 and now() >= deadline:
+                locked(step_withdraw, q, a)
+                return 0
+            PyErr_CheckSignals()
+            if a.nudged or look_at >= 0 and now() >= look_at:
+                look_at = instant_after(now(), hooks._still_waiting(<int>a.call, (now() - began) * 1e-9))
+    except BaseException:
+        # What a hook or a signal handler raised, Ctrl-C above all: nothing stays behind, and nothing is lost.
+        locked(step_withdraw, q, a)
+        if a.status == DONE and a.call != ENQUEUE and a.call != CLOSE:
+            locked(step_put_back, q, a)
+        raise

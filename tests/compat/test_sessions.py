@@ -125,6 +125,8 @@ def test_a_missing_name_says_what_to_do():
         _ = tf.gradients
     with pytest.raises(AttributeError, match=r"has no `tf\.train\.AdamOptimizer`"):
         _ = tf.train.AdamOptimizer
+    with pytest.raises(AttributeError, match=r"has no `tf\.nn\.conv2d`.*see docs/migrate\.md"):
+        _ = tf.nn.conv2d
     assert not hasattr(tf, "__nothing__")
 
 

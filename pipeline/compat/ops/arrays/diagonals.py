@@ -39,7 +39,7 @@ def eye(
         name: Name of the scope.
 
     Raises:
-        TypeError: A size is no integer.
+        TypeError: A size is not an integer.
     """
     with name_scope(name, default_name="eye", values=[num_rows, num_columns, batch_shape]):
         square = num_columns is None

@@ -187,7 +187,7 @@ def gather_nd(
         indices: int16, int32 or int64; the last axis has one index for each of the first axes of `params`.
         name: Name of the op.
         batch_dims: How many leading axes both share.
-        bad_indices_policy: "IGNORE" gives zeros for places out of range; otherwise they are errors.
+        bad_indices_policy: "IGNORE" returns zeros for places out of range; otherwise they are errors.
     """
     batch = constant_value(batch_dims) if isinstance(batch_dims, Tensor) else batch_dims
     if batch is None or int(batch):

@@ -114,7 +114,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, na
         name: Name of the scope.
 
     Raises:
-        ValueError: `maxlen` is no scalar.
+        ValueError: `maxlen` is not a scalar.
     """
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         lengths = convert_to_tensor(lengths)

@@ -118,7 +118,7 @@ def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | N
 
 
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
-    """Return one tensor for each number below `num_partitions`: the elements of `data` that `partitions` gives it.
+    """Split `data` into `num_partitions` tensors: each element goes to the tensor that `partitions` names.
 
     Args:
         data: Any dtype.

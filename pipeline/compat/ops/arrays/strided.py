@@ -67,14 +67,14 @@ def _length(part: slice, size: int | None) -> int | None:
 
 
 def static_shape(sizes: Sizes, masks: Masks, begin: Any, end: Any, strides: Any, count: int | None) -> Sizes:
-    """Return the shape of a strided slice as far as it is known.
+    """Return the static shape of a strided slice.
 
     Args:
         sizes: The shape of the tensor.
         masks: Its masks.
-        begin: A list of ints, or None if it is not known; likewise `end` and `strides`.
-        end: See `begin`.
-        strides: See `begin`.
+        begin: A list of ints, or None if unknown.
+        end: As `begin`.
+        strides: As `begin`.
         count: Length of the specification, if it is known.
 
     Raises:

@@ -80,7 +80,8 @@ def argmax(
         output_type: int32, int64, int16 or uint16.
 
     Raises:
-        ValueError, InvalidArgumentError: There is no such axis, or it is empty.
+        ValueError: The axis is known to be out of range.
+        InvalidArgumentError: The axis is out of range or empty, at run time.
     """
     axis = renamed("axis", axis, "dimension", dimension)
     if axis is None:

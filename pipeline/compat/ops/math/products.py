@@ -259,8 +259,7 @@ def _contracted(a: Tensor, b: Tensor, axes: Any) -> tuple[Any, Any]:
 def _as_matrix(x: Tensor, axes: Any, flipped: bool) -> tuple[Any, Any, Any]:
     """Return a tensor as a matrix, with the axes to sum over last (first if flipped).
 
-    Also returns the sizes of the other axes, as a list if all are static and else as a tensor, and what is static of
-    them.
+    Also return the sizes of the other axes, as a list if all are static and as a tensor if not, and their static part.
     """
     sizes = x.shape.sizes
     if sizes is None or not isinstance(axes, (list, tuple)) or not x.shape.is_fully_defined():

@@ -24,7 +24,7 @@ def _generator(seed: int, seed2: int) -> np.random.Generator:
 def drawing(draw: Callable[..., Any], seeds: tuple[int, int]) -> Callable[..., Any]:
     """Return a stateful kernel that calls `draw(generator, *values)`.
 
-    Each op has one generator per session, seeded by the pair that `get_seed` gives; one call at a time uses it.
+    Each op has one generator per session, seeded by the pair from `get_seed`. One call at a time uses it.
     """
     key = object()
 
@@ -44,11 +44,11 @@ def _dimension(size: Any) -> Any:
 
 
 def shape_tensor(shape: Any) -> Tensor:
-    """Return a shape argument as a tensor of int32 or int64; what is no tensor becomes a node named `shape`.
+    """Return a shape argument as a tensor of int32 or int64; other values become a node named `shape`.
 
     Raises:
         TypeError: The dtype is neither.
-        ValueError: The tensor is no vector.
+        ValueError: The tensor is not a vector.
     """
     if isinstance(shape, (list, tuple)):
         if not shape:
@@ -61,7 +61,7 @@ def shape_tensor(shape: Any) -> Tensor:
             "not in list of allowed values: int32, int64"
         )
     if tensor.get_shape().ndims not in (None, 1):
-        # A scalar stands for the unknown shape, which is no use for drawing.
+        # A scalar would stand for the unknown shape, and that cannot be drawn.
         raise ValueError(f"Shape must be rank 1 but is rank {tensor.get_shape().ndims}")
     return tensor
 

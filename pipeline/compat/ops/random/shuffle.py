@@ -1,4 +1,4 @@
-"""random_shuffle: rows in the order that TensorFlow gives them for the same seeds."""
+"""random_shuffle: for the same seeds, the same order of rows as in TensorFlow."""
 
 from __future__ import annotations
 

@@ -111,9 +111,14 @@ class ResourceExhaustedError(OpError):
 
 
 class FailedPreconditionError(OpError):
-    """The system is not in the state that the call requires."""
+    """The system is not in the state that the call requires.
+
+    Attributes:
+        uninitialized: The name of the variable of a graph that has no value yet; None if there is another reason.
+    """
 
     error_code = FAILED_PRECONDITION
+    uninitialized: str | None = None
 
 
 class AbortedError(OpError):

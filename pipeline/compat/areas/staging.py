@@ -218,17 +218,10 @@ class StagingArea(_Area):
 class MapStagingArea(_Area):
     """A buffer of elements by key; components can be put and taken one by one. Each session keeps its own.
 
-    Args:
-        dtypes: The dtypes of the components.
-        shapes: Their shapes, or None.
-        names: Their names, or None; with names, elements are dicts.
-        shared_name: The name of the area; areas with the same name are the same in a session.
-        ordered: `get` without a key returns elements in the order of their keys.
-        capacity: The maximum number of elements, 0 for no limit; `put` waits for room.
-        memory_limit: The maximum number of bytes of all elements, 0 for no limit.
+    The other arguments are those of `StagingArea`.
 
-    Raises:
-        ValueError: The numbers of dtypes, shapes and names differ.
+    Args:
+        ordered: `get` without a key returns elements in the order of their keys.
     """
 
     def __init__(

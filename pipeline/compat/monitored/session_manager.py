@@ -132,7 +132,7 @@ def _not_ready(op: Any, sess: Session) -> str | None:
     try:
         missing = sess.run(op)
     except FailedPreconditionError as error:
-        if "uninitialized" not in str(error):
+        if error.uninitialized is None:
             raise
         return str(error)
     if missing is None or getattr(missing, "dtype", None) == np.int32 or not np.size(missing):

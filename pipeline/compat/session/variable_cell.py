@@ -25,7 +25,9 @@ class Cell:
         """Return the value; FailedPreconditionError if there is none yet."""
         value = self.value
         if value is None:
-            raise FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
+            error = FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
+            error.uninitialized = self.name
+            raise error
         return value
 
     def write(self, value: Any) -> None:

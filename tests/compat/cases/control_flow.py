@@ -1,3 +1,5 @@
+"""cond, case and no_op: what runs, and under which names."""
+
 from compat_cases import case
 
 

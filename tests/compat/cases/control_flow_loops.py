@@ -1,3 +1,5 @@
+"""while_loop, TensorArray, map_fn, foldl, foldr and scan."""
+
 from compat_cases import case
 
 

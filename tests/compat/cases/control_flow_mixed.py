@@ -1,3 +1,5 @@
+"""Branches, loops, variables and queues inside one another."""
+
 from compat_cases import case
 
 

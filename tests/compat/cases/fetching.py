@@ -1,4 +1,4 @@
-"""What a run is asked for, and in which structure it answers."""
+"""The fetches of a run, and the structure of its results."""
 
 import collections
 

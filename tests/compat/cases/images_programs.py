@@ -1,4 +1,4 @@
-"""What programs of research do to images, step after step."""
+"""Programs of researchers: images through several ops, one after another."""
 
 import numpy as np
 from compat_cases import case

@@ -1,3 +1,5 @@
+"""py_func, numpy_function and py_function."""
+
 import numpy as np
 from compat_cases import case
 

@@ -1,3 +1,5 @@
+"""Random ops: shapes, dtypes and ranges, and the exact numbers where they are TensorFlow's."""
+
 from compat_cases import case
 
 

@@ -1,4 +1,4 @@
-"""Readers: text lines, whole files, fixed-length records, TFRecords, the work itself."""
+"""Readers: text lines, whole files, fixed-length records, TFRecords, work items."""
 
 import gzip
 import os

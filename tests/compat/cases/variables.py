@@ -1,3 +1,5 @@
+"""Variables: names, values, initializers, methods."""
+
 from compat_cases import case
 
 

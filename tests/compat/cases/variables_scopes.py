@@ -1,3 +1,5 @@
+"""variable_scope, get_variable, initializers and the global step."""
+
 from compat_cases import case
 
 

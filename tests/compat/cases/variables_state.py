@@ -1,3 +1,5 @@
+"""Ops that change variables: assign, count_up_to, scatter."""
+
 from compat_cases import case
 
 

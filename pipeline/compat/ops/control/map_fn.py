@@ -206,16 +206,12 @@ def scan(
 ) -> Any:
     """Return all the values of `accumulated = fn(accumulated, row)`, one for each row, stacked.
 
+    The other arguments are those of `foldl`.
+
     Args:
-        fn: Called with what has accumulated and a row.
-        elems: A tensor, or nested tensors with the same number of rows.
         initializer: The first value of `accumulated`, not part of the result; by default the first row, which is.
-        parallel_iterations: Without effect.
-        back_prop: Without effect.
-        swap_memory: Without effect.
         infer_shape: Check that all results have the same shape.
         reverse: Go from the last row back.
-        name: Name of the scope.
 
     Raises:
         TypeError: `fn` is not callable.

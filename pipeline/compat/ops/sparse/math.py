@@ -222,15 +222,7 @@ def sparse_reduce_sum_sparse(
 def sparse_reduce_max(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> Tensor:
-    """Return the largest values of a sparse tensor along axes as a dense tensor; 0 where there are none.
-
-    Args:
-        sp_input: A SparseTensor.
-        axis: An axis or a list of axes; all by default.
-        keepdims: Keep the reduced axes with size 1.
-        reduction_axes: Old name of `axis`.
-        keep_dims: Old name of `keepdims`.
-    """
+    """Return the largest values along axes, 0 where there are none; arguments as `sparse_reduce_sum`."""
     axis, keepdims = _old(axis, keepdims, reduction_axes, keep_dims)
     return _reduce("SparseReduceMax", sp_input, axis, keepdims, False).outputs[0]  # type: ignore[no-any-return]
 

@@ -1,1 +1,1 @@
-"""Gets bytes and records out of files and URLs; knows neither queues nor threads."""
+"""Reads and writes files and URLs, plain or compressed, and cuts records out of them; knows no queues or threads."""

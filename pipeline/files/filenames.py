@@ -1,4 +1,4 @@
-"""match_filenames_once: the names of files that match patterns."""
+"""match_filenames_once: expands patterns such as `data/*.csv` to the names of files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOTHING = "(?!)"  # matches no text
 
 
 class Filenames(list[str]):
-    """The names that patterns matched, in order; a list that knows its patterns.
+    """The sorted names that patterns matched; a list that remembers the patterns.
 
     Attributes:
         patterns: The patterns.
@@ -28,25 +28,24 @@ class Filenames(list[str]):
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Filenames:
-    r"""Find the files and directories whose names match a pattern, once: those that come later are not found.
+    r"""Find the files and directories whose names match a pattern, once; files created later are not found.
 
-    `*` stands for any characters and `?` for any one character of a name, but not for `/`. `[abc]` and `[a-c]` stand
-    for one of these characters, `[!abc]` and `[^abc]` for any other one. `\` takes the special meaning from the
-    character behind it. `**` means what `*` means, and braces mean themselves. Names that begin with a dot are names
-    like all others.
+    `*` matches any characters and `?` any one character of a name, but not `/`. `[abc]` and `[a-c]` match one of these
+    characters, `[!abc]` and `[^abc]` any other one. A `\` makes the character after it literal. `**` means the same as
+    `*`; braces are literal. Names that begin with a dot are matched like any other. Thread safe.
 
     Args:
-        pattern: The pattern, or a list or array of patterns, of str, bytes or paths. What has no special character is
-            found if it exists.
-        name: Taken for the sake of TensorFlow's signature.
+        pattern: A pattern, or a list or array of patterns: str, bytes or paths. A pattern without special characters
+            matches the file of that name if it exists.
+        name: Ignored; in TensorFlow's signature.
 
     Returns:
-        The names as a list of str, sorted by their bytes, for `string_input_producer`. What several patterns match is
-        there several times. A pattern that begins with a special name, not a directory, gives names beginning with
-        `./`. No match, or no such directory, gives an empty list. Thread safe.
+        The names as a list of str, sorted by their bytes, for `string_input_producer`. A name that several patterns
+        match appears several times. If the first part of a pattern has special characters, the names begin with `./`.
+        If nothing matches, or the directory does not exist, the list is empty.
 
     Raises:
-        InvalidArgumentError: The patterns have more than one dimension, or one has a class such as `[[:alpha:]]`.
+        InvalidArgumentError: The patterns have more than one dimension, or one contains a class such as `[[:alpha:]]`.
         TypeError: A pattern is not a string.
         OSError: A directory cannot be read.
     """
@@ -73,7 +72,7 @@ def _patterns(pattern: Any) -> list[str]:
 
 
 def _matches(pattern: str) -> list[str]:
-    """The names that match one pattern, in any order."""
+    """Return the names that match one pattern, in any order."""
     special = _SPECIAL.search(pattern)
     if special is None:
         return [pattern] if os.path.exists(pattern) else []
@@ -86,7 +85,7 @@ def _matches(pattern: str) -> list[str]:
 
 
 def _children(directory: str, part: re.Pattern[str], descend: bool) -> Iterator[str]:
-    """The paths of what is in a directory and matches; only directories, ending in a slash, if we are to descend."""
+    """Return the matching paths in a directory; to descend, only directories, ending in a slash."""
     try:
         names = os.listdir(directory)
     except (FileNotFoundError, NotADirectoryError):
@@ -101,7 +100,7 @@ def _children(directory: str, part: re.Pattern[str], descend: bool) -> Iterator[
 
 
 def _expression(part: str) -> str:
-    """The regular expression for one name of a path."""
+    """Return the regular expression for one part of a path."""
     text, i = "", 0
     while i < len(part):
         char, i = part[i], i + 1
@@ -120,7 +119,7 @@ def _expression(part: str) -> str:
 
 
 def _set(part: str, begin: int) -> tuple[str, int]:
-    """The expression for a set whose bracket is before `begin`, and where the text goes on behind it."""
+    """Return the expression for a set whose bracket is just before `begin`, and where the text goes on after it."""
     i = begin
     negated = part[i : i + 1] in ("!", "^")
     i += negated
@@ -134,9 +133,9 @@ def _set(part: str, begin: int) -> tuple[str, int]:
         high = low
         if part[i : i + 1] == "-" and part[i + 1 : i + 2] not in ("", "]"):
             high, i = _member(part, i + 1)
-        if low <= high:  # else there is nothing in between
+        if low <= high:  # otherwise the range is empty
             members += f"{re.escape(low)}-{re.escape(high)}"
-    if i >= len(part):  # no end: the bracket means itself
+    if i >= len(part):  # no closing bracket: it is literal
         return re.escape("["), begin
     if not members:
         return "." if negated else _NOTHING, i + 1

@@ -1,1 +1,1 @@
-"""Reads and writes protocol buffer messages without protobuf."""
+"""Protocol buffer messages without protobuf; message.py says which file answers what."""

@@ -50,7 +50,9 @@ class Kind:
     def check_all(self, values: Iterable[Any]) -> list[Any]:
         """Return the values of a repeated field, each checked."""
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-            raise TypeError(f"a repeated {self.name} field takes a list, not {type(values).__name__} {values!r:.80}")
+            raise TypeError(
+                f"a repeated field of type {self.name} takes a list, not {type(values).__name__} {values!r:.80}"
+            )
         return [self.check(value) for value in values]
 
     def pack(self, number: int, value: Any) -> bytes:
@@ -75,7 +77,7 @@ class Kind:
 
     def refused(self, value: Any) -> TypeError:
         """The error for a value of the wrong type."""
-        return TypeError(f"a {self.name} field does not take {type(value).__name__} {value!r:.80}")
+        return TypeError(f"a field of type {self.name} does not take {type(value).__name__} {value!r:.80}")
 
 
 class Real(Kind):
@@ -101,7 +103,7 @@ class Real(Kind):
             values = np.asarray(list(values))
         if values.ndim != 1 or (values.dtype.kind not in "biuf" and values.size):
             raise TypeError(
-                f"a repeated {self.name} field takes a list of numbers, "
+                f"a repeated field of type {self.name} takes a list of numbers, "
                 f"not one of {values.dtype} with shape {list(values.shape)}"
             )
         with np.errstate(over="ignore"):
@@ -119,7 +121,7 @@ class Real(Kind):
 
     def read_all(self, data: bytes, wire: int, at: int, end: int) -> list[float]:
         if (end - at) % self.dtype.itemsize:
-            size = f"take {end - at} bytes, which is no multiple of {self.dtype.itemsize}"
+            size = f"take {end - at} bytes, which is not a multiple of {self.dtype.itemsize}"
             raise WireError(f"the {self.name}s at byte {at} {size}")
         values: list[float] = np.frombuffer(data, self.dtype, (end - at) // self.dtype.itemsize, at).tolist()
         return values

@@ -1,6 +1,7 @@
-"""The three lists of a tf.train.Feature, read from their bytes as arrays without making a message.
+"""Reads the three kinds of lists in a tf.train.Feature as arrays, without making message objects.
 
-parse_example reads them this way: a block of 1,024 Examples takes 4 us each, `Example.FromString` alone takes 25.
+A second way to read Examples, for speed: with 4 floats, a label and a name, `parse_example` takes 0.5 to 4 us each in
+blocks of 1,024, `Example.FromString` 34 us.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def _read_floats(data: bytes, at: int, end: int) -> NDArray[np.float32]:
     parts = []
     for number, kind, begin, after in fields(data, at, end):
         if number == 1 and kind == LEN and (after - begin) % 4:
-            raise WireError(f"the floats at byte {begin} take {after - begin} bytes, which is no multiple of 4")
+            raise WireError(f"the floats at byte {begin} take {after - begin} bytes, which is not a multiple of 4")
         if number == 1 and kind in (LEN, FIXED32):
             parts.append(data[begin:after])
     return np.frombuffer(b"".join(parts), FLOAT.dtype).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The wire format of protocol buffers, as far as tf.train.Example uses it: numbers of varying length, and fields."""
+"""The wire format of protocol buffers: varints, tags, fields. The only file that reads and writes them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 VARINT, FIXED64, LEN, FIXED32 = 0, 1, 2, 5
-_SHORT = 16  # values: up to here a loop is faster than NumPy
+_SHORT = 16  # values; up to this many a loop is faster than NumPy
 _SIGN = 1 << 63
 _SHIFTS = np.arange(10, dtype=np.uint64) * np.uint64(7)
 _STEPS = np.uint64(1) << _SHIFTS[1:]
 
 
 class WireError(ValueError):
-    """Bytes that are no message."""
+    """The bytes are not a message."""
 
 
 def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """The unsigned number at `at`, and where the next thing is.
+    """Return the unsigned varint at `at`, and where it ends.
 
     Raises:
         WireError: It does not end before `end`, or has more than ten bytes.
@@ -38,10 +38,10 @@ def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """The fields of the message between two places, each as (number, wire type, begin, end of its value).
+    """Iterate over the fields of the message between two places: (number, wire type, begin and end of the value).
 
     Raises:
-        WireError: The bytes are no message.
+        WireError: The bytes are not a message.
     """
     while at < end:
         begin = at
@@ -67,7 +67,7 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]
 
 
 def _end_of_group(data: bytes, at: int, end: int, number: int) -> int:
-    """Skip a group, the nested fields of the oldest protocol buffers; a loop, since nesting may be deep."""
+    """Skip a group, a nested message of the first protocol buffers, in a loop, since groups may nest deeply."""
     begin, open_groups = at, [number]
     while open_groups:
         if at >= end:
@@ -92,12 +92,12 @@ def _end_of_group(data: bytes, at: int, end: int, number: int) -> int:
 
 
 def signed(value: int) -> int:
-    """An int64 from its 64 bits."""
+    """Return an int64 from its 64 bits."""
     return value - (1 << 64) if value & _SIGN else value
 
 
 def unpack_varints(data: bytes, at: int, end: int) -> NDArray[np.int64]:
-    """The int64 numbers that fill the bytes between two places.
+    """Return the int64 numbers that fill the bytes between two places.
 
     Raises:
         WireError: The last one is cut off, or one has more than ten bytes.
@@ -130,7 +130,7 @@ def unpack_varints(data: bytes, at: int, end: int) -> NDArray[np.int64]:
 
 
 def pack_varint(value: int) -> bytes:
-    """A number of at most 64 bits; a negative one takes ten bytes."""
+    """Return a number of at most 64 bits as a varint; a negative one takes ten bytes."""
     if 0 <= value < 128:
         return bytes((value,))
     value &= 0xFFFF_FFFF_FFFF_FFFF
@@ -143,7 +143,7 @@ def pack_varint(value: int) -> bytes:
 
 
 def pack_varints(values: list[int]) -> bytes:
-    """Numbers of int64, one after the other."""
+    """Return int64 numbers as varints, one after the other."""
     if len(values) <= _SHORT:
         return b"".join(map(pack_varint, values))
     bits: NDArray[Any] = np.array(values, np.int64).view(np.uint64)

@@ -127,7 +127,7 @@ class TestArguments:
         [
             (lambda: decode_png(FILES["png"], 2), "`channels` must be 0, 1, 3 or 4 but got 2"),
             (lambda: decode_png(FILES["png"], dtype=np.int32), "not in the list of allowed values: uint8, uint16"),
-            (lambda: decode_image(FILES["png"], dtype=np.int32), "decode_image has no dtype int32"),
+            (lambda: decode_image(FILES["png"], dtype=np.int32), "decode_image does not support dtype int32"),
             (lambda: decode_jpeg(FILES["jpeg"], 4), "JPEG does not support 4 channels"),
             (lambda: decode_jpeg(FILES["jpeg"], ratio=3), "ratio must be 1, 2, 4, or 8, got 3"),
             (lambda: decode_bmp(FILES["bmp"], 1), "`channels` must be 0, 3 or 4 for BMP, but got 1"),

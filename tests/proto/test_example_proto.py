@@ -90,7 +90,7 @@ class TestBytes:
             (b"\x0b\x14", "ends as another one"),
             (b"\x0c", "unknown wire type 4"),
             (b"\n\x07\n\x05\n\x01\xff\x12\x00", "utf-8"),
-            (b"\n\x0d\n\x0b\n\x01a\x12\x06\x12\x04\n\x02\x00\x00", "no multiple of 4"),
+            (b"\n\x0d\n\x0b\n\x01a\x12\x06\x12\x04\n\x02\x00\x00", "not a multiple of 4"),
             (b"\n\x0c\n\n\n\x01a\x12\x05\x1a\x03\n\x01\xff", "has no end"),
         ],
     )

@@ -1,1 +1,1 @@
-"""parse_example: features of serialized Examples, a block at a time."""
+"""parse_example: locates the features in serialized Examples (locate.py) and gathers their values (gather.py)."""

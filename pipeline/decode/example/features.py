@@ -1,4 +1,4 @@
-"""What parse_example is to find in an Example: FixedLenFeature, VarLenFeature, FixedLenSequenceFeature."""
+"""FixedLenFeature, VarLenFeature and FixedLenSequenceFeature: what you ask parse_example for, checked."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ _TYPES = {np.dtype("S"): LISTS[1], np.dtype(object): LISTS[1], np.dtype("f4"): L
 
 
 class FixedLenFeature(NamedTuple):
-    """A feature with one number of values in all examples.
+    """A feature with the same number of values in all examples.
 
     Attributes:
-        shape: Of its array; every dimension is known.
+        shape: The shape of its array; every dimension is known.
         dtype: float32, int64 or strings.
-        default_value: As many values as the shape has, for an example without the feature; None: it must have it.
+        default_value: The values for an example without the feature, as many as the shape has. None: the feature is
+            required.
     """
 
     shape: Any
@@ -32,7 +33,7 @@ class FixedLenFeature(NamedTuple):
 
 
 class VarLenFeature(NamedTuple):
-    """A feature with any number of values, or none: `dtype` is float32, int64 or strings."""
+    """A feature with any number of values, even none; `dtype` is float32, int64 or strings."""
 
     dtype: Any
 
@@ -41,10 +42,10 @@ class FixedLenSequenceFeature(NamedTuple):
     """A feature with any number of rows of one shape.
 
     Attributes:
-        shape: Of a row.
+        shape: The shape of a row.
         dtype: float32, int64 or strings.
         allow_missing: Must be True: an example without the feature has no rows.
-        default_value: One value, with which a block pads the shorter ones; None: 0 or an empty string.
+        default_value: The value that pads shorter examples in a block; None: 0 or an empty string.
     """
 
     shape: Any
@@ -54,10 +55,10 @@ class FixedLenSequenceFeature(NamedTuple):
 
 
 class SparseTensorValue(NamedTuple):
-    """A matrix of which only some places have a value.
+    """A matrix with values in some places only.
 
     Attributes:
-        indices: int64[n, 2]: row and column of each value.
+        indices: int64[n, 2]: the row and column of each value.
         values: The n values.
         dense_shape: int64[2]: the numbers of rows and columns.
     """
@@ -68,13 +69,13 @@ class SparseTensorValue(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """A feature to look for, checked.
+    """A feature that was asked for, checked.
 
     Attributes:
-        name: Its key, as given; `key` is the same as bytes.
-        kind: The list that it must be.
+        name: Its key as str; `key` is the same as bytes.
+        kind: The kind of list that it must be.
         form: "fixed", "rows" or "any".
-        shape: Of its array, or of a row; `size` is the number of values in it.
+        shape: The shape of its array, or of a row; `size` is the number of values in that.
         default: An array of `size` values ("fixed") or of one ("rows"), or None.
     """
 
@@ -88,12 +89,12 @@ class Wanted(NamedTuple):
 
 
 def wanted(features: Any) -> list[Wanted]:
-    """Check what the caller asks for.
+    """Check the features that the caller asks for.
 
     Raises:
-        ValueError: There is no feature, or one without a dtype, with dimensions or a default that cannot be.
-        InvalidArgumentError: A dtype is none of the three.
-        TypeError: `features` is no dict with str keys, or a default has another type.
+        ValueError: There are no features, or one has no dtype, or an invalid shape or default.
+        InvalidArgumentError: A dtype is not supported.
+        TypeError: `features` is not a dict with str keys, or a default has the wrong type.
     """
     if not features:
         raise ValueError(f"Argument `features` cannot be None or falsy. Got {features!r}")

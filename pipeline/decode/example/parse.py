@@ -1,4 +1,4 @@
-"""parse_single_example and parse_example: the features of serialized Examples as arrays."""
+"""parse_example and parse_single_example: serialized Examples as arrays, and the errors for those that do not fit."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.decode.example.features import SparseTensorValue, Wanted, wanted
-from pipeline.decode.example.payloads import Column, column_of
+from pipeline.decode.example.gather import FeatureValues, gather_values
+from pipeline.decode.example.locate import FoundList, find_lists
 from pipeline.decode.example.uniform import uniform_columns
-from pipeline.decode.example.walk import Found, find_lists
 from pipeline.errors import InvalidArgumentError, invalid, show
 from pipeline.proto.lists import LISTS
 from pipeline.proto.wire import WireError
 
 
 def parse_single_example(serialized: Any, features: Mapping[str, Any], *, example_names: Any = None) -> dict[str, Any]:
-    """Parse one serialized Example.
-
-    Safe in any number of threads.
+    """Parse one serialized Example. Thread safe.
 
     Args:
         serialized: The Example as bytes.
-        features: For each name a FixedLenFeature, VarLenFeature or FixedLenSequenceFeature.
-        example_names: What error messages call the example.
+        features: A FixedLenFeature, VarLenFeature or FixedLenSequenceFeature for each name.
+        example_names: A name for the example in error messages.
 
     Returns:
-        For each name an array: of the feature's shape (a NumPy scalar or bytes for shape ()), of `[n] + shape` for a
-        FixedLenSequenceFeature, of `[n]` for a VarLenFeature. Arrays of strings hold bytes and have dtype object.
+        A dict with one array for each name: of the feature's shape (a NumPy scalar or bytes for shape ()), of
+        `[n] + shape` for a FixedLenSequenceFeature, of `[n]` for a VarLenFeature. Arrays of strings hold bytes and
+        have dtype object.
 
     Raises:
-        InvalidArgumentError: The bytes are no Example; a feature is missing, has another type or number of values.
-        ValueError: `features` cannot be.
+        InvalidArgumentError: The bytes are not an Example; a feature is missing, or has another type or number of
+            values.
+        ValueError: `features` is invalid.
     """
     asked = wanted(features)
     data = _bytes(serialized, "")
@@ -42,26 +42,24 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], *, exampl
 
 
 def parse_example(serialized: Any, features: Mapping[str, Any], *, example_names: Any = None) -> dict[str, Any]:
-    """Parse a block of serialized Examples.
-
-    Safe in any number of threads. A block takes a fraction of the time of its examples one by one.
+    """Parse a block of serialized Examples. Thread safe. A block is many times faster than one example at a time.
 
     Args:
         serialized: A list or 1-D array of Examples as bytes.
-        features: For each name a FixedLenFeature, VarLenFeature or FixedLenSequenceFeature.
-        example_names: What error messages call the examples, one name for each.
+        features: A FixedLenFeature, VarLenFeature or FixedLenSequenceFeature for each name.
+        example_names: A name for each example in error messages.
 
     Returns:
-        For each name: an array of `[examples] + shape`; for a FixedLenSequenceFeature one of
-        `[examples, most rows] + shape`, filled up with its default; for a VarLenFeature a SparseTensorValue.
+        A dict. For each name an array of shape `[examples] + shape`; for a FixedLenSequenceFeature one of
+        `[examples, most rows] + shape`, padded with its default; for a VarLenFeature a SparseTensorValue.
 
     Raises:
         InvalidArgumentError: As for parse_single_example; `error.record` is the index of the example.
-        ValueError: `features` cannot be.
+        ValueError: `features` is invalid.
     """
     asked = wanted(features)
     if isinstance(serialized, (bytes, str)):
-        raise invalid("parse_example takes a list or 1-D array of Examples; for one there is parse_single_example")
+        raise invalid("parse_example takes a list or 1-D array of Examples; use parse_single_example for one")
     if isinstance(serialized, np.ndarray):
         if serialized.ndim != 1:
             raise invalid(f"Expected serialized to be a vector, got shape: {show(serialized.shape)}")
@@ -76,13 +74,13 @@ def parse_example(serialized: Any, features: Mapping[str, Any], *, example_names
 
 
 def single_values(data: bytes, asked: Sequence[Wanted], name: str | None) -> list[Any]:
-    """The values of the features of one Example, in the order of `asked`; errors as of `parse_single_example`."""
+    """Return the values of the features of one Example, in the order of `asked`; errors as for parse_single_example."""
     lists = find_example(data, None, name)
     return [single_value(one, lists.get(one.key), name) for one in asked]
 
 
 def block_values(block: Sequence[bytes], asked: Sequence[Wanted], names: Sequence[str]) -> list[Any]:
-    """The values of the features of a block of Examples, in the order of `asked`; errors as of `parse_example`."""
+    """Return the values of the features of a block, in the order of `asked`; errors as for parse_example."""
     columns = uniform_columns(block, asked)
     if columns is None:
         rows = [find_example(data, i, names[i]) for i, data in enumerate(block)]
@@ -90,8 +88,8 @@ def block_values(block: Sequence[bytes], asked: Sequence[Wanted], names: Sequenc
     return [_shaped(one, column, names) for one, column in zip(asked, columns, strict=True)]
 
 
-def find_example(data: bytes, index: int | None, name: str | None) -> dict[bytes, Found]:
-    """Where the lists of an Example are, or those of the context of a SequenceExample."""
+def find_example(data: bytes, index: int | None, name: str | None) -> dict[bytes, FoundList]:
+    """Return where the features of an Example, or of the context of a SequenceExample, are."""
     try:
         return find_lists(data)
     except WireError as error:
@@ -103,8 +101,8 @@ def find_example(data: bytes, index: int | None, name: str | None) -> dict[bytes
         raise _error(text, index) from error
 
 
-def single_value(one: Wanted, found: Found | None, name: str | None) -> Any:
-    """The value of a feature of a single example."""
+def single_value(one: Wanted, found: FoundList | None, name: str | None) -> Any:
+    """Return the value of a feature of a single example."""
     if found is None or not found[0]:
         if one.form == "fixed" and one.default is None:
             raise _missing(one, None, name)
@@ -132,8 +130,8 @@ def single_value(one: Wanted, found: Found | None, name: str | None) -> Any:
     return values if one.form == "any" else values.reshape(one.shape if one.form == "fixed" else (-1, *one.shape))
 
 
-def _column(one: Wanted, found: Sequence[Found | None], names: Sequence[str]) -> Column:
-    """The values of a feature of all examples, from where they were found."""
+def _column(one: Wanted, found: Sequence[FoundList | None], names: Sequence[str]) -> FeatureValues:
+    """Return the values of a feature of all examples."""
     number, fixed = one.kind.number, one.form == "fixed"
     for i, place in enumerate(found):
         if place is None or not place[0]:
@@ -142,13 +140,13 @@ def _column(one: Wanted, found: Sequence[Found | None], names: Sequence[str]) ->
         elif place[0] != number:
             raise _mismatch(one, place[0], i, names[i])
     try:
-        return column_of(one.kind, found, one.default if fixed else None)
+        return gather_values(one.kind, found, one.default if fixed else None)
     except WireError as error:
         raise _first_damaged(one, found, names, error) from error
 
 
-def _shaped(one: Wanted, column: Column, names: Sequence[str]) -> Any:
-    """A column as what the caller gets."""
+def _shaped(one: Wanted, column: FeatureValues, names: Sequence[str]) -> Any:
+    """Return the values of a feature in the form that the caller gets."""
     if one.form == "fixed":
         wrong = np.flatnonzero(column.counts != one.size)
         if len(wrong):
@@ -159,7 +157,7 @@ def _shaped(one: Wanted, column: Column, names: Sequence[str]) -> Any:
     return _sparse(column) if one.form == "any" else _padded(one, column, names)
 
 
-def _sparse(column: Column) -> SparseTensorValue:
+def _sparse(column: FeatureValues) -> SparseTensorValue:
     counts = column.counts
     indices = np.empty((len(column.values), 2), np.int64)
     indices[:, 0] = np.repeat(np.arange(len(counts)), counts)
@@ -167,7 +165,7 @@ def _sparse(column: Column) -> SparseTensorValue:
     return SparseTensorValue(indices, column.values, np.array([len(counts), counts.max(initial=0)], np.int64))
 
 
-def _padded(one: Wanted, column: Column, names: Sequence[str]) -> NDArray[Any]:
+def _padded(one: Wanted, column: FeatureValues, names: Sequence[str]) -> NDArray[Any]:
     wrong = np.flatnonzero(column.counts % one.size)
     if len(wrong):
         i = int(wrong[0])
@@ -183,12 +181,12 @@ def _padded(one: Wanted, column: Column, names: Sequence[str]) -> NDArray[Any]:
 
 
 def _places(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which places of the matrix, as wide as the largest count, have a value."""
+    """Return which places of a matrix, as wide as the largest count, hold a value."""
     return np.arange(counts.max(initial=0)) < counts[:, None]
 
 
 def _first_damaged(
-    one: Wanted, found: Sequence[Found | None], names: Sequence[str], error: WireError
+    one: Wanted, found: Sequence[FoundList | None], names: Sequence[str], error: WireError
 ) -> InvalidArgumentError:
     for i, place in enumerate(found):
         if place is not None and place[0]:

@@ -1,4 +1,4 @@
-"""The fast way through a block of Examples that differ in nothing but their values: columns of a table of bytes."""
+"""The fast path for a block of Examples that differ in their values only: a table of bytes, cut into columns."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.decode.example.features import Wanted
-from pipeline.decode.example.payloads import Column
-from pipeline.decode.example.walk import Found, find_lists
+from pipeline.decode.example.gather import FeatureValues
+from pipeline.decode.example.locate import FoundList, find_lists
 from pipeline.proto.wire import WireError, unpack_varints
 
-_FEWEST = 8  # examples; fewer go faster one by one
-_LARGEST = 1 << 14  # bytes of an example; with more of them, walking over it costs nothing beside copying it
+_FEWEST = 8  # examples; fewer are faster one by one
+_LARGEST = 1 << 14  # bytes of an example; finding the features in a larger one costs nothing compared to copying it
 _FLOAT = np.dtype("<f4")
 
 
-def uniform_columns(block: Sequence[bytes], asked: Sequence[Wanted]) -> list[Column] | None:
-    """The columns of all features asked for, or None where it takes a look at each example, which finds errors too."""
+def uniform_columns(block: Sequence[bytes], asked: Sequence[Wanted]) -> list[FeatureValues] | None:
+    """Return the values of all features asked for, or None if each example needs a look by itself, for errors too."""
     if len(block) < _FEWEST or not 0 < len(block[0]) <= _LARGEST:
         return None
     first, size = block[0], len(block[0])
@@ -32,11 +32,11 @@ def uniform_columns(block: Sequence[bytes], asked: Sequence[Wanted]) -> list[Col
     if None in begins.values() or any(lists.get(one.key, (0,))[0] != one.kind.number for one in asked):
         return None
     table = np.frombuffer(b"".join(block), np.uint8).reshape(len(block), size)
-    fixed = np.ones(size, bool)  # the bytes that must be those of the first example
+    fixed = np.ones(size, bool)  # the bytes that must be the same as in the first example
     for key, (number, _, _, end) in lists.items():
         begin = begins[key]
         fixed[begin:end] = False
-        if number == 3:  # as many numbers, each with as many bytes
+        if number == 3:  # as many numbers, each with as many bytes as in the first example
             last = table[:, begin:end] < 128
             if not last[0, -1] or (last != last[0]).any():
                 return None
@@ -49,27 +49,27 @@ def uniform_columns(block: Sequence[bytes], asked: Sequence[Wanted]) -> list[Col
         return None
 
 
-def _values_begin(data: bytes, found: Found) -> int | None:
-    """Where the values of a list begin, if they reach up to its end; one string, or packed numbers."""
+def _values_begin(data: bytes, found: FoundList) -> int | None:
+    """Return where the values of a list begin if they fill the rest of it: one string, or packed numbers."""
     number, within, begin, end = found
     if within is not data or end - begin < 3 or data[begin] != 0x0A:
         return None
     size, at = data[begin + 1], begin + 2
     if size > 127:
-        size, at = size & 127 | data[at] << 7, at + 1  # a larger one does not fit, and has no end here
+        size, at = size & 127 | data[at] << 7, at + 1  # a larger size does not fit, and is refused by the next line
     return at if at + size == end and (number != 2 or size % 4 == 0) else None
 
 
-def _column(block: Sequence[bytes], table: NDArray[np.uint8], found: Found, begin: int) -> Column:
+def _column(block: Sequence[bytes], table: NDArray[np.uint8], found: FoundList, begin: int) -> FeatureValues:
     number, _, _, end = found
     rows = len(block)
     if number == 1:
         strings = np.empty(rows, object)
         strings[:] = [one[begin:end] for one in block]
-        return Column(np.ones(rows, np.int64), strings)
+        return FeatureValues(np.ones(rows, np.int64), strings)
     part = table[:, begin:end].copy()
     if number == 2:
         floats = part.reshape(-1).view(_FLOAT).astype(np.float32, copy=False)
-        return Column(np.full(rows, (end - begin) // 4), floats)
+        return FeatureValues(np.full(rows, (end - begin) // 4), floats)
     values = unpack_varints(part.tobytes(), 0, part.size)
-    return Column(np.full(rows, len(values) // rows), values)
+    return FeatureValues(np.full(rows, len(values) // rows), values)

@@ -1,1 +1,1 @@
-"""Images to arrays and back, by Pillow."""
+"""Decodes images to arrays and encodes arrays as images, by Pillow."""

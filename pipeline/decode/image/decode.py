@@ -1,4 +1,4 @@
-"""decode_image, decode_jpeg, decode_png, decode_gif, decode_bmp: images as arrays, by Pillow."""
+"""decode_image, decode_jpeg, decode_png, decode_gif and decode_bmp: images to arrays, by Pillow."""
 
 from __future__ import annotations
 
@@ -38,25 +38,27 @@ def decode_image(
 ) -> NDArray[Any]:
     """Decode a JPEG, PNG, GIF or BMP image.
 
-    Safe in any number of threads; they decode at the same time.
+    Thread safe; threads decode in parallel.
 
     Args:
         contents: The file as bytes.
         channels: 0 or None for those of the image, 1 for gray, 3 for RGB, 4 for RGBA (PNG and BMP only).
-        dtype: uint8; uint16, in full for PNG and else 256 times the uint8; float32 or float64 from 0 to 1.
-        expand_animations: A GIF gives all its frames; if False, the first one.
-        max_pixels: An image with more pixels, in all frames together, is refused before memory is taken for it.
+        dtype: uint8; uint16, with 16 bits of a PNG and otherwise 256 times the uint8; float32 or float64, 0 to 1.
+        expand_animations: Whether a GIF gives all its frames, or only the first.
+        max_pixels: An image with more pixels, in all frames together, is refused before memory is allocated for it.
 
     Returns:
-        An array [height, width, channels]; of a GIF, unless told otherwise, [frames, height, width, 3].
+        An array [height, width, channels]; for a GIF with `expand_animations`, [frames, height, width, 3].
 
     Raises:
-        InvalidArgumentError: The bytes are no such image, are damaged, or the arguments do not fit it.
-        ImportError: Pillow is not installed.
+        InvalidArgumentError: The bytes are not such an image or are damaged, it is too large, or an argument is
+            invalid for it.
+        TypeError: `contents` is not bytes.
+        ImportError: Pillow is not installed (extra `image`).
     """
     kind = np.dtype(dtype)
     if kind not in (np.uint8, np.uint16, np.float32, np.float64):
-        raise invalid(f"decode_image has no dtype {kind}; there are uint8, uint16, float32 and float64")
+        raise invalid(f"decode_image does not support dtype {kind}; it supports uint8, uint16, float32 and float64")
     data, found = _open(contents)
     wanted = _channels(0 if channels is None else channels)
     array = _DECODERS[found](data, wanted, max_pixels, not expand_animations)
@@ -67,7 +69,7 @@ def decode_image(
 def decode_png(
     contents: Any, channels: int = 0, dtype: Any = np.uint8, *, max_pixels: int = MAX_PIXELS
 ) -> NDArray[Any]:
-    """Decode a PNG image; as in TensorFlow, JPEG and GIF without animation too. See `decode_image`."""
+    """Decode a PNG image; as in TensorFlow, also a JPEG or a GIF with one frame. Arguments as for `decode_image`."""
     kind = np.dtype(dtype)
     if kind not in (np.uint8, np.uint16):
         raise invalid(f"Value for attr 'dtype' of {kind} is not in the list of allowed values: uint8, uint16")
@@ -83,14 +85,17 @@ def decode_jpeg(
     *,
     max_pixels: int = MAX_PIXELS,
 ) -> NDArray[Any]:
-    """Decode a JPEG image; as in TensorFlow, PNG and GIF without animation too. See `decode_image`.
+    """Decode a JPEG image; as in TensorFlow, also a PNG or a GIF with one frame. Errors as for `decode_image`.
 
     Args:
         contents: The file as bytes.
         channels: 0, 1 or 3.
-        ratio: 1, 2, 4 or 8: make a JPEG so many times smaller, which is faster than to do so later.
-        try_recover_truncated: Take a JPEG that is cut off; what is missing is gray.
-        max_pixels: As for decode_image.
+        ratio: 1, 2, 4 or 8: shrink a JPEG by this factor while decoding, which is faster than resizing it later.
+        try_recover_truncated: Accept a truncated JPEG; the missing part is gray.
+        max_pixels: As for `decode_image`.
+
+    Returns:
+        An array uint8[height, width, channels].
     """
     if ratio not in (1, 2, 4, 8):
         raise invalid(f"ratio must be 1, 2, 4, or 8, got {ratio}")
@@ -102,7 +107,7 @@ def decode_jpeg(
 
 
 def decode_gif(contents: Any, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
-    """Decode all frames of a GIF to [frames, height, width, 3]; of a JPEG or PNG, its one frame. See `decode_image`."""
+    """Decode a GIF, or a JPEG or PNG as one frame, to uint8[frames, height, width, 3]. Errors as for `decode_image`."""
     data, found = _open(contents)
     if found == "GIF":
         return _gif(data, 0, max_pixels)
@@ -110,7 +115,7 @@ def decode_gif(contents: Any, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uin
 
 
 def decode_bmp(contents: Any, channels: int = 0, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
-    """Decode a BMP image; `channels` is 0, 3 or 4. See `decode_image`."""
+    """Decode a BMP image to uint8[height, width, channels]; `channels` is 0, 3 or 4. Errors as for `decode_image`."""
     data, found = _open(contents)
     if found != "BMP":
         use = f"Use `decode_{found.lower()}` or `decode_image` instead."
@@ -119,7 +124,7 @@ def decode_bmp(contents: Any, channels: int = 0, *, max_pixels: int = MAX_PIXELS
 
 
 def _open(contents: Any) -> tuple[bytes, str]:
-    """The bytes, and which format they are."""
+    """Return the bytes and the name of their format."""
     if isinstance(contents, np.ndarray) and contents.ndim == 0:
         contents = contents.item()
     if not isinstance(contents, (bytes, bytearray, memoryview)):
@@ -155,7 +160,7 @@ def _as(array: NDArray[Any], dtype: np.dtype[Any], found: str) -> NDArray[Any]:
 
 
 def _still(data: bytes, found: str, channels: int, max_pixels: int, op: str) -> NDArray[Any]:
-    """An image without animation."""
+    """Decode an image with one frame."""
     if found == "BMP":
         use = "Use `decode_bmp` or `decode_image` instead."
         raise invalid(f"Trying to decode BMP format using a wrong op. {use} Op used: {op}")
@@ -180,7 +185,7 @@ def _jpeg(
         image = pillow().JpegImagePlugin.JpegImageFile(io.BytesIO(data))
         check_size(image.size, 1, max_pixels)
         gray = channels == 1 or (channels == 0 and image.mode == "L")
-        # With sizes that are no whole numbers this is that ratio for every size.
+        # Fractional sizes give exactly this ratio for any size.
         image.draft("L" if gray else "RGB", (image.width / ratio, image.height / ratio))
         return pixels(image, "L" if gray else "RGB")
 
@@ -197,7 +202,7 @@ def _gif(data: bytes, channels: int, max_pixels: int, first: bool = False) -> ND
         frames = np.zeros((count, height, width, 3), np.uint8)
         for i in range(count):
             image.seek(i)
-            check_size(image.size, 1, max_pixels)  # a frame may be larger than the first one
+            check_size(image.size, 1, max_pixels)  # a frame may be larger than the first
             frames[i] = pixels(image, "RGB")[:height, :width]
         return frames
 
@@ -209,7 +214,7 @@ def _bmp(data: bytes, channels: int, max_pixels: int, first: bool = False) -> ND
         image = pillow().BmpImagePlugin.BmpImageFile(io.BytesIO(data))
         check_size(image.size, 1, max_pixels)
         codec, _, offset, arguments = image.tile[0]
-        if codec == "raw" and arguments[0] == "BGRX":  # TensorFlow takes the fourth byte of a pixel for alpha
+        if codec == "raw" and arguments[0] == "BGRX":  # TensorFlow reads the fourth byte of a pixel as alpha
             image = pillow().Image.frombytes("RGBA", image.size, data[offset:], "raw", "BGRA", *arguments[1:])
         own = {"1": 1, "L": 1, "RGBA": 4}.get(image.mode, 3)
         return pixels(image, {1: "L", 3: "RGB", 4: "RGBA"}[channels or own])

@@ -1,4 +1,4 @@
-"""encode_png, encode_jpeg: arrays as image files."""
+"""encode_png and encode_jpeg: arrays to images."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ _CHANNELS = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}
 
 
 def encode_png(image: Any, compression: int = -1) -> bytes:
-    """Encode an array as PNG, without loss.
-
-    Safe in any number of threads.
+    """Encode an array as PNG, lossless. Thread safe.
 
     Args:
-        image: uint8 or uint16 of shape [height, width, channels]: gray, gray and alpha, RGB or RGBA.
-        compression: 0 (none) to 9 (best, slow), or -1 for zlib's default.
+        image: uint8 or uint16 of shape [height, width, channels], with 1 (gray), 2 (gray, alpha), 3 (RGB) or 4 (RGBA)
+            channels.
+        compression: 0 (none) to 9 (smallest, slowest), or -1 for zlib's default.
+
+    Returns:
+        The file as bytes.
 
     Raises:
-        InvalidArgumentError: The array or compression is not as said above.
-        ImportError: Pillow is not installed.
+        InvalidArgumentError: The array or `compression` is invalid.
+        ImportError: Pillow is not installed (extra `image`).
     """
     array = _image(image, (np.uint8, np.uint16))
     if array.shape[2] not in (1, 2, 3, 4):
@@ -47,24 +49,25 @@ def encode_jpeg(
     x_density: int = 300,
     y_density: int = 300,
 ) -> bytes:
-    """Encode an array as JPEG.
-
-    Safe in any number of threads.
+    """Encode an array as JPEG. Thread safe.
 
     Args:
-        image: uint8 of shape [height, width, channels]: gray or RGB.
-        format: "grayscale" or "rgb" to insist on 1 or 3 channels, "" for those of the image.
+        image: uint8 of shape [height, width, channels], with 1 (gray) or 3 (RGB) channels.
+        format: "grayscale" or "rgb" to require 1 or 3 channels; "" accepts either.
         quality: 0 to 100.
-        progressive: Write a file that can be shown coarsely before all of it is there.
-        optimize_size: Take more time for a smaller file of the same quality.
-        chroma_downsampling: Keep colour at half the resolution of brightness.
-        density_unit: "in" or "cm", for the densities.
-        x_density: Pixels per unit, noted in the file.
-        y_density: The same for the other direction.
+        progressive: Write a progressive JPEG, which viewers can show before it is loaded completely.
+        optimize_size: Spend more time for a smaller file of the same quality.
+        chroma_downsampling: Store colour at half the resolution of brightness.
+        density_unit: The unit of the densities, "in" or "cm".
+        x_density: Horizontal pixels per unit, stored in the file.
+        y_density: Vertical pixels per unit, stored in the file.
+
+    Returns:
+        The file as bytes.
 
     Raises:
-        InvalidArgumentError: The arguments are not as said above.
-        ImportError: Pillow is not installed.
+        InvalidArgumentError: An argument is invalid.
+        ImportError: Pillow is not installed (extra `image`).
     """
     array = _image(image, (np.uint8,))
     if format not in _CHANNELS:
@@ -84,7 +87,7 @@ def encode_jpeg(
     pillow().Image.fromarray(array[:, :, 0] if array.shape[2] == 1 else array).save(
         file,
         "JPEG",
-        quality=max(1, quality),  # Pillow takes 0 for its default, libjpeg for 1
+        quality=max(1, quality),  # to Pillow 0 means its default, to libjpeg it means 1
         progressive=progressive,
         optimize=optimize_size,
         subsampling="4:2:0" if chroma_downsampling else "4:4:4",

@@ -1,4 +1,4 @@
-"""What all image functions need of Pillow: its import, its errors, and the arrays of its images."""
+"""Pillow for the other files: imports it when first used, translates its errors, makes arrays of its images."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.errors import OpError, invalid
 
 
 def pillow() -> Any:
-    """The package PIL, with the plugins of the formats that are used here.
+    """Return the package PIL with the plugins for our formats.
 
     Raises:
         ImportError: Pillow is not installed.
@@ -32,7 +32,7 @@ def pillow() -> Any:
 
 @contextmanager
 def damage(message: str) -> Iterator[None]:
-    """Whatever Pillow raises within is an InvalidArgumentError of that first line: Pillow has no class of its own."""
+    """Turn any error that Pillow raises into InvalidArgumentError: Pillow has no class of errors for damaged images."""
     try:
         yield
     except (OpError, ImportError, MemoryError):
@@ -42,16 +42,16 @@ def damage(message: str) -> Iterator[None]:
 
 
 def pixels(image: Any, mode: str) -> NDArray[np.uint8]:
-    """The uint8 array [height, width, channels] of an image in a mode."""
+    """Return an image, converted to a mode, as uint8[height, width, channels]."""
     array = np.array(image if image.mode == mode else image.convert(mode), np.uint8)
     return array if array.ndim == 3 else array[:, :, None]
 
 
 def check_size(size: tuple[int, int], frames: int, limit: int) -> None:
-    """Refuse an image that is empty, or larger than the limit, before memory is taken for it.
+    """Check the size of an image before memory is allocated for it.
 
     Raises:
-        InvalidArgumentError: It is.
+        InvalidArgumentError: It is empty, or larger than the limit.
     """
     width, height = size
     if width < 1 or height < 1:

@@ -1,4 +1,4 @@
-"""PNG images as arrays, 16 bits and all: Pillow by itself gives only 8 of the 16 bits of a colour."""
+"""PNG images to arrays and back with all 16 bits of a colour, of which Pillow by itself keeps only 8."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 
 def png_array(data: bytes, channels: int, max_pixels: int) -> NDArray[Any]:
-    """The pixels of a PNG image: uint8, or uint16 where it has 16 bits; `channels` 0 is as many as it has.
+    """Return the pixels of a PNG image, as uint16 if it has 16 bits, else uint8; `channels` 0 means those of the image.
 
     Raises:
         InvalidArgumentError: The data is damaged or too large.
@@ -48,7 +48,7 @@ def png_array(data: bytes, channels: int, max_pixels: int) -> NDArray[Any]:
 
 
 def _deep(data: bytes, size: tuple[int, int], colour: int, interlaced: int, channels: int) -> NDArray[np.uint16]:
-    """16 bits: Pillow undoes compression, filters and interlacing; the bytes of a pixel are taken for channels."""
+    """Decode 16 bits: Pillow undoes compression, filters and interlacing, taking the bytes of a pixel for channels."""
     chunks = list(_chunks(data))
     packed = b"".join(body for name, body in chunks if name == b"IDAT")
 
@@ -56,10 +56,10 @@ def _deep(data: bytes, size: tuple[int, int], colour: int, interlaced: int, chan
         return np.array(pillow().Image.frombytes(mode, size, packed, "zip", raw, interlaced), np.uint8)
 
     array: NDArray[np.uint16]
-    if colour in (_GRAY, _GRAY_ALPHA):  # two bytes, or four, as a pixel
+    if colour in (_GRAY, _GRAY_ALPHA):  # a pixel of two or four bytes
         mode = "LA" if colour == _GRAY else "RGBA"
         array = unpack(mode, mode).view(">u2").astype(np.uint16)
-    elif colour in (_RGB, _RGB_ALPHA):  # once the high bytes, once the low ones
+    elif colour in (_RGB, _RGB_ALPHA):  # once the high bytes, once the low bytes
         mode = "RGB" if colour == _RGB else "RGBA"
         array = unpack(mode, mode + ";16B").astype(np.uint16) * np.uint16(256) + unpack(mode, mode + ";16L")
     else:
@@ -75,7 +75,7 @@ def _deep(data: bytes, size: tuple[int, int], colour: int, interlaced: int, chan
 
 
 def _with_channels(array: NDArray[Any], channels: int) -> NDArray[Any]:
-    """From 1 to 4 channels to 1 or 3 (without alpha), or from 2 to 4 (with it)."""
+    """Convert 1 to 4 channels to 1 or 3 (dropping alpha), or 2 to 4 (keeping it)."""
     own = array.shape[2]
     if channels == 1:
         return _gray(array) if own > 2 else array[:, :, :1].copy()
@@ -85,7 +85,7 @@ def _with_channels(array: NDArray[Any], channels: int) -> NDArray[Any]:
 
 
 def _gray(array: NDArray[Any]) -> NDArray[Any]:
-    """Luminance as libpng computes it: 8 bits are cut off, 16 bits are rounded."""
+    """Return luminance as libpng computes it: 8 bits are truncated, 16 bits are rounded."""
     red, green, blue = (array[:, :, i].astype(np.uint32) for i in range(3))
     rounding = 16384 if array.dtype == np.uint16 else 0
     gray = ((9797 * red + 19234 * green + 3737 * blue + rounding) >> 15).astype(array.dtype)
@@ -107,7 +107,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def png_bytes(array: NDArray[Any], compression: int) -> bytes:
-    """An array [height, width, 1 to 4 channels] of uint8 or uint16 as PNG."""
+    """Return an array [height, width, 1 to 4 channels] of uint8 or uint16 as PNG."""
     height, width, channels = array.shape
     if array.dtype == np.uint8:
         file = io.BytesIO()
@@ -116,7 +116,7 @@ def png_bytes(array: NDArray[Any], compression: int) -> bytes:
         return file.getvalue()
     rows = np.ascontiguousarray(array, ">u2").view(np.uint8).reshape(height, -1)
     filtered = np.empty((height, rows.shape[1] + 1), np.uint8)
-    filtered[:, 0] = 2  # each row is written as its difference to the row above
+    filtered[:, 0] = 2  # each row is stored as its difference from the row above
     filtered[0, 1:] = rows[0]
     np.subtract(rows[1:], rows[:-1], out=filtered[1:, 1:])
     colour = {1: _GRAY, 2: _GRAY_ALPHA, 3: _RGB, 4: _RGB_ALPHA}[channels]

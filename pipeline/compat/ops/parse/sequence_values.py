@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.compat.ops.making.text import objects, one_or_all
 from pipeline.compat.ops.parse.features import Asked, Defaults
 from pipeline.decode.example.features import Wanted
-from pipeline.decode.example.walk import Found, find_lists
+from pipeline.decode.example.locate import FoundList, find_lists
 from pipeline.errors import invalid, show
 from pipeline.proto.wire import LEN, WireError, fields
 
@@ -60,7 +60,7 @@ class Sequences:
         return one_or_all([*_in_order(context, self._sparse[0]), *_in_order(sequences, self._sparse[1]), *lengths])
 
     def _dense_steps(
-        self, one: Wanted, rows: Sequence[list[Found] | None], names: Sequence[str], single: bool
+        self, one: Wanted, rows: Sequence[list[FoundList] | None], names: Sequence[str], single: bool
     ) -> tuple[Any, Any]:
         values = []
         for row, name in zip(rows, names, strict=True):
@@ -93,7 +93,7 @@ def _in_order(values: list[Any], sparse: int) -> list[Any]:
     return [one[i] for i in range(3) for one in parts] + values[sparse:]
 
 
-def _context(one: Wanted, found: Sequence[Found | None], names: Sequence[str], single: bool) -> Any:
+def _context(one: Wanted, found: Sequence[FoundList | None], names: Sequence[str], single: bool) -> Any:
     rows = []
     for place, name in zip(found, names, strict=True):
         if place is None or not place[0]:
@@ -119,7 +119,7 @@ def _context(one: Wanted, found: Sequence[Found | None], names: Sequence[str], s
     return array[0]
 
 
-def _sparse_steps(one: Wanted, rows: Sequence[list[Found] | None], names: Sequence[str], single: bool) -> Sparse:
+def _sparse_steps(one: Wanted, rows: Sequence[list[FoundList] | None], names: Sequence[str], single: bool) -> Sparse:
     values = [
         [_step(one, place, i, name) for i, place in enumerate(row or ())] for row, name in zip(rows, names, strict=True)
     ]
@@ -143,7 +143,7 @@ def _ragged(rows: Sequence[Sequence[Any]], single: bool, steps: bool = True, kin
     return np.ascontiguousarray(indices[:, kept]), values, shape[kept]
 
 
-def _step(one: Wanted, place: Found, index: int, name: str) -> Any:
+def _step(one: Wanted, place: FoundList, index: int, name: str) -> Any:
     if not place[0]:
         return np.empty(0, one.kind.dtype)
     if place[0] != one.kind.number:
@@ -154,7 +154,7 @@ def _step(one: Wanted, place: Found, index: int, name: str) -> Any:
     return _read(one, place, name)
 
 
-def _read(one: Wanted, place: Found, name: str) -> Any:
+def _read(one: Wanted, place: FoundList, name: str) -> Any:
     try:
         values = one.kind.read(*place[1:])
     except WireError as error:
@@ -162,13 +162,13 @@ def _read(one: Wanted, place: Found, name: str) -> Any:
     return objects(values) if isinstance(values, list) else values
 
 
-def find_steps(data: bytes) -> dict[bytes, list[Found]]:
+def find_steps(data: bytes) -> dict[bytes, list[FoundList]]:
     """Find the feature lists of a SequenceExample by name; a step without values has the field number 0.
 
     Raises:
         WireError: The bytes are not a SequenceExample.
     """
-    found: dict[bytes, list[Found]] = {}
+    found: dict[bytes, list[FoundList]] = {}
     for number, kind, at, end in fields(data, 0, len(data)):
         if number == 2 and kind == LEN:
             for which, inner, begin, after in fields(data, at, end):
@@ -177,7 +177,7 @@ def find_steps(data: bytes) -> dict[bytes, list[Found]]:
     return found
 
 
-def _entry(data: bytes, at: int, end: int, found: dict[bytes, list[Found]]) -> None:
+def _entry(data: bytes, at: int, end: int, found: dict[bytes, list[FoundList]]) -> None:
     """Read one entry of the map into `found`."""
     key, steps = b"", []
     for number, kind, begin, after in fields(data, at, end):
@@ -192,7 +192,7 @@ def _entry(data: bytes, at: int, end: int, found: dict[bytes, list[Found]]) -> N
     found[key] = steps
 
 
-def _step_place(data: bytes, at: int, end: int) -> Found:
+def _step_place(data: bytes, at: int, end: int) -> FoundList:
     chosen = (0, data, at, at)
     for number, kind, begin, after in fields(data, at, end):
         if number in (1, 2, 3) and kind == LEN:

@@ -1,4 +1,4 @@
-"""The values of one feature of many Examples, gathered as bytes and read in one go."""
+"""Gathers the values of one feature from many Examples: joins their bytes and reads all of them at once."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decode.example.walk import Found
+from pipeline.decode.example.locate import FoundList
 from pipeline.proto.lists import ListKind
 from pipeline.proto.wire import WireError, pack_varints, unpack_varints, varint
 
 _FLOAT = np.dtype("<f4")
 
 
-class Column(NamedTuple):
-    """The values of a feature: how many each example has, and all of them, one example after the other."""
+class FeatureValues(NamedTuple):
+    """The values of one feature: how many each example has, and all values, one example after the other."""
 
     counts: NDArray[np.int64]
     values: NDArray[Any]
 
 
-def column_of(kind: ListKind, found: Sequence[Found | None], default: NDArray[Any] | None) -> Column:
-    """The column of lists of one kind; an example without one has the default, or no values.
+def gather_values(kind: ListKind, found: Sequence[FoundList | None], default: NDArray[Any] | None) -> FeatureValues:
+    """Return the values of lists of one kind; an example without a list has the default, or no values.
 
     Raises:
         WireError: A list is damaged.
@@ -35,22 +35,22 @@ def column_of(kind: ListKind, found: Sequence[Found | None], default: NDArray[An
     if default is not None:
         absent = default.astype(_FLOAT).tobytes() if floats else pack_varints(default.tolist())
     packed = [_packed(kind, place) if place is not None and place[0] else absent for place in found]
-    joined = bytearray().join(packed)  # one that may be written to, so that it can be the array
+    joined = bytearray().join(packed)  # writable, so that the array can use it as it is
     sizes = np.fromiter(map(len, packed), np.int64, len(packed))
     if floats:
         if (sizes % 4).any():
-            raise WireError("a list of floats takes a number of bytes that is no multiple of 4")
-        return Column(sizes // 4, np.frombuffer(joined, _FLOAT).astype(np.float32, copy=False))
+            raise WireError("the size of a list of floats is not a multiple of 4 bytes")
+        return FeatureValues(sizes // 4, np.frombuffer(joined, _FLOAT).astype(np.float32, copy=False))
     last = np.frombuffer(joined, np.uint8) < 128  # the last byte of each number
     ends = np.cumsum(sizes)
     if not last[ends[sizes > 0] - 1].all():
         raise WireError("the last number of a list has no end")
     ended = np.concatenate(([0], np.cumsum(last)))
-    return Column(ended[ends] - ended[ends - sizes], unpack_varints(bytes(joined), 0, len(joined)))
+    return FeatureValues(ended[ends] - ended[ends - sizes], unpack_varints(bytes(joined), 0, len(joined)))
 
 
-def _packed(kind: ListKind, place: Found) -> bytes:
-    """The numbers of a list one after the other, as a packed field has them."""
+def _packed(kind: ListKind, place: FoundList) -> bytes:
+    """Return the numbers of a list as the bytes of a packed field."""
     _, data, begin, end = place
     if end - begin > 1 and data[begin] == 0x0A:
         size, at = data[begin + 1], begin + 2
@@ -62,10 +62,10 @@ def _packed(kind: ListKind, place: Found) -> bytes:
     return values.astype(_FLOAT).tobytes() if kind.number == 2 else pack_varints(values.tolist())
 
 
-def _strings(kind: ListKind, found: Sequence[Found | None], default: NDArray[Any] | None) -> Column:
+def _strings(kind: ListKind, found: Sequence[FoundList | None], default: NDArray[Any] | None) -> FeatureValues:
     absent = [] if default is None else default.tolist()
     lists = [kind.read(*place[1:]) if place is not None and place[0] else absent for place in found]
     counts = np.fromiter(map(len, lists), np.int64, len(lists))
     values = np.empty(int(counts.sum()), object)
     values[:] = [value for one in lists for value in one]
-    return Column(counts, values)
+    return FeatureValues(counts, values)

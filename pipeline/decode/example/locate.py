@@ -1,31 +1,31 @@
-"""Where the lists of a serialized Example are: a walk over its bytes that makes no message objects."""
+"""Finds where the features lie in the bytes of a serialized Example, without making message objects."""
 
 from __future__ import annotations
 
 from pipeline.proto.wire import LEN, WireError, fields, varint
 
-# The number of the list's field in Feature (0: there is no list), and where the list message begins and ends.
-Found = tuple[int, bytes, int, int]
+# The field number of the list in Feature (0: no list), the bytes that hold it, and where it begins and ends in them.
+FoundList = tuple[int, bytes, int, int]
 
 
-def find_lists(data: bytes) -> dict[bytes, Found]:
-    """The lists of an Example by name.
+def find_lists(data: bytes) -> dict[bytes, FoundList]:
+    """Return where the list of each feature of an Example is, by the feature's name.
 
     Raises:
-        WireError: The bytes are no Example.
+        WireError: The bytes are not an Example.
     """
-    found: dict[bytes, Found] = {}
+    found: dict[bytes, FoundList] = {}
     for number, kind, at, end in fields(data, 0, len(data)):
         if number == 1 and kind == LEN:
             try:
-                _walk(data, at, end, found)
+                _find_features(data, at, end, found)
             except IndexError:
                 raise WireError("the last field has no end") from None
     return found
 
 
-def _walk(data: bytes, at: int, end: int, found: dict[bytes, Found]) -> None:
-    """Features as every writer makes them go fast here; others, such as with unknown fields, go to `_entry`."""
+def _find_features(data: bytes, at: int, end: int, found: dict[bytes, FoundList]) -> None:
+    """Find features as every writer writes them; others, such as with unknown fields, are left to `_entry`."""
     while at < end:
         if data[at] != 0x0A:
             for number, kind, begin, after in fields(data, at, end):
@@ -56,8 +56,8 @@ def _walk(data: bytes, at: int, end: int, found: dict[bytes, Found]) -> None:
         _entry(data, begin, at, found)
 
 
-def _entry(data: bytes, at: int, end: int, found: dict[bytes, Found]) -> None:
-    """One feature of the map, in whatever way it is written."""
+def _entry(data: bytes, at: int, end: int, found: dict[bytes, FoundList]) -> None:
+    """Find one feature, however it is written."""
     key, chosen = b"", 0
     parts: list[bytes] = []
     for number, kind, begin, after in fields(data, at, end):
@@ -66,9 +66,9 @@ def _entry(data: bytes, at: int, end: int, found: dict[bytes, Found]) -> None:
         elif number == 2 and kind == LEN:
             for which, inner, start, stop in fields(data, begin, after):
                 if which in (1, 2, 3) and inner == LEN:
-                    if which != chosen:  # the last kind counts; parts of one kind follow one another
+                    if which != chosen:  # the last kind counts; parts of the same kind are joined
                         chosen, parts = which, []
                     parts.append(data[start:stop])
-    if chosen or key not in found:  # one without a list does not hide an earlier one, as in TensorFlow
+    if chosen or key not in found:  # as in TensorFlow, a feature without a list does not hide an earlier one
         joined = b"".join(parts)
         found[key] = (chosen, joined, 0, len(joined))

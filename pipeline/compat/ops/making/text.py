@@ -43,7 +43,7 @@ def encoded(value: Any) -> bytes:
     return value if isinstance(value, bytes) else plain(value, "").encode("utf-8", "surrogateescape")
 
 
-def each(function: Callable[[bytes], Any], values: Any, dtype: Any = object) -> Any:
+def map_strings(function: Callable[[bytes], Any], values: Any, dtype: Any = object) -> Any:
     """Apply a function to each string; `dtype` is that of the results."""
     if isinstance(values, bytes):
         result = function(values)
@@ -72,7 +72,7 @@ def one_or_all(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def unary(
+def string_op(
     op_type: str,
     value: Any,
     function: Callable[[bytes], Any],
@@ -86,7 +86,7 @@ def unary(
         tensor = text(value, argument, op_type)
 
         def kernel(values: Any) -> Any:
-            return each(function, values, dtype.np)
+            return map_strings(function, values, dtype.np)
 
         return tensor_node(op_type, [tensor], kernel, dtype, tensor.shape, name=scope, attrs=attrs or {}, rows=True)
 

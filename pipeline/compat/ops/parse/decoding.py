@@ -13,7 +13,7 @@ from pipeline.compat.graph.node import node, tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.making.inputs import check_allowed, dtype_of, renamed
-from pipeline.compat.ops.making.text import at_most_rank, encoded, one_or_all, text, unary
+from pipeline.compat.ops.making.text import at_most_rank, encoded, one_or_all, string_op, text
 from pipeline.compat.ops.strings.elements import float_of, int_of
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.decode import raw
@@ -253,4 +253,4 @@ def decode_compressed(
             raise DataLossError(None, None, "inflate() failed: incomplete or truncated stream")
         return data
 
-    return unary("DecodeCompressed", bytes, function, name, argument="bytes", attrs={"compression_type": kind})
+    return string_op("DecodeCompressed", bytes, function, name, argument="bytes", attrs={"compression_type": kind})

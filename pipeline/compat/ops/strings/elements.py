@@ -16,7 +16,7 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.hashing import fingerprint, murmur, sip
 from pipeline.compat.ops.making.inputs import check_allowed, dtype_of, renamed
-from pipeline.compat.ops.making.text import encoded, objects, one_of, plain, scalar_or, unary
+from pipeline.compat.ops.making.text import encoded, objects, one_of, plain, scalar_or, string_op
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import invalid
 
@@ -45,19 +45,19 @@ def _case(op_type: str, value: Any, encoding: Any, name: str | None, narrow: Any
             raise invalid(f"only utf-8 or '' (no encoding) is supported, received {encoding}")
         return wide(value.decode("utf-8", "replace")).encode()  # type: ignore[no-any-return]
 
-    return unary(op_type, value, function, name, attrs={"encoding": encoding.encode()})
+    return string_op(op_type, value, function, name, attrs={"encoding": encoding.encode()})
 
 
 def strip(input: Any, name: str | None = None) -> Tensor:
     """Strip ASCII whitespace from both ends of strings."""
-    return unary("StringStrip", input, lambda value: value.strip(_SPACE), name)
+    return string_op("StringStrip", input, lambda value: value.strip(_SPACE), name)
 
 
 def length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Return the length of each string as int32, in bytes or, with `unit="UTF8_CHAR"`, in characters."""
     unit = one_of(unit, ("BYTE", "UTF8_CHAR"), "unit", "StringLength")
     function = len if unit == "BYTE" else _characters
-    return unary("StringLength", input, function, name, int32, attrs={"unit": unit.encode()})
+    return string_op("StringLength", input, function, name, int32, attrs={"unit": unit.encode()})
 
 
 def _characters(value: bytes) -> int:
@@ -92,7 +92,9 @@ def to_number(string_tensor: Any = None, out_type: Any = float32, name: str | No
                 return number
         raise invalid(f"StringToNumberOp could not correctly convert string: {value.decode(errors='replace')}")
 
-    return unary("StringToNumber", value, function, name, dtype, argument="string_tensor", attrs={"out_type": dtype})
+    return string_op(
+        "StringToNumber", value, function, name, dtype, argument="string_tensor", attrs={"out_type": dtype}
+    )
 
 
 def float_of(value: bytes) -> float | None:
@@ -127,7 +129,7 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
         encoded = base64.urlsafe_b64encode(value)
         return encoded if pad else encoded.rstrip(b"=")
 
-    return unary("EncodeBase64", input, function, name, string, attrs={"pad": pad})
+    return string_op("EncodeBase64", input, function, name, string, attrs={"pad": pad})
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
@@ -136,7 +138,7 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: At run time: a string is not base64.
     """
-    return unary("DecodeBase64", input, _from_base64, name)
+    return string_op("DecodeBase64", input, _from_base64, name)
 
 
 def _from_base64(value: bytes) -> bytes:
@@ -193,7 +195,7 @@ def _bucket(
     if buckets < 1:
         raise ValueError(f"Attr 'num_buckets' of '{op_type}' Op passed {buckets} less than minimum 1.")
     attrs["num_buckets"] = buckets
-    return unary(op_type, value, lambda one: function(one) % buckets, name, int64, argument, attrs)
+    return string_op(op_type, value, lambda one: function(one) % buckets, name, int64, argument, attrs)
 
 
 def _whole(value: Any, attr: str) -> int:

@@ -10,7 +10,7 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.regex import compiled
-from pipeline.compat.ops.making.text import each, encoded, text, unary, with_rank
+from pipeline.compat.ops.making.text import encoded, map_strings, string_op, text, with_rank
 
 
 def regex_replace(
@@ -39,14 +39,14 @@ def regex_replace(
             return made[0](value)  # type: ignore[no-any-return]
 
         attrs = {"pattern": fixed[0], "rewrite": fixed[1], "replace_global": every}
-        return unary("StaticRegexReplace", input, function, name, attrs=attrs)
+        return string_op("StaticRegexReplace", input, function, name, attrs=attrs)
     with name_scope(name, "RegexReplace") as scope:
         tensor = text(input, "input", "RegexReplace")
         parts = [with_rank(text(pattern, "pattern", "RegexReplace"), 0)]
         parts.append(with_rank(text(rewrite, "rewrite", "RegexReplace"), 0))
 
         def kernel(values: Any, found: bytes, new: bytes) -> Any:
-            return each(replace(found, new, every), values)
+            return map_strings(replace(found, new, every), values)
 
         return tensor_node(
             "RegexReplace", [tensor, *parts], kernel, string, tensor.shape, name=scope, attrs={"replace_global": every}
@@ -61,7 +61,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
     """
     if isinstance(pattern, (str, bytes)):
         fixed = encoded(pattern)
-        return unary(
+        return string_op(
             "StaticRegexFullMatch", input, lambda value: _full(fixed, value), name, bool_, attrs={"pattern": fixed}
         )
     with name_scope(name, "RegexFullMatch") as scope:
@@ -70,7 +70,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
 
         def kernel(values: Any, pattern: bytes) -> Any:
             compiled(pattern)
-            return each(lambda value: _full(pattern, value), values, bool)
+            return map_strings(lambda value: _full(pattern, value), values, bool)
 
         return tensor_node("RegexFullMatch", [tensor, found], kernel, bool_, tensor.shape, name=scope)
 

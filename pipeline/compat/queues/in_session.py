@@ -124,7 +124,8 @@ class SessionQueue(TypedQueue):
         if spec.kind == "RandomShuffleQueue":
             shuffle_limits(spec.capacity, spec.min_after_dequeue)
         order = _ORDERS.get(spec.kind, "fifo")
-        self._setup(order, capacity, name, self._parts(), None, spec.min_after_dequeue, entropy_if_zero(spec.seeds))
+        seeds = entropy_if_zero(spec.seeds)
+        self._setup(order, capacity, name, self._parts(), None, min_after_dequeue=spec.min_after_dequeue, seeds=seeds)
         self._watchdog = _SessionWatchdog(spec)
         run.resources.wakes(self)
 

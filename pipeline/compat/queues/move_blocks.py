@@ -105,26 +105,13 @@ class _BlockMover:
             count = min(count, upstream[0]._flow()[0] if upstream[0].stackable else 0)
         if count < 2:
             return self._single()
-        outer, current.run = current.run, self._run()
+        outer = current.run
+        current.run = run = self._run()
         try:
-            block = self._take(upstream, count, current.run.remaining())
-            values = self._values(block)
-            if values is None:
-                self._one_by_one(block)
-            else:
-                try:
-                    downstream._enqueue_each(values, current.run.remaining())
-                except InvalidArgumentError:  # nothing went in; make the error name one element
-                    self._one_by_one(block)
-                except (CancelledError, DeadlineExceededError) as error:
-                    # The error of a cancelled run has no number, but a single element did not go in.
-                    stored = 0 if len(block[0]) == 1 else error.stored
-                    if stored is not None:
-                        self._keep([component[stored:] for component in block])
-                    raise
+            self._store(self._take(upstream, count, run.remaining()), downstream, run)
             return None
         except DeadlineExceededError as error:  # another thread took some of them
-            if current.run.remaining() is not None:
+            if run.remaining() is not None:
                 raise op_error(error, self._op) from error.__cause__
             return self._single()
         except OpError as error:
@@ -143,6 +130,23 @@ class _BlockMover:
         except Exception as error:
             raise op_error(error, self._source) from error.__cause__
         return [object_vector(each) for each in records]
+
+    def _store(self, block: list[Any], downstream: Any, run: Run) -> None:
+        """Compute the rows of a block and enqueue them; keep those that did not go in."""
+        values = self._values(block)
+        if values is None:
+            self._one_by_one(block)
+            return
+        try:
+            downstream._enqueue_each(values, run.remaining())
+        except InvalidArgumentError:  # nothing went in; make the error name one element
+            self._one_by_one(block)
+        except (CancelledError, DeadlineExceededError) as error:
+            # The error of a cancelled run has no number, but a single element did not go in.
+            stored = 0 if len(block[0]) == 1 else error.stored
+            if stored is not None:
+                self._keep([component[stored:] for component in block])
+            raise
 
     def _run(self) -> Run:
         self._sess._check_open()

@@ -111,6 +111,20 @@ def circle(root):
     """The modules of one import circle of the package, the compiled ones included; empty if there is none."""
     modules = _modules(root)
     graph = {name: _imports(name, path, modules) for name, path in modules.items()}
+    return _circle(graph)
+
+
+def core_circle(root):
+    """The files of one circle in `pyx/`; empty if there is none."""
+    files = {path.name: path.read_text() for path in (root / "pyx").glob("*.p[yx][xd]")}
+    graph = {
+        name: {f"{stem}.pxd" for stem in re.findall(r"^from (\w+) cimport", text, re.MULTILINE)} & files.keys()
+        for name, text in files.items()
+    }
+    return _circle(graph)
+
+
+def _circle(graph):
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:

@@ -28,6 +28,10 @@ class Damage(ValueError):
     """The file is damaged, or not an LMDB file; the text says how."""
 
 
+class MissingPage(Damage):
+    """The file ends before one of its pages."""
+
+
 class LongValue(Damage):
     """A value is above the limit; the text ends in a verb."""
 
@@ -142,10 +146,10 @@ class LMDBFile:
     def _read(self, number: int, size: int) -> bytes:
         last = number + (size - 1) // self._size
         if last >= self._count:
-            raise Damage(f"its page {last} is missing")
+            raise MissingPage(f"its page {last} is missing")
         data = os.pread(self._file, size, number * self._size)
         if len(data) < size:
-            raise Damage(f"its page {last} is missing")
+            raise MissingPage(f"its page {last} is missing")
         return data
 
     def _at(self, number: int, text: str) -> str:

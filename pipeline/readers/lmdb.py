@@ -7,7 +7,7 @@ import os
 
 from pipeline.errors import DataLossError, OpError
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
-from pipeline.files.lmdb_file import Damage, Entry, LMDBFile, LongValue
+from pipeline.files.lmdb_file import Damage, Entry, LMDBFile, LongValue, MissingPage
 from pipeline.files.os_errors import translated
 from pipeline.readers.base import Found, ReaderBase
 
@@ -80,7 +80,7 @@ class LMDBReader(ReaderBase):
         if isinstance(error, LongValue):
             return too_long(f"database {os.fsdecode(name)}: {error}", self._max_bytes)
         if isinstance(error, Damage):
-            what = "truncated" if str(error).endswith("is missing") else "corrupt"
+            what = "truncated" if isinstance(error, MissingPage) else "corrupt"
             return DataLossError(None, None, f"{what} database {os.fsdecode(name)}: {error}")
         found = translated(name, error)
         assert isinstance(found, OpError)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pipeline.proto.fields import Part, Parts, Scalar, Scalars
-from pipeline.proto.kinds import BYTES, DOUBLE, FLOAT, INT32, INT64, STRING, Enumeration
 from pipeline.proto.message import Message
+from pipeline.proto.scalar_types import BYTES, DOUBLE, FLOAT, INT32, INT64, STRING, Enumeration
 from pipeline.proto.tensor import TensorProto
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from pipeline.proto.kinds import Kind
+from pipeline.proto.scalar_types import ScalarType
 
 if TYPE_CHECKING:
     from pipeline.proto.message import Message
@@ -68,7 +68,7 @@ class _List(MutableSequence[_T], Generic[_T]):
 class ScalarList(_List[Any]):
     """The values of a repeated scalar field; each is checked when it is put in."""
 
-    def __init__(self, owner: Message, kind: Kind) -> None:
+    def __init__(self, owner: Message, kind: ScalarType) -> None:
         super().__init__(owner)
         self._kind = kind
 
@@ -156,7 +156,7 @@ class _Map(MutableMapping[str, _T], Generic[_T]):
 class ScalarMap(_Map[Any]):
     """A map from names to scalars. Looking up a missing name adds it with the default value."""
 
-    def __init__(self, owner: Message, kind: Kind, name: str) -> None:
+    def __init__(self, owner: Message, kind: ScalarType, name: str) -> None:
         super().__init__(owner, name)
         self._kind = kind
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pipeline.proto.fields import Part, PartMap, Parts, Scalars
-from pipeline.proto.kinds import BYTES, FLOAT, INT64
 from pipeline.proto.message import Message
+from pipeline.proto.scalar_types import BYTES, FLOAT, INT64
 
 
 class BytesList(Message):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from pipeline.proto.containers import MessageList, MessageMap, ScalarList, ScalarMap, accepted
-from pipeline.proto.kinds import STRING, Kind
+from pipeline.proto.scalar_types import STRING, ScalarType
 from pipeline.proto.text import block, quoted
 from pipeline.proto.wire import LEN, fields, pack_field
 
@@ -85,7 +85,7 @@ class Field(Generic[_T]):
 class Scalar(Field[Any]):
     """A single number, string or bytes; written unless it is zero or empty, in a oneof even then."""
 
-    def __init__(self, number: int, kind: Kind, oneof: str = "") -> None:
+    def __init__(self, number: int, kind: ScalarType, oneof: str = "") -> None:
         super().__init__(number, oneof)
         self._kind = kind
         self.wires = (kind.wire,)
@@ -122,7 +122,7 @@ class Scalar(Field[Any]):
 class Scalars(Field[ScalarList]):
     """A list of numbers, strings or bytes."""
 
-    def __init__(self, number: int, kind: Kind) -> None:
+    def __init__(self, number: int, kind: ScalarType) -> None:
         super().__init__(number)
         self._kind = kind
         self.wires = (LEN, kind.wire)
@@ -255,7 +255,7 @@ class PartMap(Field[MessageMap[_M]]):
 class ScalarMapField(Field[ScalarMap]):
     """A map from names to numbers; on the wire as a `PartMap` is."""
 
-    def __init__(self, number: int, kind: Kind) -> None:
+    def __init__(self, number: int, kind: ScalarType) -> None:
         super().__init__(number)
         self._kind = kind
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.proto.kinds import BYTES, FLOAT, INT64, Kind
+from pipeline.proto.scalar_types import BYTES, FLOAT, INT64, ScalarType
 from pipeline.proto.wire import FIXED32, LEN, VARINT, WireError, fields, signed, unpack_varints, varint
 
 _PACKED = 0x0A  # the tag of field 1, with a length: all numbers of a list, one after the other
@@ -34,7 +34,7 @@ class ListKind(NamedTuple):
     field: str
     name: str
     dtype: np.dtype[Any]
-    scalar: Kind
+    scalar: ScalarType
     read: Callable[[bytes, int, int], Any]
 
 

@@ -5,7 +5,7 @@
         y = Scalar(2, INT64)
 
 Bytes, text, equality, copying and presence come from the table, by the one implementation here. Who answers what:
-`wire.py` varints, tags and damaged bytes; `kinds.py` which values a scalar takes; `fields.py` one field;
+`wire.py` varints, tags and damaged bytes; `scalar_types.py` which values a scalar takes; `fields.py` one field;
 `containers.py` lists and maps; `text.py` quotes and braces; `example.py` and `tensor.py` TensorFlow's messages.
 
 Names of `Message` with an underscore are for the files of this room: the names without belong to the fields.

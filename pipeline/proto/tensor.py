@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pipeline.proto.fields import Part, Parts, Scalar, Scalars
-from pipeline.proto.kinds import BOOL, BYTES, DOUBLE, FLOAT, INT32, INT64, STRING, Enumeration
 from pipeline.proto.message import Message
+from pipeline.proto.scalar_types import BOOL, BYTES, DOUBLE, FLOAT, INT32, INT64, STRING, Enumeration
 
 _NAMES = """
     INVALID FLOAT DOUBLE INT32 UINT8 INT16 INT8 STRING COMPLEX64 INT64 BOOL QINT8 QUINT8 QINT32 BFLOAT16 QINT16 QUINT16

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.proto.fields import Scalar
-from pipeline.proto.kinds import BYTES, INT64
 from pipeline.proto.message import Message
+from pipeline.proto.scalar_types import BYTES, INT64
 from pipeline.proto.text import escaped
 
 

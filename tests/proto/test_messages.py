@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pipeline.errors import InvalidArgumentError
 from pipeline.proto.fields import Part, PartMap, Parts, Scalar, ScalarMapField, Scalars
-from pipeline.proto.kinds import BOOL, BYTES, DOUBLE, FLOAT, INT32, INT64, STRING, Enumeration
 from pipeline.proto.message import Message
+from pipeline.proto.scalar_types import BOOL, BYTES, DOUBLE, FLOAT, INT32, INT64, STRING, Enumeration
 from pipeline.proto.tensor import TensorProto, shape_message, type_name
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from pipeline.compat.graph.dtypes import DType, as_dtype, string
 from pipeline.compat.graph.shapes import TensorShape
 from pipeline.proto.fields import Part, PartMap, Parts, Scalar, Scalars
-from pipeline.proto.kinds import BOOL, BYTES, FLOAT, INT32, INT64, STRING
 from pipeline.proto.message import Message
+from pipeline.proto.scalar_types import BOOL, BYTES, FLOAT, INT32, INT64, STRING
 from pipeline.proto.tensor import DATA_TYPE, TensorProto, TensorShapeProto, shape_message
 from pipeline.proto.wire import signed
 

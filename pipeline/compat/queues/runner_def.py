@@ -7,8 +7,8 @@ from typing import Any
 from pipeline.compat.graph.scopes import get_default_graph
 from pipeline.errors import OutOfRangeError, error_code_from_exception_type, exception_type_from_error_code
 from pipeline.proto.fields import Scalar, Scalars
-from pipeline.proto.kinds import STRING, Enumeration
 from pipeline.proto.message import Message
+from pipeline.proto.scalar_types import STRING, Enumeration
 
 
 def _code_name(code: int) -> str:

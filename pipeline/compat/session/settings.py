@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pipeline.proto.fields import Part, Parts, Scalar, ScalarMapField, Scalars
-from pipeline.proto.kinds import BOOL, DOUBLE, INT32, INT64, STRING
 from pipeline.proto.message import Message
+from pipeline.proto.scalar_types import BOOL, DOUBLE, INT32, INT64, STRING
 
 
 class _Ignored(Message):

@@ -1,7 +1,4 @@
-"""The kinds of scalar fields (double, int64, bytes, ...): what each accepts, and its bytes and text.
-
-`wire.py` knows varints and tags; a kind says which of them a value takes.
-"""
+"""The types of scalar fields (double, int64, bytes, ...): which values each takes, and their bytes and text."""
 
 from __future__ import annotations
 
@@ -29,8 +26,8 @@ from pipeline.proto.wire import (
 )
 
 
-class Kind:
-    """One kind of scalar.
+class ScalarType:
+    """The type of a scalar field.
 
     Attributes:
         name: What protocol buffers call it.
@@ -80,7 +77,7 @@ class Kind:
         return TypeError(f"a field of type {self.name} does not take {type(value).__name__} {value!r:.80}")
 
 
-class Real(Kind):
+class Real(ScalarType):
     """float and double: a number too large for a float becomes infinity."""
 
     def __init__(self, name: str, wire: int, letter: str, digits: int) -> None:
@@ -133,7 +130,7 @@ class Real(Kind):
         return short if same else f"{value:.{9 if self._digits == 6 else 17}g}"
 
 
-class Integer(Kind):
+class Integer(ScalarType):
     """int32 and int64: a varint; a negative number takes ten bytes."""
 
     def __init__(self, name: str, bits: int) -> None:
@@ -206,7 +203,7 @@ class Boolean(Integer):
         return "true" if value else "false"
 
 
-class Bytes(Kind):
+class Bytes(ScalarType):
     """bytes."""
 
     def __init__(self) -> None:
@@ -227,7 +224,7 @@ class Bytes(Kind):
         return quoted(value)
 
 
-class String(Kind):
+class String(ScalarType):
     """string: UTF-8 on the wire."""
 
     def __init__(self) -> None:

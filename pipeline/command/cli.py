@@ -181,16 +181,16 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
     if capacity <= min_after_dequeue:
         parser.error(f"--capacity must be bigger than --min-after-dequeue, {min_after_dequeue}; got {capacity}")
     return Settings(
-        arguments.files,
-        arguments.batch_size,
-        arguments.shuffle,
-        capacity,
-        min_after_dequeue,
-        arguments.epochs or None,
-        arguments.threads,
-        arguments.seed,
-        arguments.skip_header_lines,
-        arguments.format,
+        files=arguments.files,
+        batch_size=arguments.batch_size,
+        shuffle=arguments.shuffle,
+        capacity=capacity,
+        min_after_dequeue=min_after_dequeue,
+        epochs=arguments.epochs or None,
+        threads=arguments.threads,
+        seed=arguments.seed,
+        skip_header_lines=arguments.skip_header_lines,
+        format=arguments.format,
     )
 
 

@@ -78,20 +78,22 @@ class FilePipeline:
 
     def batches(self) -> Batches:
         """Return the loop over batches; the threads start with the first batch."""
-        s = self._settings
-        if not s.shuffle:
-            return batch(self._block, s.batch_size, s.threads, s.capacity, True, None, False, True, name="examples")
+        settings = self._settings
+        shared: dict[str, Any] = {
+            "num_threads": settings.threads,
+            "capacity": settings.capacity,
+            "enqueue_many": True,
+            "allow_smaller_final_batch": True,
+            "name": "examples",
+        }
+        if not settings.shuffle:
+            return batch(self._block, settings.batch_size, **shared)
         return shuffle_batch(
             self._block,
-            s.batch_size,
-            s.capacity,
-            s.min_after_dequeue,
-            s.threads,
-            s.seed,
-            True,
-            None,
-            True,
-            name="examples",
+            settings.batch_size,
+            min_after_dequeue=settings.min_after_dequeue,
+            seed=settings.seed,
+            **shared,
         )
 
     def _decide(self, first: bytes) -> None:

@@ -52,7 +52,10 @@ class TensorProto(Message):
 
 
 def shape_message(sizes: tuple[int | None, ...] | list[int] | None) -> TensorShapeProto:
-    """Return a shape as a message; None is an unknown rank, and an unknown size within."""
+    """Return a shape as a message; None stands for an unknown rank, and within a shape for an unknown size."""
     if sizes is None:
         return TensorShapeProto(unknown_rank=True)
-    return TensorShapeProto(dim=[_Dim(size=-1 if size is None else size) for size in sizes])
+    made = TensorShapeProto()
+    for size in sizes:
+        made.dim.add(size=-1 if size is None else size)
+    return made

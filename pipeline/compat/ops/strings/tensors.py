@@ -19,6 +19,9 @@ from pipeline.errors import ResourceExhaustedError, invalid, show
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.proto.wire import LEN, VARINT, WireError, fields, pack_field, pack_varint, signed, varint
 
+# TensorProto is read and written by hand here, 20 times as fast as by the message in proto/tensor.py (5 us, 100 us for
+# 3 by 4 floats): serialize_sparse does it for every example.
+
 # The fields of TensorProto that hold single values, with the NumPy dtype of a packed field; None for varints.
 _VALUES: dict[int, Any] = {
     5: "<f4",

@@ -22,7 +22,7 @@ def _to_bytes(value: Any, where: str) -> bytes:
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
     if isinstance(value, (list, tuple)):
-        raise ValueError(f"{where}: not a rectangular array of strings: {value!r:.80} stands beside single strings")
+        raise ValueError(f"{where}: not a rectangular array of strings: {value!r:.80} among single strings")
     raise TypeError(f"{where}: expected bytes or str, got {type(value).__name__} {value!r:.80}")
 
 

@@ -228,7 +228,7 @@ class MapAhead(Iterator[Any]):
 
     def _receive(self, chunk: Chunk, others: tuple[Chunk, ...]) -> None:
         """Keep the results of a chunk, or raise the error of the chunk as a whole."""
-        from concurrent.futures import BrokenExecutor
+        from concurrent.futures import BrokenExecutor  # loaded by now: the user has an executor
 
         in_flight, error = self._in_flight, chunk.future.exception()
         if error is None:

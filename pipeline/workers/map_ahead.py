@@ -80,7 +80,7 @@ def _check_pickle(function: Any, executor: Any) -> None:
     module = sys.modules.get("concurrent.futures.process")
     if module is None or not isinstance(executor, module.ProcessPoolExecutor):
         return
-    from multiprocessing.reduction import ForkingPickler
+    from multiprocessing.reduction import ForkingPickler  # loaded by now: the executor uses it
 
     try:
         ForkingPickler.dumps(function)

@@ -6,8 +6,8 @@ import pytest
 from pipeline import InvalidArgumentError, PaddingShuffleQueue, RandomShuffleQueue
 
 
-def filled(seed, rows, minimum=0):
-    queue = PaddingShuffleQueue(100, minimum, ["int64", "string"], [[None], []], seed=seed)
+def filled(seed, rows, min_after_dequeue=0):
+    queue = PaddingShuffleQueue(100, min_after_dequeue, ["int64", "string"], [[None], []], seed=seed)
     for k in range(rows):
         queue.enqueue((np.full(k % 5, k), str(k)))
     return queue
@@ -31,7 +31,7 @@ def test_batches_are_padded_to_their_longest():
 
 
 def test_the_minimum_stays_until_the_queue_is_closed():
-    queue = filled(1, 12, minimum=8)
+    queue = filled(1, 12, min_after_dequeue=8)
     queue.dequeue_many(4)
     with pytest.raises(TimeoutError):
         queue.dequeue(timeout=0)
@@ -39,7 +39,7 @@ def test_the_minimum_stays_until_the_queue_is_closed():
     assert len(queue.dequeue_up_to(100)[1]) == 8
 
 
-@pytest.mark.parametrize(("capacity", "minimum"), [(3, 3), (3, -1), (0, 0)])
-def test_limits(capacity, minimum):
+@pytest.mark.parametrize(("capacity", "min_after_dequeue"), [(3, 3), (3, -1), (0, 0)])
+def test_limits(capacity, min_after_dequeue):
     with pytest.raises(InvalidArgumentError, match="min_after_dequeue"):
-        PaddingShuffleQueue(capacity, minimum, "int64", [[None]])
+        PaddingShuffleQueue(capacity, min_after_dequeue, "int64", [[None]])

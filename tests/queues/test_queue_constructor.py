@@ -180,7 +180,7 @@ def test_padding_shapes_must_match():
 
 
 @pytest.mark.parametrize(
-    ("capacity", "minimum", "text"),
+    ("capacity", "min_after_dequeue", "text"),
     [
         (3, -1, "min_after_dequeue -1 must be >= 0"),
         (3, 3, "min_after_dequeue 3 must be < capacity 3"),
@@ -188,9 +188,9 @@ def test_padding_shapes_must_match():
         (0, 0, "min_after_dequeue 0 must be < capacity 0"),
     ],
 )
-def test_min_after_dequeue(capacity, minimum, text):
+def test_min_after_dequeue(capacity, min_after_dequeue, text):
     with raises(InvalidArgumentError, text):
-        RandomShuffleQueue(capacity, minimum, np.int32)
+        RandomShuffleQueue(capacity, min_after_dequeue, np.int32)
 
 
 NAN, INFINITE = float("nan"), float("inf")

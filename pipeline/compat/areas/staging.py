@@ -16,6 +16,7 @@ from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.kernels.staging import Buffer, Map
 from pipeline.compat.ops.control.flow import no_op
 from pipeline.compat.ops.making.inputs import fixed_input
+from pipeline.compat.ops.making.text import one_or_all
 from pipeline.compat.values.convert import convert_to_tensor
 
 
@@ -155,11 +156,6 @@ class _Area:
         return [(self._dtypes[i], None) for i in indices]
 
 
-def _one_or_all(values: Sequence[Any]) -> Any:
-    """The result of a kernel: the value itself if there is only one output."""
-    return values[0] if len(values) == 1 else list(values)
-
-
 class StagingArea(_Area):
     """A first-in-first-out buffer of elements with several components. Each session keeps its own.
 
@@ -192,7 +188,7 @@ class StagingArea(_Area):
 
     def get(self, name: str | None = None) -> Any:
         """Return the first element and remove it; a dict if the components have names. The run waits for it."""
-        kernel = lambda run, held: _one_or_all(held.get(run))  # noqa: E731
+        kernel = lambda run, held: one_or_all(list(held.get(run)))  # noqa: E731
         indices = list(range(len(self._dtypes)))
         made = self._node("Unstage", [], self._outputs(indices), kernel, name or f"{self._name}_get", blocking=True)
         return self._returned(made.outputs, indices)
@@ -201,7 +197,7 @@ class StagingArea(_Area):
         """Return the element at an index without removing it; the run waits for it."""
         with name_scope(name or f"{self._name}_peek") as scope:
             at = fixed_input("StagePeek", "index", index, tf_dtypes.int32)
-            kernel = lambda run, held, i: _one_or_all(held.peek(run, int(i)))  # noqa: E731
+            kernel = lambda run, held, i: one_or_all(list(held.peek(run, int(i))))  # noqa: E731
             indices = list(range(len(self._dtypes)))
             made = self._node("StagePeek", [at], self._outputs(indices), kernel, scope, blocking=True)
         return self._returned(made.outputs, indices)
@@ -305,7 +301,7 @@ class MapStagingArea(_Area):
 
             def kernel(run: Any, held: Any, key: Any, indices: Any) -> Any:
                 at = int(np.reshape(key, ()))
-                return _one_or_all(held.take(run, at, np.ravel(indices).tolist(), keep)[1])
+                return one_or_all(held.take(run, at, np.ravel(indices).tolist(), keep)[1])
 
             made = self._node(op_type, where, self._outputs(chosen), kernel, scope, blocking=True)
         return self._returned(made.outputs, chosen)

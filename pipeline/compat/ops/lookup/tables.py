@@ -21,7 +21,7 @@ from pipeline.errors import AbortedError, FailedPreconditionError, invalid
 
 
 class _Entries:
-    """The entries of a table in one session; None until the table is initialised."""
+    """The entries of a table in one session; None until the table is initialized."""
 
     def __init__(self) -> None:
         self.found: dict[Any, Any] | None = None
@@ -40,7 +40,7 @@ class _Entries:
         self.found = found
 
     def ready(self) -> dict[Any, Any]:
-        """The entries; FailedPreconditionError before the table is initialised."""
+        """The entries; FailedPreconditionError before the table is initialized."""
         if self.found is None:
             raise FailedPreconditionError(None, None, "Table not initialized.")
         return self.found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -176,7 +177,7 @@ class _RecordFormat(RecordFormat):
 
 
 class _Csv:
-    """The kernel of DecodeCSV. It keeps the layout while the default values stay the same."""
+    """The kernel of DecodeCSV. It keeps the record format while the default values stay the same objects."""
 
     def __init__(self, delim: bytes, na: bytes, quotes: bool, select: list[int] | None) -> None:
         self._settings = delim, quotes, na, None if select is None else tuple(select)
@@ -191,17 +192,13 @@ class _Csv:
 
     def _format_of(self, defaults: tuple[Any, ...]) -> _RecordFormat:
         last = self._format
-        if last is not None and all(map(_is, last[0], defaults)):
+        if last is not None and all(map(operator.is_, last[0], defaults)):
             return last[1]
         if len(self._settings[0]) != 1:
             raise invalid("field_delim should be only 1 char")
         form = _RecordFormat(tuple(map(_column, range(len(defaults)), defaults)), *self._settings)
         self._format = defaults, form
         return form
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other
 
 
 def _column(index: int, default: Any) -> ColumnType:

@@ -14,7 +14,7 @@ from pipeline.compat.graph.scopes import get_default_graph
 from pipeline.monitor.event_file import EventFile
 from pipeline.monitor.summary_proto import Event, SessionLog, Summary
 
-_LARGEST = 1024  # elements of a constant; larger ones are left out, as the graph is there to be looked at
+_LARGEST_CONSTANT = 1024  # elements; add_graph leaves out the values of larger constants
 
 
 class FileWriter:
@@ -95,7 +95,7 @@ class FileWriter:
         if graph is not None and graph_def is not None:
             raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
         if isinstance(graph, Graph):
-            data = definition_of(graph.get_operations(), True, _LARGEST).SerializeToString()
+            data = definition_of(graph.get_operations(), True, _LARGEST_CONSTANT).SerializeToString()
         elif isinstance(graph_def, bytes):
             data = graph_def
         elif graph is None and graph_def is None:

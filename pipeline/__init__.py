@@ -5,71 +5,89 @@ Queues hold examples, threads fill them, a Coordinator stops the threads, batche
     with pipeline.shuffle_batch(example, batch_size=128, capacity=50_000, min_after_dequeue=10_000) as batches:
         for features, labels in batches:
             train_step(features, labels)
+
+A name is imported from its room when it is first asked for: a program that only reads queues loads no decoder.
 """
 
-from pipeline._batch import concatenate, pad, stack
-from pipeline.batches.buckets import bucket_by_sequence_length
-from pipeline.batches.collate import collate
-from pipeline.batches.functions import (
-    batch,
-    batch_join,
-    maybe_batch,
-    maybe_batch_join,
-    maybe_shuffle_batch,
-    maybe_shuffle_batch_join,
-    shuffle_batch,
-    shuffle_batch_join,
-)
-from pipeline.batches.loop import Batches
-from pipeline.decode.csv.decode_csv import decode_csv
-from pipeline.decode.example.features import FixedLenFeature, FixedLenSequenceFeature, SparseTensorValue, VarLenFeature
-from pipeline.decode.example.parse import parse_example, parse_single_example
-from pipeline.decode.image.decode import decode_bmp, decode_gif, decode_image, decode_jpeg, decode_png
-from pipeline.decode.image.encode import encode_jpeg, encode_png
-from pipeline.decode.raw import decode_raw
-from pipeline.errors import (
-    AbortedError,
-    AlreadyExistsError,
-    CancelledError,
-    DataLossError,
-    DeadlineExceededError,
-    FailedPreconditionError,
-    InternalError,
-    InvalidArgumentError,
-    NotFoundError,
-    OpError,
-    OutOfRangeError,
-    PermissionDeniedError,
-    ResourceExhaustedError,
-    UnauthenticatedError,
-    UnavailableError,
-    UnimplementedError,
-    UnknownError,
-)
-from pipeline.files.filenames import match_filenames_once
-from pipeline.files.tfrecord import TFRecordCompressionType, TFRecordOptions
-from pipeline.files.tfrecord_cutter import tf_record_iterator
-from pipeline.files.tfrecord_writer import TFRecordWriter
-from pipeline.producers.epochs import limit_epochs
-from pipeline.producers.producers import input_producer, range_input_producer, string_input_producer
-from pipeline.producers.slices import slice_input_producer
-from pipeline.proto.example import BytesList, Example, Feature, Features, FloatList, Int64List
-from pipeline.queues.base import QueueBase
-from pipeline.queues.freeze import freeze
-from pipeline.queues.kinds import FIFOQueue, PaddingFIFOQueue, PaddingShuffleQueue, PriorityQueue, RandomShuffleQueue
-from pipeline.queues.seeds import set_random_seed
-from pipeline.readers.base import ReaderBase
-from pipeline.readers.fixed import FixedLengthRecordReader
-from pipeline.readers.lmdb import LMDBReader
-from pipeline.readers.text import TextLineReader
-from pipeline.readers.tfrecord import TFRecordReader
-from pipeline.readers.whole import IdentityReader, WholeFileReader
-from pipeline.stats import QueueStats
-from pipeline.threads.coordinator import Coordinator
-from pipeline.threads.looper import LooperThread
-from pipeline.threads.registry import add_queue_runner, reset, start_queue_runners
-from pipeline.threads.runner import QueueRunner
-from pipeline.workers.map_ahead import map_ahead
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # for type checkers and editors; at run time the table below says the same
+    from pipeline import errors
+    from pipeline._batch import concatenate, pad, stack
+    from pipeline.batches.buckets import bucket_by_sequence_length
+    from pipeline.batches.collate import collate
+    from pipeline.batches.functions import (
+        batch,
+        batch_join,
+        maybe_batch,
+        maybe_batch_join,
+        maybe_shuffle_batch,
+        maybe_shuffle_batch_join,
+        shuffle_batch,
+        shuffle_batch_join,
+    )
+    from pipeline.batches.loop import Batches
+    from pipeline.decode.csv.decode_csv import decode_csv
+    from pipeline.decode.example.features import (
+        FixedLenFeature,
+        FixedLenSequenceFeature,
+        SparseTensorValue,
+        VarLenFeature,
+    )
+    from pipeline.decode.example.parse import parse_example, parse_single_example
+    from pipeline.decode.image.decode import decode_bmp, decode_gif, decode_image, decode_jpeg, decode_png
+    from pipeline.decode.image.encode import encode_jpeg, encode_png
+    from pipeline.decode.raw import decode_raw
+    from pipeline.errors import (
+        AbortedError,
+        AlreadyExistsError,
+        CancelledError,
+        DataLossError,
+        DeadlineExceededError,
+        FailedPreconditionError,
+        InternalError,
+        InvalidArgumentError,
+        NotFoundError,
+        OpError,
+        OutOfRangeError,
+        PermissionDeniedError,
+        ResourceExhaustedError,
+        UnauthenticatedError,
+        UnavailableError,
+        UnimplementedError,
+        UnknownError,
+    )
+    from pipeline.files.filenames import match_filenames_once
+    from pipeline.files.tfrecord import TFRecordCompressionType, TFRecordOptions
+    from pipeline.files.tfrecord_cutter import tf_record_iterator
+    from pipeline.files.tfrecord_writer import TFRecordWriter
+    from pipeline.producers.epochs import limit_epochs
+    from pipeline.producers.producers import input_producer, range_input_producer, string_input_producer
+    from pipeline.producers.slices import slice_input_producer
+    from pipeline.proto.example import BytesList, Example, Feature, Features, FloatList, Int64List
+    from pipeline.queues.base import QueueBase
+    from pipeline.queues.freeze import freeze
+    from pipeline.queues.kinds import (
+        FIFOQueue,
+        PaddingFIFOQueue,
+        PaddingShuffleQueue,
+        PriorityQueue,
+        RandomShuffleQueue,
+    )
+    from pipeline.queues.seeds import set_random_seed
+    from pipeline.readers.base import ReaderBase
+    from pipeline.readers.fixed import FixedLengthRecordReader
+    from pipeline.readers.lmdb import LMDBReader
+    from pipeline.readers.text import TextLineReader
+    from pipeline.readers.tfrecord import TFRecordReader
+    from pipeline.readers.whole import IdentityReader, WholeFileReader
+    from pipeline.stats import QueueStats
+    from pipeline.threads.coordinator import Coordinator
+    from pipeline.threads.looper import LooperThread
+    from pipeline.threads.registry import add_queue_runner, reset, start_queue_runners
+    from pipeline.threads.runner import QueueRunner
+    from pipeline.workers.map_ahead import map_ahead
 
 __version__ = "0.1.0"
 
@@ -161,3 +179,60 @@ __all__ = [
     "string_input_producer",
     "tf_record_iterator",
 ]
+
+_ROOMS = {
+    "._batch": "concatenate pad stack",
+    ".batches.buckets": "bucket_by_sequence_length",
+    ".batches.collate": "collate",
+    ".batches.functions": "batch batch_join maybe_batch maybe_batch_join maybe_shuffle_batch "
+    "maybe_shuffle_batch_join shuffle_batch shuffle_batch_join",
+    ".batches.loop": "Batches",
+    ".decode.csv.decode_csv": "decode_csv",
+    ".decode.example.features": "FixedLenFeature FixedLenSequenceFeature SparseTensorValue VarLenFeature",
+    ".decode.example.parse": "parse_example parse_single_example",
+    ".decode.image.decode": "decode_bmp decode_gif decode_image decode_jpeg decode_png",
+    ".decode.image.encode": "encode_jpeg encode_png",
+    ".decode.raw": "decode_raw",
+    ".errors": "AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError "
+    "FailedPreconditionError InternalError InvalidArgumentError NotFoundError OpError OutOfRangeError "
+    "PermissionDeniedError ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError "
+    "UnknownError",
+    ".files.filenames": "match_filenames_once",
+    ".files.tfrecord": "TFRecordCompressionType TFRecordOptions",
+    ".files.tfrecord_cutter": "tf_record_iterator",
+    ".files.tfrecord_writer": "TFRecordWriter",
+    ".producers.epochs": "limit_epochs",
+    ".producers.producers": "input_producer range_input_producer string_input_producer",
+    ".producers.slices": "slice_input_producer",
+    ".proto.example": "BytesList Example Feature Features FloatList Int64List",
+    ".queues.base": "QueueBase",
+    ".queues.freeze": "freeze",
+    ".queues.kinds": "FIFOQueue PaddingFIFOQueue PaddingShuffleQueue PriorityQueue RandomShuffleQueue",
+    ".queues.seeds": "set_random_seed",
+    ".readers.base": "ReaderBase",
+    ".readers.fixed": "FixedLengthRecordReader",
+    ".readers.lmdb": "LMDBReader",
+    ".readers.text": "TextLineReader",
+    ".readers.tfrecord": "TFRecordReader",
+    ".readers.whole": "IdentityReader WholeFileReader",
+    ".stats": "QueueStats",
+    ".threads.coordinator": "Coordinator",
+    ".threads.looper": "LooperThread",
+    ".threads.registry": "add_queue_runner reset start_queue_runners",
+    ".threads.runner": "QueueRunner",
+    ".workers.map_ahead": "map_ahead",
+}
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return import_module("pipeline.errors")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pipeline' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name], "pipeline"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,61 @@
+"""The names of `import pipeline`: three lists that must agree, and what is imported when."""
+
+import ast
+import pathlib
+
+import pytest
+from helpers import run_script
+
+import pipeline
+
+SOURCE = ast.parse(pathlib.Path(pipeline.__file__).read_text())
+
+
+def for_type_checkers():
+    """The names that are imported for type checkers, with their modules."""
+    (block,) = [node for node in SOURCE.body if isinstance(node, ast.If)]
+    return {alias.name: node.module for node in block.body for alias in node.names}
+
+
+def test_every_name_is_there():
+    for name in pipeline.__all__:
+        assert getattr(pipeline, name) is not None
+
+
+def test_type_checkers_see_the_same_names_in_the_same_places():
+    seen = for_type_checkers()
+    assert seen.pop("errors") == "pipeline"
+    assert seen == {name: f"pipeline{room}" for name, room in pipeline._HOMES.items()}
+    assert sorted([*seen, "errors"]) == sorted(pipeline.__all__)
+
+
+def test_a_name_that_is_not_there():
+    with pytest.raises(AttributeError, match="module 'pipeline' has no attribute 'dequeue'"):
+        _ = pipeline.dequeue
+    with pytest.raises(ImportError, match="dequeue"):
+        from pipeline import dequeue  # noqa: F401
+
+
+def test_dir_lists_the_names_and_no_rooms():
+    listed = dir(pipeline)
+    assert set(pipeline.__all__) <= set(listed)
+    assert "batches" not in listed
+    assert "_HOMES" not in listed
+
+
+def test_star_imports_everything():
+    names = {}
+    exec("from pipeline import *", names)
+    assert set(pipeline.__all__) <= set(names)
+
+
+def test_a_program_loads_what_it_uses():
+    script = """
+import sys
+import pipeline
+print(sorted(name for name in sys.modules if name.startswith("pipeline")))
+pipeline.FIFOQueue(1, "int32", shapes=[()])
+print([name for name in sys.modules if name.startswith(("pipeline.decode", "pipeline.proto", "pipeline.readers"))])
+print(pipeline.errors.OutOfRangeError.__name__)
+"""
+    assert run_script(script).stdout.splitlines() == ["['pipeline']", "[]", "OutOfRangeError"]

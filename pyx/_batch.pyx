@@ -258,8 +258,8 @@ def pad(arrays, value=0, out=None):
     cdef Parts p
     cdef Fill fill
     cdef intp[MAX_RANK + 1] dims
+    filler = filling(value, items[0].dtype)     # may run code that reshapes an array, so it comes first
     compare("pad", items, MAX_RANK, &p)
-    filler = filling(value, items[0].dtype)
     dims[0] = p.count
     copy_intps(&dims[1], p.room, p.rank)
     made = result("pad", out, &p, p.rank + 1, dims)

@@ -40,7 +40,9 @@ from state cimport (
 )
 from steps cimport locked, step_close_now, step_copy, step_enqueue, step_flow, step_size
 from sync cimport coarse_now, fork_count, mutex, watch_forks
-from waiting cimport check_process, deadline_of, park, set_main_thread, step_poke
+from waiting cimport (
+    Guard, check_process, deadline_of, guard_attempt, park, set_main_thread, step_poke, withdraw_unowned,
+)
 
 cnp.import_array()
 watch_forks()
@@ -320,8 +322,10 @@ cdef class Engine:
         """
         cdef int64_t deadline = deadline_of(timeout)
         cdef Attempt a
+        cdef Guard guard
         check_process(&self.queue, self)
         start(&a, CLOSE, NULL, 0, 0)
+        guard_attempt(&guard, &self.queue, &a, withdraw_unowned)
         if cancel_pending_enqueues:
             locked(step_close_now, &self.queue, &a)
             return

@@ -5,7 +5,7 @@ Anything else is a reference in a list, where the garbage collector sees it, and
 """
 
 from cpython.list cimport PyList_GET_ITEM, PyList_SET_ITEM
-from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
@@ -24,11 +24,15 @@ cdef enum:
 
 cdef extern from *:
     """
+    /* Whether nobody else has an object: no other reference, and no weak one from which one could be made. */
+    static inline int pipeline_sole(PyObject* value) {
     #if defined(Py_GIL_DISABLED)
-    #define pipeline_sole(value) 0
+        return 0;
     #else
-    #define pipeline_sole(value) (Py_REFCNT(value) == 1)
+        const Py_ssize_t weak = Py_TYPE(value)->tp_weaklistoffset;
+        return Py_REFCNT(value) == 1 && (weak <= 0 || *(PyObject**)((char*)value + weak) == NULL);
     #endif
+    }
 
     /* Set once, before the slots that it speaks of are given out: whoever gets one of them sees it. */
     #define pipeline_set(flag) __atomic_store_n(&(flag), 1, __ATOMIC_RELAXED)
@@ -224,6 +228,19 @@ cdef inline void read_rows(const Column* c, int bits, const slot_t[::1] slots, s
     else:
         with nogil:
             read_nogil(c, bits, slots, n, target.rows)
+
+
+cdef inline void read_references(const Column* c, int bits, const slot_t[::1] slots, size_t n,
+                                 PyObject** out) noexcept:
+    """Put what n slots refer to into an array of objects, one by one: NumPy would ask each element whether it is an
+    array itself. What was there is dropped last, as that may run any code."""
+    cdef PyObject* old
+    cdef size_t k
+    for k in range(n):
+        old = out[k]
+        out[k] = reference(c, bits, slots[k])
+        Py_INCREF(<object>out[k])
+        Py_XDECREF(old)
 
 
 cdef inline void drop_references(const Columns* columns, int bits, const slot_t[::1] slots, size_t begin,

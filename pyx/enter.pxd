@@ -16,7 +16,7 @@ from limits cimport NEAR, WIDTH, slot_room
 from state cimport DEQUEUE_MANY, DONE, ENQUEUE, PENDING, Attempt, Queue, start
 from steps cimport locked, step_enqueue, step_put_back
 from views cimport slot_t
-from waiting cimport check_process, park, step_withdraw
+from waiting cimport Guard, check_process, guard_attempt, park, step_withdraw, withdraw_unowned
 
 cdef extern from *:
     """
@@ -86,11 +86,13 @@ cdef inline int store_parts(Queue* q, Columns* columns, object owner, Part* part
     cdef size_t piece = min(n, columns.piece), at = 0
     cdef slot_t* slots
     cdef Attempt a, claimed
+    cdef Guard guard
     check_process(q, owner)     # the values may have forked while they were converted
     slots = slot_room(near, piece)
     if slots == NULL:
         raise MemoryError
     start(&a, ENQUEUE, slots, piece, n)
+    guard_attempt(&guard, q, &a, withdraw_unowned)
     a.each = each
     try:
         while True:

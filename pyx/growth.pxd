@@ -69,14 +69,18 @@ cdef inline void step_install(Queue* q, Attempt* a) noexcept nogil:
     q.allocated = entries
 
 
+cdef inline void allocate_orders(Growth* g, const Queue* q, size_t entries) noexcept:
+    g.free = <slot_t*>malloc(entries * sizeof(slot_t))
+    g.order = malloc(entries * (sizeof(Ranked) if q.order == PRIORITY else sizeof(slot_t)))
+
+
 cdef inline bint allocate(Growth* g, const Queue* q, list added) except -1:
     """Allocate what a chunk needs; `added` are its lists of references. Return whether there was enough memory."""
     cdef size_t entries = chunk_first(q.bits, g.chunk + 1), slots = entries - chunk_first(q.bits, g.chunk)
     cdef int width = g.columns.width, i
     cdef const Column* c
     g.memory = <void**>calloc(2 * width, sizeof(void*))
-    g.free = <slot_t*>malloc(entries * sizeof(slot_t))
-    g.order = malloc(entries * (sizeof(Ranked) if q.order == PRIORITY else sizeof(slot_t)))
+    allocate_orders(g, q, entries)
     if g.memory == NULL or g.free == NULL or g.order == NULL:
         return False
     for i in range(width):
@@ -160,12 +164,13 @@ cdef inline int kept_chunks(int bits, size_t row_bytes) noexcept nogil:
 
 
 cdef inline void step_remove(Queue* q, Attempt* a) noexcept nogil:
-    """Take the last chunk out if no slot is in use. The order arrays stay: they are small."""
+    """Take the last chunk out if no slot is in use, and let the order and the free list, both empty then, continue in
+    smaller arrays."""
     cdef Growth* g = <Growth*>a.extra
     cdef int chunk = q.chunks - 1, width = g.columns.width, i
-    cdef size_t first = chunk_first(q.bits, chunk)
+    cdef size_t first = chunk_first(q.bits, g.chunk)
     cdef Column* c
-    g.installed = q.fresh > 0 or chunk < q.kept
+    g.installed = chunk != g.chunk or q.fresh > 0 or chunk < q.kept
     if g.installed:
         return
     for i in range(width):
@@ -177,23 +182,28 @@ cdef inline void step_remove(Queue* q, Attempt* a) noexcept nogil:
             g.memory[width + i] = <void*>(c.borrowed.origin[chunk] + first * sizeof(Borrowed))
         else:
             g.memory[width + i] = c.lists[chunk]
+    g.free = ring_move(&q.free, g.free, first)
+    g.order = move_order(q, g.order, first)
     q.chunks = chunk
     q.allocated = first
 
 
-cdef inline void shrink(Queue* q, Columns* columns) noexcept:
-    """Free the last chunk if that is worth it and no slot is in use."""
+cdef inline void shrink(Queue* q, Columns* columns, int chunk) noexcept:
+    """Free that chunk if it is still the last one, no slot is in use, and that is worth it."""
     cdef Growth g
     cdef Attempt a
     cdef int width = columns.width, i
     g.columns = columns
-    g.memory = <void**>malloc(2 * width * sizeof(void*))
-    if g.memory == NULL:
-        return
-    start(&a, ENQUEUE, NULL, 0, 0)
-    a.extra = &g
+    g.chunk = chunk
     g.installed = True
-    locked(step_remove, q, &a)
+    g.memory = <void**>malloc(2 * width * sizeof(void*))
+    allocate_orders(&g, q, chunk_first(q.bits, g.chunk))
+    if g.memory != NULL and g.free != NULL and g.order != NULL:
+        start(&a, ENQUEUE, NULL, 0, 0)
+        a.extra = &g
+        locked(step_remove, q, &a)
+    free(g.free)
+    free(g.order)
     if not g.installed:
         for i in range(width):
             if columns.column[i].form == ROWS:
@@ -209,7 +219,7 @@ cdef inline void release(Queue* q, Columns* columns, Attempt* a) noexcept:
     drop_references(columns, q.bits, a.slots, a.begin, a.count)
     locked(step_release, q, a)
     if a.spare:
-        shrink(q, columns)
+        shrink(q, columns, <int>a.requested - 1)
 
 
 cdef inline void free_orders(Queue* q) noexcept:

@@ -5,7 +5,7 @@ Copying happens without the lock, between two short holds of it: one takes the s
 
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
@@ -13,25 +13,30 @@ cimport numpy as cnp
 
 from accept cimport out_fits
 from borrowed cimport borrowed
-from columns cimport ROWS, Column, Columns, PyArray_Scalar, close_recyclers, empty, is_set, read_rows, reference
+from columns cimport (
+    ROWS, Column, Columns, PyArray_Scalar, close_recyclers, empty, is_set, read_references, read_rows, reference,
+)
 from growth cimport release
 from limits cimport NEAR, ROOM, slot_room
 from slab cimport slab_row
 from state cimport DONE, EXHAUSTED, PENDING, Attempt, Call, Queue, start
 from steps cimport locked, step_dequeue, step_put_back, step_room
 from views cimport slot_t
-from waiting cimport park, step_withdraw
+from waiting cimport Guard, guard_attempt, park, step_withdraw, withdraw_unowned
 
 
 # Slots into arrays ----------------------------------------------------------------------------------------------------
 
-cdef inline object usable(const Columns* columns, object owner, int i, object out, size_t n, bint cut):
-    """Check an output array; with `cut`, return its first n rows."""
+cdef inline int check_out(const Columns* columns, object owner, int i, object out, size_t n, bint cut) except -1:
+    """Check an output array: that it has n rows of the component, or with `cut` at least as many."""
     if not out_fits(&columns.column[i], out, n, cut):
         raise owner._wrong_out(i, out, n)
-    if cut and <size_t>cnp.PyArray_DIM(<cnp.ndarray>out, 0) > n:
-        return out[:n]
-    return out
+    return 0
+
+
+cdef inline object first_rows(object out, size_t n):
+    """The first n rows of an output array, as the caller gets them: what a subclass makes of the slice is its own."""
+    return out if <size_t>cnp.PyArray_DIM(<cnp.ndarray>out, 0) == n else out[:n]
 
 
 cdef inline int check_apart(const Columns* columns, object owner, tuple outs) except -1:
@@ -74,12 +79,19 @@ cdef inline object value_of(const Queue* q, const Columns* columns, object owner
                 return value
         if out is None:
             out = empty(c, n, many)
-        elif many:
-            out = usable(columns, owner, i, out, n, True)
+        else:
+            check_out(columns, owner, i, out, n, True)
         read_rows(c, q.bits, a.slots, n, <char*>cnp.PyArray_DATA(<cnp.ndarray>out))
-        return out
+        return first_rows(out, n) if many else out
     if not many:
         return <object>reference(c, q.bits, a.slots[0])
+    if c.ndim == 0:
+        if out is None:
+            out = empty(c, n, True)
+        else:
+            check_out(columns, owner, i, out, n, True)
+        read_references(c, q.bits, a.slots, n, <PyObject**>cnp.PyArray_DATA(<cnp.ndarray>out))
+        return first_rows(out, n)
     values = PyList_New(n)
     for k in range(n):
         value = <object>reference(c, q.bits, a.slots[k])
@@ -123,9 +135,11 @@ cdef inline object collect(Queue* q, Columns* columns, object owner, size_t n, C
     cdef size_t room = min(n, <size_t>ROOM)
     cdef slot_t* slots = slot_room(near, room)
     cdef Attempt a
+    cdef Guard guard
     if slots == NULL:
         raise MemoryError(f"no memory for a batch of {n} elements")
     start(&a, call, slots, room, n)
+    guard_attempt(&guard, q, &a, withdraw_unowned)
     try:
         locked(step_dequeue, q, &a)
         while a.seen == PENDING:
@@ -164,7 +178,7 @@ cdef inline object collect_many(Queue* q, Columns* columns, object owner, int wi
     if out is not None:
         outs = (out,) if columns.direct and columns.width == 1 else owner._outputs(out)
         for i in range(columns.width):
-            usable(columns, owner, i, outs[i], count, False)
+            check_out(columns, owner, i, outs[i], count, False)
         check_apart(columns, owner, outs)
     if count == 0:
         return owner._nothing(outs)

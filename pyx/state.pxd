@@ -46,6 +46,7 @@ cdef cppclass Attempt:          # one call in progress; lies on the stack of its
     size_t requested            # what the error text says
     size_t current
     condition_variable* wake    # set by the parked owner; a wake-up means: decided, or `wants_owner`
+    int64_t asleep              # while `wake` is set: since when
     Attempt* before
     Attempt* after
     bint listed

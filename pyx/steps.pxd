@@ -10,10 +10,10 @@ from libc.string cimport memcpy
 from orders cimport ring_push, ring_take
 from serving cimport WAIT, SERVED, Outcome, flush, holds_dequeues, holds_enqueues, try_dequeue, try_enqueue
 from state cimport (
-    BETWEEN, CANCELLED, EMPTY, ENQUEUE, FIFO, FULL, PENDING, Attempt, Fullness, Queue, append, look, put_back, remove,
-    view_attempt, wake,
+    BETWEEN, CANCELLED, EMPTY, ENQUEUE, FIFO, FULL, PENDING, Attempt, Fullness, Queue, Waiting, append, look, put_back,
+    remove, view_attempt, wake,
 )
-from sync cimport coarse_now, fork_count
+from sync cimport coarse_now, fork_count, now
 from views cimport slot_t
 
 ctypedef void (*Step)(Queue*, Attempt*) noexcept nogil
@@ -132,10 +132,12 @@ cdef inline void step_claim(Queue* q, Attempt* a) noexcept nogil:
 
 cdef inline void step_release(Queue* q, Attempt* a) noexcept nogil:
     """Free the slots from `begin` to `count`. When all are free, start again from the first one, so that rows lie in
-    runs again; `spare` then says whether most of the memory was not needed since the last time."""
+    runs again; `spare` then says whether most of the memory was not needed since the last time, and `requested` how
+    many chunks there are."""
     ring_push(&q.free, a.slots, a.begin, a.count - a.begin)
     if q.free.count == q.fresh:
         a.spare = q.chunks > q.kept and q.fresh <= q.allocated // 4
+        a.requested = q.chunks
         q.free.head = q.free.count = q.fresh = 0
 
 
@@ -147,8 +149,23 @@ cdef inline void step_size(Queue* q, Attempt* a) noexcept nogil:
     a.requested = q.closed
 
 
+cdef inline int64_t still_waited(const Waiting* w) noexcept nogil:
+    """The time that the calls of a list have waited since they last looked, in ns."""
+    cdef int64_t total = 0, instant = now()
+    cdef const Attempt* a = w.head
+    while a != NULL:
+        if a.wake != NULL:
+            total += instant - a.asleep
+        a = a.after
+    return total
+
+
 cdef inline void step_copy(Queue* q, Attempt* a) noexcept nogil:
-    memcpy(a.extra, q, sizeof(Queue))
+    """Copy the state to `extra`, with the times of waits that are still going on."""
+    cdef Queue* copy = <Queue*>a.extra
+    memcpy(copy, q, sizeof(Queue))
+    copy.entered.waited += still_waited(&q.enqueues)
+    copy.left.waited += still_waited(&q.dequeues)
 
 
 cdef inline void step_flow(Queue* q, Attempt* a) noexcept nogil:

@@ -7,7 +7,9 @@ decided or needs its owner, not once per element.
 Invariants, all under the queue's lock:
 
 1. An attempt is in a list if and only if its status is PENDING and its owner has not withdrawn it. Attempts lie on the
-   stacks of their owners, so an owner never returns while its attempt is listed.
+   stacks of their owners, so an owner never returns while its attempt is listed, and a `Guard` beside the attempt
+   withdraws it if the thread is ended in the middle of the call (CPython before 3.14 ends daemon threads where they
+   take the GIL again while the interpreter exits).
 2. Whoever decides an attempt removes it from its list first and notifies its owner last, still under the lock: as soon
    as the owner can take the lock, the attempt and its condition variable may be gone.
 3. `wake` is not NULL exactly while the owner sleeps in `wait_turn`. A wake-up means: decided, needs its owner, poked.
@@ -26,7 +28,7 @@ from serving cimport flush
 from state cimport (
     CLOSE, DONE, ENQUEUE, PENDING, TIMED_OUT, Attempt, Queue, Side, Waiting, look, put_back, remove, undecided, wake,
 )
-from steps cimport locked, step_put_back
+from steps cimport locked, note, step_put_back
 from sync cimport condition_variable, fork_count, guard, now, wait_until
 
 cdef extern from "pythread.h":
@@ -93,6 +95,41 @@ cdef inline void step_withdraw(Queue* q, Attempt* a) noexcept nogil:
     flush(q)
 
 
+# Ended threads --------------------------------------------------------------------------------------------------------
+
+cdef extern from *:
+    """
+    /* Withdraws an attempt that is still listed when its owner's stack goes away. Without the GIL: the thread has been
+       refused it. */
+    static const int pipeline_never = 0;
+    struct pipeline_guard {
+        void* queue;
+        void* attempt;
+        const int* listed = &pipeline_never;
+        void (*withdraw)(void*, void*);
+        ~pipeline_guard() { if (*listed) withdraw(queue, attempt); }
+    };
+    template <class Q, class A>
+    static inline void pipeline_guards(pipeline_guard* g, Q* q, A* a, void (*withdraw)(void*, void*)) {
+        g->queue = q;
+        g->attempt = a;
+        g->listed = &a->listed;
+        g->withdraw = withdraw;
+    }
+    """
+    cppclass Guard "pipeline_guard":
+        pass
+    void guard_attempt "pipeline_guards"(Guard* g, Queue* q, Attempt* a, void (*withdraw)(void*, void*) noexcept nogil)
+
+
+cdef inline void withdraw_unowned(void* queue, void* attempt) noexcept nogil:
+    cdef Queue* q = <Queue*>queue
+    q.lock.lock()
+    step_withdraw(q, <Attempt*>attempt)
+    note(q)
+    q.lock.unlock()
+
+
 # Sleeping -------------------------------------------------------------------------------------------------------------
 
 cdef inline int check_process(const Queue* q, object owner) except -1:
@@ -112,7 +149,7 @@ cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int
     whether there is something to do."""
     cdef guard held = guard(q.lock[0])
     cdef Side* side = &q.entered if a.call == ENQUEUE or a.call == CLOSE else &q.left
-    cdef int64_t began = now()
+    a.asleep = now()
     a.wake = signal
     while undecided(a) and not a.poked:
         if until < 0:
@@ -124,7 +161,7 @@ cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int
     a.wake = NULL
     a.nudged = a.poked
     a.poked = False
-    side.waited += now() - began
+    side.waited += now() - a.asleep
     look(a)
     return not a.blocked
 

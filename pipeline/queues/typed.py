@@ -251,10 +251,7 @@ class TypedQueue(Engine, QueueBase):
         """Stack or pad the values of a component that slots hold by reference into a batch."""
         assert self._components is not None
         each = self._components[index]
-        if each.shape == ():
-            result = np.empty(len(values), dtype=each.dtype)
-            result[:] = values
-        elif each.shape is not None and None not in each.shape:
+        if each.shape is not None and None not in each.shape:
             result = stack(values)
         else:
             result = pad(values, value=b"" if each.form == "bytes" else 0)

@@ -237,3 +237,21 @@ def test_the_list_may_change_meanwhile():
     finally:
         stop.set()
         thread.join()
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (1, 1, 6), (6,), (3, 2)])
+def test_a_value_that_reshapes_an_array_comes_before_anything_is_measured(shape):
+    """The memory that a new dimension would be read from is not the array's."""
+    arrays = [np.arange(6.0), np.arange(3.0)]
+
+    class Value:
+        def __float__(self):
+            if np.prod(shape):
+                arrays[0].shape = shape
+            return 9.0
+
+    if len(shape) == 1 or not np.prod(shape):
+        assert pad(arrays, value=Value()).tolist() == [[0, 1, 2, 3, 4, 5], [0, 1, 2, 9, 9, 9]]
+    else:
+        with pytest.raises(InvalidArgumentError, match="rank"):
+            pad(arrays, value=Value())

@@ -227,3 +227,32 @@ def test_many_components(width):
     for i in range(2 * width):
         wanted = [row * i for row in range(100)]
         assert plain(batch[f"c{i}"]) == ([b"%d" % number for number in wanted] if i % 2 else wanted)
+
+
+class Asked:
+    """An object that NumPy must not ask what it is as an array."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise AssertionError("asked for an array")
+
+
+@pytest.mark.parametrize("kind", ["fifo", "shuffle", "priority"])
+@pytest.mark.parametrize("given", [False, True])
+def test_batches_of_objects_ask_no_object(kind, given):
+    """One that raised would be put back, and block the queue for ever."""
+    if kind == "priority":
+        queue = PriorityQueue(10, object, shapes=())
+    else:
+        queue = {"fifo": FIFOQueue, "shuffle": RandomShuffleQueue}[kind](10, *[0] * (kind == "shuffle"), object, [()])
+    things = [Asked(), [1, 2], np.arange(3), np.array(5), (), None, {"a": Asked()}]
+    for i, thing in enumerate(things):
+        queue.enqueue((i, thing) if kind == "priority" else (thing,))
+    out = np.full(len(things), "before", object) if given else None
+    if kind == "priority":
+        outs = None if out is None else (np.zeros(len(things), np.int64), out)
+        batch = queue.dequeue_many(len(things), out=outs)[1]
+    else:
+        batch = queue.dequeue_many(len(things), out=out)
+    assert batch.shape == (len(things),)
+    assert sorted(map(id, batch)) == sorted(map(id, things))
+    assert out is None or batch is out

@@ -1,5 +1,7 @@
 """An interpreter ends blocked although threads are blocked in queues."""
 
+import sys
+
 import pytest
 from helpers import run_script
 
@@ -70,3 +72,46 @@ while queue.stats().dequeued < 1000:
 def test_busy_daemon_threads():
     done = run_script(BUSY)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# CPython before 3.14 ends a daemon thread where it takes the GIL again, here when its timeout is over; later versions
+# let it sleep. Its stack goes, and nothing may remember what lay there.
+ENDED = """
+import os, sys, threading, time
+import numpy as np
+from pipeline import FIFOQueue
+
+empty, full = FIFOQueue(9, "int64", shapes=()), FIFOQueue(1, "int64", shapes=())
+full.enqueue(0)
+calls = [
+    lambda: empty.dequeue(timeout=0.2),
+    lambda: empty.dequeue_many(3, timeout=0.2),
+    lambda: full.enqueue(1, timeout=0.2),
+    lambda: full.enqueue_many([[1, 2, 3]], timeout=0.2),
+    lambda: full.close(timeout=0.2),
+]
+
+class Last:
+    # Most modules are empty by now, so it brings along what it needs.
+    def __del__(self, sleep=time.sleep, write=os.write, empty=empty, full=full, two=np.arange(2)):
+        sleep(0.5)
+        empty.enqueue_many(two, timeout=0)
+        full.dequeue(timeout=0)
+        write(1, b"%d %d" % (empty.size(), full.size()))
+        empty.close(cancel_pending_enqueues=True)
+        full.close(cancel_pending_enqueues=True)
+
+sys.last_of_all = Last()
+for _ in range(12):
+    for call in calls:
+        threading.Thread(target=call, daemon=True).start()
+while empty.stats().waiting_dequeues + full.stats().waiting_enqueues < 60:
+    pass
+"""
+
+
+def test_threads_that_are_ended_in_a_call_leave_no_trace():
+    """60 of them: so many stacks are given back to the kernel, and whoever looks into one crashes."""
+    done = run_script(ENDED)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == ("2 0" if sys.version_info < (3, 14) else done.stdout)

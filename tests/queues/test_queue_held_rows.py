@@ -2,11 +2,10 @@
 
 import gc
 import sys
-import weakref
 
 import numpy as np
 import pytest
-from helpers import run_in_thread, start_blocked
+from helpers import ArrayBytes, run_in_thread, start_blocked
 
 from pipeline import (
     CancelledError,
@@ -221,18 +220,13 @@ class TestGiven:
 
     @counted
     def test_is_held_until_the_last_row_is_out(self):
-        queue, kept = queue_of("fifo"), []
-
-        def make():
-            array = rows(10)
-            kept.append(weakref.ref(array))
-            return array
-
-        self.enqueue(queue, make)
-        queue.dequeue_many(9)
-        assert kept[0]() is not None
-        assert queue.dequeue()[0] == 9
-        assert kept[0]() is None
+        queue, size = queue_of("fifo"), rows(10).nbytes
+        with ArrayBytes() as alive:
+            self.enqueue(queue, lambda: rows(10))
+            queue.dequeue_many(9)
+            assert alive() == size
+            assert queue.dequeue()[0] == 9
+            assert alive() == 0
 
     @pytest.mark.parametrize("kind", ["fifo", "shuffle"])
     def test_an_array_that_somebody_has_is_copied(self, kind):
@@ -243,16 +237,10 @@ class TestGiven:
 
     def test_a_shuffle_queue_copies(self):
         """A row that stays for long would keep the memory of all."""
-        queue, kept = queue_of("shuffle"), []
-
-        def make():
-            array = rows(10)
-            kept.append(weakref.ref(array))
-            return array
-
-        self.enqueue(queue, make)
-        gc.collect()
-        assert kept[0]() is None
+        queue = queue_of("shuffle")
+        with ArrayBytes() as alive:
+            self.enqueue(queue, lambda: rows(10))
+            assert alive() == 0
         assert sorted(queue.dequeue_many(10)[:, 0].tolist()) == list(range(10))
 
     def test_what_does_not_fit_is_refused_as_ever(self):

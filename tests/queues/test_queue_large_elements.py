@@ -6,6 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
+from helpers import ArrayBytes
 
 import pipeline
 from pipeline import DeadlineExceededError, FIFOQueue, PriorityQueue, RandomShuffleQueue
@@ -107,21 +108,34 @@ def test_batches_of_held_and_copied_rows(kind):
 @held
 def test_what_was_held_is_let_go():
     queue = FIFOQueue(50, ["uint8"], shapes=[LARGE])
-    references = []
+    size = large().nbytes
+    with ArrayBytes() as alive:
+        for _ in range(20):
+            given(queue, large)
+        assert alive() == 20 * size
+        queue.dequeue_many(10)
+        assert alive() == 10 * size
+        del queue
+        gc.collect()
+        assert alive() == 0
+
+
+@held
+@pytest.mark.parametrize("method", ["_enqueue_given", "_enqueue_many_given"])
+def test_an_array_with_a_weak_reference_is_copied(method):
+    """Its owner could get it back by that, and write to it."""
+    queue, kept = FIFOQueue(50, ["uint8"], shapes=[LARGE]), []
 
     def make():
-        array = large()
-        references.append(weakref.ref(array))
+        array = large() if method == "_enqueue_given" else large(shape=(1, *LARGE))
+        kept.append(weakref.ref(array))
+        array.fill(7)
         return array
 
-    for _ in range(20):
-        given(queue, make)
-    assert all(each() is not None for each in references)
-    queue.dequeue_many(10)
-    assert [each() is not None for each in references] == [False] * 10 + [True] * 10
-    del queue
+    getattr(queue, method)((make(),))
     gc.collect()
-    assert all(each() is None for each in references)
+    assert kept[0]() is None
+    assert (queue.dequeue() == 7).all()
 
 
 def test_a_batch_that_times_out_puts_held_rows_back():

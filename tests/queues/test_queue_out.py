@@ -232,3 +232,29 @@ def test_arrays_that_share_memory(out):
     assert queue.size() == 2
     assert plain(queue.dequeue_many(2, out=(MEMORY[:2], MEMORY[2:4]))) == [[1, 2], [3, 4]]
     assert MEMORY.tolist() == [1, 2, 3, 4, 0, 0, 0, 0]
+
+
+class TestSubclasses:
+    """What a subclass makes of `out[:n]` is the caller's; what is written is the array that was checked."""
+
+    class Elsewhere(np.ndarray):
+        def __getitem__(self, index):
+            return np.zeros(1, np.int8)
+
+    class Refusing(np.ndarray):
+        def __getitem__(self, index):
+            raise LookupError("no slices")
+
+    def test_that_slice_themselves_as_something_else(self, queue):
+        queue.close()
+        out = np.full((1000, 2), -1, np.float32).view(self.Elsewhere)
+        result = queue.dequeue_up_to(1000, out=out)
+        assert result.dtype == np.int8
+        assert np.asarray(out)[:4].tolist() == [[0, 1], [2, 3], [4, 5], [-1, -1]]
+
+    def test_that_refuse_lose_nothing(self, queue):
+        queue.close()
+        with pytest.raises(LookupError, match="no slices"):
+            queue.dequeue_up_to(1000, out=np.zeros((1000, 2), np.float32).view(self.Refusing))
+        assert queue.size() == 3
+        assert queue.dequeue_many(3).tolist() == [[0, 1], [2, 3], [4, 5]]

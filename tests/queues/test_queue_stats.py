@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import raises, start_blocked
+from helpers import raises, start_blocked, wait_until
 
 from pipeline import FIFOQueue, PriorityQueue, RandomShuffleQueue
 from pipeline.errors import DeadlineExceededError
@@ -122,3 +122,19 @@ def test_other_kinds(kind):
     queue.dequeue_many(2)
     stats = queue.stats()
     assert (stats.enqueued, stats.dequeued, stats.size, stats.high_water) == (3, 2, 1, 3)
+
+
+def test_waits_that_are_still_going_on_count(queue):
+    """Without anybody being woken: the times grow while the calls sleep."""
+    taking = start_blocked(queue, "dequeue")
+    wait_until(lambda: queue.stats().dequeue_wait_s > 0.01, "the wait to be counted")
+    assert queue.stats().enqueue_wait_s == 0
+    queue.enqueue_many([[1, 2, 3, 4]])
+    taking.result()
+    ended = queue.stats().dequeue_wait_s
+    assert ended > 0.01
+    putting = start_blocked(queue, "enqueue", 5)
+    wait_until(lambda: queue.stats().enqueue_wait_s > 0.01, "the wait to be counted")
+    assert queue.stats().dequeue_wait_s == ended
+    queue.dequeue()
+    putting.result()

@@ -1,6 +1,7 @@
 """Many producers and consumers, timeouts and closes: every element comes out once, or is still in the queue."""
 
 import random
+import sys
 
 import numpy as np
 import pytest
@@ -31,14 +32,14 @@ def tags(kind, values):
 class Producer:
     """Enqueues blocks of numbers and keeps what must be in, and of which blocks some first part may be in."""
 
-    def __init__(self, queue, kind, number, patience):
-        self.queue, self.kind, self.patience = queue, kind, patience
+    def __init__(self, queue, kind, number, patience, calls=CALLS):
+        self.queue, self.kind, self.patience, self.calls = queue, kind, patience, calls
         self.random = random.Random(number)
         self.next = number * 10**6
         self.stored, self.partly = [], []
 
     def run(self):
-        for _ in range(CALLS):
+        for _ in range(self.calls):
             block = list(range(self.next, self.next + self.random.choice([1, 1, 1, 2, 7, 25])))
             self.next = block[-1] + 1
             timeout = self.random.choice(self.patience)
@@ -156,7 +157,8 @@ def test_nothing_is_lost_to_timeouts(queues, kind, capacity):
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_lost_to_a_close_amid_the_work(queues, kind, cancel):
     queue = build(queues, kind, 5)
-    producers = [Producer(queue, kind, i, [None, None, 0.001]) for i in range(PRODUCERS)]
+    # Until the close: were they to end by themselves, a slow main thread would wait for ever for its 100 elements.
+    producers = [Producer(queue, kind, i, [None, None, 0.001], sys.maxsize) for i in range(PRODUCERS)]
     consumers = [Consumer(queue, kind, i, [None, 0.001]) for i in range(CONSUMERS)]
     running = [run_in_thread(each.run) for each in producers]
     reading = [run_in_thread(each.run) for each in consumers[1:]]

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -101,6 +102,21 @@ def plain(value):
     if isinstance(value, (list, tuple)):
         return [plain(part) for part in value]
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+class ArrayBytes:
+    """Counts the bytes of NumPy arrays that are alive, within `with`. Weak references would be noticed by queues."""
+
+    def __enter__(self):
+        tracemalloc.start()
+        return self
+
+    def __exit__(self, *_):
+        tracemalloc.stop()
+
+    def __call__(self):
+        traces = tracemalloc.take_snapshot().filter_traces([tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)])
+        return sum(trace.size for trace in traces.traces)
 
 
 def run_script(script, **kwargs):

@@ -1,14 +1,18 @@
 """decode_png, decode_jpeg, decode_gif, decode_bmp, decode_image: pixels as TensorFlow gives them."""
 
+import importlib.util
 import io
+import textwrap
 
 import numpy as np
 import pytest
+from helpers import run_script
 
 from pipeline.decode.image.decode import decode_bmp, decode_gif, decode_image, decode_jpeg, decode_png
 from pipeline.decode.image.encode import encode_jpeg, encode_png
 
 Image = pytest.importorskip("PIL.Image")
+with_simplejpeg = pytest.mark.skipif(importlib.util.find_spec("simplejpeg") is None, reason="needs simplejpeg")
 
 RGB = np.random.default_rng(0).integers(0, 256, (4, 5, 3)).astype(np.uint8)
 DEEP = np.random.default_rng(1).integers(0, 65536, (6, 7, 4)).astype(np.uint16)
@@ -125,6 +129,48 @@ class TestJpeg:
     def test_cmyk(self):
         got = decode_jpeg(saved(Image.new("CMYK", (16, 8), (0, 255, 255, 0)), "JPEG"))
         assert got.shape == (8, 16, 3)
+
+    @with_simplejpeg
+    def test_the_cosine_transform_is_tensorflows(self):
+        data = encode_jpeg(self.SMOOTH)
+        fast, accurate = decode_jpeg(data), decode_jpeg(data, dct_method="INTEGER_ACCURATE")
+        with Image.open(io.BytesIO(data)) as image:
+            assert np.array_equal(accurate, np.asarray(image))
+        assert np.array_equal(fast, decode_jpeg(data, dct_method="INTEGER_FAST"))
+        assert 0 < np.abs(fast.astype(int) - accurate).max() <= 8
+        assert not np.array_equal(fast, decode_jpeg(data, fancy_upscaling=False))
+
+    @with_simplejpeg
+    def test_bytes_that_are_too_many_are_passed_over(self):
+        data = encode_jpeg(self.SMOOTH)
+        assert np.array_equal(decode_jpeg(data[:-2] + bytes(range(100)) + data[-2:]), decode_jpeg(data))
+
+    def test_without_simplejpeg(self):
+        data = encode_jpeg(self.SMOOTH)
+        script = """
+            import sys
+            sys.modules["simplejpeg"] = None
+            from pipeline.decode.image.decode import decode_jpeg
+            sys.stdout.write(decode_jpeg(bytes.fromhex(sys.stdin.read())).tobytes().hex())
+        """
+        got = np.frombuffer(bytes.fromhex(run_script(textwrap.dedent(script), input=data.hex()).stdout), np.uint8)
+        with Image.open(io.BytesIO(data)) as image:
+            assert np.array_equal(got.reshape(60, 90, 3), np.asarray(image))
+
+    @with_simplejpeg
+    def test_without_pillow(self):
+        script = """
+            import sys
+            sys.modules["PIL"] = None
+            from pipeline.decode.image.decode import decode_jpeg
+            print(decode_jpeg(bytes.fromhex(sys.stdin.read())).shape)
+        """
+        data = encode_jpeg(self.SMOOTH)
+        assert run_script(textwrap.dedent(script), input=data.hex()).stdout == "(60, 90, 3)\n"
+
+    def test_floats_are_multiplied(self):
+        data = encode_jpeg(self.SMOOTH)
+        assert np.array_equal(decode_image(data, dtype=np.float32), decode_jpeg(data) * np.float32(1 / 255))
 
     def test_a_truncated_file_may_be_taken(self):
         data = encode_jpeg(self.SMOOTH)[:1200]

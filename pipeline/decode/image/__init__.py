@@ -1,1 +1,1 @@
-"""Decodes images to arrays and encodes arrays as images, by Pillow."""
+"""Decodes images to arrays and encodes arrays as images, by Pillow and simplejpeg."""

@@ -1,4 +1,4 @@
-"""decode_image, decode_jpeg, decode_png, decode_gif and decode_bmp: images to arrays, by Pillow."""
+"""decode_image, decode_jpeg, decode_png, decode_gif and decode_bmp: images to arrays."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.decode.image.jpeg import jpeg_array
 from pipeline.decode.image.pillow import check_size, damage, pillow, pixels
 from pipeline.decode.image.png import SIGNATURE, png_array
 from pipeline.errors import invalid
 
 MAX_PIXELS = 1 << 27
+DCT_METHODS = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
 
 _MAGIC = [(b"\xff\xd8\xff", "JPEG"), (SIGNATURE, "PNG"), (b"GIF87a", "GIF"), (b"GIF89a", "GIF"), (b"BM", "BMP")]
 _OTHERS = [
@@ -83,6 +85,8 @@ def decode_jpeg(
     ratio: int = 1,
     try_recover_truncated: bool = False,
     *,
+    fancy_upscaling: bool = True,
+    dct_method: str = "",
     max_pixels: int = MAX_PIXELS,
 ) -> NDArray[Any]:
     """Decode a JPEG image; as in TensorFlow, also a PNG or a GIF with one frame. Errors as for `decode_image`.
@@ -92,6 +96,9 @@ def decode_jpeg(
         channels: 0, 1 or 3.
         ratio: 1, 2, 4 or 8: shrink a JPEG by this factor while decoding, which is faster than resizing it later.
         try_recover_truncated: Accept a truncated JPEG; the missing part is gray.
+        fancy_upscaling: False: repeat the pixels of colours that are stored at half the resolution. simplejpeg only.
+        dct_method: "" or "INTEGER_FAST", TensorFlow's default, or "INTEGER_ACCURATE". Without simplejpeg (extra
+            `image`) it is always the accurate one, which differs by a few units.
         max_pixels: As for `decode_image`.
 
     Returns:
@@ -99,10 +106,13 @@ def decode_jpeg(
     """
     if ratio not in (1, 2, 4, 8):
         raise invalid(f"ratio must be 1, 2, 4, or 8, got {ratio}")
+    if dct_method not in DCT_METHODS:
+        raise invalid(f"dct_method must be one of {', '.join(map(repr, DCT_METHODS))}, got {dct_method!r}")
     data, found = _open(contents)
     wanted = _channels(channels)
     if found == "JPEG":
-        return _jpeg(data, wanted, max_pixels, ratio=ratio, recover=try_recover_truncated)
+        accurate = dct_method == "INTEGER_ACCURATE"
+        return jpeg_array(data, wanted, max_pixels, ratio, try_recover_truncated, fancy_upscaling, accurate)
     return _as(_still(data, found, wanted, max_pixels, "DecodeJpeg"), np.dtype(np.uint8), found)
 
 
@@ -152,8 +162,13 @@ def _as(array: NDArray[Any], dtype: np.dtype[Any], found: str) -> NDArray[Any]:
     if array.dtype == dtype:
         return array
     if dtype.kind == "f":
-        scale = dtype.type(65535 if array.dtype == np.uint16 else 255)
-        return np.asarray(array.astype(dtype) / scale)
+        # As TensorFlow does: it multiplies, and takes every PNG as one of 16 bits.
+        deep = array.dtype == np.uint16
+        values = array.astype(dtype)
+        if found == "PNG" and not deep:
+            values *= dtype.type(257)
+        values *= dtype.type(1 / (65535 if deep or found == "PNG" else 255))
+        return values
     if dtype == np.uint8:
         return (array >> 8).astype(np.uint8)
     return array.astype(np.uint16) * np.uint16(257 if found == "PNG" else 256)
@@ -175,19 +190,8 @@ def _png(data: bytes, channels: int, max_pixels: int, first: bool = False) -> ND
     return png_array(data, channels, max_pixels)
 
 
-def _jpeg(
-    data: bytes, channels: int, max_pixels: int, first: bool = False, *, ratio: int = 1, recover: bool = False
-) -> NDArray[np.uint8]:
-    if channels == 4:
-        raise invalid("JPEG does not support 4 channels")
-    with damage("jpeg::Uncompress failed. Invalid JPEG data or crop window."):
-        data = data + b"\xff\xd9" if recover else data  # the marker at the end
-        image = pillow().JpegImagePlugin.JpegImageFile(io.BytesIO(data))
-        check_size(image.size, 1, max_pixels)
-        gray = channels == 1 or (channels == 0 and image.mode == "L")
-        # Fractional sizes give exactly this ratio for any size.
-        image.draft("L" if gray else "RGB", (image.width / ratio, image.height / ratio))
-        return pixels(image, "L" if gray else "RGB")
+def _jpeg(data: bytes, channels: int, max_pixels: int, first: bool = False) -> NDArray[np.uint8]:
+    return jpeg_array(data, channels, max_pixels)
 
 
 def _gif(data: bytes, channels: int, max_pixels: int, first: bool = False) -> NDArray[np.uint8]:

@@ -1,6 +1,7 @@
 """Image files decoded and encoded."""
 
 import base64
+import importlib.util
 import zlib
 
 import numpy as np
@@ -126,6 +127,11 @@ def unknown(tf, value, shape=None):
     return tf.placeholder_with_default(value, shape)
 
 
+def same(tf, floats, decoded):
+    """Whether floats are, bit for bit, what convert_image_dtype makes of integers."""
+    return tf.reduce_all(tf.equal(floats, tf.image.convert_image_dtype(decoded, tf.float32)))
+
+
 OPS = {
     "jpeg": lambda tf, x: tf.image.decode_jpeg(x),
     "jpeg_1": lambda tf, x: tf.image.decode_jpeg(x, channels=1),
@@ -148,7 +154,8 @@ OPS = {
     "is_jpeg": lambda tf, x: tf.image.is_jpeg(x),
 }
 # TensorFlow computes the cosine transform of a JPEG image in a faster, less exact way unless it is told otherwise.
-FAST = 8
+# So does simplejpeg; Pillow cannot. FAST is how far pixels may be apart.
+FAST = 0 if importlib.util.find_spec("simplejpeg") else 8
 WITHIN = {"image_16": FAST * 256, "png_16": FAST * 256, "image_int": FAST << 23}
 # A truncated GIF gives the frames that are whole; colours without alpha get the largest number of their few bits.
 OTHERWISE = {"JPEG_CMYK": ("jpeg_1", "png_1", "image_1"), "PNG_PALETTE": ("png_4", "image_4")}
@@ -211,6 +218,14 @@ add(
     recovered=lambda tf: tf.shape(tf.image.decode_jpeg(FILES["JPEG_CUT"], try_recover_truncated=True)),
 )
 add(
+    "floats_",
+    of_jpeg=lambda tf: same(tf, tf.image.decode_image(J, dtype=tf.float32), tf.image.decode_jpeg(J)),
+    of_png=lambda tf: same(tf, tf.image.decode_image(P, dtype=tf.float32), tf.image.decode_png(P, dtype=tf.uint16)),
+    of_bmp=lambda tf: same(
+        tf, tf.image.decode_image(FILES["BMP_RGB"], dtype=tf.float32), tf.image.decode_bmp(FILES["BMP_RGB"])
+    ),
+)
+add(
     "encoded_",
     png=lambda tf: tf.image.decode_png(tf.image.encode_png(IMAGE)),
     png_16=lambda tf: tf.image.decode_png(tf.image.encode_png(IMAGE.astype(np.uint16) * 250), dtype=tf.uint16),
@@ -270,6 +285,7 @@ add(
     gray_of_rgb=lambda tf: tf.image.decode_jpeg(J, 1, dct_method="INTEGER_ACCURATE"),
     progressive=lambda tf: tf.image.decode_jpeg(FILES["JPEG_PROGRESSIVE"], dct_method="INTEGER_ACCURATE"),
     half=lambda tf: tf.image.decode_jpeg(J, ratio=2, dct_method="INTEGER_ACCURATE"),
+    half_of_gray=lambda tf: tf.image.decode_jpeg(FILES["JPEG_GRAY"], ratio=2, dct_method="INTEGER_ACCURATE"),
     not_fancy=lambda tf: tf.image.decode_jpeg(
         FILES["JPEG_RGB_444"], fancy_upscaling=False, dct_method="INTEGER_ACCURATE"
     ),

@@ -19,8 +19,6 @@ from pipeline.decode.image import decode as images
 from pipeline.decode.image.pillow import damage, pillow
 from pipeline.errors import invalid, show
 
-_METHODS = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
-
 
 def _contents(value: Any, op_type: str) -> Tensor:
     return with_rank(text(value, "contents", op_type), 0)
@@ -68,11 +66,10 @@ def _jpeg_attrs(channels: int, ratio: Any, fancy: Any, recover: Any, fraction: A
 
 def _jpeg_kernel(attrs: dict[str, Any]) -> Callable[[bytes], Any]:
     channels, ratio, recover = attrs["channels"], attrs["ratio"], attrs["try_recover_truncated"]
+    fancy, method = attrs["fancy_upscaling"], attrs["dct_method"]
 
     def kernel(contents: bytes) -> Any:
-        if attrs["dct_method"] not in _METHODS:
-            raise invalid("dct_method must be '', 'INTEGER_FAST' or 'INTEGER_ACCURATE'")
-        return images.decode_jpeg(contents, channels, ratio, recover)
+        return images.decode_jpeg(contents, channels, ratio, recover, fancy_upscaling=fancy, dct_method=method)
 
     return kernel
 
@@ -93,10 +90,10 @@ def decode_jpeg(
         contents: A string scalar, the bytes of the file.
         channels: 0 for those of the image, 1 for grayscale, 3 for RGB.
         ratio: 1, 2, 4 or 8: shrink a JPEG by this factor.
-        fancy_upscaling: Ignored.
+        fancy_upscaling: False: repeat the pixels of colours that are stored at half the resolution (with simplejpeg).
         try_recover_truncated: Accept a truncated JPEG.
         acceptable_fraction: Ignored.
-        dct_method: "", "INTEGER_FAST" or "INTEGER_ACCURATE"; all give the same result.
+        dct_method: "", "INTEGER_FAST" or "INTEGER_ACCURATE"; without simplejpeg all are the accurate one.
         name: Name of the op.
 
     Raises:

@@ -1,0 +1,100 @@
+"""JPEG images to arrays, by simplejpeg where it is installed and can, else by Pillow."""
+
+from __future__ import annotations
+
+import io
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.decode.image.pillow import check_size, damage, pillow, pixels
+from pipeline.errors import invalid
+
+_END = b"\xff\xd9"
+_ERRORS = (ValueError, KeyError)  # simplejpeg's, of what is damaged or unknown to it
+_ADOBE = b"\xff\xee\x00\x0eAdobe"  # the marker of who stores CMYK inverted
+
+
+def jpeg_array(
+    data: bytes,
+    channels: int,
+    max_pixels: int,
+    ratio: int = 1,
+    recover: bool = False,
+    fancy_upscaling: bool = True,
+    accurate: bool = False,
+) -> NDArray[np.uint8]:
+    """Return the pixels of a JPEG image; the arguments are those of `decode_jpeg`.
+
+    Raises:
+        InvalidArgumentError: The data is damaged or too large.
+        ImportError: Pillow is needed and not installed.
+    """
+    if channels == 4:
+        raise invalid("JPEG does not support 4 channels")
+    data = data + _END if recover else data
+    quick = _simplejpeg()
+    if quick is not None:
+        array = _quick(quick, data, channels, max_pixels, ratio, not fancy_upscaling, not accurate)
+        if array is not None:
+            return array
+    with damage("jpeg::Uncompress failed. Invalid JPEG data or crop window."):
+        image = pillow().JpegImagePlugin.JpegImageFile(io.BytesIO(data))
+        check_size(image.size, 1, max_pixels)
+        gray = channels == 1 or (channels == 0 and image.mode == "L")
+        # Fractional sizes give exactly this ratio for any size.
+        image.draft("L" if gray else "RGB", (image.width / ratio, image.height / ratio))
+        return pixels(image, "L" if gray else "RGB")
+
+
+@cache  # An import that fails searches all of sys.path again each time.
+def _simplejpeg() -> Any:
+    try:
+        # Only where the extra `image` is installed.
+        import simplejpeg  # type: ignore[import-untyped, import-not-found, unused-ignore]
+    except ImportError:
+        return None
+    return simplejpeg
+
+
+def _quick(
+    quick: Any, data: bytes, channels: int, max_pixels: int, ratio: int, plain_upscaling: bool, fast: bool
+) -> NDArray[np.uint8] | None:
+    """Decode by simplejpeg: TensorFlow's pixels bit for bit. None for what it cannot do so, and for damaged images."""
+    try:
+        height, width, colours, _ = quick.decode_jpeg_header(data, strict=False)
+    except _ERRORS:
+        return None
+    check_size((width, height), 1, max_pixels)
+    if ratio > 1 and max(height, width) < 8:
+        return None  # Several ratios give this size, and simplejpeg is told the size.
+    cmyk = colours == "CMYK"
+    if (cmyk and (channels == 1 or _ADOBE not in data)) or colours == "YCCK":
+        return None
+    gray = channels == 1 or (channels == 0 and colours.upper() == "GRAY")
+    options = {
+        "colorspace": "CMYK" if cmyk else "GRAY" if gray else "RGB",
+        "fastdct": fast,
+        "fastupsample": plain_upscaling,
+        "min_height": -(-height // ratio) if ratio > 1 else 0,
+        "min_width": -(-width // ratio) if ratio > 1 else 0,
+    }
+    try:
+        array = quick.decode_jpeg(data, **options)
+    except _ERRORS:
+        if not data.endswith(_END):
+            return None
+        # What is damaged but not cut off gives pixels, as in TensorFlow.
+        try:
+            array = quick.decode_jpeg(data, strict=False, **options)
+        except _ERRORS:
+            return None
+    return _from_cmyk(array) if cmyk else array
+
+
+def _from_cmyk(array: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return inverted CMYK as RGB, computed as TensorFlow does."""
+    black = array[:, :, 3:].astype(np.uint16)
+    return (array[:, :, :3] * black // np.uint16(255)).astype(np.uint8)

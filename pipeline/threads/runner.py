@@ -145,8 +145,7 @@ class QueueRunner:
         group.begin(self.name, threads)
         closing = [] if coord is None else [self._thread(self._close_on_stop, "close_on_stop", sess, coord)]
         try:
-            # In this order: if a start fails, something closes the queue for the threads that run already.
-            for thread in closing + threads:
+            for thread in threads + closing:
                 if coord is not None:
                     coord.register_thread(thread)
                 thread.daemon = daemon or thread.daemon
@@ -157,8 +156,19 @@ class QueueRunner:
                 if thread.ident is None:  # the system cannot start another thread: this one never leaves by itself
                     running.discard(number)
                     group.leave(thread)
+            if coord is not None and closing[0].ident is None and any(thread.ident for thread in threads):
+                self._close_anyway(closing[0], sess, coord)
             raise
         return threads + closing
+
+    def _close_anyway(self, closing: threading.Thread, sess: Any, coord: Coordinator) -> None:
+        """Have the queue closed for the threads that run although another could not be started."""
+        try:
+            closing.start()
+        except RuntimeError:  # no thread is left for that
+            coord.request_stop()
+            with because(coord.stopped):
+                self._quietly(sess, self._cancel_op)
 
     def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
         """The function that a thread calls repeatedly for an enqueue op."""

@@ -206,3 +206,35 @@ def test_a_thread_cannot_be_started(monkeypatch, fail):
     coord.join()
     assert queue.is_closed() == (fail > 1)  # of those that started, one closes it
     wait_until(lambda: len(runner.create_threads(coord=Coordinator())) == 3, "all threads to count as ended")
+
+
+def test_no_thread_is_left_for_the_closing(monkeypatch):
+    """The threads that run already end: the queue is closed at once, and the coordinator stops."""
+    coord = Coordinator()
+    queue = FIFOQueue(1, "int32", shapes=[()])
+    runner = QueueRunner(queue, [lambda: queue.enqueue(1)] * 2)
+    start, calls = threading.Thread.start, []
+
+    def starting(thread):
+        calls.append(thread)
+        if len(calls) > 2:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", starting)
+    with pytest.raises(RuntimeError, match="can't start"):
+        runner.create_threads(coord=coord, daemon=True, start=True)
+    assert coord.should_stop()
+    assert queue.is_closed()
+    coord.join()
+
+
+def test_threads_start_in_the_order_of_the_list():
+    """`threading.enumerate()` shows the enqueue operations of a runner before its close_on_stop, as TensorFlow's does."""
+    coord = Coordinator()
+    queue = FIFOQueue(1, "int32", shapes=[()])
+    threads = QueueRunner(queue, [lambda: queue.enqueue(1)] * 2).create_threads(coord=coord, daemon=True, start=True)
+    assert [each for each in threading.enumerate() if each in threads] == threads
+    assert threads[-1].name.endswith("-close_on_stop")
+    coord.request_stop()
+    coord.join(threads)

@@ -72,6 +72,12 @@ class Coordinator:
         """Where the stop was requested and why, for error messages; None before a stop."""
         return self._stopped
 
+    @property
+    def _registered_threads(self) -> set[threading.Thread]:
+        """The registered threads, under the name that TensorFlow's test helpers read."""
+        with self._lock:
+            return set(self._registered)
+
     def request_stop(self, ex: BaseException | ExcInfo | None = None) -> None:
         """Ask all threads to stop; the first request decides what `join` raises.
 

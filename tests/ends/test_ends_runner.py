@@ -230,7 +230,7 @@ def test_no_thread_is_left_for_the_closing(monkeypatch):
 
 
 def test_threads_start_in_the_order_of_the_list():
-    """`threading.enumerate()` shows the enqueue operations of a runner before its close_on_stop, as TensorFlow's does."""
+    """So that `threading.enumerate()` shows close_on_stop last, as with TensorFlow."""
     coord = Coordinator()
     queue = FIFOQueue(1, "int32", shapes=[()])
     threads = QueueRunner(queue, [lambda: queue.enqueue(1)] * 2).create_threads(coord=coord, daemon=True, start=True)

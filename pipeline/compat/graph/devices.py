@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -141,22 +142,52 @@ def _device_function(asked: Any) -> Callable[[Operation], str] | None:
     return name
 
 
+class Contexts:
+    """What the contexts that a graph is in ask of new operations."""
+
+    def __init__(self) -> None:
+        self.devices: list[Callable[[Operation], str] | None] = []
+        self.colocations: list[Operation] = []
+        self.controllers: list[Controller] = []
+
+
+class LocalContexts(threading.local, Contexts):
+    """The same for each thread by itself. It begins in the contexts that the graph was in."""
+
+    def __init__(self, before: Contexts) -> None:
+        super().__init__()
+        self.devices, self.colocations = before.devices, before.colocations
+        self.controllers = before.controllers
+
+
+class Controller:
+    """One context of control dependencies, and the operations made in it."""
+
+    def __init__(self, control_inputs: list[Operation]) -> None:
+        self.control_inputs = control_inputs
+        self.seen: set[Operation] = set()
+
+
 class Placement:
     """The part of a graph that gives operations their devices."""
 
     def __init__(self) -> None:
-        self._devices: list[Callable[[Operation], str] | None] = []
-        self._colocations: list[Operation] = []
+        self._contexts = Contexts()
+
+    def switch_to_thread_local(self) -> None:
+        """Let `device`, `colocate_with` and `control_dependencies` hold for the thread that enters them alone."""
+        if not isinstance(self._contexts, LocalContexts):
+            self._contexts = LocalContexts(self._contexts)
 
     def _place(self, op: Operation) -> None:
         """Set an operation's device and colocation groups."""
         op._device = ""
-        for function in reversed(self._devices):
+        for function in reversed(self._contexts.devices):
             if function is None:
                 break
             op._device = function(op)
-        if self._colocations:
-            near = self._colocations[::-1]
+        if self._contexts.colocations:
+            near = self._contexts.colocations[::-1]
             op._device = next((each._device for each in near if each._device), op._device)
             groups = sorted({group for each in near for group in each.colocation_groups()})
             op.attrs = {**op.attrs, "_class": groups}
@@ -174,12 +205,12 @@ class Placement:
         Raises:
             ValueError: The name is not a device name.
         """
-        old = self._devices
-        self._devices = [*old, _device_function(device_name_or_function)]
+        old = self._contexts.devices
+        self._contexts.devices = [*old, _device_function(device_name_or_function)]
         try:
             yield
         finally:
-            self._devices = old
+            self._contexts.devices = old
 
     @contextlib.contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
@@ -194,13 +225,13 @@ class Placement:
         """
         if op is None and not ignore_existing:
             raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
-        devices, near = self._devices, self._colocations
-        self._devices = []
-        self._colocations = [] if ignore_existing else near
+        devices, near = self._contexts.devices, self._contexts.colocations
+        self._contexts.devices = []
+        self._contexts.colocations = [] if ignore_existing else near
         if op is not None:
             op = getattr(op, "_as_graph_element", lambda: op)()
-            self._colocations = [*self._colocations, getattr(op, "op", op)]
+            self._contexts.colocations = [*self._contexts.colocations, getattr(op, "op", op)]
         try:
             yield
         finally:
-            self._devices, self._colocations = devices, near
+            self._contexts.devices, self._contexts.colocations = devices, near

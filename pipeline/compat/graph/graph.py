@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pipeline.compat.graph.definitions import graph_def
-from pipeline.compat.graph.devices import Placement
+from pipeline.compat.graph.devices import Controller, Placement
 from pipeline.compat.graph.graph_stack import entered
 from pipeline.compat.graph.tensor import Operation, Tensor
 
@@ -37,7 +37,6 @@ class Graph(Placement):
         self._names_in_use: dict[str, int] = {}
         self._local = _Local()
         self._collections: dict[Any, list[Any]] = {}
-        self._controllers: list[_Controller] = []
         self._control_flow_context: Any = None
         self._container = ""
         self._finalized = False
@@ -71,7 +70,7 @@ class Graph(Placement):
         self._place(op)
         if self._control_flow_context is not None:
             self._control_flow_context.add_op(op)
-        for controller in self._controllers:
+        for controller in self._contexts.controllers:
             controller.seen.add(op)
 
     def _control_inputs_for(self, inputs: list[Tensor]) -> list[Operation]:
@@ -80,10 +79,10 @@ class Graph(Placement):
         Left out are its inputs, and those of a context in which one of its inputs was made, which waits for them.
         """
         result: list[Operation] = []
-        if not self._controllers:
+        if not self._contexts.controllers:
             return result
         before = [each.op for each in inputs]
-        for controller in self._controllers:
+        for controller in self._contexts.controllers:
             if not any(op in controller.seen for op in before):
                 result += [op for op in controller.control_inputs if op not in result and op not in before]
         return result
@@ -245,9 +244,9 @@ class Graph(Placement):
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
         """Make operations added within the context run after the given ones; None ignores the outer contexts."""
-        old, context = self._controllers, self._control_flow_context
+        old, context = self._contexts.controllers, self._control_flow_context
         if control_inputs is None:
-            self._controllers, self._control_flow_context = [], None
+            self._contexts.controllers, self._control_flow_context = [], None
         else:
             ops = []
             for each in control_inputs:
@@ -257,11 +256,11 @@ class Graph(Placement):
                 op = element.op if isinstance(element, Tensor) else element
                 if op not in ops:
                     ops.append(op)
-            self._controllers = [*old, _Controller(ops)]
+            self._contexts.controllers = [*old, Controller(ops)]
         try:
             yield
         finally:
-            self._controllers, self._control_flow_context = old, context
+            self._contexts.controllers, self._control_flow_context = old, context
 
     @contextlib.contextmanager
     def container(self, container_name: str) -> Iterator[str]:
@@ -346,11 +345,3 @@ class Graph(Placement):
     def building_function(self) -> bool:
         """Whether this graph is the body of a function; never."""
         return False
-
-
-class _Controller:
-    """One context of control dependencies, and the operations made in it."""
-
-    def __init__(self, control_inputs: list[Operation]) -> None:
-        self.control_inputs = control_inputs
-        self.seen: set[Operation] = set()

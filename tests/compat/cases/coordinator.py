@@ -164,3 +164,15 @@ def looper_methods(tf, sess):
         Looper(coord, 0.01).start()
         found.append([attempt(coord.join), calls])
     return found
+
+
+@case(graph=False)
+def registered_threads(tf, sess):
+    """TensorFlow's own tests poll this attribute."""
+    coord = tf.train.Coordinator()
+    thread = threading.Thread()
+    before = len(coord._registered_threads)
+    coord.register_thread(thread)
+    found = thread in coord._registered_threads
+    coord.join()
+    return [before, found, len(coord._registered_threads)]

@@ -1,5 +1,7 @@
 """Graphs, operations, tensors."""
 
+import threading
+
 from compat_cases import case
 
 
@@ -265,3 +267,32 @@ def variables_in_collections(tf):
         a.dtype.base_dtype,
         a.get_shape(),
     ]
+
+
+@case()
+def contexts_hold_for_one_thread(tf):
+    """With switch_to_thread_local a thread has contexts of its own, and begins in those of the switch."""
+    graph = tf.get_default_graph()
+    first, second = tf.constant(1, name="first"), tf.constant(2, name="second")
+    seen = {}
+
+    def other(key):
+        def body():
+            with graph.as_default():
+                op = tf.identity(1, name=key).op
+                seen[key] = [[each.name for each in op.control_inputs], op.device]
+
+        thread = threading.Thread(target=body)
+        thread.start()
+        thread.join()
+
+    with tf.control_dependencies([first]), tf.device("/cpu:0"):
+        other("before")
+        graph.switch_to_thread_local()
+        with tf.control_dependencies([second]), tf.device("/job:ps"):
+            other("within")
+            own = tf.identity(1, name="own").op
+    graph.switch_to_thread_local()
+    other("after")
+    last = tf.identity(1, name="last").op
+    return [seen, [[each.name for each in op.control_inputs] + [op.device] for op in (own, last)]]

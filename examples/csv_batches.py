@@ -26,9 +26,15 @@ def main(paths):
     seen = np.zeros(10, int)
     total = np.zeros((10, 64))
     with pipeline.shuffle_batch(
-        block, batch_size=128, capacity=2000, min_after_dequeue=1000, num_threads=3, enqueue_many=True
+        block,
+        batch_size=128,
+        capacity=2000,
+        min_after_dequeue=1000,
+        num_threads=3,
+        enqueue_many=True,
+        allow_smaller_final_batch=True,  # every image counts
     ) as batches:
-        for images, labels in batches:  # float32 [128, 64] and int32 [128]
+        for images, labels in batches:  # float32 [128, 64] and int32 [128]; the last batch has 10 images
             np.add.at(seen, labels, 1)
             np.add.at(total, labels, images)
 

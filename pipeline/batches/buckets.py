@@ -180,6 +180,10 @@ class _BucketFeed(Feed):
         finally:
             self.queue.close()
 
+    def left_over(self) -> tuple[int, int]:
+        each = [bucket.queue.stats() for bucket in self._buckets]
+        return sum(stats.size for stats in each), sum(stats.enqueued for stats in each)
+
     def take(self) -> Any:
         lengths, *rows = self.queue.dequeue()
         assert self.layout is not None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pipeline.batches.iterables import starts_over
 from pipeline.batches.keep_input import KeepInput, kept_rows
 from pipeline.batches.layout import ExampleLayout, ToComponents, length
 from pipeline.batches.request import Request
 from pipeline.batches.short_way import mover
-from pipeline.batches.source import OpenSource, loop_left, open_source, recall
+from pipeline.batches.source import OpenSource, is_iterable, loop_left, open_source, recall
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.on_error import SKIPPED, Skips
 from pipeline.queues.base import QueueBase
@@ -35,23 +37,45 @@ class Feed:
         coord: The Coordinator of the threads.
         layout: The layout of the examples, once the first one has come.
         skips: What `on_error="skip"` has left out.
+        round: How often the sources have been read before.
     """
 
     queue: QueueBase
     ops: Sequence[Callable[[], None]]
     close_op: Callable[[], None] | None = None
+    round = 0  # how often the sources have been read before
     one_by_one = False  # every example is looked at, so that blocks of them are of no use
 
     def __init__(self, request: Request) -> None:
         self._keep = KeepInput(request.keep_input, request.enqueue_many)
         self.skips = Skips(request.on_error, request.max_errors)
-        self.request = request = request.checked()
+        self.request = self._planned = request = request.checked()
         self.coord = Coordinator() if request.coord is None else request.coord
         self.layout: ExampleLayout | None = None
         self._left = False
         # The block in a thread's hand is beside the queue; a batch may be larger than the queue.
         single = self.one_by_one or self._keep.asks
         self._block_rows = None if single else max(request.capacity, request.batch_size)
+
+    @property
+    def starts_over(self) -> bool:
+        """Whether the sources begin with their first example each time they are opened."""
+        return all(is_iterable(source) and starts_over(source) for source in self.request.sources)
+
+    def again(self) -> Feed:
+        """A feed like this one that reads the sources from their first example; see `starts_over`."""
+        other = copy.copy(self)
+        other.round = self.round + 1
+        other.request = self._planned.seeded_for(other.round)
+        other.coord = Coordinator() if self.request.coord is None else self.coord
+        other.layout, other._left = None, False
+        other.__dict__.pop("queue", None)  # `_abandon` asks whether there is one
+        return other
+
+    def left_over(self) -> tuple[int, int]:
+        """At the end of the input: how many examples became no batch, and how many were read."""
+        stats = self.queue.stats()
+        return stats.size, stats.enqueued
 
     def open(self) -> None:
         """Get the first example, make the queue for it, and the ops.
@@ -78,9 +102,8 @@ class Feed:
     def take(self) -> Any:
         """The next batch; OutOfRangeError at the end."""
         take = self.queue.dequeue_up_to if self.request.allow_smaller_final_batch else self.queue.dequeue_many
-        if self.layout is None:  # nothing ever comes, not even a batch of nothing
-            return take(max(1, self.request.batch_size))
-        return self.layout.rebuild(take(self.request.batch_size))
+        batch = take(self.request.batch_size)
+        return batch if self.layout is None else self.layout.rebuild(batch)
 
     def stop(self) -> None:
         """Let waits for the next example end soon."""

@@ -35,7 +35,8 @@ def batch(
 
     - a callable without arguments that returns one example, and raises OutOfRangeError or StopIteration at the end of
       the input; with several threads, several call it at once
-    - an iterable, such as a generator: read once, under a lock
+    - an array, another sequence, an iterable or a generator function: its rows or items, read under a lock. A second
+      `for` over the loop reads it from the start, but for iterators, which can be read once
     - a queue, such as that of a producer: its elements are the examples
     - anything with a method `block(n)` that returns a block of 1 to n examples: arrays whose first dimension counts
       them. Such rows move in blocks, with no Python code for each row; so do those of a queue with shapes, and what
@@ -43,7 +44,7 @@ def batch(
 
     Args:
         tensors: The source.
-        batch_size: Examples in a batch.
+        batch_size: Examples in a batch, at least 1.
         num_threads: Threads that read the source. With more than one the order of the examples may vary; small
             examples of an iterator keep theirs, because one thread reads while the others wait.
         capacity: Capacity of the queue, in examples.
@@ -52,7 +53,8 @@ def batch(
             the first example.
         dynamic_pad: Let the shapes of examples differ, and pad each batch to its own largest with zeros or b"". The
             shapes may then have None dimensions; without shapes every dimension may vary.
-        allow_smaller_final_batch: Return the last examples as a smaller batch instead of dropping them.
+        allow_smaller_final_batch: Return the last examples as a smaller batch instead of dropping them,
+            which a warning says once, and `num_dropped` of the result counts.
         shared_name: Shared name of the queue.
         name: Name of the queue, `batch` by default.
         keep_input: Which examples to keep. A callable is asked about each example, as the source gave it, and returns

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.batches.iterables import check_example
 from pipeline.queues.values import infer
 
 ToComponents = Callable[[Any], Sequence[Any]]  # takes an example apart
@@ -23,6 +24,7 @@ class ExampleLayout:
 
     Raises:
         ValueError: The example has no components.
+        TypeError: It is nested, or itself a source of examples.
 
     Attributes:
         to_components: Called with an example, returns its components in the order of the queue; ValueError if its keys
@@ -35,6 +37,7 @@ class ExampleLayout:
     to_components: ToComponents
 
     def __init__(self, example: Any, many: bool) -> None:
+        check_example(example)
         self._keys: list[Any] | None = None
         self._count = 1
         self.to_components = _itself

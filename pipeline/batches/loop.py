@@ -28,13 +28,22 @@ class Batches(Iterator[Any]):
     `with`, the threads stop at the end of the input, by `close`, or when the iterator is garbage. Queue runners that
     were registered with `add_queue_runner` and never started belong to the first loop that starts.
 
-    Thread safety: several threads may take batches from one iterator; each batch goes to one of them.
+    After the end, `iter` begins again if all sources are arrays, other sequences, iterables that are no iterators, or
+    generator functions: `for epoch in range(3): for batch in loop: ...` reads them three times, in another random
+    order each time if they are shuffled. Other sources cannot be read again; a warning says so.
+
+    Examples at the end that fill no batch are dropped, unless `allow_smaller_final_batch`. A warning says so once, and
+    `num_dropped` counts them.
+
+    Thread safety: several threads may take batches from one iterator; each batch goes to one of them. A new
+    round begins for a thread that has seen the end of the last one.
 
     Attributes:
         queue: The queue of examples; None until you ask for the first batch, because the first example decides its
             dtypes and shapes.
         coord: The Coordinator of the threads. A loop that was given one never stops it: it closes only its own queue,
             and whoever owns the Coordinator joins the threads.
+        num_dropped: Examples at the end that filled no batch, in all rounds.
         grace: Seconds that the threads get to end when the loop is left; 10 by default.
     """
 
@@ -54,6 +63,11 @@ class Batches(Iterator[Any]):
         self._planned: Feed | None = feed  # until it is started
         self._feed: Feed | None = None  # while it runs
         self._ended = False
+        self._closed = False
+        self._over: Feed | None = None  # whose input was used up
+        self._seen = threading.local()  # `over`: the same, as far as a thread knows
+        self._told: set[str] = set()  # what the log says once
+        self.num_dropped = 0
         self._guard: weakref.finalize[[Feed, Coordinator | None], Batches] | None = None
 
     @property
@@ -67,6 +81,21 @@ class Batches(Iterator[Any]):
         return list(self._skips.errors)
 
     def __iter__(self) -> Batches:
+        """Begin again after the end, if the sources can be read again; else change nothing."""
+        over = getattr(self._seen, "over", None)
+        if over is None or over is not self._over:  # in the middle, or another thread has begun a round since
+            return self
+        with self._lock:
+            if over is not self._over or self._closed or (not self._owner and self.coord.should_stop()):
+                return self
+            if not over.starts_over:
+                text = "this loop is at its end, and its source cannot be read again: make a new loop for each epoch, "
+                self._tell(over, "once", text + "or pass an array, a list or a generator function")
+                return self
+            self._planned = over.again()
+            self.coord = self._planned.coord
+            self._over = self._guard = None
+            self._ended = False
         return self
 
     def __next__(self) -> Any:
@@ -76,12 +105,14 @@ class Batches(Iterator[Any]):
             StopIteration: The input is used up, or the loop was closed.
             Exception: What a thread, or the source, raised.
         """
+        feed = None
         try:
             feed = self._feed or self._start()
             if feed is not None:
                 return feed.take()
         except OutOfRangeError:
-            self._finish()
+            self._end(feed)
+        self._seen.over = self._over
         raise StopIteration
 
     def __enter__(self) -> Batches:
@@ -106,6 +137,7 @@ class Batches(Iterator[Any]):
             Exception: What a thread raised and the loop has not raised yet.
             RuntimeError: A thread does not end within `grace` seconds; the message names it.
         """
+        self._closed = True
         planned = self._planned
         if planned is not None and not self._ended:  # a start that waits for the first example holds the lock
             planned.stop()
@@ -140,6 +172,44 @@ class Batches(Iterator[Any]):
             self._feed, self._planned = feed, None
             runner.create_threads(coord=self.coord, daemon=True, start=True)
             return feed
+
+    def _end(self, feed: Feed | None) -> None:
+        """End the round that `feed` was for, or the one that was about to start, and raise what a thread raised."""
+        with self._lock:
+            if feed is not None and feed is not self._feed and not self._ended:
+                return  # another thread has begun a new round meanwhile
+            self._note_end()
+            try:
+                self._finish()
+            except BaseException:
+                self._over = None
+                raise
+
+    def _note_end(self) -> None:
+        """If the input was used up, and not the loop left: count what filled no batch, and say so."""
+        feed = self._feed or self._planned
+        if self._ended or self._closed or feed is None or self.coord.should_stop():
+            return
+        self._over = feed
+        if self._feed is None:
+            if feed.round:
+                self._tell(feed, "again", "the sources gave no example when they were read again")
+            return
+        left, read = feed.left_over()
+        self.num_dropped += left
+        if left:
+            self._tell(
+                feed,
+                "dropped",
+                f"the last {left:,} of {read:,} examples fill no batch and are dropped. "
+                "To get them too pass allow_smaller_final_batch=True",
+            )
+
+    def _tell(self, feed: Feed, subject: str, text: str) -> None:
+        """Say something in the log, once for this loop."""
+        if subject not in self._told:
+            self._told.add(subject)
+            _log.warning("%s: %s", feed.request.name, text)
 
     def _finish(self) -> None:
         """Stop what was started and raise what a thread raised, each time. If Ctrl-C strikes before all is done,

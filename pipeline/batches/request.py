@@ -15,6 +15,9 @@ from pipeline.queues.kinds import FIFOQueue, PaddingFIFOQueue, PaddingShuffleQue
 from pipeline.queues.seeds import get_seed
 from pipeline.threads.coordinator import Coordinator
 
+# Between the seeds of two rounds of a loop; those of its buckets are neighbours.
+_BETWEEN_ROUNDS = 1_000_003
+
 
 class Request(NamedTuple):
     """What a batch function was asked for, under the names of its parameters; `batch` says what they mean.
@@ -42,6 +45,10 @@ class Request(NamedTuple):
     max_errors: int | None = None
     coord: Coordinator | None = None
 
+    def seeded_for(self, round_number: int) -> Request:
+        """The request for another time through the sources: its draws differ from those before."""
+        return self if self.seed is None else self._replace(seed=self.seed + _BETWEEN_ROUNDS * round_number)
+
     @property
     def joined(self) -> bool:
         """Whether this is a join."""
@@ -52,8 +59,8 @@ class Request(NamedTuple):
         for source in self.sources:
             check_source(source)
         size = operator.index(self.batch_size)
-        if size < 0:
-            raise ValueError(f"batch_size must be >= 0, got {self.batch_size}")
+        if size < 1:
+            raise ValueError(f"batch_size must be >= 1, got {self.batch_size}")
         if self.num_threads is None:
             return self._replace(batch_size=size)
         threads = operator.index(self.num_threads)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline.batches.iterables import WANTED, check_callable, check_iterable, is_generator_function, items
 from pipeline.errors import DeadlineExceededError, OutOfRangeError
 from pipeline.queues.base import QueueBase
 from pipeline.queues.rows import Rows
@@ -51,24 +52,19 @@ def is_source(thing: Any) -> bool:
     return callable(thing) or isinstance(thing, QueueBase) or callable(getattr(thing, "block", None))
 
 
+def is_iterable(source: Any) -> bool:
+    """Whether a source that `check_source` lets pass is read as an iterable."""
+    return is_generator_function(source) or not is_source(source)
+
+
 def check_source(source: Any) -> None:
     """Raise TypeError for what cannot be the source of a batch."""
     if is_source(source):
-        return
-    wanted = (
-        "the source of a batch must be a callable that returns an example, or an iterable, queue or producer of them"
-    )
-    if isinstance(source, dict):
-        raise TypeError(
-            f"{wanted}, not a dict: for the rows of arrays use slice_input_producer; "
-            "for dicts as examples, a callable that returns one"
-        )
-    if isinstance(source, (str, bytes, bytearray)):
-        raise TypeError(f"{wanted}, not {source!r:.80}")
-    if isinstance(source, (list, tuple)) and any(map(is_source, source)):
-        raise TypeError(f"{wanted}, not a list of them: that is for batch_join and shuffle_batch_join")
-    if not hasattr(type(source), "__iter__") and not hasattr(type(source), "__getitem__"):
-        raise TypeError(f"{wanted}, not {source!r:.80}")
+        check_callable(source)
+    elif isinstance(source, (list, tuple)) and any(map(is_source, source)):
+        raise TypeError(f"{WANTED}, not a list of them: that is for batch_join and shuffle_batch_join")
+    else:
+        check_iterable(source)
 
 
 def open_source(
@@ -99,9 +95,9 @@ def open_source(
         if rows is not None and _stackable(source):
             return _without_turns(_sized(lambda n: _queue_block(source, n, stopped), rows), True, op_name(source))
         return _without_turns(lambda: _dequeue(source, stopped), many, op_name(source))
-    if callable(source):
+    if not is_iterable(source):
         return _without_turns(source, many, op_name(source))
-    following = iter(source).__next__
+    following = items(source).__next__
     if alone:
         return _without_turns(following, many, op_name(source), iterator=True)
     lock = threading.Lock()

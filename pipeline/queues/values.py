@@ -100,6 +100,10 @@ def copied_lists(value: Any) -> Any:
 def _array(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any, Any]:
     if value is None:
         raise ValueError(f"{where}: None is not a value")
+    if (
+        isinstance(value, np.generic) and value.dtype.kind in "iu" and dtype.kind in "iu"
+    ):  # one number is checked like one of Python
+        _check_range(np.asarray(value), dtype, where)
     if isinstance(value, (np.ndarray, np.generic)):
         return _cast(np.asarray(value), dtype, where)
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):

@@ -158,11 +158,6 @@ class TestEnd:
         assert taken(batch(iter([1, 2, 3, 4]).__next__, 2)) == [[1, 2], [3, 4]]
         assert taken(batch(iter([]).__next__, 2)) == []
 
-    def test_batches_of_nothing(self):
-        with batch(source(range(3)), 0) as batches:
-            assert next(batches).shape == (0,)
-            assert next(batches).shape == (0,)
-
 
 class TestThreads:
     @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -213,7 +208,8 @@ class TestShuffle:
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ({"batch_size": -1}, ValueError, "batch_size must be >= 0"),
+        ({"batch_size": -1}, ValueError, "batch_size must be >= 1, got -1"),
+        ({"batch_size": 0}, ValueError, "batch_size must be >= 1, got 0"),
         ({"batch_size": 4.0}, TypeError, "float"),
         ({"num_threads": 0}, ValueError, "Must provide queue and enqueue_ops"),
         ({"tensors": 3}, TypeError, "must be a callable"),

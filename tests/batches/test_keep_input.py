@@ -108,8 +108,8 @@ class TestConstant:
         coord.request_stop()
         coord.join()  # no error of a cancelled enqueue
 
-    def test_false_gives_no_batch_of_nothing_either(self):
-        batches = batch(lambda: 1, 0, allow_smaller_final_batch=True, keep_input=False)
+    def test_false_gives_no_smaller_batch_either(self):
+        batches = batch(lambda: 1, 1, allow_smaller_final_batch=True, keep_input=False)
         call = run_in_thread(list, batches)
         wait_until(lambda: batches.queue is not None, "the queue")
         wait_blocked(batches.queue, enqueues=1, dequeues=1)

@@ -32,7 +32,7 @@ def test_the_programs_of_the_readme():
 
 def test_the_example():
     lines = run("examples/csv_batches.py").splitlines()
-    assert sum(map(int, re.findall(r"\d+", lines[0]))) == 28 * 128
+    assert sum(map(int, re.findall(r"\d+", lines[0]))) == 2 * 1797
     assert len(lines) == 2 + 8
 
 

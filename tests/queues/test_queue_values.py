@@ -16,8 +16,10 @@ ACCEPTED = [
     (np.int32, np.float64(2.7), 2),
     (np.int32, np.array(2.7), 2),
     (np.int32, np.array(-2.7, np.float16), -2),
-    (np.int32, np.int64(2**31), -(2**31)),
-    (np.uint8, np.int64(257), 1),
+    (np.int32, np.array(2**31), -(2**31)),
+    (np.uint8, np.array(257), 1),
+    (np.uint8, np.int64(255), 255),
+    (np.int64, np.uint64(2**63 - 1), 2**63 - 1),
     (np.uint8, np.array(-1), 255),
     (np.bool_, np.int32(3), True),
     (np.bool_, np.array(0.5), True),
@@ -123,6 +125,18 @@ def test_python_ints_out_of_range(dtype, value):
         with pytest.raises(OverflowError, match=str(value)) as caught:
             call(vals)
         assert np.dtype(dtype).name in str(caught.value)
+    assert queue.size() == 0
+
+
+@pytest.mark.parametrize("shape", [(), None])
+@pytest.mark.parametrize(
+    ("dtype", "value"), [(np.int32, np.int64(2**31)), (np.uint8, np.int64(300)), (np.uint64, np.int8(-1))]
+)
+def test_numpy_ints_out_of_range(dtype, value, shape):
+    queue = FIFOQueue(10, dtype, shapes=None if shape is None else [shape])
+    for call, vals in ((queue.enqueue, value), (queue.enqueue, [value]), (queue.enqueue_many, [[1, value]])):
+        with pytest.raises(OverflowError, match=f"{value} is out of the range of {np.dtype(dtype)}"):
+            call(vals)
     assert queue.size() == 0
 
 

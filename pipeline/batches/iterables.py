@@ -1,0 +1,111 @@
+"""Iterables as sources of examples: what each item is, whether they can be read again, and which are mistakes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+WANTED = "the source of a batch must be a callable that returns an example, or an iterable, queue or producer of them"
+
+
+def is_generator_function(source: Any) -> bool:
+    """Whether a call of this gives a generator, so that its examples are those of the generator."""
+    return inspect.isgeneratorfunction(source)
+
+
+def starts_over(source: Any) -> bool:
+    """Whether each `items(source)` begins with the first item: not for iterators, which are read once."""
+    return is_generator_function(source) or not hasattr(type(source), "__next__")
+
+
+def items(source: Any) -> Iterator[Any]:
+    """An iterator over the examples of what `check_iterable` lets pass."""
+    if is_generator_function(source):
+        return iter(source())
+    if _is_arrow_column(source):  # its items are objects of its own; NumPy gets the values
+        return iter(np.asarray(source))
+    kind = type(source)
+    if not hasattr(kind, "__iter__") and hasattr(kind, "__len__"):  # such as a Dataset of PyTorch; it may know no end
+        return map(source.__getitem__, range(len(source)))
+    return iter(source)
+
+
+def check_iterable(source: Any) -> None:
+    """Raise TypeError for what is no source of examples, or whose items are not its rows."""
+    if _is_table(source):
+        raise TypeError(
+            f"{WANTED}, not a {_kind(source)}, whose items are columns: for its rows use "
+            "slice_input_producer({name: table[name].to_numpy() ...}), or for CSV and Parquet files a reader"
+        )
+    if isinstance(source, Mapping):
+        raise TypeError(
+            f"{WANTED}, not a {_kind(source)}: for the rows of arrays use slice_input_producer; "
+            "for dicts as examples, a callable that returns one"
+        )
+    if isinstance(source, (str, bytes, bytearray)):
+        raise TypeError(f"{WANTED}, not {source!r:.80}")
+    if not hasattr(type(source), "__iter__") and not hasattr(type(source), "__getitem__"):
+        raise TypeError(f"{WANTED}, not {source!r:.80}")
+    if isinstance(source, np.ndarray) and source.ndim == 0:
+        raise TypeError(f"{WANTED}, not an array of shape (), which has no rows")
+
+
+def check_callable(source: Any) -> None:
+    """Raise TypeError for a callable whose results are no examples."""
+    if inspect.iscoroutinefunction(source) or inspect.isasyncgenfunction(source):
+        raise TypeError(f"{WANTED}, not {source!r:.80}: an async function cannot run in a thread of a queue")
+
+
+def check_example(example: Any) -> None:
+    """Raise TypeError for a first example that would become an array of objects by mistake."""
+    _check_value(example, "the first example")
+    if isinstance(example, dict):
+        components = [(repr(key), value) for key, value in example.items()]
+    elif isinstance(example, (list, tuple)):
+        components = [(str(i), value) for i, value in enumerate(example)]
+    else:
+        components = []
+        if isinstance(example, Mapping):
+            raise TypeError(f"batch: the first example is a {_kind(example)}; return dict(example)")
+    for name, value in components:
+        where = f"component {name} of the first example"
+        _check_value(value, where)
+        if isinstance(value, Mapping):
+            inner = next(iter(value), "key")
+            raise TypeError(
+                f"batch: {where} is a {_kind(value)}, and examples are not nested. Make one flat dict, such as "
+                f"{{'{name.strip(chr(39))}/{inner}': ...}}"
+            )
+
+
+def _check_value(value: Any, where: str) -> None:
+    if isinstance(value, Iterator):
+        raise TypeError(
+            f"batch: {where} is a {_kind(value)}, which is itself a source: call the function and pass its result, "
+            "as in batch(rows(), ...), or pass a generator function"
+        )
+    if inspect.isawaitable(value):
+        raise TypeError(f"batch: {where} is a {_kind(value)}: nobody awaits it here; return its result")
+    if _is_table(value):
+        raise TypeError(
+            f"batch: {where} is a {_kind(value)}: return its columns as a dict of arrays, as in "
+            "{name: table[name].to_numpy() ...}, with enqueue_many=True"
+        )
+
+
+def _is_table(thing: Any) -> bool:
+    """Whether this is a table of pyarrow, pandas, polars or the like: they share the interchange protocol."""
+    return hasattr(type(thing), "__dataframe__")
+
+
+def _is_arrow_column(thing: Any) -> bool:
+    return hasattr(type(thing), "__array__") and (
+        hasattr(type(thing), "__arrow_c_array__") or hasattr(type(thing), "__arrow_c_stream__")
+    )
+
+
+def _kind(thing: Any) -> str:
+    return type(thing).__name__

@@ -1,0 +1,265 @@
+"""Sources that can be read again, what is dropped at the end, and what is no source or example."""
+
+import collections
+import logging
+import threading
+import types
+
+import numpy as np
+import pytest
+from helpers import run_in_thread
+from orchestration import fresh_collection, no_thread_left, source
+
+from pipeline import Coordinator, batch, batch_join, bucket_by_sequence_length, shuffle_batch
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    with fresh_collection(), no_thread_left():
+        yield
+
+
+@pytest.fixture
+def said(caplog):
+    """What the log says, as a list of lines."""
+    caplog.set_level(logging.INFO, "pipeline")
+    return lambda: [record.getMessage() for record in caplog.records]
+
+
+def values(batches):
+    return [value.tolist() for value in batches]
+
+
+def flat(batches):
+    return [value for part in values(batches) for value in part]
+
+
+class Dataset:
+    """As those of PyTorch: a length and items, and nothing that says that there are no more."""
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        return i * 10
+
+
+class Again:
+    def __iter__(self):
+        return iter(range(4))
+
+
+def four():
+    yield from range(4)
+
+
+@pytest.mark.parametrize("given", [np.arange(4), list(range(4)), (0, 1, 2, 3), range(4), Again(), four])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_each_for_reads_it_from_the_start(given, threads, said):
+    with batch(given, 2, threads) as loop:
+        assert [sorted(flat(loop)) for _ in range(3)] == [[0, 1, 2, 3]] * 3
+    assert values(loop) == []
+    assert said() == []
+
+
+def test_a_length_and_items_are_a_sequence():
+    with batch(Dataset(), 2) as loop:
+        assert [values(loop) for _ in range(2)] == [[[0, 10], [20, 30]]] * 2
+
+
+def test_rows_of_an_array_are_its_first_dimension():
+    loop = batch(np.arange(6).reshape(3, 2), 3)
+    assert [values(loop) for _ in range(2)] == [[[[0, 1], [2, 3], [4, 5]]]] * 2
+
+
+def test_iter_in_the_middle_goes_on():
+    with batch(range(6), 2) as loop:
+        assert next(loop).tolist() == [0, 1]
+        assert iter(loop) is loop
+        assert values(loop) == [[2, 3], [4, 5]]
+        assert next(loop, None) is None
+        assert next(loop, None) is None  # only `iter` begins again
+        assert values(loop) == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_leaving_a_loop_ends_it_for_good():
+    loop = batch(range(4), 2)
+    assert len(values(loop)) == 2
+    loop.close()
+    assert values(loop) == []
+
+
+def test_a_coordinator_of_the_user_stays():
+    coord = Coordinator()
+    loop = batch(range(4), 2, coord=coord)
+    assert [values(loop), values(loop)] == [[[0, 1], [2, 3]]] * 2
+    assert loop.coord is coord
+    coord.request_stop()
+    assert values(loop) == []
+    coord.join()
+
+
+def test_an_error_is_the_end_for_good():
+    def failing():
+        yield from range(2)
+        raise ValueError("item 2")
+
+    loop = batch(failing, 2)
+    with pytest.raises(ValueError, match="item 2"):
+        values(loop)
+    assert values(loop) == []
+
+
+def test_rounds_of_a_join():
+    loop = batch_join([range(2), [2, 3]], 4)
+    assert [sorted(*values(loop)) for _ in range(2)] == [[0, 1, 2, 3]] * 2
+
+
+def test_a_seed_gives_each_round_its_own_order():
+    def rounds():
+        with shuffle_batch(range(100), 100, 200, 100, seed=7) as loop:
+            return [flat(loop) for _ in range(3)]
+
+    first, second, third = rounds()
+    assert sorted(first) == sorted(second) == sorted(third) == list(range(100))
+    assert first != second != third != first
+    assert rounds() == [first, second, third]
+
+
+def test_rounds_of_buckets():
+    words = [np.zeros(n, np.int32) for n in (1, 5, 2, 6, 3)]
+    with bucket_by_sequence_length(len, words, 2, [4]) as loop:
+        assert [sorted(lengths.tolist() for lengths, _ in loop) for _ in range(2)] == [[[1, 2], [5, 6]]] * 2
+    assert loop.num_dropped == 2
+
+
+def test_skipped_errors_add_up():
+    loop = batch([0, 1, "x", 2, 3], 2, on_error="skip")
+    assert [values(loop), values(loop)] == [[[0, 1], [2, 3]]] * 2
+    assert loop.num_errors == 2
+
+
+def test_threads_that_share_a_loop_read_the_source_once():
+    loop = batch(range(1000), 10)
+    late = threading.Event()
+
+    def consumer():
+        late.wait()
+        return values(loop)
+
+    calls = [run_in_thread(consumer) for _ in range(3)]
+    assert len(values(loop)) == 100
+    late.set()
+    assert [call.result() for call in calls] == [[], [], []]
+
+
+def test_a_source_that_cannot_be_read_again_is_said_once(said):
+    loop = batch(iter(range(4)), 2)
+    assert len(values(loop)) == 2
+    assert values(loop) == values(loop) == []
+    [line] = said()
+    assert line.startswith("batch: this loop is at its end, and its source cannot be read again")
+
+
+def test_a_generator_function_that_gives_nothing_again(said):
+    rows = iter(range(4))
+
+    def once():
+        yield from rows
+
+    loop = batch(once, 2)
+    assert [values(loop), values(loop)] == [[[0, 1], [2, 3]], []]
+    assert said() == ["batch: the sources gave no example when they were read again"]
+
+
+class TestDropped:
+    def test_is_said_once_and_counted(self, said):
+        with batch(np.arange(105), 10, name="rows") as loop:
+            assert [len(values(loop)) for _ in range(2)] == [10, 10]
+        [line] = said()
+        assert line.startswith("rows: the last 5 of 105 examples fill no batch and are dropped")
+        assert "allow_smaller_final_batch=True" in line
+        assert loop.num_dropped == 10
+        assert loop.queue.stats().size == 5
+
+    def test_of_a_callable(self, said):
+        loop = shuffle_batch(source(range(5)), 2, 10, 1)
+        assert len(values(loop)) == 2
+        assert loop.num_dropped == 1
+        assert len(said()) == 1
+
+    def test_nothing(self, said):
+        assert len(values(batch(range(4), 2))) == 2
+        assert len(values(batch(range(5), 2, allow_smaller_final_batch=True))) == 3
+        assert said() == []
+
+    def test_not_by_a_loop_that_is_left(self, said):
+        loop = batch(range(100), 3)
+        next(loop)
+        loop.close()
+        assert next(loop, None) is None
+        assert loop.num_dropped == 0
+        assert said() == []
+
+
+async def coroutine():
+    return 1
+
+
+def table_of(module):
+    return pytest.importorskip(module).table({"x": [1, 2, 3], "y": [4, 5, 6]})
+
+
+class TestNoSources:
+    @pytest.mark.parametrize(
+        ("given", "text"),
+        [
+            (coroutine, "async function"),
+            (types.MappingProxyType({"x": np.zeros(3)}), "not a mappingproxy: for the rows of arrays use slice_input"),
+            (collections.ChainMap({"x": 1}), "not a ChainMap"),
+            (np.array(3), r"not an array of shape \(\)"),
+        ],
+    )
+    def test_are_refused(self, given, text):
+        with pytest.raises(TypeError, match=text):
+            batch(given, 2)
+
+    def test_a_table_is_not_its_columns(self):
+        table = table_of("pyarrow")
+        with pytest.raises(TypeError, match="not a Table, whose items are columns: for its rows use slice_input_prod"):
+            batch(table, 2)
+        with pytest.raises(TypeError, match="the first example is a RecordBatch: return its columns as a dict"):
+            next(batch(table.to_batches(), 2))
+
+    def test_a_column_gives_its_values(self):
+        table = table_of("pyarrow")
+        loop = batch(table["x"], 3)
+        assert [values(loop), values(loop)] == [[[1, 2, 3]]] * 2
+        assert loop.queue.dtypes == [np.int64]
+
+
+class TestNoExamples:
+    @pytest.mark.parametrize(
+        ("example", "text"),
+        [
+            (lambda: four(), "the first example is a generator, which is itself a source: call the function"),
+            (lambda: (1, map(str, "a")), "component 1 of the first example is a map"),
+            (lambda: {"a": 1, "b": {"c": 2}}, r"component 'b' of the first example is a dict.*{'b/c': \.\.\.}"),
+            (lambda: [1, {"c": 2}], r"component 1 of the first example is a dict.*{'1/c': \.\.\.}"),
+            (lambda: types.MappingProxyType({}), r"the first example is a mappingproxy; return dict\(example\)"),
+        ],
+    )
+    def test_are_refused(self, example, text):
+        with pytest.raises(TypeError, match=text):
+            next(batch(example, 2))
+
+    def test_a_coroutine(self):
+        made = []
+
+        def example():
+            made.append(coroutine())
+            return made[0]
+
+        with pytest.raises(TypeError, match="the first example is a coroutine: nobody awaits it here"):
+            next(batch(example, 2))
+        made[0].close()

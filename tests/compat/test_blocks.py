@@ -1,5 +1,8 @@
 """Block execution: a runner that moves elements many at a time shows the same elements in the same order."""
 
+import sys
+import threading
+
 import numpy as np
 import pytest
 from helpers import run_in_thread, wait_until
@@ -286,3 +289,44 @@ def test_whole_epochs_through_runners(sess, threads):
     assert (labels if threads == 1 else np.sort(labels)).tolist() == (
         expected if threads == 1 else np.sort(expected)
     ).tolist()
+
+
+@pytest.mark.parametrize("largest", [4, 1])
+def test_what_was_taken_first_goes_first_into_the_queue(sess, tmp_path, monkeypatch, largest):
+    """Two threads over small files: the one that took the first file is slow, the other waits for its turn."""
+    names = []
+    for name in "AB":
+        names.append(str(tmp_path / name))
+        with open(names[-1], "w") as file:
+            file.writelines(f"{name}{i}\n" for i in range(3))
+    monkeypatch.setattr(blocks, "LARGEST", largest)
+    released, values, taken = threading.Event(), blocks._BlockMover._values, []
+
+    def slowly(self, block):
+        taken.append(threading.get_ident())
+        if len(taken) == 1:
+            released.wait(30)
+        return values(self, block)
+
+    monkeypatch.setattr(blocks._BlockMover, "_values", slowly)
+    files = upstream(sess, names, tf.string)
+    sess.run(files.close())
+    target = tf.FIFOQueue(100, tf.string, shapes=[[]])
+    enqueue = target.enqueue(tf.TextLineReader().read(files).value)
+    native = sess.run(target.queue_ref)
+    coord = tf.train.Coordinator()
+    threads = tf.train.QueueRunner(target, [enqueue] * 2).create_threads(sess, coord, daemon=True, start=True)
+
+    def waits_or_has_stored():
+        frame = sys._current_frames().get(taken[1]) if len(taken) > 1 else None
+        return native.size() > 0 or (frame is not None and frame.f_code.co_name == "wait")
+
+    wait_until(waits_or_has_stored, "the second thread to come to its turn, or to overtake")
+    early = native.size()
+    released.set()
+    for thread in threads[:2]:
+        thread.join(30)
+    assert early == 0
+    assert drained(sess, target) == [b"A0", b"A1", b"A2", b"B0", b"B1", b"B2"]
+    coord.request_stop()
+    coord.join(threads)

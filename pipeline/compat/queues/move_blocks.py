@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.queues.turns import Turns
 from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.plan import Plan
 from pipeline.compat.session.run import Run, current
@@ -29,18 +30,22 @@ from pipeline.queues.rows import Rows
 LARGEST = 256
 
 
-def in_blocks(sess: Any, op: Any, single: Callable[[], object]) -> Callable[[], object] | None:
+def in_blocks(sess: Any, op: Any, single: Callable[[], object], several: bool = False) -> Callable[[], object] | None:
     """Return a function that runs `op` for one or more elements at each call, or None if `op` cannot run in blocks.
 
     Args:
         sess: The session.
         op: The operation of a queue runner.
         single: What runs it for one element.
+        several: Other threads run it, too. What was taken first goes first into the queue.
     """
     if not isinstance(sess, BaseSession) or not isinstance(op, Operation) or op.type != "QueueEnqueueV2":
         return None
     source = _source(op)
-    return None if source is None else _BlockMover(sess, op, source, single).move
+    if source is None:
+        return None
+    mover = _BlockMover(sess, op, source, single)
+    return mover.move_in_turn if several else mover.move
 
 
 def _source(op: Operation) -> Operation | None:
@@ -91,15 +96,60 @@ class _BlockMover:
         self._queues: list[Any] | None = None
         # Elements that were taken together with one that then failed: rows for whichever thread comes next.
         self._held: deque[list[Any]] = sess._resources.get(("held", op), deque)
+        self._turns: Turns = sess._resources.get(("turns", source.inputs[0].op, op.inputs[0].op), Turns)
+
+    def move_in_turn(self) -> object:
+        """As `move`, but threads that take from one place store in the order in which they took."""
+        upstream, downstream = self._ends()
+        if self._source.type == "QueueDequeueV2" and not upstream[0].stackable:
+            return self._single()
+        outer = current.run
+        try:
+            with self._turns.taking:
+                current.run = run = self._run()
+                held = self._held.popleft() if self._held else None
+                block = [_vector(each) for each in held] if held else self._take_some(upstream, downstream, run)
+                number = self._turns.draw()
+            try:
+                values = self._values(block)
+                self._turns.wait(number)
+                self._store(block, values, downstream, run)
+            finally:
+                self._turns.end(number)
+        except OpError as error:
+            raise op_error(error, self._op) from error.__cause__
+        finally:
+            current.run = outer
+        return None
+
+    def _ends(self) -> tuple[list[Any], Any]:
+        """The queue or reader to take from, and the queue to store into."""
+        if self._queues is None:
+            self._queues = self._sess.run([*self._source.inputs, self._op.inputs[0]])
+        *upstream, downstream = self._queues
+        return upstream, downstream
+
+    def _take_some(self, upstream: list[Any], downstream: Any, run: Run) -> list[Any]:
+        """Take what is there and fits, at least one; returns its components."""
+        count = min(downstream._flow()[1], LARGEST)
+        if len(upstream) == 2:
+            return self._take(upstream, max(count, 1), run.remaining())
+        count = min(count, upstream[0]._flow()[0])
+        if count > 1:
+            with contextlib.suppress(DeadlineExceededError):  # another runner took some of them
+                return self._take(upstream, count, None)
+        try:
+            taken = upstream[0].dequeue(timeout=run.remaining())
+        except Exception as error:
+            raise op_error(error, self._source) from error.__cause__
+        return [_vector(each) for each in (taken if isinstance(taken, list) else [taken])]
 
     def move(self) -> object:
         """Move the elements that are there and fit, at least one."""
         if self._held:
             with contextlib.suppress(IndexError):  # another thread was faster
                 return self._one_row.run(self._run(), self._held.popleft())
-        if self._queues is None:
-            self._queues = self._sess.run([*self._source.inputs, self._op.inputs[0]])
-        *upstream, downstream = self._queues
+        upstream, downstream = self._ends()
         count = min(downstream._flow()[1], LARGEST)
         if len(upstream) == 1:
             count = min(count, upstream[0]._flow()[0] if upstream[0].stackable else 0)
@@ -108,7 +158,8 @@ class _BlockMover:
         outer = current.run
         current.run = run = self._run()
         try:
-            self._store(self._take(upstream, count, run.remaining()), downstream, run)
+            block = self._take(upstream, count, run.remaining())
+            self._store(block, self._values(block), downstream, run)
             return None
         except DeadlineExceededError as error:  # another thread took some of them
             if run.remaining() is not None:
@@ -131,9 +182,8 @@ class _BlockMover:
             raise op_error(error, self._source) from error.__cause__
         return [object_vector(each) for each in records]
 
-    def _store(self, block: list[Any], downstream: Any, run: Run) -> None:
-        """Compute the rows of a block and enqueue them; keep those that did not go in."""
-        values = self._values(block)
+    def _store(self, block: list[Any], values: tuple[Any, ...] | None, downstream: Any, run: Run) -> None:
+        """Enqueue the values that were computed of a block; keep the rows that did not go in."""
         if values is None:
             self._one_by_one(block)
             return
@@ -193,6 +243,11 @@ class _BlockMover:
                 self._queues[0]._give_back(tuple(block))
         else:
             self._held.extendleft([component[i] for component in block] for i in reversed(range(count)))
+
+
+def _vector(value: Any) -> Any:
+    """One value as a block of one row."""
+    return object_vector([value]) if isinstance(value, bytes) else np.asarray(value)[None]
 
 
 def _array(value: Any) -> Any:

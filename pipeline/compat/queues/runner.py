@@ -90,7 +90,7 @@ class QueueRunner(native.QueueRunner):
         if worker is not None and worker.group.gate is not None:
             worker.group.gate.wait()
         single = sess.make_callable(op)
-        return in_blocks(sess, op, single) or single
+        return in_blocks(sess, op, single, several=len(self.enqueue_ops) > 1) or single
 
     def _group_for(self, sess: Any) -> WorkerGroup:
         queue: Any = self.queue

@@ -17,7 +17,8 @@ from pipeline.command.check import report as check_report
 from pipeline.command.feed import FilePipeline, Settings
 from pipeline.command.formats import HELP, record_bytes
 from pipeline.errors import OpError
-from pipeline.monitor.verdict import QueueUse, Report
+from pipeline.monitor.report import Report
+from pipeline.monitor.verdict import QueueUse
 
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
 BROKEN_PIPE = 141  # 128 + SIGPIPE

@@ -1,1 +1,1 @@
-"""What the queues of a run did and which stage holds it back: report, live view, TensorBoard, Prometheus."""
+"""What the queues of a run did and which stage holds it back; TensorBoard's event files."""

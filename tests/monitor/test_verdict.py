@@ -5,7 +5,8 @@ import os
 import pytest
 
 from pipeline import QueueStats
-from pipeline.monitor.verdict import QueueUse, Report
+from pipeline.monitor.report import Report
+from pipeline.monitor.verdict import QueueUse
 
 NOTHING = QueueStats(100, 0, True, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 10.0, 0, 0)
 

@@ -112,17 +112,18 @@ def _reduce(op_type: str, x: Any, axis: Any, keepdims: Any, kernel: Kernel, allo
 
 
 # The kernels name the dtype, as NumPy would widen sums of small integers. The largest of nothing is the lowest value.
+# `keepdims` is a bool; NumPy 2.5 declares its reductions for a literal True or False only.
 
 
-def _sum(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _sum(x: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
     return np.sum(x, axis=axes, dtype=x.dtype, keepdims=keepdims)
 
 
-def _prod(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _prod(x: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
     return np.prod(x, axis=axes, dtype=x.dtype, keepdims=keepdims)
 
 
-def _mean(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _mean(x: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
     count = 1
     for axis in axes:
         count *= x.shape[axis]
@@ -142,19 +143,19 @@ def _lowest(dtype: Any, sign: int) -> Any:
     return dtype.type(sign * np.inf)
 
 
-def _max(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _max(x: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
     return np.max(x, axis=axes, keepdims=keepdims, initial=_lowest(x.dtype, -1))
 
 
-def _min(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _min(x: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
     return np.min(x, axis=axes, keepdims=keepdims, initial=_lowest(x.dtype, 1))
 
 
-def _all(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _all(x: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
     return np.all(x, axis=axes, keepdims=keepdims)
 
 
-def _any(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _any(x: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
     return np.any(x, axis=axes, keepdims=keepdims)
 
 

@@ -51,11 +51,11 @@ def batch(
         enqueue_many: The source gives a block of examples each time: arrays whose first dimension counts them.
         shapes: Shape of each component of an example (of a dict: in the order of its sorted keys); None takes those of
             the first example.
-        dynamic_pad: Let the shapes of examples differ, and pad each batch to its own largest with zeros or b"". The
+        dynamic_pad: Accept examples of different shapes, and pad each batch to its largest with zeros or b"". The
             shapes may then have None dimensions; without shapes every dimension may vary.
         allow_smaller_final_batch: Return the last examples as a smaller batch instead of dropping them,
             which a warning says once, and `num_dropped` of the result counts.
-        shared_name: Shared name of the queue.
+        shared_name: Ignored; accepted for TensorFlow's signature.
         name: Name of the queue, `batch` by default.
         keep_input: Which examples to keep. A callable is asked about each example, as the source gave it, and returns
             a bool; with `enqueue_many` it is asked about each block, and may return one bool for each row. Several
@@ -64,7 +64,7 @@ def batch(
         on_error: "raise" ends the loop with the first error of a thread. "skip" drops an example (or block) that a
             callable fails to return, or that does not fit; `num_errors` and `errors` of the result count and list
             them. What an iterator raises ends it, and is always raised.
-        max_errors: With "skip", how many errors to tolerate; the next one is raised. None is without limit.
+        max_errors: With "skip", how many errors to tolerate; the next one is raised. None means no limit.
         coord: The Coordinator of the threads; None gives the loop its own.
 
     Returns:
@@ -235,13 +235,13 @@ def shuffle_batch_join(
 
 @shows_signature_of(batch, keep_input_at=1)
 def maybe_batch(tensors: Any, keep_input: Any, *args: Any, **options: Any) -> Batches:
-    """`batch(..., keep_input=keep_input)`; use that, this name will go."""
+    """`batch(..., keep_input=keep_input)`. Use that instead: this alias will be removed."""
     return batch(tensors, *args, keep_input=keep_input, **options)
 
 
 @shows_signature_of(batch_join, keep_input_at=1)
 def maybe_batch_join(tensors_list: Any, keep_input: Any, *args: Any, **options: Any) -> Batches:
-    """`batch_join(..., keep_input=keep_input)`; use that, this name will go."""
+    """`batch_join(..., keep_input=keep_input)`. Use that instead: this alias will be removed."""
     return batch_join(tensors_list, *args, keep_input=keep_input, **options)
 
 
@@ -249,7 +249,7 @@ def maybe_batch_join(tensors_list: Any, keep_input: Any, *args: Any, **options: 
 def maybe_shuffle_batch(
     tensors: Any, batch_size: int, capacity: int, min_after_dequeue: int, keep_input: Any, *args: Any, **options: Any
 ) -> Batches:
-    """`shuffle_batch(..., keep_input=keep_input)`; use that, this name will go."""
+    """`shuffle_batch(..., keep_input=keep_input)`. Use that instead: this alias will be removed."""
     return shuffle_batch(tensors, batch_size, capacity, min_after_dequeue, *args, keep_input=keep_input, **options)
 
 
@@ -263,7 +263,7 @@ def maybe_shuffle_batch_join(
     *args: Any,
     **options: Any,
 ) -> Batches:
-    """`shuffle_batch_join(..., keep_input=keep_input)`; use that, this name will go."""
+    """`shuffle_batch_join(..., keep_input=keep_input)`. Use that instead: this alias will be removed."""
     return shuffle_batch_join(
         tensors_list, batch_size, capacity, min_after_dequeue, *args, keep_input=keep_input, **options
     )

@@ -47,6 +47,17 @@ def test_the_map_has_every_file_of_the_core():
     assert told == {path.relative_to(ROOT).as_posix() for path in (ROOT / "pyx").glob("*.p[yx][xd]")}
 
 
+def test_the_map_has_every_file_of_the_native_rooms():
+    """With a few words about each, room by room."""
+    section = MAP.read_text().partition("## Files\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(pipeline/.*?)` \|(.*)", section, re.MULTILINE)
+    told = {room: sorted(re.findall(r"`(\w+\.py)` ", files)) for room, files in rows}
+    native = [room for room in rules.rooms(ROOT) if room != "pipeline/" and not room.startswith("pipeline/compat/")]
+    assert told == {
+        room: sorted(path.name for path in (ROOT / room).glob("*.py") if path.name != "__init__.py") for room in native
+    }
+
+
 def test_what_the_map_names_is_there():
     """Files by their paths from the root; in them, functions, classes and methods: `pyx/orders.pxd: put_back`."""
     named = re.findall(r"`((?:pipeline|pyx|tests|docs|bench)/[\w/.]*)(?:: ([\w., ]+))?`", MAP.read_text())

@@ -284,6 +284,7 @@ MODULES: dict[str, str] = {
     "monitored.session": "train.MonitoredSession train.SingularMonitoredSession train.MonitoredTrainingSession",
     "monitored.session_manager": "train.SessionManager train.SessionCreator train.ChiefSessionCreator "
     "train.WorkerSessionCreator",
+    "monitored.supervisor": "train.Supervisor",
     "monitored.step_timer": "train.SecondOrStepTimer",
     "monitored.summary_hooks": "train.SummarySaverHook train.StepCounterHook",
     "platform.app": "app.run",

@@ -12,6 +12,9 @@ A name is imported from its room when it is first asked for: a program that only
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+# The smallest compiled module: the second interpreter of a process is refused here, not at the first name.
+from pipeline import _random as _random
+
 if TYPE_CHECKING:  # for type checkers and editors; at run time the table below says the same
     from pipeline import errors
     from pipeline._batch import concatenate, pad, stack

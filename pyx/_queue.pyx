@@ -27,7 +27,7 @@ from accept cimport fits
 from columns cimport ARRAY, BYTES, OBJECT, ROWS, Columns, Part, width_of
 from describe cimport describe, forget
 from enter cimport (
-    fit, fit_many, put_in_front, rows_type, store_converted, store_parts, values_of,
+    fit, fit_many, is_direct, put_in_front, rows_type, store_converted, store_parts, values_of,
 )
 from fastpath cimport put_fast
 from growth cimport free_orders
@@ -117,10 +117,9 @@ cdef class Engine:
 
     def _configure(self, list components):
         """Set the components: a list of (dtype, form, shape), with None for an unknown shape or size. Once."""
-        if self.columns.width:
-            raise RuntimeError(f"{type(self).__name__}: the components are fixed already")
-        self._dtypes = [dtype for dtype, _, _ in components]
-        describe(&self.queue, &self.columns, components)
+        cdef list dtypes = [dtype for dtype, _, _ in components]
+        describe(&self.queue, &self.columns, self, components)
+        self._dtypes = dtypes
 
     def _mixed(self):
         """Whether a component has rows so large that they may be held by reference."""
@@ -167,15 +166,13 @@ cdef class Engine:
         cdef Part[WIDTH] near
         cdef list copies
         cdef bint known = False
-        cdef int width
         check_process(&self.queue, self)
-        width = width_of(&self.columns)         # before the flags, which are set earlier
-        if self.columns.direct and 0 < width <= WIDTH:
+        if is_direct(&self.columns):
             copies = None if self.columns.small else []
             if isinstance(vals, (list, tuple)):
                 vals = values_of(vals)
                 known = fit(&self.columns, vals, near, False, copies, False)
-            elif width == 1 and not isinstance(vals, dict):
+            elif self.columns.width == 1 and not isinstance(vals, dict):
                 known = fits(&self.columns.column[0], vals, near, False, False, copies)
         if not known:
             store_converted(&self.queue, &self.columns, self, self._convert(vals, False), False, deadline, False)
@@ -209,7 +206,7 @@ cdef class Engine:
         cdef Part[WIDTH] near
         cdef Py_ssize_t n = -1
         check_process(&self.queue, self)
-        if self.columns.direct and 0 < width_of(&self.columns) <= WIDTH and type(vals) is not dict:
+        if is_direct(&self.columns) and type(vals) is not dict:
             vals = values_of(vals)
             n = fit_many(&self.columns, vals, near, False, False)
         if n < 0:
@@ -224,8 +221,7 @@ cdef class Engine:
         cdef Part[WIDTH] near
         cdef list copies = []
         check_process(&self.queue, self)
-        if (self.columns.direct and 0 < width_of(&self.columns) <= WIDTH
-                and fit(&self.columns, values, near, False, copies, True)):
+        if is_direct(&self.columns) and fit(&self.columns, values, near, False, copies, True):
             store_parts(&self.queue, &self.columns, self, near, 1, deadline_of(timeout), False)
         else:
             self.enqueue(values, timeout=timeout)
@@ -236,7 +232,7 @@ cdef class Engine:
         cdef Part[WIDTH] near
         cdef Py_ssize_t n = -1
         check_process(&self.queue, self)
-        if self.queue.order == FIFO and self.columns.direct and 0 < width_of(&self.columns) <= WIDTH:
+        if self.queue.order == FIFO and is_direct(&self.columns):
             n = fit_many(&self.columns, values, near, False, True)
         if n > 0:
             store_parts(&self.queue, &self.columns, self, near, n, deadline_of(timeout), False)

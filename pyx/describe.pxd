@@ -53,8 +53,9 @@ cdef inline void forget_columns(Column* column, int width) noexcept:
     free(column)
 
 
-cdef inline int describe(Queue* q, Columns* columns, list components) except -1:
-    """Set the components: a list of (dtype, form, shape)."""
+cdef inline int describe(Queue* q, Columns* columns, object owner, list components) except -1:
+    """Set the components: a list of (dtype, form, shape). Once: whatever allocates may run a finaliser that enqueues
+    the first element itself, so the last look is just before the change."""
     cdef int width = len(components), i
     cdef size_t total = 0
     cdef Column* column = <Column*>calloc(max(1, width), sizeof(Column))
@@ -68,6 +69,9 @@ cdef inline int describe(Queue* q, Columns* columns, list components) except -1:
     except BaseException:
         forget_columns(column, width)
         raise
+    if columns.width:
+        forget_columns(column, width)
+        raise RuntimeError(f"{type(owner).__name__}: the components are fixed already")
     columns.batches = columns.small = True
     for i in range(width):
         columns.batches = columns.batches and column[i].ndim >= 0

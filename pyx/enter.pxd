@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
 from accept cimport chosen_fit, fits, many_fit
-from columns cimport Columns, Part, write
+from columns cimport Columns, Part, width_of, write
 from growth cimport claim, release
 from limits cimport NEAR, WIDTH, slot_room
 from state cimport DEQUEUE_MANY, DONE, ENQUEUE, PENDING, Attempt, Queue, start
@@ -27,6 +27,12 @@ cdef extern from *:
 
 
 # Matching values with components --------------------------------------------------------------------------------------
+
+cdef inline bint is_direct(const Columns* columns) noexcept:
+    """Whether values may be taken as they come, without `_convert`. The width is read first: it is published last."""
+    cdef int width = width_of(columns)
+    return 0 < width <= WIDTH and columns.direct
+
 
 cdef inline Part* room_for_parts(const Columns* columns, Part* near, list keep) except NULL:
     """Room to say where each component is copied from: on the stack, or in a buffer that `keep` keeps."""

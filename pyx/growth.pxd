@@ -75,7 +75,8 @@ cdef inline void allocate_orders(Growth* g, const Queue* q, size_t entries) noex
 
 
 cdef inline bint allocate(Growth* g, const Queue* q, list added) except -1:
-    """Allocate what a chunk needs; `added` are its lists of references. Return whether there was enough memory."""
+    """Allocate what a chunk needs; `added` gets the keys of its lists of references, so that `discard` has to allocate
+    nothing. Return whether there was enough memory."""
     cdef size_t entries = chunk_first(q.bits, g.chunk + 1), slots = entries - chunk_first(q.bits, g.chunk)
     cdef int width = g.columns.width, i
     cdef const Column* c
@@ -88,10 +89,11 @@ cdef inline bint allocate(Growth* g, const Queue* q, list added) except -1:
         if c.form != ROWS:
             try:
                 references = [None] * <Py_ssize_t>slots
-                (<dict>g.columns.lists)[<size_t><void*>references] = references
+                key = <size_t><void*>references
+                added.append(key)
+                (<dict>g.columns.lists)[key] = references
             except MemoryError:
                 return False
-            added.append(references)
             g.memory[width + i] = <void*>references
             continue
         if c.slab.row < (<size_t>1 << 62) // slots:
@@ -110,8 +112,8 @@ cdef inline void discard(Growth* g, list added) noexcept:
         if g.columns.column[i].form == ROWS:
             free(g.memory[i])
             free(g.memory[width + i])
-    for references in added:
-        (<dict>g.columns.lists).pop(<size_t><void*>references, None)
+    for key in added:
+        (<dict>g.columns.lists).pop(key, None)
 
 
 cdef inline int grow(Queue* q, Columns* columns, int chunk) except -1:

@@ -98,13 +98,14 @@ cdef inline void ring_take(Ring* r, slot_t[::1] out, size_t begin, size_t n) noe
 cdef inline slot_t* ring_move(Ring* r, slot_t* larger, size_t entries) noexcept nogil:
     """Continue in a larger array; return the old one."""
     cdef slot_t* old = &r.slots[0] if r.slots.shape[0] else NULL
+    cdef size_t count = r.count
     cdef Ring moved
     view_ring(&moved, larger, entries)
-    moved.head = 0
-    moved.count = r.count
-    moved.mask = entries - 1
-    ring_take(r, moved.slots, 0, r.count)
-    r[0] = moved
+    ring_take(r, moved.slots, 0, count)
+    view_ring(r, larger, entries)
+    r.mask = entries - 1
+    r.head = 0
+    r.count = count
     return old
 
 

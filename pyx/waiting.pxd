@@ -6,19 +6,25 @@ decided or needs its owner, not once per element.
 
 Invariants, all under the queue's lock:
 
-1. An attempt is in a list if and only if its status is PENDING and its owner has not withdrawn it. Attempts lie on the
-   stacks of their owners, so an owner never returns while its attempt is listed, and a `Guard` beside the attempt
-   withdraws it if the thread is ended in the middle of the call (CPython before 3.14 ends daemon threads where they
-   take the GIL again while the interpreter exits).
+1. After its first step an attempt is in a list if and only if its status is PENDING. Attempts lie on the stacks of
+   their owners, so an owner never returns while its attempt is listed, and a `Guard` beside the attempt withdraws it if
+   the thread is ended in the middle of the call (CPython before 3.14 ends daemon threads where they take the GIL again
+   while the interpreter exits). The exception is a forked child, where the lock may be held for ever by a thread that
+   is not there: the lists stay as they are, and `check_process` refuses every later call.
 2. Whoever decides an attempt removes it from its list first and notifies its owner last, still under the lock: as soon
-   as the owner can take the lock, the attempt and its condition variable may be gone.
+   as the owner can take the lock, the attempt and its condition variable may be gone. Once it is out of the list,
+   nobody else can reach it, and the owner may read it without the lock.
 3. `wake` is not NULL exactly while the owner sleeps in `wait_turn`. A wake-up means: decided, needs its owner, poked.
    The owner looks again, so a spurious wake-up costs time only.
 4. Slots in an attempt belong to the call: written but not stored (enqueue), or collected but not handed over (dequeue).
-   However the wait ends, the owner frees the first and puts back the second. Nothing is lost.
+   However the wait ends, the owner frees the first, and the owner or whoever decides puts back the second. Nothing is
+   lost.
 5. The GIL is not held while a thread sleeps, and no lock is held while a hook, a signal handler or any other Python
    code runs. Such code may use the same queue, fork, or raise.
-6. Only the main thread runs signal handlers, so it wakes every 50 ms to look for them; other threads sleep until woken.
+6. Only the main thread runs signal handlers, so it wakes every 50 ms to look for them. Other threads sleep until they
+   are woken, their deadline is over, or a hook wants to be asked again.
+7. An attempt that is listed and needs its owner (`wants_owner`) has one that is copying rows or making room, not
+   sleeping. It keeps its place, and those behind it wait until its owner has acted or withdrawn it.
 """
 
 from cpython.exc cimport PyErr_CheckSignals

@@ -58,4 +58,4 @@ pipeline.FIFOQueue(1, "int32", shapes=[()])
 print([name for name in sys.modules if name.startswith(("pipeline.decode", "pipeline.proto", "pipeline.readers"))])
 print(pipeline.errors.OutOfRangeError.__name__)
 """
-    assert run_script(script).stdout.splitlines() == ["['pipeline']", "[]", "OutOfRangeError"]
+    assert run_script(script).stdout.splitlines() == ["['pipeline', 'pipeline._random']", "[]", "OutOfRangeError"]

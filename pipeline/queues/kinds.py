@@ -126,8 +126,8 @@ class PaddingFIFOQueue(TypedQueue):
         shared_name: str | None = None,
         name: str | None = "padding_fifo_queue",
     ) -> None:
-        components, parsed_names = _described_partially(dtypes, shapes, names)
-        self._setup("fifo", parse_capacity(capacity), name, components, parsed_names)
+        components = _partly_described(dtypes, shapes)
+        self._setup("fifo", parse_capacity(capacity), name, components, parse_names(names, len(components)))
 
 
 class PaddingShuffleQueue(TypedQueue):
@@ -160,9 +160,11 @@ class PaddingShuffleQueue(TypedQueue):
         shared_name: str | None = None,
         name: str | None = "padding_shuffle_queue",
     ) -> None:
-        components, parsed_names = _described_partially(dtypes, shapes, names)
+        components = _partly_described(dtypes, shapes)
         capacity, min_after_dequeue = shuffle_limits(capacity, min_after_dequeue)
-        self._setup("shuffle", capacity, name, components, parsed_names, min_after_dequeue, generator_seeds(seed))
+        seeds = generator_seeds(seed)
+        parsed_names = parse_names(names, len(components))
+        self._setup("shuffle", capacity, name, components, parsed_names, min_after_dequeue, seeds)
 
 
 class PriorityQueue(TypedQueue):
@@ -225,11 +227,11 @@ def shuffle_limits(capacity: int, min_after_dequeue: int) -> tuple[int, int]:
     return limit, held_back
 
 
-def _described_partially(dtypes: Any, shapes: Any, names: Any) -> tuple[list[Component], list[str] | None]:
-    """The components and names that the arguments of a padding queue's constructor describe."""
+def _partly_described(dtypes: Any, shapes: Any) -> list[Component]:
+    """The components that the arguments of a padding queue's constructor describe."""
     parsed = parse_dtypes(dtypes)
     pairs = zip(parsed, parse_partial_shapes(shapes, len(parsed)), strict=True)
-    return [component(dtype, shape) for dtype, shape in pairs], parse_names(names, len(parsed))
+    return [component(dtype, shape) for dtype, shape in pairs]
 
 
 def _described(dtypes: Any, shapes: Any, names: Any) -> tuple[list[Component] | None, list[str] | None]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import gc
 import pickle
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from helpers import run_in_thread, run_script
 
 from pipeline import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
+from pipeline._queue import FORMS, ORDERS, Engine
 
 KINDS = [FIFOQueue, RandomShuffleQueue, PaddingFIFOQueue, PriorityQueue]
 CALLS = [
@@ -143,3 +145,43 @@ def test_first_elements_that_race():
         stored = sum(call.exception() is None for call in calls)
         assert queue.size() == stored >= 1
         assert len(queue.dequeue_many(stored)) == stored
+
+
+@pytest.mark.parametrize("soon", range(1, 40))
+def test_a_finaliser_that_is_first(soon):
+    """The collector runs while a queue is configured, and what it finalises enqueues the first element."""
+    queue, block = Engine(), np.zeros(3)
+    queue._open(ORDERS["fifo"], 10, 0, 0, 0, True)
+    outcome = []
+
+    class Last:
+        def __del__(self):
+            try:
+                queue._configure([(block.dtype, FORMS["rows"], (3,))])
+                queue.enqueue(block)
+                outcome.append("first")
+            except RuntimeError:
+                outcome.append("second")
+
+    mine = [(np.dtype(np.float32), FORMS["rows"], (2,))]
+    threshold = gc.get_threshold()
+    gc.collect()
+    gc.disable()
+    last = Last()
+    last.itself = last
+    del last
+    try:
+        gc.set_threshold(gc.get_count()[0] + soon, 1000, 1000)
+        gc.enable()
+        try:
+            queue._configure(mine)
+            outcome.append("mine")
+        except RuntimeError:
+            outcome.append("too late")
+    finally:
+        gc.set_threshold(*threshold)
+        gc.enable()
+    gc.collect()
+    assert outcome in (["first", "too late"], ["mine", "second"])
+    if outcome[0] == "first":
+        assert queue.dequeue().tolist() == [0, 0, 0]

@@ -11,8 +11,10 @@ from pipeline.batches.keep_input import KeepInput, kept_rows
 from pipeline.batches.layout import ExampleLayout, ToComponents, length
 from pipeline.batches.request import Request
 from pipeline.batches.short_way import mover
+from pipeline.batches.skipping import careful_store, careful_take
 from pipeline.batches.source import OpenSource, is_iterable, loop_left, open_source, recall
 from pipeline.errors import CancelledError, OutOfRangeError
+from pipeline.explain.reads import noted_reads
 from pipeline.on_error import SKIPPED, Skips
 from pipeline.queues.base import QueueBase
 from pipeline.queues.kinds import FIFOQueue
@@ -140,7 +142,7 @@ class Feed:
     def _first_example(self, opened: list[OpenSource]) -> tuple[int, Any]:
         """The number of the first source that has an example, and that example, which decides the layout."""
         for i, source in enumerate(opened):
-            take = source.take if source.iterator else self.skips.guard(source.take)
+            take = source.take if source.iterator else careful_take(source.take, self.skips, source.many)
             try:
                 while not self._left:
                     first = take()
@@ -152,13 +154,16 @@ class Feed:
                         break
             except (OutOfRangeError, StopIteration):
                 continue
+            finally:
+                noted_reads()
         raise OutOfRangeError(None, None, "the source of the batches gave no example")
 
     def _op(self, source: OpenSource, index: int, first: list[Any] | None) -> Callable[[], None]:
         """The enqueue op of one thread: moves one or many examples, or blocks, from the source to the queue."""
         skips, coord, begun = self.skips, self.coord, False
-        take = source.take if source.iterator else skips.guard(source.take)
-        store = skips.guard(self._store_of(source.many, index))
+        take = source.take if source.iterator else careful_take(source.take, skips, source.many)
+        large = isinstance(self.queue, TypedQueue) and self.queue.holds_large
+        store = careful_store(self._store_of(source.many, index), skips, source.many, large)
         move = self._mover(source, index)
 
         def move_one() -> None:

@@ -61,9 +61,11 @@ def batch(
             a bool; with `enqueue_many` it is asked about each block, and may return one bool for each row. Several
             threads call it. Or the answer itself: True keeps all; False keeps none, does not read the source, and
             waits until the loop is closed; with `enqueue_many`, an array of bools says which rows of every block stay.
-        on_error: "raise" ends the loop with the first error of a thread. "skip" drops an example (or block) that a
-            callable fails to return, or that does not fit; `num_errors` and `errors` of the result count and list
-            them. What an iterator raises ends it, and is always raised.
+        on_error: "raise" ends the loop with the first error of a thread. "skip" drops an example that a callable fails
+            to return, or that does not fit; `num_errors` and `errors` of the result count and list them. If it was
+            read by a reader, the error's `record_key` says where. For a block that fails, the callable is asked again
+            with its records one by one, so that only the bad ones are dropped. What an iterator raises ends it, and is
+            always raised.
         max_errors: With "skip", how many errors to tolerate; the next one is raised. None means no limit.
         coord: The Coordinator of the threads; None gives the loop its own.
 

@@ -124,11 +124,11 @@ class Worker:
     @contextlib.contextmanager
     def as_current(self) -> Iterator[None]:
         """Make this the current worker of the thread for the body."""
-        _thread.worker = self
+        this_thread.worker = self
         try:
             yield
         finally:
-            _thread.worker = None
+            this_thread.worker = None
 
     def fail(self, error: BaseException) -> WorkerFailure:
         """Note the exception that ends the thread; on Python 3.11+ a note in its traceback names thread and record."""
@@ -161,19 +161,39 @@ class Worker:
         return f"record {first!r}" if len(keys) == 1 else f"records {first!r} to {last!r}"
 
 
-_thread = threading.local()
+class OfThread(threading.local):
+    """What is known of a thread.
+
+    Attributes:
+        worker: The Worker whose thread it is.
+        reads: The (reader, keys, values) of its reads, while they are noted; see `reads.py`.
+    """
+
+    worker: Worker | None = None
+    reads: list[tuple[Any, Sequence[bytes], Sequence[bytes]]] | None = None
+
+
+this_thread = OfThread()
 
 
 def current_worker() -> Worker | None:
     """Return the Worker of this thread; None outside of a QueueRunner's threads."""
-    return getattr(_thread, "worker", None)
+    return this_thread.worker
 
 
-def note_read(keys: Sequence[bytes]) -> None:
-    """Note which records this thread has just read, so that an error in handling them can name them."""
-    worker = current_worker()
+def note_read(keys: Sequence[bytes], values: Sequence[bytes] = (), reader: Any = None) -> None:
+    """Note which records this thread has just read, so that an error in handling them can name them.
+
+    Args:
+        keys, values: The records.
+        reader: Where they can be read again; it has `give_again(keys, values)`.
+    """
+    thread = this_thread
+    worker, reads = thread.worker, thread.reads
     if worker is not None:
         worker.keys = keys
+    if reads is not None:
+        reads.append((reader, keys, values))
 
 
 def _text(key: Any) -> str:

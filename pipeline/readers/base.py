@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import operator
 import os
 import threading
@@ -55,6 +56,7 @@ class ReaderBase:
         self.name = name or "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
         self._skips = Skips(on_error, max_errors)
         self._lock = threading.Lock()
+        self._again: collections.deque[tuple[Sequence[bytes], list[bytes]]] = collections.deque()
         self._restore(ReaderState())
 
     def read(self, queue: QueueBase, *, timeout: float | None = None) -> ReaderRead:
@@ -162,6 +164,11 @@ class ReaderBase:
             self._reset()
             self._restore(checked_state(bytes(state), str(self)))
 
+    def give_again(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+        """Let the next reads return these records, which were read already, one by one. They are not counted again."""
+        for i, value in enumerate(values):
+            self._again.append((keys[i : i + 1], [value]))
+
     def __str__(self) -> str:
         return f"{type(self).__name__} '{self.name}'"
 
@@ -188,6 +195,7 @@ class ReaderBase:
     def _reset(self) -> None:
         if self._in_progress:
             self._close()
+        self._again.clear()
         self._restore(ReaderState())
 
     def _restore(self, state: ReaderState) -> None:
@@ -198,6 +206,10 @@ class ReaderBase:
 
     def _next_records(self, queue: QueueBase, limit: int, deadline: float | None, keep: bool) -> ReaderReadUpTo:
         """Read up to `limit` records of one work item, at least one; `keep` those that come before an error."""
+        if self._again:
+            keys, values = self._again.popleft()
+            note_read(keys, values, self)
+            return ReaderReadUpTo(keys, values)
         while True:
             if self._finished >= self._started and not self._next_work_item(queue, deadline):
                 continue
@@ -212,7 +224,7 @@ class ReaderBase:
                 self._close()
                 self._started -= 1
             if values:
-                note_read(keys)
+                note_read(keys, values, self)
                 return ReaderReadUpTo(keys, values)
 
     def _next_work_item(self, queue: QueueBase, deadline: float | None) -> bool:

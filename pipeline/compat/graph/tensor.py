@@ -24,11 +24,13 @@ class Tensor:
         op: The operation.
         value_index: Which of its outputs this is.
         dtype: The DType of the values.
+        assign: Sets this part of a variable; only slices of variables have it.
     """
 
+    assign: Callable[..., Tensor]
     # Makes NumPy leave `array + tensor` to the tensor's reflected method.
     __array_priority__ = 100
-    __slots__ = ("__weakref__", "_keras_mask", "_shape", "dtype", "op", "value_index")
+    __slots__ = ("__weakref__", "_keras_mask", "_shape", "assign", "dtype", "op", "value_index")
 
     def __init__(self, op: Operation, value_index: int, dtype: DType, shape: TensorShape) -> None:
         self.op, self.value_index, self.dtype, self._shape = op, value_index, dtype, shape

@@ -85,7 +85,7 @@ def _frozen(value: Any) -> Any:
     return value
 
 
-def _update(
+def update(
     op_type: str, ref: Any, inputs: list[Tensor], change: Callable[..., Any], shape: Any, name: str, attrs: Any
 ) -> Tensor:
     """Return a node that sets the variable to `change(value, *inputs)`; its output is the ref tensor again."""
@@ -175,7 +175,7 @@ def _assign_by(op_type: str, function: Any, ref: Any, value: Any, use_locking: A
                 raise invalid(f"shapes must be equal: {list(np.shape(held))} {list(np.shape(new))}")
             return function(held, new)
 
-        return _update(op_type, tensor, [value], change, shape, scope, {"use_locking": bool(use_locking)})
+        return update(op_type, tensor, [value], change, shape, scope, {"use_locking": bool(use_locking)})
 
 
 def assign_add(ref: Any, value: Any, use_locking: Any = None, name: str | None = None) -> Tensor:
@@ -280,7 +280,7 @@ def _scatter(op_type: str, function: Any, ref: Any, indices: Any, updates: Any, 
         if shape.ndims is not None and updates.get_shape().ndims != 0:
             shape.with_rank_at_least(1)
             updates.get_shape().merge_with(indices.get_shape().concatenate(shape[1:]))
-        return _update(
+        return update(
             op_type, ref, [indices, updates], _rows(function), shape, scope, {"use_locking": bool(use_locking)}
         )
 

@@ -23,6 +23,7 @@ from pipeline.compat.ops.control.cond import cond
 from pipeline.compat.ops.control.flow import identity_of
 from pipeline.compat.ops.variables import updates as state
 from pipeline.compat.ops.variables.initializers import without_uninitialized
+from pipeline.compat.ops.variables.slices import sliced
 from pipeline.compat.values.convert import convert_to_tensor, register_tensor_conversion_function
 from pipeline.compat.values.sparse_tensor import IndexedSlices
 
@@ -276,6 +277,9 @@ class Variable:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.value())
 
+    def __getitem__(self, key: Any) -> Tensor:
+        return sliced(self, self._variable, key)
+
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.get_shape()} dtype={self.dtype.name}>"
 
@@ -305,7 +309,7 @@ def _mode(kind: Any, value: Any, what: str, name: str | None) -> Any:
 
 _OPERATORS = (
     "abs add radd sub rsub mul rmul truediv rtruediv div rdiv floordiv rfloordiv mod rmod pow rpow matmul "
-    "rmatmul and rand or ror xor rxor lt le gt ge invert neg getitem"
+    "rmatmul and rand or ror xor rxor lt le gt ge invert neg"
 )
 
 

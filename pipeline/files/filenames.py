@@ -100,12 +100,26 @@ def _children(directory: str, part: re.Pattern[str], descend: bool) -> Iterator[
 
 
 def _expression(part: str) -> str:
-    """Return the regular expression for one part of a path."""
-    text, i = "", 0
+    """Return the regular expression for one part of a path.
+
+    What stands between two stars is looked for where it comes first, and nowhere else, as `fnmatch` does: trying all
+    places takes a time that is exponential in the number of stars.
+    """
+    begin, *rest = _between_stars(part)
+    if not rest:
+        return begin
+    middle = "".join(f"(?=(?P<g{i}>.*?{each}))(?P=g{i})" for i, each in enumerate(rest[:-1]) if each)
+    return f"{begin}{middle}.*{rest[-1]}"
+
+
+def _between_stars(part: str) -> list[str]:
+    """Return the expressions for what stands before, between and after the stars."""
+    pieces, text, i = [], "", 0
     while i < len(part):
         char, i = part[i], i + 1
         if char == "*":
-            text += ".*"
+            pieces.append(text)
+            text = ""
         elif char == "?":
             text += "."
         elif char == "[":
@@ -115,7 +129,7 @@ def _expression(part: str) -> str:
             text, i = text + (re.escape(part[i]) if i < len(part) else _NOTHING), i + 1
         else:
             text += re.escape(char)
-    return text
+    return [*pieces, text]
 
 
 def _set(part: str, begin: int) -> tuple[str, int]:

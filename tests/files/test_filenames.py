@@ -1,12 +1,14 @@
 """match_filenames_once: what a pattern matches, and in which order."""
 
+import fnmatch
+import itertools
 import os
 import pathlib
 import re
 
 import numpy as np
 import pytest
-from helpers import raises
+from helpers import raises, run_script
 from orchestration import drain, fresh_collection, no_thread_left
 
 import pipeline
@@ -199,3 +201,25 @@ class TestProducer:
         text = f"string_input_producer requires a non-null input tensor: {why}"
         with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
             pipeline.string_input_producer(match_filenames_once(pattern))
+
+
+def test_stars_match_as_a_search_of_all_places_does(tmp_path):
+    """Every short name, for patterns in which a part between stars fits in several places."""
+    names = ["".join(letters) for n in range(1, 6) for letters in itertools.product("ab", repeat=n)]
+    for name in names:
+        (tmp_path / name).touch()
+    for pattern in ("*", "a*", "*b", "a*b", "*ab*", "*a*b", "a*a*a", "*?b*", "**a**b*", "*[a]?*b", "ab*ab*b", "*a*ba"):
+        wanted = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+        found = match_filenames_once(f"{tmp_path}/{pattern}")
+        assert found == sorted(f"{tmp_path}/{name}" for name in wanted), pattern
+
+
+def test_many_stars_take_no_exponential_time(tmp_path):
+    """Trying all places would take longer than the world is old."""
+    (tmp_path / ("-" * 250)).touch()
+    script = f"""
+import pipeline
+print(pipeline.match_filenames_once({str(tmp_path)!r} + "/" + "*-" * 40 + "*.tfrecord"))
+print(len(pipeline.match_filenames_once({str(tmp_path)!r} + "/" + "*-" * 40 + "*")))
+"""
+    assert run_script(script).stdout == "[]\n1\n"

@@ -162,6 +162,8 @@ MODULES: dict[str, str] = {
     ),
     "ops.lookup.ids": _within("lookup contrib.lookup", "StaticVocabularyTable")
     + _within("contrib.lookup", "HasherSpec FastHashSpec StrongHashSpec IdTableWithHashBuckets"),
+    "ops.lookup.mutable": "lookup.experimental.MutableHashTable contrib.lookup.MutableHashTable "
+    "lookup.experimental.DenseHashTable contrib.lookup.MutableDenseHashTable=DenseHashTable",
     "ops.lookup.tables": _within(
         "lookup contrib.lookup", "KeyValueTensorInitializer TextFileIndex TextFileInitializer StaticHashTable"
     )

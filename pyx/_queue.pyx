@@ -263,7 +263,6 @@ cdef class Engine:
             DeadlineExceededError: no element came within `timeout` seconds.
         """
         cdef int64_t deadline = deadline_of(timeout)
-        check_process(&self.queue, self)
         return collect(&self.queue, &self.columns, self, 1, DEQUEUE, False, deadline, None)
 
     def dequeue_many(self, n, name=None, *, timeout=None, out=None):

@@ -150,6 +150,7 @@ cdef inline int put_in_front(Queue* q, Columns* columns, object owner, tuple val
     cdef Py_ssize_t n = fit_many(columns, values, parts, True, False)
     cdef Attempt a, claimed
     cdef slot_t* slots
+    check_process(q, owner)     # the values may have forked while they were converted
     if n < 0:
         raise SystemError(f"{type(owner).__name__}: converted values do not fit: {values!r}")
     slots = <slot_t*>malloc(max(1, n) * sizeof(slot_t))

@@ -22,7 +22,7 @@ from slab cimport slab_row
 from state cimport DONE, EXHAUSTED, PENDING, Attempt, Call, Queue, start
 from steps cimport locked, step_dequeue, step_put_back, step_room
 from views cimport slot_t
-from waiting cimport Guard, guard_attempt, park, step_withdraw, withdraw_unowned
+from waiting cimport Guard, check_process, guard_attempt, park, step_withdraw, withdraw_unowned
 
 
 # Slots into arrays ----------------------------------------------------------------------------------------------------
@@ -133,9 +133,11 @@ cdef inline object collect(Queue* q, Columns* columns, object owner, size_t n, C
     """Wait for n elements and hand them over; if that fails, put them back. `owner` has the hooks and makes errors."""
     cdef slot_t[NEAR] near
     cdef size_t room = min(n, <size_t>ROOM)
-    cdef slot_t* slots = slot_room(near, room)
+    cdef slot_t* slots
     cdef Attempt a
     cdef Guard guard
+    check_process(q, owner)     # the number of elements may have forked while it was converted
+    slots = slot_room(near, room)
     if slots == NULL:
         raise MemoryError(f"no memory for a batch of {n} elements")
     start(&a, call, slots, room, n)

@@ -39,5 +39,6 @@ class Rows:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError("Rows become an array only by a copy: they must be gathered")
-        rows = self.array.take(self.numbers, axis=0)
+        # `take` is twice as fast, but reads past the end of strings of length 0.
+        rows = self.array.take(self.numbers, axis=0) if self.array.itemsize else self.array[self.numbers]
         return rows if dtype is None else rows.astype(dtype, copy=False)

@@ -112,9 +112,16 @@ def fork():
         children.append(child)
 
 class Forking:
+    def __init__(self, value=3):
+        self.value = value
+
     def __array__(self, dtype=None, copy=None):
         fork()
-        return np.array(3, np.int32)
+        return np.array(self.value, np.int32)
+
+    def __index__(self):
+        fork()
+        return 1
 
 def interrupt():
     while not queue.stats().waiting_dequeues:
@@ -140,6 +147,10 @@ thread.start()
 assert check(queue.dequeue) == 5
 thread.join()
 check(lambda: queue.enqueue(Forking()))
+assert check(lambda: queue.dequeue_many(Forking())).tolist() == [3]
+queue.enqueue(4)
+assert check(lambda: queue.dequeue_up_to(Forking())).tolist() == [4]
+check(lambda: queue._give_back([Forking([3])]))
 assert queue.dequeue() == 3
 """
 

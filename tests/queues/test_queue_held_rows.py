@@ -321,3 +321,11 @@ class TestRows:
         ) as batches:
             got = [pair for images, labels in batches for pair in zip(images[:, 0], labels, strict=True)]
         assert sorted(got) == sorted((i, i) for i in [*range(50), *range(50)])
+
+
+def test_rows_of_strings_of_length_0():
+    """NumPy's `take` reads past their end."""
+    empty = np.zeros(64, [("text", "S0")])["text"]
+    queue = FIFOQueue(100, bytes, [()])
+    queue.enqueue_many(Rows(freeze(empty), np.arange(50)))
+    assert set(queue.dequeue_many(50).tolist()) == {b""}

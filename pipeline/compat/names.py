@@ -72,7 +72,7 @@ MODULES: dict[str, str] = {
     "values.constants": "constant",
     "values.convert": "convert_to_tensor register_tensor_conversion_function",
     "values.placeholders": "placeholder placeholder_with_default",
-    "values.sparse_tensor": "IndexedSlices IndexedSlicesValue SparseTensor sparse.SparseTensor",
+    "values.sparse_tensor": "IndexedSlicesValue SparseTensor sparse.SparseTensor",
     "values.static": "get_static_value",
     "session.session": "Session InteractiveSession",
     "session.settings": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunOptions RunMetadata",
@@ -180,6 +180,7 @@ MODULES: dict[str, str] = {
     "greater math.greater greater_equal math.greater_equal is_nan math.is_nan debugging.is_nan is_inf math.is_inf "
     "debugging.is_inf is_finite math.is_finite debugging.is_finite",
     "ops.math.complex": "complex dtypes.complex real math.real imag math.imag angle math.angle conj math.conj",
+    "ops.math.indexed_slices": "IndexedSlices convert_to_tensor_or_indexed_slices",
     "ops.math.logic": "bitwise.bitwise_and bitwise.bitwise_or bitwise.bitwise_xor bitwise.left_shift "
     "bitwise.right_shift bitwise.invert logical_and math.logical_and logical_or math.logical_or logical_not "
     "math.logical_not logical_xor math.logical_xor",

@@ -232,9 +232,18 @@ def __getattr__(name: str) -> Any:
     if name == "errors":
         return import_module("pipeline.errors")
     if name not in _HOMES:
-        raise AttributeError(f"module 'pipeline' has no attribute {name!r}")
+        raise AttributeError(f"module 'pipeline' has no attribute {name!r}{_similar(name)}")
     value = globals()[name] = getattr(import_module(_HOMES[name], "pipeline"), name)
     return value
+
+
+def _similar(name: str) -> str:
+    if name.startswith("_"):
+        return ""
+    import difflib  # 2 ms, which a program without the mistake need not wait for
+
+    near = difflib.get_close_matches(name, __all__, 3, 0.75)
+    return f". Similar names: {', '.join(near)}" if near else ""
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,6 +48,14 @@ def whole(given: Any, what: str) -> int:
         raise TypeError(f"{what} must be a number, got {given!r:.80}") from None
     except (ValueError, OverflowError):
         raise ValueError(f"{what} must be a finite number, got {given!r:.80}") from None
+
+
+def integer(given: Any, what: str) -> int:
+    """Return an integer as an int; `what` names it in the TypeError for anything else."""
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise TypeError(f"{what} must be an integer, got {type(given).__name__} {given!r:.80}") from None
 
 
 def object_vector(values: Sequence[Any]) -> NDArray[Any]:

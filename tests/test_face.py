@@ -36,6 +36,13 @@ def test_a_name_that_is_not_there():
         from pipeline import dequeue  # noqa: F401
 
 
+def test_a_name_that_is_misspelt():
+    with pytest.raises(AttributeError, match=r"no attribute 'shuffel_batch'\. Similar names: shuffle_batch, "):
+        _ = pipeline.shuffel_batch
+    with pytest.raises(AttributeError, match=r"no attribute '_stack'$"):
+        _ = pipeline._stack
+
+
 def test_dir_lists_the_names_and_no_rooms():
     listed = dir(pipeline)
     assert set(pipeline.__all__) <= set(listed)

@@ -16,6 +16,7 @@ from pipeline.batches.layout import ToComponents
 from pipeline.batches.loop import Batches
 from pipeline.batches.options import BatchOptions, takes_options
 from pipeline.batches.request import Request, check_not_negative, seed_of
+from pipeline.dtypes import integer
 from pipeline.errors import OutOfRangeError
 from pipeline.queues.base import QueueBase
 from pipeline.queues.components import parse_partial_shapes, parse_shapes
@@ -74,7 +75,7 @@ def bucket_by_sequence_length(
         raise TypeError(f"input_length must be a callable that returns the length of an example, not {input_length!r}")
     boundaries = _boundaries(bucket_boundaries)
     sizes = _sizes(batch_size, len(boundaries) + 1)
-    min_after_dequeue = operator.index(min_after_dequeue)
+    min_after_dequeue = integer(min_after_dequeue, "min_after_dequeue")
     check_not_negative(min_after_dequeue)
     request = Request(
         sources=[tensors],
@@ -208,9 +209,9 @@ def _boundaries(given: Any) -> list[int]:
 
 def _sizes(given: Any, count: int) -> list[int]:
     sizes = (
-        [operator.index(size) for size in given]
+        [integer(size, "batch_size") for size in given]
         if isinstance(given, (list, tuple))
-        else [operator.index(given)] * count
+        else [integer(given, "batch_size")] * count
     )
     if len(sizes) != count:
         raise ValueError(f"If batch_size is a list it must have an element for each of the {count} buckets: {sizes}")

@@ -26,30 +26,34 @@ class BatchOptions(TypedDict, total=False):
 def takes_options(function: Callable[P, R]) -> Callable[P, R]:
     """Give a function with `**options: Unpack[BatchOptions]` a signature that lists them, and refuse all others."""
     own = [each for each in inspect.signature(function).parameters.values() if each.kind is not each.VAR_KEYWORD]
-    parameters = {each.name: each for each in own + [_option(*each) for each in get_type_hints(BatchOptions).items()]}
-
-    @functools.wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name in kwargs:
-            if name not in parameters:
-                raise _unknown(function.__name__, name, list(parameters))
-        return function(*args, **kwargs)
-
-    _show(checked, list(parameters.values()))
-    return checked
+    return _refusing_others(function, own + [_option(*each) for each in get_type_hints(BatchOptions).items()])
 
 
 def shows_signature_of(function: Callable[..., R], keep_input_at: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Give an alias of a batch function its signature, but for `keep_input`, which is positional in the alias."""
+    """Give an alias of a batch function its signature, but for `keep_input`, which is positional in the alias.
+
+    It refuses all other arguments itself, so that the error names the alias.
+    """
     parameters = [each for each in inspect.signature(function).parameters.values() if each.name != "keep_input"]
     keep_input = inspect.Parameter("keep_input", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Any)
     parameters.insert(keep_input_at, keep_input)
 
-    def shown(alias: Callable[P, R]) -> Callable[P, R]:
-        _show(alias, parameters)
-        return alias
+    return lambda alias: _refusing_others(alias, parameters)
 
-    return shown
+
+def _refusing_others(function: Callable[P, R], parameters: list[inspect.Parameter]) -> Callable[P, R]:
+    """Wrap a function so that its signature lists these parameters, and any other keyword is a TypeError."""
+    known = {each.name: each for each in parameters}
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in known:
+                raise _unknown(function.__name__, name, list(known))
+        return function(*args, **kwargs)
+
+    _show(checked, parameters)
+    return checked
 
 
 def _option(name: str, hint: Any) -> inspect.Parameter:
@@ -65,6 +69,6 @@ def _show(function: Any, parameters: list[inspect.Parameter]) -> None:
 def _unknown(function: str, name: str, known: list[str]) -> TypeError:
     import difflib  # 1 ms, which a program without the mistake need not wait for
 
-    near = difflib.get_close_matches(name, known, 1, 0.5)
+    near = [each for each in known if each.startswith(name)] or difflib.get_close_matches(name, known, 1, 0.6)
     hint = f"Did you mean '{near[0]}'?" if near else f"It takes {', '.join(known)}."
     return TypeError(f"{function}() got an unexpected keyword argument '{name}'. {hint}")

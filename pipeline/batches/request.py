@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pipeline.batches.layout import ExampleLayout
 from pipeline.batches.source import check_source
+from pipeline.dtypes import integer
 from pipeline.errors import invalid
 from pipeline.queues.base import QueueBase
 from pipeline.queues.components import parse_capacity
@@ -58,12 +58,12 @@ class Request(NamedTuple):
         """The request with its numbers as ints; TypeError or ValueError for sources or numbers that make no sense."""
         for source in self.sources:
             check_source(source)
-        size = operator.index(self.batch_size)
+        size = integer(self.batch_size, "batch_size")
         if size < 1:
             raise ValueError(f"batch_size must be >= 1, got {self.batch_size}")
         if self.num_threads is None:
             return self._replace(batch_size=size)
-        threads = operator.index(self.num_threads)
+        threads = integer(self.num_threads, "num_threads")
         if threads < 1:
             raise ValueError(
                 f"Must provide queue and enqueue_ops. num_threads must be at least 1, got {self.num_threads}"

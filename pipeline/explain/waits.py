@@ -45,7 +45,7 @@ class Watchdog:
     """
 
     def __init__(self, min_after_dequeue: int) -> None:
-        self._min_after_dequeue = min_after_dequeue
+        self.min_after_dequeue = min_after_dequeue
         self._lock = threading.RLock()  # reentrant: a signal handler or a finalizer may close the queue
         self._groups: tuple[WorkerGroup, ...] = ()
         self._cause: Cause | None = None
@@ -136,15 +136,15 @@ class Watchdog:
     def _report_filling(self, queue: WatchedQueue) -> None:
         """Log once how far an open shuffle queue is from `min_after_dequeue`, and how fast it fills."""
         stats = queue.stats()
-        if stats.closed or stats.size >= self._min_after_dequeue or self._filling_since is None:
+        if stats.closed or stats.size >= self.min_after_dequeue or self._filling_since is None:
             return
         self._reported = True
         since, before = self._filling_since
         rate = (stats.enqueued - before) / max(time.monotonic() - since, 1e-9)
-        missing = self._min_after_dequeue - stats.size
+        missing = self.min_after_dequeue - stats.size
         left = f"{rate:,.0f}/s, about {missing / rate:,.0f} s left" if rate else "none arrived recently"
         text = "filling %s '%s': %s elements of min_after_dequeue=%s (%s)"
-        _log.info(text, queue.kind, queue.name, f"{stats.size:,}", f"{self._min_after_dequeue:,}", left)
+        _log.info(text, queue.kind, queue.name, f"{stats.size:,}", f"{self.min_after_dequeue:,}", left)
 
 
 def _missing_call(group: WorkerGroup) -> str:

@@ -33,8 +33,20 @@ class Component(NamedTuple):
 
 
 def parse_dtypes(given: Any) -> list[np.dtype[Any]]:
-    """Return a list of dtypes from one dtype or a list or tuple of them; InvalidArgumentError if it is empty."""
-    dtypes = [parse_dtype(one) for one in (given if isinstance(given, (list, tuple)) else [given])]
+    """Return a list of dtypes from one dtype or a list or tuple of them.
+
+    Raises:
+        InvalidArgumentError: It is empty.
+        TypeError: Something in it is not a dtype.
+    """
+    try:
+        dtypes = [parse_dtype(one) for one in (given if isinstance(given, (list, tuple)) else [given])]
+    except TypeError as error:
+        raise TypeError(
+            f"dtypes must be a dtype such as np.float32 or 'string', or a list of them, got {given!r:.80} ({error}). "
+            "The arguments of shuffle queues are capacity, min_after_dequeue, dtypes, shapes; "
+            "those of the others capacity, dtypes, shapes"
+        ) from None
     if not dtypes:
         raise invalid("component_types has length 0 less than minimum 1: a queue needs a dtype")
     return dtypes

@@ -40,13 +40,7 @@ def failure(queue: WatchedQueue, watchdog: Watchdog, status: int, call: int, req
     if outcome in ("closed", "already_closed", "cancelled", "exhausted"):
         error = _closed(queue, watchdog, method, outcome, requested, current)
     else:
-        stats = queue.stats()
-        error = DeadlineExceededError(
-            None,
-            None,
-            f"Timed out waiting for notification\n{method} on {queue.kind} '{queue.name}', "
-            f"which now holds {stats.size} of {stats.capacity} elements" + _stored(requested, current),
-        )
+        error = DeadlineExceededError(None, None, _timed_out(queue, watchdog, method, requested, current))
     if method == "enqueue":
         error.stored = current
     return error
@@ -73,6 +67,19 @@ def _closed(
             with_end(error, end)
     error.__cause__ = blame
     return error
+
+
+def _timed_out(queue: WatchedQueue, watchdog: Watchdog, method: str, requested: int, current: int) -> str:
+    stats, kept = queue.stats(), watchdog.min_after_dequeue
+    # The engine counts both enqueues as one kind of call.
+    shown = "enqueue_many" if method == "enqueue" and requested > 1 else method
+    text = (
+        f"Timed out waiting for notification\n{shown} on {queue.kind} '{queue.name}', "
+        f"which now holds {stats.size} of {stats.capacity} elements"
+    )
+    if kept and method != "enqueue" and not stats.closed:
+        text += f" and keeps {kept} of them back until it is closed (min_after_dequeue)"
+    return text + _stored(requested, current)
 
 
 def _stored(requested: int, current: int) -> str:

@@ -229,6 +229,10 @@ class ReaderBase:
 
     def _next_work_item(self, queue: QueueBase, deadline: float | None) -> bool:
         """Take the next work item (file name) from the queue and open it; return False if it was skipped."""
+        if not hasattr(queue, "dequeue"):
+            raise TypeError(
+                f"a reader takes file names from a queue, such as string_input_producer(['a.csv']), not {queue!r:.80}"
+            )
         if deadline is None:
             work_item = _one_string(queue.dequeue())
         else:

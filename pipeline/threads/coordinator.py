@@ -53,6 +53,9 @@ class Coordinator:
     def __init__(self, clean_stop_exception_types: Iterable[type[BaseException]] | None = None) -> None:
         if clean_stop_exception_types is None:
             clean_stop_exception_types = (OutOfRangeError,)
+        if isinstance(clean_stop_exception_types, type):
+            name = clean_stop_exception_types.__name__
+            raise TypeError(f"clean_stop_exception_types must be a tuple of exception classes: ({name},) not {name}")
         self._clean_types = tuple(clean_stop_exception_types)
         # Reentrant: the garbage collector, which may run anywhere, stops the coordinator of an abandoned loop.
         self._lock = threading.RLock()

@@ -41,7 +41,7 @@ class QueueRunner:
 
     Raises:
         ValueError: There is no queue or no enqueue op.
-        TypeError: `queue_closed_exception_types` is not such a tuple.
+        TypeError: `enqueue_ops` is not a list of callables, or `queue_closed_exception_types` is not such a tuple.
     """
 
     def __init__(
@@ -54,6 +54,14 @@ class QueueRunner:
     ) -> None:
         if not queue or not enqueue_ops:
             raise ValueError("Must provide queue and enqueue_ops.")
+        if not isinstance(enqueue_ops, Sequence) or isinstance(enqueue_ops, str):
+            raise TypeError(
+                "enqueue_ops must be a list of callables, one for each thread, as in QueueRunner(queue, [op] * 4), "
+                f"not {enqueue_ops!r:.80}"
+            )
+        for op in enqueue_ops:
+            if not (callable(op) or isinstance(op, str) or hasattr(op, "name")):  # a session may run what has a name
+                raise TypeError(f"An enqueue op must be a callable without arguments, not {op!r:.80}")
         if queue_closed_exception_types is None:
             queue_closed_exception_types = (OutOfRangeError,)
         self._closed_types = _checked_types(queue_closed_exception_types)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from pipeline.dtypes import integer
 from pipeline.workers.ahead import MapAhead
 
 if TYPE_CHECKING:
@@ -63,7 +63,10 @@ def map_ahead(
         raise TypeError(f"map_ahead: executor must be a concurrent.futures.Executor, not {executor!r:.80}")
     if buffersize is None:
         buffersize = 4 * (getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
-    sizes = {"chunksize": operator.index(chunksize), "buffersize": operator.index(buffersize)}
+    sizes = {
+        "chunksize": integer(chunksize, "map_ahead: chunksize"),
+        "buffersize": integer(buffersize, "map_ahead: buffersize"),
+    }
     for name, size in sizes.items():
         if size < 1:
             raise ValueError(f"map_ahead: {name} must be at least 1, got {size}")

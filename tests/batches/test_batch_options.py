@@ -90,18 +90,24 @@ def test_maybe_forms_differ_by_keep_input_alone(function):
         ("keep", "Did you mean 'keep_input'?"),
         ("cap", "Did you mean 'capacity'?"),
         ("zzz", "It takes "),
+        ("foo", "It takes "),
     ],
 )
 def test_unknown_option(function, name, hint):
-    function_name = function.__name__.removeprefix("maybe_")
     positional = [[]] * sum(
         each.default is each.empty and each.kind == each.POSITIONAL_OR_KEYWORD
         for each in inspect.signature(function).parameters.values()
     )
-    with raises(TypeError, f"{function_name}() got an unexpected keyword argument '{name}'. {hint}"):
+    with raises(TypeError, f"{function.__name__}() got an unexpected keyword argument '{name}'. {hint}"):
         function(*positional, **{name: 1})
 
 
 def test_options_by_position_are_refused():
     with raises(TypeError, "batch() takes from 2 to 10 positional arguments but 11 were given"):
         batching.batch([1], 1, 1, 32, False, None, False, False, None, "b", True)
+
+
+@pytest.mark.parametrize("name", ["batch_size", "num_threads"])
+def test_errors_of_numbers_name_the_argument(name):
+    with raises(TypeError, f"{name} must be an integer, got float 4.0"):
+        batching.batch([1, 2], **({"batch_size": 2} | {name: 4.0}))

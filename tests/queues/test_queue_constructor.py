@@ -78,8 +78,18 @@ def test_no_dtypes(kind):
 
 
 def test_not_a_dtype():
-    with pytest.raises(TypeError):
+    with raises(
+        TypeError, "dtypes must be a dtype such as np.float32 or 'string', or a list of them, got 'no such dtype'"
+    ):
         FIFOQueue(3, "no such dtype")
+
+
+def test_arguments_of_another_kind():
+    with raises(
+        TypeError, "dtypes must be a dtype such as np.float32 or 'string', or a list of them, got [()]"
+    ) as caught:
+        RandomShuffleQueue(10, ["int32"], [()])
+    assert "shuffle queues are capacity, min_after_dequeue, dtypes, shapes" in str(caught.value)
 
 
 @pytest.mark.parametrize(

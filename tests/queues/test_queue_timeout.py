@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers import check_error, plain, raises, start_blocked, waiting
 
-from pipeline import FIFOQueue
+from pipeline import FIFOQueue, RandomShuffleQueue
 from pipeline.errors import CancelledError, DeadlineExceededError, InvalidArgumentError
 
 TEXT = "Timed out waiting for notification"
@@ -219,3 +219,23 @@ class TestStored:
         with raises(CancelledError, "Queue 'q' is already closed.") as caught:
             queue.close()
         assert caught.value.stored is None
+
+
+def test_text_of_a_block_that_waits_for_room():
+    queue = FIFOQueue(3, np.int32, shapes=(), name="q")
+    with raises(
+        DeadlineExceededError, f"{TEXT}\nenqueue_many on FIFOQueue 'q', which now holds 3 of 3 elements\n3 of the 4"
+    ):
+        queue.enqueue_many([[1, 2, 3, 4]], timeout=0)
+    with raises(DeadlineExceededError, f"{TEXT}\nenqueue on FIFOQueue 'q', which now holds"):
+        queue.enqueue(5, timeout=0)
+
+
+def test_text_of_a_pool_that_keeps_elements_back():
+    queue = RandomShuffleQueue(9, 3, np.int32, shapes=(), name="q")
+    queue.enqueue_many([[1, 2, 3]])
+    with raises(DeadlineExceededError) as caught:
+        queue.dequeue(timeout=0)
+    assert str(caught.value).endswith(
+        "which now holds 3 of 9 elements and keeps 3 of them back until it is closed (min_after_dequeue)"
+    )

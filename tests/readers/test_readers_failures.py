@@ -240,3 +240,8 @@ def test_pipe_gives_its_records_as_they_come():
 def test_errors_of_the_system_that_are_not_known_keep_their_text():
     error = os_error(b"f", OSError(errno.EIO, "Input/output error"))
     assert (type(error).__name__, str(error)) == ("UnknownError", "f; Input/output error")
+
+
+def test_a_name_is_no_queue_of_names():
+    with pytest.raises(TypeError, match=r"from a queue, such as string_input_producer\(\['a.csv'\]\), not 'b.csv'"):
+        TextLineReader().read("b.csv")

@@ -25,6 +25,11 @@ def test_new_coordinator():
     assert coord.joined
 
 
+def test_a_bare_class_is_no_list_of_clean_types():
+    with pytest.raises(TypeError, match=r"must be a tuple of exception classes: \(ValueError,\) not ValueError"):
+        Coordinator(ValueError)
+
+
 def test_request_stop_sets_the_flag():
     coord = Coordinator()
     coord.request_stop()

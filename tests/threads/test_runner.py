@@ -136,6 +136,17 @@ class TestCreateThreads:
             QueueRunner(FIFOQueue(1, "int32"), [print]).create_threads(sess=3)
 
 
+@pytest.mark.parametrize("ops", [drain, "op"], ids=["function", "string"])
+def test_ops_that_are_no_list(ops):
+    with pytest.raises(TypeError, match="enqueue_ops must be a list of callables, one for each thread"):
+        QueueRunner(FIFOQueue(1, "int32"), ops)
+
+
+def test_an_op_that_nothing_can_run():
+    with pytest.raises(TypeError, match="An enqueue op must be a callable without arguments, not 3"):
+        QueueRunner(FIFOQueue(1, "int32"), [drain, 3])
+
+
 def test_names_of_ops():
     class Op:
         name = "graph/op"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 import types
 from typing import Any
@@ -68,6 +69,8 @@ def _missing(path: str, special: bool) -> AttributeError:
 def _names_within(path: str) -> list[str]:
     prefix = f"{path}." if path else ""
     names = {each[len(prefix) :].partition(".")[0] for each in (*_TABLE, *_SPACES) if each.startswith(prefix)}
+    if "bfloat16" in names and importlib.util.find_spec("ml_dtypes") is None:
+        names.remove("bfloat16")
     return sorted(names)
 
 
@@ -76,9 +79,15 @@ def attach(module: dict[str, Any]) -> None:
     root = module["__name__"]
     for path in sorted(_SPACES):
         sys.modules.setdefault(f"{root}.{path}", Namespace(root, path))
-    module["__getattr__"] = lambda name: _look_up(root, module, name)
+
+    def look_up(name: str) -> Any:
+        if name == "__all__":  # for `import *`; not at once, as looking for packages takes time
+            module[name] = [each for each in _names_within("") if not each.startswith("_")]
+            return module[name]
+        return _look_up(root, module, name)
+
+    module["__getattr__"] = look_up
     module["__dir__"] = lambda: sorted({*_names_within(""), *module})
-    module["__all__"] = [each for each in _names_within("") if not each.startswith("_")]
     for each in EAGER:
         importlib.import_module(f"pipeline.compat.{each}")
 

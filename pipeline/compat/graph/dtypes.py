@@ -219,16 +219,24 @@ def __getattr__(name: str) -> DType:
     if name != "bfloat16":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
+        made = _bfloat16()
+    except ImportError as error:  # which `hasattr` would let pass
+        raise AttributeError(str(error)) from None
+    globals()["bfloat16"] = made
+    return made
+
+
+def _bfloat16() -> DType:
+    try:
         import ml_dtypes
     except ImportError:
-        raise ImportError("bfloat16 needs the package ml_dtypes: pip install ml_dtypes") from None
+        raise ImportError("bfloat16 needs the package ml_dtypes: pip install 'queue-runner[bfloat16]'") from None
     made = _BY_NAME.get("bfloat16")
     if made is None:
         made = DType._make("bfloat16", ml_dtypes.bfloat16, 14)
         _BY_ENUM.update({14: made, 114: made._as_ref})
         _BY_NAME.update({"bfloat16": made, "bfloat16_ref": made._as_ref})
         _BY_NUMPY[made.np] = made
-    globals()["bfloat16"] = made
     return made
 
 
@@ -244,7 +252,7 @@ def as_dtype(type_value: Any) -> DType:
     if isinstance(type_value, str):
         found = _BY_NAME.get(type_value)
         if found is None and type_value == "bfloat16":
-            found = __getattr__("bfloat16")
+            found = _bfloat16()
     elif isinstance(type_value, int):
         found = _BY_ENUM.get(type_value)
     elif isinstance(type_value, type) and type_value in _PYTHON:
@@ -263,7 +271,7 @@ def as_dtype(type_value: Any) -> DType:
                 return string
             found = _BY_NUMPY.get(numpy_type if numpy_type.isnative else numpy_type.newbyteorder("="))
             if found is None and numpy_type.name == "bfloat16":
-                found = __getattr__("bfloat16")
+                found = _bfloat16()
     if found is None:
         raise TypeError(f"Cannot convert the argument `type_value`: {type_value!r} to a TensorFlow DType.")
     return found

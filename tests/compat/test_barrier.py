@@ -132,3 +132,22 @@ def test_takes_have_their_turns(sess):
     sess.run(insert, {"keys:0": [b"b", b"c"], "values:0": [2.0, 3.0]})
     assert first.result().keys.tolist() == [b"a", b"b"]
     assert second.result().keys.tolist() == [b"c"]
+
+
+def test_one_scalar_component(sess):
+    barrier = tf.Barrier(tf.float32, shapes=())
+    sess.run(barrier.insert_many(0, ["a", "b"], [1.0, 2.0]))
+    assert sess.run(barrier.take_many(2)).values[0].tolist() == [1.0, 2.0]
+
+
+def test_elements_without_elements_are_refused(sess):
+    barrier = tf.Barrier((tf.float32,))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"no elements are not supported .* shape \[2,0\]"):
+        sess.run(barrier.insert_many(0, ["a", "b"], np.zeros((2, 0), np.float32)))
+
+
+def test_no_elements(sess):
+    barrier = tf.Barrier((tf.float32, tf.string), shapes=((), ()))
+    sess.run(barrier.insert_many(0, tf.constant([], tf.string), tf.constant([], tf.float32)))
+    taken = sess.run(barrier.take_many(0))
+    assert [each.dtype for each in taken.values] == [np.float32, object]

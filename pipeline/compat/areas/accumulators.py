@@ -251,7 +251,7 @@ class _AccumulatedRows(Accumulated):
         if not np.ndim(rows) or len(rows) != len(indices):
             raise invalid(f"Expected {len(indices)} rows of values, got shape {list(np.shape(rows))}")
         wanted = self.shape.sizes
-        if wanted is None:
+        if not wanted:  # TensorFlow takes a scalar's shape for one that is not known
             return
         if rows.ndim != len(wanted):
             raise invalid(f"Shape mismatch: expected values rank {len(wanted)}, got {rows.ndim}")

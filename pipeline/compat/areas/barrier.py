@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.compat.graph import dtypes
-from pipeline.compat.graph.dtypes import as_dtype
+from pipeline.compat.graph.dtypes import DType, as_dtype
 from pipeline.compat.graph.node import node, tensor_node
 from pipeline.compat.graph.scopes import get_default_graph, name_scope
 from pipeline.compat.graph.shapes import as_shape, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.making.inputs import fixed_input
 from pipeline.compat.values.static import constant_value
-from pipeline.errors import CancelledError, OutOfRangeError, invalid
+from pipeline.errors import CancelledError, OutOfRangeError, invalid, show
 
 _FIRST = -(1 << 63)
 _numbers = itertools.count()
@@ -37,8 +37,9 @@ class _Elements:
     `condition` guards everything and is notified of every change.
     """
 
-    def __init__(self, count: int, shapes: Sequence[Any], name: str) -> None:
-        self._count, self._shapes, self._name = count, shapes, f"_{next(_numbers)}_{name}"
+    def __init__(self, kinds: Sequence[DType], shapes: Sequence[Any], name: str) -> None:
+        self._count, self._kinds, self._shapes = len(kinds), kinds, shapes
+        self._name = f"_{next(_numbers)}_{name}"
         self.condition = threading.Condition()
         self._incomplete: dict[bytes, tuple[int, dict[int, Any]]] = {}
         self._ready: list[tuple[int, bytes, dict[int, Any]]] = []
@@ -61,6 +62,10 @@ class _Elements:
         if not shape.is_compatible_with(values.shape[1:]):
             got, wanted = list(values.shape[1:]), [-1 if each is None else each for each in shape.sizes]
             raise invalid(f"Shape mismatch in tuple component {component + 2}. Expected {wanted}, got {got}")
+        if not np.size(values) and len(keys):
+            raise invalid(
+                f"Tensors with no elements are not supported {self._name}: received shape {show(values.shape)}"
+            )
         with self.condition:
             self._check_open(keys)
             new = False
@@ -118,7 +123,7 @@ class _Elements:
         indices = np.array([each[0] for each in taken], np.int64)
         keys = np.empty(len(taken), object)
         keys[:] = [each[1] for each in taken]
-        columns = [_stacked([each[2][i] for each in taken]) for i in range(self._count)]
+        columns = [_stacked([each[2][i] for each in taken], kind) for i, kind in enumerate(self._kinds)]
         return [indices, keys, *columns]
 
     def _can_take(self, number: int, small: bool) -> bool:
@@ -152,12 +157,12 @@ class _Elements:
             self.condition.notify_all()
 
 
-def _stacked(values: list[Any]) -> Any:
+def _stacked(values: list[Any], kind: DType) -> Any:
     if values and isinstance(values[0], bytes):
         result = np.empty(len(values), object)
         result[:] = values
         return result
-    return np.stack(values) if values else np.empty(0)
+    return np.stack(values) if values else np.empty(0, kind.np)
 
 
 class Barrier:
@@ -189,11 +194,11 @@ class Barrier:
             for i, shape in enumerate(self._shapes):
                 if shape.num_elements() == 0:
                     raise ValueError(f"Empty tensors are not supported, but received shape '{shape}' at index {i}")
-        count, shapes = len(self._types), self._shapes
+        kinds, shapes = self._types, self._shapes
         key: Any = ("barrier", get_default_graph()._container, shared_name) if shared_name else object()
 
         def kernel(run: Any) -> Any:
-            return run.state(key, lambda: _Elements(count, shapes, shared_name or self._name))
+            return run.state(key, lambda: _Elements(kinds, shapes, shared_name or self._name))
 
         attrs = {
             "component_types": self._types,
@@ -312,4 +317,4 @@ class Barrier:
 
 
 def _nested(shapes: Any) -> bool:
-    return any(not isinstance(each, int) and each is not None for each in shapes) or not shapes
+    return any(not isinstance(each, int) and each is not None for each in shapes)

@@ -227,10 +227,15 @@ class Session(BaseSession):
     """
 
     def __enter__(self) -> Session:
+        stacks = self._entered.__dict__.setdefault("stacks", [])
+        if stacks:
+            text = (
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you want to enter a session"
+            )
+            raise RuntimeError(f"{text} multiple times.")
         stack = contextlib.ExitStack()
         stack.enter_context(self._graph.as_default())
         stack.enter_context(self.as_default())
-        stacks = self._entered.__dict__.setdefault("stacks", [])
         stacks.append(stack)
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,10 @@ def to_array(value: Any, dtype: DType | None) -> Any:
         raise ValueError("None values not supported.")
     if dtype is not None and not dtype.is_numpy_compatible:
         raise TypeError(f"Cannot make a constant of dtype {dtype.name}")
+    if dtype is None or dtype.is_numpy_compatible:
+        array = _of_one_type(value, dtype)
+        if array is not None:
+            return array
     kinds: set[type] = set()
     given, value = value, _plain(value, kinds)
     if dtype is None and str in kinds:
@@ -94,6 +99,48 @@ def to_array(value: Any, dtype: DType | None) -> Any:
         )
     if array.dtype.kind in "SU":
         raise TypeError(f"Failed to convert elements of {given!r:.80} to Tensor. Consider casting elements.")
+    return array
+
+
+_LISTS = {list, tuple}
+_SIMPLE = (bool, int, float, complex, str, bytes)
+
+
+def _of_one_type(value: Any, dtype: DType | None) -> Any:
+    """The array of nested lists whose elements are all of one Python type; None for anything else and for what fails.
+
+    Each level of lists is looked at as a whole: a million numbers one by one take ten times as long.
+    """
+    if type(value) not in _LISTS or not value:
+        return None
+    level, shape = value, [len(value)]
+    kinds = set(map(type, level))
+    while kinds <= _LISTS:
+        lengths = set(map(len, level))
+        level = list(itertools.chain.from_iterable(level))
+        if len(lengths) != 1 or not level:
+            return None
+        shape += lengths
+        kinds = set(map(type, level))
+    if len(kinds) != 1 or not kinds.issubset(_SIMPLE):
+        return None
+    try:
+        array = _of_flat(level, dtypes.string if dtype is None and not kinds.isdisjoint((str, bytes)) else dtype)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    array.resize(shape, refcheck=False)  # in place: the array owns its memory
+    return array
+
+
+def _of_flat(values: Any, dtype: DType | None) -> Any:
+    """The array of elements of one type."""
+    if dtype is None:
+        return _default_dtype(_array(values, None), values)
+    _check(values[0], dtype)
+    if dtype is not dtypes.string:
+        return _array(values, dtype.np)
+    array = np.empty(len(values), object)
+    array[:] = values if type(values[0]) is bytes else [each.encode("utf-8") for each in values]
     return array
 
 

@@ -13,7 +13,7 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.shaping import reshape, shape_constant, shape_of
-from pipeline.compat.ops.making.opdef import INDEX_32, array, check_rank, op, same_shape, tensor_op
+from pipeline.compat.ops.making.opdef import INDEX_32, array, check_rank, check_scalar, op, same_shape, tensor_op
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
@@ -39,6 +39,7 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
         if any(size < 0 for size in sizes):
             raise invalid(f"Dimension {min(sizes)} must be >= 0")
         value = array(value)
+        check_scalar(value, "value must represent a scalar, got shape {}")
         made = np.empty(sizes, value.dtype)
         made[...] = value[()]
         return made

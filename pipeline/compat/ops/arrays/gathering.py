@@ -17,7 +17,7 @@ from pipeline.compat.ops.arrays.joining import concat
 from pipeline.compat.ops.arrays.sequences import range_node
 from pipeline.compat.ops.arrays.shaping import rank, reshape, shape
 from pipeline.compat.ops.arrays.stacking import stack, unstack
-from pipeline.compat.ops.making.opdef import check_rank_at_least, tensor_op
+from pipeline.compat.ops.making.opdef import check_rank_at_least, check_scalar, tensor_op
 from pipeline.compat.ops.math.reducing import reduce_prod
 from pipeline.compat.values.casts import cast_node
 from pipeline.compat.values.convert import convert_to_tensor
@@ -131,6 +131,7 @@ def gather(
 
     def kernel(params: Any, indices: Any, axis: Any) -> Any:
         params, indices = np.asarray(params), np.asarray(indices)
+        check_scalar(axis, "axis must be scalar, but its shape is {}")
         place = int(axis)
         if not -params.ndim <= place < params.ndim:
             raise invalid(f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {place}")

@@ -12,7 +12,7 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.identities import identity
-from pipeline.compat.ops.making.opdef import INDEX_32, check_rank, op, tensor_op
+from pipeline.compat.ops.making.opdef import INDEX_32, check_rank, check_scalar, op, tensor_op
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 from pipeline.errors import invalid, show
@@ -54,7 +54,9 @@ def _concatenated(values: list[Tensor], axis: Tensor) -> Any:
 def _concat(*values: Any) -> Any:
     *parts, axis = values
     if np.ndim(axis):
-        raise invalid(f"axis tensor should be a scalar integer, but got shape {show(np.shape(axis))}")
+        if np.size(axis) != 1:
+            raise invalid(f"axis tensor should be a scalar integer, but got shape {show(np.shape(axis))}")
+        axis = axis.ravel()[0]
     rank = np.ndim(parts[0])
     place = int(axis)
     if not rank:
@@ -185,6 +187,7 @@ def _split_evenly(value: Any, count: int, axis: Any, name: str) -> Any:
         return [(tensor.dtype.base_dtype, shape)] * count
 
     def kernel(axis: Any, value: Any) -> Any:
+        check_scalar(axis, "split_dim must be a scalar but has shape {}")
         place = int(axis)
         _check_split_axis(place, np.ndim(value))
         if value.shape[place] % count:
@@ -218,6 +221,7 @@ def _split_by_sizes(value: Any, splits: Tensor, axis: Any, count: int, name: str
         return [(tensor.dtype.base_dtype, shape) for shape in shapes]
 
     def kernel(value: Any, sizes: Any, axis: Any) -> Any:
+        check_scalar(axis, "split_dim must be a scalar but has shape {}")
         place, parts = int(axis), [int(size) for size in sizes]
         _check_split_axis(place, np.ndim(value))
         total = value.shape[place]

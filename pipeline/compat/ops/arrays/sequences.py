@@ -11,7 +11,7 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dtypes import as_dtype
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.making.opdef import array, check_rank, op, tensor_op
+from pipeline.compat.ops.making.opdef import array, check_rank, check_scalar, op, tensor_op
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
@@ -45,6 +45,8 @@ def _ranged(start: Tensor, limit: Tensor, delta: Tensor) -> Any:
 
 def _range(start: Any, limit: Any, delta: Any) -> Any:
     dtype = np.asarray(start).dtype
+    for name, each in (("start", start), ("limit", limit), ("delta", delta)):
+        check_scalar(each, f"{name} must be a scalar, not shape {{}}")
     try:
         count = _range_size(start, limit, delta)
     except ValueError as error:
@@ -124,6 +126,7 @@ def one_hot(
         return [(on.dtype.base_dtype, _one_hot_shape(indices, depth, place))]
 
     def kernel(indices: Any, depth: Any, on: Any, off: Any) -> Any:
+        check_scalar(depth, "depth must be a scalar, but got: {}")
         return _one_hot(np.asarray(indices), int(depth), array(on), array(off), place)
 
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:

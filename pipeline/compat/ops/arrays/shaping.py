@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ def _reshape(tensor: Any, shape: Any) -> Any:
     sizes = tuple(np.asarray(shape).tolist())
     if any(size < -1 for size in sizes):
         raise invalid(f"Size {min(sizes)} must be non-negative, not {min(sizes)}")
+    if sizes.count(-1) == 1 and 0 in sizes and not np.size(tensor):
+        sizes = _inferred(np.shape(tensor), sizes)
     try:
         return np.reshape(tensor, sizes)
     except ValueError:
@@ -65,10 +68,7 @@ def _reshape(tensor: Any, shape: Any) -> Any:
                 *[axis for axis, size in enumerate(sizes) if size == -1][:2]
             )
         elif -1 in sizes and 0 in sizes:
-            text = (
-                "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes "
-                "are non-zero"
-            )
+            text = f"Input to reshape is a tensor with {count} values, but the requested shape has 0"
         elif -1 in sizes:
             known = -int(np.prod(sizes, dtype=np.int64))
             text = (
@@ -79,6 +79,13 @@ def _reshape(tensor: Any, shape: Any) -> Any:
             wanted = int(np.prod(sizes, dtype=np.int64))
             text = f"Input to reshape is a tensor with {count} values, but the requested shape has {wanted}"
         raise invalid(text) from None
+
+
+def _inferred(given: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """The new sizes of an empty tensor, with that for -1: TensorFlow computes it from the axes that are not empty."""
+    count = math.prod(size for size in given if size)
+    missing = count // math.prod(size for size in sizes if size > 0)
+    return tuple(missing if size == -1 else size for size in sizes)
 
 
 def _reshape_rows(is_row: tuple[bool, ...], tensor: Any, shape: Any) -> Any:
@@ -196,6 +203,8 @@ def _ndim(value: Any) -> Any:
 
 
 def _expanded(tensor: Tensor, dim: Tensor) -> Any:
+    if dim.shape.num_elements() not in (None, 1):
+        raise ValueError("'dim' input must be a tensor with a single value")
     axis = constant_value(dim)
     if axis is None or tensor.shape.sizes is None:
         return None

@@ -14,7 +14,7 @@ from pipeline.compat.ops.arrays.arranging import transpose
 from pipeline.compat.ops.arrays.scattering import tensor_scatter_update
 from pipeline.compat.ops.arrays.sequences import range as range_
 from pipeline.compat.ops.arrays.shaping import rank, reshape, shape, shape_of
-from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, op, tensor_op
+from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, check_scalar, op, tensor_op
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
@@ -64,6 +64,7 @@ def top_k(
         return [(tensor.dtype.base_dtype, shape), (place, shape)]
 
     def kernel(value: Any, k: Any) -> Any:
+        check_scalar(k, "k must be scalar, got shape {}")
         value, count = np.asarray(value), int(k)
         if count < 0:
             raise invalid(f"Need k >= 0, got {count}")

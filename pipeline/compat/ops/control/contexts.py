@@ -15,6 +15,7 @@ from pipeline.compat.graph.scopes import control_dependencies, get_default_graph
 from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.session.steps import DEAD
+from pipeline.errors import invalid, show
 
 
 class Context:
@@ -106,7 +107,10 @@ class Branch(Context):
 
 
 def _switch(_: Any, value: Any, pred: Any) -> tuple[Any, Any]:
-    return (DEAD, value) if pred else (value, DEAD)
+    try:
+        return (DEAD, value) if pred else (value, DEAD)
+    except ValueError:
+        raise invalid(f"The second input must be a scalar, but it has shape {show(pred.shape)}") from None
 
 
 def switch(data: Tensor, pred: Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:

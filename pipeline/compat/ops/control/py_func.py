@@ -14,6 +14,7 @@ from pipeline.compat.graph.dtypes import DType
 from pipeline.compat.graph.node import node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.ops.control.eager_value import EagerValue
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import invalid
 
@@ -57,7 +58,10 @@ def numpy_function(
 
 
 def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
-    """As `py_func`, but results are cast to `Tout`. The function gets NumPy values, not eager tensors."""
+    """As `py_func`, but results are cast to `Tout`, and the function gets values with `numpy()`, as eager tensors have.
+
+    They have operators and what NumPy values have. The function cannot call ops (`tf.reduce_sum`): it calls NumPy.
+    """
     return _function("EagerPyFunc", func, inp, Tout, True, name)
 
 
@@ -70,10 +74,12 @@ def _function(op_type: str, func: Any, inp: Any, declared: Any, stateful: bool, 
     op_type = op_type if stateful else f"{op_type}Stateless"
     with name_scope(name, op_type) as scope:
         inputs = [convert_to_tensor(each, name=f"input_{i}") for i, each in enumerate(inp)]
-        kernel = _calling(func, token, kinds, cast=op_type == "EagerPyFunc")
+        call = _calling(func, token, kinds, eager=op_type == "EagerPyFunc")
         attrs = {"token": token, "Tin": [each.dtype.base_dtype for each in inputs], "Tout": kinds}
         outputs = [(each, None) for each in kinds]
-        op: Operation = node(op_type, inputs, outputs, kernel, scope, attrs=attrs, stateful=True)
+        # One without state is called once if its inputs are constant.
+        kernel = (lambda _, *values: call(*values)) if stateful else call
+        op: Operation = node(op_type, inputs, outputs, kernel, scope, attrs=attrs, stateful=stateful)
     tensors: list[Tensor] = list(op.outputs)
     if not several:
         return tensors[0]
@@ -81,13 +87,14 @@ def _function(op_type: str, func: Any, inp: Any, declared: Any, stateful: bool, 
     return tensors if tensors or not stateful else op
 
 
-def _calling(func: Any, token: str, kinds: list[DType], cast: bool) -> Any:
+def _calling(func: Any, token: str, kinds: list[DType], eager: bool) -> Any:
     """The kernel that calls the function and checks what it returns."""
 
-    def kernel(_: Any, *values: Any) -> Any:
+    def kernel(*values: Any) -> Any:
         try:
-            returned = func(*[_argument(each) for each in values])
-            results = _results(returned, kinds, cast)
+            given = [_argument(each) for each in values]
+            returned = func(*[EagerValue(each) for each in given] if eager else given)
+            results = _results(returned, kinds, eager)
         except Exception as error:
             raise _failed(error) from error
         if len(results) != len(kinds):

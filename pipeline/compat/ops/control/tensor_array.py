@@ -262,7 +262,8 @@ class TensorArray:
         dtype, known = self.dtype, self.element_shape
 
         def kernel(_: Any, elements: _Elements, __: Any) -> Any:
-            values = [elements.read(index, None) for index in range(len(elements.values))]
+            zeros = self._zeros() if any(each is None for each in elements.values) else None
+            values = [elements.read(index, zeros) for index in range(len(elements.values))]
             if not values:
                 return np.zeros((0, *(size or 0 for size in (known.sizes or ())[1:])), dtype.np), np.zeros(0, np.int64)
             return np.concatenate(values), np.array([len(each) for each in values], np.int64)

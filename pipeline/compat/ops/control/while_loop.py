@@ -14,6 +14,7 @@ from pipeline.compat.graph.tensor import Operation, Tensor, caller, new_tensor
 from pipeline.compat.ops.control.contexts import Context, merge, passing, switch
 from pipeline.compat.ops.control.flow import identity_of, variables_as_tensors
 from pipeline.compat.ops.control.tensor_array import TensorArray, flows, with_flows
+from pipeline.compat.ops.making.opdef import check_scalar
 from pipeline.compat.ops.math.logic import logical_and
 from pipeline.compat.session.plan import Subplan
 from pipeline.compat.values.constants import constant
@@ -137,13 +138,16 @@ def _running(plans: Callable[[], tuple[Subplan, Subplan]], count: int, wrong: st
             raise invalid(wrong)
         condition, step = run.state(key, plans)
         variables, captured = list(values[:count]), values[count:]
-        while condition.run(run, [*variables, *captured])[0]:
+        while True:
+            goes_on = condition.run(run, [*variables, *captured])[0]
+            check_scalar(goes_on, "The condition of the loop must be a scalar, but it has shape {}")
+            if not goes_on:
+                return variables[0] if count == 1 else variables
             if run.cancelled:
                 raise errors.CancelledError(None, None, "The loop was cancelled")
             if run.remaining() == 0:
                 raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
             variables = step.run(run, [*variables, *captured])
-        return variables[0] if count == 1 else variables
 
     return kernel
 

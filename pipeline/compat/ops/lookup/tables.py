@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.compat.graph.dtypes import DType, as_dtype, int64, resource, string
 from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.graph.node import node, tensor_node
-from pipeline.compat.graph.scopes import add_to_collection, get_collection, name_scope
+from pipeline.compat.graph.scopes import add_to_collection, get_collection, get_default_graph, name_scope
 from pipeline.compat.graph.shapes import scalar, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.control.flow import group, no_op
@@ -56,6 +56,8 @@ class KeyValueTensorInitializer:
         value_dtype: The dtype of `values`, if they are Python values.
         name: Name of the operation that fills the table.
     """
+
+    shared_key = None  # each table has its own entries
 
     def __init__(
         self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None, name: str | None = None
@@ -145,6 +147,9 @@ class TextFileInitializer:
         self._indices = key_index, value_index
         self._size, self._offset = -1 if vocab_size is None else vocab_size, value_index_offset
         self._delimiter = delimiter.encode()
+        container, kinds = get_default_graph()._container, (self.key_dtype, self.value_dtype)
+        content = kinds, self._indices, self._size, self._delimiter, self._offset
+        self.shared_key = None if isinstance(filename, Tensor) else ("hash_table", container, filename, *content)
         self._name = "text_file_init" if name is None else name
         self._filename = with_rank(convert_to_tensor(filename, dtype=string, name="asset_path"), 0)
         add_to_collection(GraphKeys.ASSET_FILEPATHS, self._filename)
@@ -187,7 +192,8 @@ class StaticHashTable:
         self.value_dtype: DType = initializer.value_dtype
         self._default = convert_to_tensor(default_value, dtype=self.value_dtype)
         self._default.shape.merge_with(scalar())
-        self._key = object()
+        # Tables of the same file are one, as in TensorFlow: a second one is filled when the first is.
+        self._key: Any = initializer.shared_key or object()
         attrs = {"key_dtype": self.key_dtype, "value_dtype": self.value_dtype}
         self.resource_handle: Tensor = tensor_node(
             "HashTableV2",

@@ -100,6 +100,12 @@ def _list(op_type: str, one: _Input, values: Any, dtype: DType | None) -> list[T
     return made
 
 
+def check_scalar(value: Any, text: str) -> None:
+    """InvalidArgumentError of `text`, with the shape for `{}`, if a value is no scalar."""
+    if getattr(value, "ndim", 0):
+        raise invalid(text.format(show(value.shape)))
+
+
 def array(value: Any) -> Any:
     """Return a value as an array. A single string becomes an object: NumPy would drop its trailing zeros."""
     if value.__class__ is bytes:

@@ -13,6 +13,7 @@ from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import Kernel, quiet
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, FLOATS, INDEX, REALS, check_allowed, first_input, renamed
+from pipeline.compat.ops.making.opdef import check_scalar
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
@@ -45,6 +46,7 @@ def _node(op_type: str, x: Any, axis: Any, output_type: Any, name: str | None, a
     greatest = op_type == "ArgMax"
 
     def kernel(value: Any, at: Any) -> Any:
+        check_scalar(at, "dim must be a scalar, but received tensor of shape: {}")
         rank = np.ndim(value)
         if not -rank <= at < rank:
             raise invalid(f"Expected dimension in the range [{-rank}, {rank}), but got {at}")

@@ -14,6 +14,7 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import quiet
 from pipeline.compat.ops.arrays import filling, joining, shaping
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, FLOATS, INDEX, REALS, first_input
+from pipeline.compat.ops.making.opdef import check_scalar
 from pipeline.compat.ops.math import arithmetic
 from pipeline.compat.ops.math.unary import sqrt
 from pipeline.compat.values.convert import convert_to_tensor
@@ -48,7 +49,8 @@ def _unsorted_kernel(kind: str) -> Any:
     def kernel(data: Any, ids: Any, count: Any) -> Any:
         if np.shape(data)[: np.ndim(ids)] != np.shape(ids):
             raise invalid(f"data.shape = {np.shape(data)} does not start with segment_ids.shape = {np.shape(ids)}")
-        if np.ndim(count) or count < 0:
+        check_scalar(count, "num_segments should be a scalar, not shape {}")
+        if count < 0:
             raise invalid(f"Input num_segments == {count} must not be negative.")
         flat = np.reshape(ids, -1)
         if flat.size and flat.max() >= count:

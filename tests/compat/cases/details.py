@@ -1,0 +1,244 @@
+"""Small things that programs of users found: feeds of control inputs, sparse operators, gaps, checks."""
+
+import numpy as np
+from compat_cases import case
+
+
+@case()
+def a_fed_placeholder_as_control_input(tf, sess):
+    number = tf.placeholder(tf.float32, [])
+    with tf.control_dependencies([number]):
+        after = tf.constant(3) + 1
+    with tf.control_dependencies([tf.identity(number)]):
+        later = tf.identity(after)
+    return sess.run([after, later], feed_dict={number: 1.0})
+
+
+@case()
+def a_function_without_state_is_called_once_for_constants(tf, sess):
+    calls = []
+
+    def count(x):
+        calls.append(x)
+        return x + np.float32(1)
+
+    number = tf.py_func(count, [tf.constant(1.0)], tf.float32, stateful=False)
+    return [sess.run(number), sess.run(number), len(calls)]
+
+
+@case()
+def a_function_with_state_is_called_each_time(tf, sess):
+    calls = []
+
+    def count(x):
+        calls.append(x)
+        return x + np.float32(1)
+
+    number = tf.py_func(count, [tf.constant(1.0)], tf.float32)
+    return [sess.run(number), sess.run(number), len(calls)]
+
+
+@case()
+def eager_arguments(tf, sess):
+    seen = []
+
+    def look(x, text):
+        assert text.numpy() == b"a"
+        seen.append([x.numpy(), x.dtype.name, x.shape.as_list(), x.get_shape().as_list(), x.ndim, len(x)])
+        return x * 2 + 1, 1 - x[0], -x, x > 1, abs(x), x.shape[0], 2 / x, sum(float(each) for each in x)
+
+    kinds = [tf.float32] * 3 + [tf.bool, tf.float32, tf.int32, tf.float32, tf.float32]
+    return [sess.run(tf.py_function(look, [tf.constant([1.0, 2.0]), tf.constant("a")], kinds)), seen]
+
+
+@case()
+def eager_scalars_and_integers(tf):
+    return [
+        tf.py_function(lambda x: float(x) + int(x) + (1 if x else 0), [tf.constant(2.0)], tf.float32),
+        tf.py_function(lambda x, y: [x // y, x % y, x / y, x**2], [7, 2], [tf.int32, tf.int32, tf.float64, tf.int32]),
+        tf.py_function(lambda x: x @ x, [[[1.0, 2.0], [3.0, 4.0]]], tf.float32),
+        tf.py_function(lambda x: np.sqrt(x), [[4.0, 9.0]], tf.float32),
+    ]
+
+
+def _table(tf, tmp):
+    with open(f"{tmp}/words.txt", "w") as file:
+        file.write("a\nb\n")
+    index = tf.lookup.TextFileIndex
+    kinds = f"{tmp}/words.txt", tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER
+    return tf.lookup.StaticHashTable(tf.lookup.TextFileInitializer(*kinds), -1)
+
+
+@case()
+def a_second_table_of_one_file(tf, sess, tmp):
+    first = _table(tf, tmp)
+    sess.run(first.initializer)
+    second = _table(tf, tmp)
+    found = sess.run(second.lookup(tf.constant(["b", "c"])))
+    sess.run(tf.tables_initializer())
+    return [found, sess.run(first.lookup(tf.constant(["a"])))]
+
+
+@case()
+def accumulated_rows_of_no_shape(tf, sess):
+    rows = tf.SparseConditionalAccumulator(tf.float32, shape=())
+    sess.run(rows.apply_grad([0], [1.0]))
+    sess.run(rows.apply_grad([0], [2.0], grad_shape=[]))
+    return list(sess.run(rows.take_grad(2)))
+
+
+def _sparse(tf, values=(2.0, 3.0)):
+    return tf.SparseTensor([[0, 1], [1, 0]], list(values), [2, 2])
+
+
+@case()
+def sparse_times_dense(tf):
+    dense = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    return [_sparse(tf) * dense, _sparse(tf) * 2.0, _sparse(tf) * [10.0, 20.0], dense * _sparse(tf)]
+
+
+@case()
+def sparse_by_dense(tf):
+    dense = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    return [_sparse(tf) / dense, _sparse(tf) / 2.0, _sparse(tf, (2, 3)) / tf.constant(2), _sparse(tf, (2, 3)) * 2]
+
+
+@case(message="broadcasts dense to sparse only; got incompatible shapes")
+def sparse_times_more_axes(tf):
+    return _sparse(tf) * tf.ones([2, 2, 2])
+
+
+@case()
+def sparse_plus_number(tf):
+    return _sparse(tf) + 1.0
+
+
+@case(graph=False)
+def gaps_of_a_tensor_array(tf):
+    def gaps(**options):
+        array = tf.TensorArray(tf.float32, size=3, **options)
+        return array.write(0, tf.ones([2, 2])).write(2, tf.ones([2, 2])).concat()
+
+    return [gaps(element_shape=[2, 2]), gaps(), tf.TensorArray(tf.float32, size=2, element_shape=[1, 2]).concat()]
+
+
+@case(message="Could not read from TensorArray index 1")
+def gaps_of_no_known_shape(tf):
+    array = tf.TensorArray(tf.float32, size=3, infer_shape=False)
+    return array.write(0, tf.ones([1, 2])).write(2, tf.ones([2, 2])).concat()
+
+
+@case()
+def messages_of_a_session(tf):
+    config = tf.ConfigProto()
+    config.session_inter_op_thread_pool.add().num_threads = 3
+    given = tf.RunMetadata()
+    names = [tf.GraphDef().SerializeToString(), tf.NodeDef().name, len(tf.GraphDef().node)]
+    return [len(config.session_inter_op_thread_pool), given.HasField("step_stats"), *names]
+
+
+def _late(tf, value, dtype=None):
+    return tf.placeholder_with_default(np.array(value, dtype), None)
+
+
+@case()
+def reshape_of_nothing(tf):
+    return [
+        tf.reshape(tf.zeros([0, 3]), [-1, 0]),
+        tf.reshape(tf.zeros([0, 3]), [0, -1]),
+        tf.reshape(tf.zeros([0]), [0, -1, 3]),
+        tf.reshape(_late(tf, np.zeros((0, 3))), [-1, 0]),
+        tf.reshape(tf.zeros([0]), _late(tf, [-1, 0], np.int32)),
+    ]
+
+
+@case(message="Input to reshape is a tensor with 6 values, but the requested shape has 0")
+def reshape_of_something_to_nothing(tf):
+    return tf.reshape(_late(tf, np.zeros((2, 3))), [-1, 0])
+
+
+@case(graph=False)
+def an_axis_in_a_vector(tf):
+    axis = _late(tf, [0], np.int32)
+    return [tf.concat([[1], [2]], axis), tf.expand_dims([1], axis), tf.expand_dims([1], [0])]
+
+
+@case(message="'dim' input must be a tensor with a single value")
+def two_axes_to_expand(tf):
+    return tf.expand_dims([1], [0, 1])
+
+
+@case(message="not re-entrant")
+def a_session_entered_within_itself(tf, sess):
+    with sess:
+        with sess:
+            return 0
+
+
+@case(message="Attempted to use a closed Session")
+def a_session_entered_twice(tf, sess):
+    with sess:
+        sess.run(tf.constant(1))
+    with sess:
+        return sess.run(tf.constant(1))
+
+
+SCALARS = {
+    "cond": (lambda tf, x: tf.cond(tf.cast(x, tf.bool), lambda: 1, lambda: 2), "must be a scalar, but it has shape"),
+    "while": (
+        lambda tf, x: tf.while_loop(lambda i: tf.cast(x, tf.bool), lambda i: i + 1, [0]),
+        "must be a scalar, but it has shape",
+    ),
+    "range": (lambda tf, x: tf.range(x), r"limit must be a scalar, not shape \[2\]"),
+    "one_hot": (lambda tf, x: tf.one_hot([1], x), r"depth must be a scalar, but got: \[2\]"),
+    "fill": (lambda tf, x: tf.fill([2], x), r"value must represent a scalar, got shape \[2\]"),
+    "split": (lambda tf, x: tf.split([1, 2], 2, x), "split_dim must be a scalar"),
+    "gather": (lambda tf, x: tf.gather([1, 2], [0], axis=x), "axis must be scalar"),
+    "argmax": (lambda tf, x: tf.argmax([1, 2], x), r"dim must be a scalar, but received tensor of shape: \[2\]"),
+    "top_k": (lambda tf, x: tf.nn.top_k([1, 2], x), r"k must be scalar, got shape \[2\]"),
+    "mask": (lambda tf, x: tf.sequence_mask([1, 2], x), r"limit must be a scalar, not shape \[2\]"),
+    "segments": (
+        lambda tf, x: tf.unsorted_segment_sum([1, 2], [0, 1], x),
+        r"num_segments should be a scalar, not shape \[2\]",
+    ),
+}
+
+
+def _add(name, function, message):
+    def made(tf):
+        return function(tf, _late(tf, [0, 1], np.int32))
+
+    made.__name__ = f"no_scalar_for_{name}"
+    case(message=message)(made)
+
+
+for _name, (_function, _message) in SCALARS.items():
+    _add(_name, _function, _message)
+
+
+@case()
+def constants_of_nested_lists(tf):
+    return [
+        tf.constant([[1, 2], (3, 4)]),
+        tf.constant([[1.5], [2.0]]),
+        tf.constant([[1, 2], [3, 1 << 40]]),
+        tf.constant([[True, False]]),
+        tf.constant([["a", "b"], ["c", "\xe9"]]),
+        tf.constant([[b"a"], [b"b"]]),
+        tf.constant([[1, 2]], tf.float32),
+        tf.constant([[1.5, 1e300]], tf.float32),
+        tf.constant([[[1, 2], [3, 4]]], tf.uint8),
+        tf.constant([[], []]),
+        tf.constant([[1, 2.5]]),
+        tf.constant([1j, 2.0]),
+    ]
+
+
+@case()
+def constant_of_ragged_lists(tf):
+    return tf.constant([[1, 2], [3]])
+
+
+@case()
+def constant_of_floats_as_integers(tf):
+    return tf.constant([[1.5, 2.0]], tf.int32)

@@ -73,6 +73,7 @@ MODULES: dict[str, str] = {
     "values.convert": "convert_to_tensor register_tensor_conversion_function",
     "values.placeholders": "placeholder placeholder_with_default",
     "values.sparse_tensor": "IndexedSlicesValue SparseTensor sparse.SparseTensor",
+    "values.tensor_proto": "make_tensor_proto make_ndarray",
     "values.static": "get_static_value",
     "session.session": "Session InteractiveSession",
     "session.settings": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunOptions RunMetadata",

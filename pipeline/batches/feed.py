@@ -20,7 +20,6 @@ from pipeline.queues.base import QueueBase
 from pipeline.queues.kinds import FIFOQueue
 from pipeline.queues.typed import TypedQueue
 from pipeline.threads.coordinator import Coordinator
-from pipeline.threads.current_loop import work_for
 
 
 class Feed:
@@ -160,7 +159,7 @@ class Feed:
 
     def _op(self, source: OpenSource, index: int, first: list[Any] | None) -> Callable[[], None]:
         """The enqueue op of one thread: moves one or many examples, or blocks, from the source to the queue."""
-        skips, coord, begun = self.skips, self.coord, False
+        skips = self.skips
         take = source.take if source.iterator else careful_take(source.take, skips, source.many)
         large = isinstance(self.queue, TypedQueue) and self.queue.holds_large
         store = careful_store(self._store_of(source.many, index), skips, source.many, large)
@@ -178,12 +177,8 @@ class Feed:
             store(held)
 
         def enqueue() -> None:
-            nonlocal begun
             if self._left:
                 raise loop_left()
-            if not begun:
-                begun = True
-                work_for(coord)
             try:
                 if first or move is None:
                     move_one()

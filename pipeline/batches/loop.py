@@ -17,6 +17,9 @@ from pipeline.threads.current_loop import batch_loop
 from pipeline.threads.registry import start_registered
 from pipeline.threads.runner import QueueRunner
 
+# Seconds between two looks at whether a loop has become garbage; its finalizer stops the threads at once.
+LOOK_INTERVAL = 1.0
+
 _log = logging.getLogger(__name__)
 
 
@@ -61,7 +64,8 @@ class Batches(Iterator[Any]):
         self._owner = feed.request.coord is None
         self._lock = threading.RLock()  # guards the start and the end
         self._planned: Feed | None = feed  # until it is started
-        self._feed: Feed | None = None  # while it runs
+        self._open: Feed | None = None  # from its start to its end
+        self._feed: Feed | None = None  # that `next` takes from: once its threads have begun
         self._ended = False
         self._closed = False
         self._over: Feed | None = None  # whose input was used up
@@ -144,7 +148,7 @@ class Batches(Iterator[Any]):
             if self._owner:
                 self.coord.request_stop()
         with self._lock:
-            done = self.coord.joined if self._owner else self._feed is None
+            done = self.coord.joined if self._owner else self._open is None
             if not self._ended or not done:
                 self._finish()
 
@@ -152,25 +156,29 @@ class Batches(Iterator[Any]):
         """Get the first example, make the queue for it and start the threads; None after the end."""
         with self._lock:
             feed = self._planned
-            if self._ended or self._feed is not None or feed is None:
+            if self._ended or self._feed is not None:
                 return self._feed
+            if feed is None:  # a signal handler raised while the threads began
+                self._finish()
+                return None
             if self._guard is None:  # before there are threads: Ctrl-C may strike while they are made
                 self._guard = weakref.finalize(self, _abandon, feed, self.coord if self._owner else None)
                 self._guard.atexit = False
-            start_registered(self.coord)
             try:
                 with batch_loop(self.coord):
+                    start_registered(self.coord)
                     feed.open()
+                    self.queue = feed.queue
+                    self._open, self._planned = feed, None
+                    crew = _Crew(feed, weakref.ref(self), self._owner)
+                    crew.create_threads(coord=self.coord, daemon=True, start=True)
             except OutOfRangeError:
                 raise
             except Exception as error:  # as if it had happened in a thread
                 self.coord.request_stop(error)
                 self._finish()
                 raise
-            self.queue = feed.queue
-            runner = QueueRunner(feed.queue, feed.ops, close_op=feed.close_op)
-            self._feed, self._planned = feed, None
-            runner.create_threads(coord=self.coord, daemon=True, start=True)
+            self._feed = feed
             return feed
 
     def _end(self, feed: Feed | None) -> None:
@@ -216,17 +224,41 @@ class Batches(Iterator[Any]):
         `close` does it again."""
         with self._lock:
             self._ended = True
-            if self._feed is not None:
-                self._feed.leave()
+            if self._open is not None:
+                self._open.leave()
             if self._owner:
                 self.coord.request_stop()
             if self._guard is not None:
                 # It would keep the feed alive, and so this loop if an error that the feed knows came through here.
                 self._guard.detach()
-            self._feed = None
+            self._open = self._feed = None
             if self._owner and not self.coord.joined:
                 self.coord.join(stop_grace_period_secs=self.grace)
             self.coord.raise_requested_exception()
+
+
+class _Crew(QueueRunner):
+    """The threads of a loop. The one that waits for a stop also looks whether the loop has become garbage: a signal
+    handler that raises in the finalizer of a loop keeps it from stopping the threads.
+
+    Args:
+        feed: What the threads do.
+        loop: The loop.
+        owner: Whether the Coordinator is the loop's own.
+    """
+
+    def __init__(self, feed: Feed, loop: weakref.ref[Batches], owner: bool) -> None:
+        super().__init__(feed.queue, feed.ops, close_op=feed.close_op)
+        self._feed = feed
+        self._loop = loop
+        self._owner = owner
+
+    def _wait_for_stop(self, coord: Coordinator) -> None:
+        while not coord.wait_for_stop(LOOK_INTERVAL):
+            if self._loop() is None:
+                if self._owner or not self._feed.queue.stats().closed:
+                    _abandon(self._feed, coord if self._owner else None)
+                return
 
 
 def _abandon(feed: Feed, coord: Coordinator | None) -> None:

@@ -51,6 +51,17 @@ def note_wait(queue: Any, call: str) -> None:
     _waits[threading.get_ident()] = weakref.ref(queue), call, id(frame), frame.f_lasti
 
 
+def is_running(thread: threading.Thread) -> bool:
+    """Return whether a thread has begun and not ended.
+
+    Up to Python 3.12 a signal handler that raises inside `Thread.is_alive` makes a running thread count as ended for
+    good. So the main thread must not ask it of others.
+    """
+    if thread is threading.main_thread() or not isinstance(thread, threading.Thread):  # not on the list, or for ever
+        return thread.is_alive()
+    return thread.ident is not None and thread in threading.enumerate()
+
+
 def whereabouts(thread: threading.Thread) -> str:
     """Return, for a message, what a thread is doing: the queue call that blocks it, or its place in the source."""
     name, number = repr(thread.name), thread.ident

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.explain.ends import EndOfInput
-from pipeline.explain.frames import Place, caller
+from pipeline.explain.frames import Place, caller, is_running
 from pipeline.explain.wording import count, named
 
 
@@ -98,7 +98,7 @@ class WorkerGroup:
     def lost(self) -> WorkerFailure | None:
         """Return a failure if no thread is left to fill the queue or to close it, else None."""
         with self._lock:
-            if any(thread.ident is None or thread.is_alive() for thread in self._running):
+            if any(thread.ident is None or is_running(thread) for thread in self._running):
                 return None
             if not self._running or self._failures:
                 return self._failures[0] if self._failures else None

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from pipeline.errors import OutOfRangeError
 from pipeline.explain.causes import StoppedByCoordinator
-from pipeline.explain.frames import whereabouts
+from pipeline.explain.frames import is_running, whereabouts
+from pipeline.threads.ending import JOIN_INTERVAL, wait_for_end
 from pipeline.threads.stop_flag import StopFlag
 
+# An exception as it was reported: with the traceback and the context that it had.
+Reported: TypeAlias = "tuple[BaseException, TracebackType | None, BaseException | None]"
 ExcInfo: TypeAlias = "tuple[type[BaseException], BaseException, TracebackType | None]"
-
-# Seconds between two looks of join() at whether the threads have ended by themselves; a stop wakes it at once.
-JOIN_INTERVAL = 0.02
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ class Coordinator:
         # Reentrant: the garbage collector, which may run anywhere, stops the coordinator of an abandoned loop.
         self._lock = threading.RLock()
         self._stop = StopFlag()
-        self._recorded: tuple[BaseException, TracebackType | None] | None = None
+        self._recorded: Reported | None = None
         self._stopped: StoppedByCoordinator | None = None
         self._joined = False
         self._registered: set[threading.Thread] = set()
@@ -99,7 +100,7 @@ class Coordinator:
             error = None
         with self._lock:
             if error is not None and self._joined:
-                raise error[0].with_traceback(error[1])
+                _raise_as_reported(error)
             first = not self._stop.is_set()
             if first:
                 self._recorded = error
@@ -149,8 +150,7 @@ class Coordinator:
         with self._lock:
             recorded = self._recorded
         if recorded is not None:
-            # With the traceback as reported: otherwise each raise would lengthen it.
-            raise recorded[0].with_traceback(recorded[1])
+            _raise_as_reported(recorded)
 
     def join(
         self,
@@ -171,23 +171,23 @@ class Coordinator:
         Raises:
             BaseException: The exception that was reported first.
             RuntimeError: Threads are still running after the grace period; the text says what each is doing.
+            ValueError: The grace period is not a number.
         """
+        if math.isnan(stop_grace_period_secs):
+            raise ValueError(f"stop_grace_period_secs must be a number of seconds, got {stop_grace_period_secs!r}")
         with self._lock:
             waiting = self._registered.union(threads or ())
-        while any(thread.is_alive() for thread in waiting) and not self._stop.wait(JOIN_INTERVAL):
+        while any(map(is_running, waiting)) and not self._stop.wait(JOIN_INTERVAL):
             pass
         deadline = time.monotonic() + stop_grace_period_secs
         for thread in waiting:
-            if thread is threading.current_thread():
-                continue
-            # In intervals: a signal that arrives just before a wait begins would not end it.
-            while thread.is_alive() and (left := deadline - time.monotonic()) > 0:
-                thread.join(min(left, JOIN_INTERVAL))
+            if thread is not threading.current_thread():
+                wait_for_end(thread, deadline)
         with self._lock:
             self._joined = True
             self._registered = set()
         self.raise_requested_exception()
-        running = sorted((thread for thread in waiting if thread.is_alive()), key=lambda thread: thread.name)
+        running = sorted(filter(is_running, waiting), key=lambda thread: thread.name)
         if running:
             names = " ".join(thread.name for thread in running)
             text = "\n".join([f"Coordinator stopped with threads still running: {names}", *map(whereabouts, running)])
@@ -196,14 +196,27 @@ class Coordinator:
             _log.info("%s", text)
 
 
-def _exception_of(ex: Any) -> tuple[BaseException, TracebackType | None] | None:
-    """Return the reported exception and its traceback; for a malformed report, a ValueError that says so."""
+def _raise_as_reported(reported: Reported) -> NoReturn:
+    """Raise an exception that other threads may raise too, and leave it as it was reported.
+
+    Each raise would lengthen its traceback. And raised while an OutOfRangeError is handled that has it as the cause,
+    it would have that error as its context: whoever walks the chain would never end.
+    """
+    error, traceback, context = reported
+    try:
+        raise error.with_traceback(traceback)
+    finally:
+        error.__context__ = context
+
+
+def _exception_of(ex: Any) -> Reported | None:
+    """Return the reported exception and what belongs to it; for a malformed report, a ValueError that says so."""
     if isinstance(ex, BaseException):
-        return ex, ex.__traceback__
+        return ex, ex.__traceback__, ex.__context__
     if not isinstance(ex, tuple):
         if not ex:
             return None
     elif len(ex) == 3 and isinstance(ex[1], BaseException):
-        return ex[1], ex[2] if isinstance(ex[2], TracebackType) else ex[1].__traceback__
+        return ex[1], ex[2] if isinstance(ex[2], TracebackType) else ex[1].__traceback__, ex[1].__context__
     error = ValueError(f"ex must be an exception or a tuple as returned by sys.exc_info(), not {ex!r}")
-    return error, None
+    return error, None, None

@@ -17,6 +17,8 @@ from pipeline.errors import OpError, OutOfRangeError
 from pipeline.explain.causes import InputUsedUp, because
 from pipeline.explain.workers import Worker, WorkerGroup
 from pipeline.threads.coordinator import Coordinator
+from pipeline.threads.current_loop import current_loop, work_for
+from pipeline.threads.ending import EndingThread
 from pipeline.threads.enqueue_ops import Fillable, make_callable, op_name
 
 _log = logging.getLogger(__name__)
@@ -145,34 +147,42 @@ class QueueRunner:
                 return []
             self._running[key] = running = set(range(1, len(self._enqueue_ops) + 1))
             self._exceptions_raised = []
-        group = self._group_for(sess)
-        threads = [
-            self._thread(self._run, op_name(op), running, sess, coord, op, Worker(group, number))
-            for number, op in enumerate(self._enqueue_ops, 1)
-        ]
-        group.begin(self.name, threads)
-        closing = [] if coord is None else [self._thread(self._close_on_stop, "close_on_stop", sess, coord)]
+        threads: list[EndingThread] = []
+        closing: list[EndingThread] = []
+        started: list[EndingThread] = []
         try:
+            group, loop = self._group_for(sess), current_loop()
+            for number, op in enumerate(self._enqueue_ops, 1):
+                worker = Worker(group, number)
+                threads.append(self._thread(self._run, op_name(op), running, sess, coord, op, worker, loop))
+            group.begin(self.name, [*threads])
+            if coord is not None:
+                closing.append(self._thread(self._close_on_stop, "close_on_stop", sess, coord))
             for thread in threads + closing:
                 if coord is not None:
                     coord.register_thread(thread)
                 thread.daemon = daemon or thread.daemon
                 if start:
                     thread.start()
-        except BaseException:
-            for number, thread in enumerate(threads, 1):
-                if thread.ident is None:  # the system cannot start another thread: this one never leaves by itself
-                    running.discard(number)
-                    group.leave(thread)
-            if coord is not None and closing[0].ident is None and any(thread.ident for thread in threads):
+                    started.append(thread)
+        except BaseException:  # the system cannot start another thread, or a signal handler raised
+            idle = [thread for thread in threads if thread not in started and thread.give_up()]
+            with self._lock:
+                running &= {number for number, thread in enumerate(threads, 1) if thread not in idle}
+            for thread in idle:
+                group.leave(thread)
+            if coord is not None and len(idle) < len(threads):
                 self._close_anyway(closing[0], sess, coord)
+            elif closing:
+                closing[0].give_up()
             raise
-        return threads + closing
+        return [*threads, *closing]
 
     def _close_anyway(self, closing: threading.Thread, sess: Any, coord: Coordinator) -> None:
         """Have the queue closed for the threads that run although another could not be started."""
         try:
-            closing.start()
+            if closing.ident is None:
+                closing.start()
         except RuntimeError:  # no thread is left for that
             coord.request_stop()
             with because(coord.stopped):
@@ -186,15 +196,24 @@ class QueueRunner:
         """The group of the threads that run in a session."""
         return self._group
 
-    def _thread(self, target: Callable[..., None], what: str, *args: Any) -> threading.Thread:
-        return threading.Thread(target=target, args=args, name=f"QueueRunnerThread-{self.name}-{what}")
+    def _thread(self, target: Callable[..., None], what: str, *args: Any) -> EndingThread:
+        return EndingThread(target, args, f"QueueRunnerThread-{self.name}-{what}")
 
     # `_run` is the body of a thread that fills the queue, `_close_on_stop` that of the one that closes it.
     # An exception such as MemoryError may strike anywhere, also while a thread reports another or leaves. So it does
     # both twice, in _fill and in _run; the second time changes nothing.
 
-    def _run(self, running: set[int], sess: Any, coord: Coordinator | None, op: Any, worker: Worker) -> None:
+    def _run(
+        self,
+        running: set[int],
+        sess: Any,
+        coord: Coordinator | None,
+        op: Any,
+        worker: Worker,
+        loop: Coordinator | None,
+    ) -> None:
         try:
+            work_for(loop)
             with worker.as_current():
                 self._fill(running, sess, coord, op, worker)
         except BaseException as error:
@@ -249,11 +268,15 @@ class QueueRunner:
 
     def _close_on_stop(self, sess: Any, coord: Coordinator) -> None:
         try:
-            coord.wait_for_stop()
+            self._wait_for_stop(coord)
         except BaseException as error:
             coord.request_stop(error)  # nothing else closes the queue when the others stop
         with because(coord.stopped):
             self._quietly(sess, self._cancel_op)
+
+    def _wait_for_stop(self, coord: Coordinator) -> None:
+        """Wait until there is a reason to close the queue."""
+        coord.wait_for_stop()
 
     def _quietly(self, sess: Any, op: Any) -> None:
         """Run a closing op and ignore its errors, such as that the queue is already closed."""

@@ -1,15 +1,19 @@
 """StopFlag: an Event that a signal handler or a finalizer may set.
 
 `threading.Event` deadlocks there: its lock is not reentrant, and the handler runs in the main thread, perhaps while it
-is inside `wait` or `set`. The same holds for finalizers, which the garbage collector runs anywhere.
+is inside `wait` or `set`. The same holds for finalizers, which the garbage collector runs anywhere. So there is no lock
+for all here that one of them could find held, or leave held: each wait has a lock of its own.
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
 import threading
 import time
+from collections import deque
 
-# Seconds between two looks of a wait: a handler may set the flag just before the wait can be notified.
+# Seconds between two looks of a wait: a handler that raises inside `set` may keep it from waking somebody.
 _CHECK_INTERVAL = 1.0
 
 
@@ -21,9 +25,7 @@ class StopFlag:
     """
 
     def __init__(self) -> None:
-        # Entered directly, not through the condition: a handler's exception cannot strike in between and leave it held.
-        self._lock = threading.RLock()
-        self._condition = threading.Condition(self._lock)  # notified when the flag is set
+        self._bells: deque[threading.Lock] = deque()  # one for each wait, held until `set` takes it out and releases it
         self.raised = False
 
     def is_set(self) -> bool:
@@ -33,22 +35,40 @@ class StopFlag:
     def set(self) -> None:
         """Set the flag and wake every thread in `wait`."""
         self.raised = True
-        with self._lock:
-            self._condition.notify_all()
+        while True:
+            try:
+                bell = self._bells.popleft()  # only one thread or handler gets it
+            except IndexError:
+                return
+            bell.release()
 
     def clear(self) -> None:
         """Reset the flag."""
         self.raised = False
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the flag is set, for at most `timeout` seconds; return whether it is set."""
-        if self.raised:
-            return True
-        deadline = None if timeout is None else time.monotonic() + timeout
-        with self._lock:
-            while not self.raised:
-                left = _CHECK_INTERVAL if deadline is None else min(deadline - time.monotonic(), _CHECK_INTERVAL)
-                if left <= 0:
-                    break
-                self._condition.wait(left)
+        """Wait until the flag is set, for at most `timeout` seconds; return whether it is set.
+
+        Raises:
+            ValueError: `timeout` is not a number.
+        """
+        if timeout is not None and math.isnan(timeout):
+            raise ValueError(f"timeout must be None or a number of seconds, got {timeout!r}")
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        while not self.raised:
+            left = min(deadline - time.monotonic(), _CHECK_INTERVAL)
+            if left <= 0:
+                break
+            self._wait_once(left)
         return self.raised
+
+    def _wait_once(self, seconds: float) -> None:
+        bell = threading.Lock()
+        bell.acquire()
+        self._bells.append(bell)
+        try:
+            if not self.raised:  # or `set` came before the bell was there
+                bell.acquire(timeout=seconds)
+        finally:
+            with contextlib.suppress(ValueError):  # `set` has taken it
+                self._bells.remove(bell)

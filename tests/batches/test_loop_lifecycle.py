@@ -1,6 +1,7 @@
 """The loop over batches: when its threads start, and that they end however you leave it."""
 
 import gc
+import sys
 import threading
 
 import numpy as np
@@ -41,6 +42,27 @@ def run_loop(batches, seen, body=None):
             seen.append(value.tolist())
             if body is not None:
                 body()
+
+
+def test_threads_that_ask_for_the_first_batch_together(monkeypatch):
+    """One asks while the other starts the threads: it waits, and raises no false "was never started"."""
+    batches, others = batch(iter(range(4)), 2), []
+    create_threads = QueueRunner.create_threads
+
+    def slowly(*args, **kwargs):
+        ident = []
+        others.append(run_in_thread(lambda: ident.append(threading.get_ident()) or next(batches)))
+        wait_until(lambda: not others[0].alive() or (ident and stands_in_start(ident[0])), "the other to ask")
+        return create_threads(*args, **kwargs)
+
+    monkeypatch.setattr(QueueRunner, "create_threads", slowly)
+    first = next(batches).tolist()
+    assert sorted([first, others[0].result().tolist()]) == [[0, 1], [2, 3]]
+    batches.close()
+
+
+def stands_in_start(ident):
+    return sys._current_frames()[ident].f_code.co_name == "_start"
 
 
 def test_nothing_runs_before_the_first_batch():
@@ -222,6 +244,16 @@ class TestUpstream:
         pipeline.add_queue_runner(QueueRunner(queue, [lambda: queue.enqueue(take())]))
         with batch(queue.dequeue, 2) as batches:
             assert [value.tolist() for value in batches] == [[0, 1], [2, 3]]
+
+    def test_producers_that_a_registered_runner_reads_are_started(self):
+        numbers = pipeline.range_input_producer(20, num_epochs=1, shuffle=False)
+        squares = FIFOQueue(5, "int32", [()])
+        pipeline.add_queue_runner(QueueRunner(squares, [lambda: squares.enqueue(numbers.dequeue() ** 2)]))
+        with batch(squares, 10) as batches:
+            assert [each.tolist() for each in batches] == [
+                [i * i for i in range(10)],
+                [i * i for i in range(10, 20)],
+            ]
 
     def test_runners_started_by_hand_are_left_alone(self):
         rows, coord = pipeline.input_producer(np.arange(4), num_epochs=1, shuffle=False), Coordinator()

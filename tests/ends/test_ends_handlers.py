@@ -62,7 +62,8 @@ def at_each_line(functions, make):
             return number - 1
 
 
-WAITING = [StopFlag.wait, StopFlag.set, StopFlag.is_set, threading.Condition.wait, threading.Condition.notify]
+WAITING = [StopFlag.wait, StopFlag._wait_once, StopFlag.set, StopFlag.is_set]
+WAITING += [threading.Condition.wait, threading.Condition.notify]
 
 
 @pytest.mark.parametrize("wait", ["wait_for_stop", "join", "request_stop"])
@@ -81,6 +82,30 @@ def test_request_stop(wait):
 
     functions = [*WAITING, Coordinator.wait_for_stop, Coordinator.join, Coordinator.request_stop]
     assert at_each_line(functions, make) > 5
+
+
+class Raised(Exception):
+    """What a handler raises."""
+
+
+@pytest.mark.parametrize("call", ["wait_for_stop", "request_stop"])
+def test_a_handler_that_raises_in_a_wait(call):
+    def make():
+        coord = Coordinator()
+
+        def handle():
+            raise Raised
+
+        def check(running):
+            assert isinstance(running.exception(), (type(None), Raised))
+            assert coord.wait_for_stop(0) is coord.should_stop()
+            waiting = run_in_thread(coord.wait_for_stop)
+            coord.request_stop()
+            assert waiting.result() is True
+
+        return (lambda: coord.wait_for_stop(0.001)) if call == "wait_for_stop" else coord.request_stop, handle, check
+
+    assert at_each_line(WAITING, make) > 2
 
 
 @pytest.mark.parametrize("cancel", [False, True])

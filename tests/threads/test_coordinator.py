@@ -218,3 +218,12 @@ def test_wait_for_stop():
     coord.request_stop()
     assert call.result() is True
     assert coord.wait_for_stop(timeout=-5) is True
+
+
+def test_a_wait_of_no_number_of_seconds():
+    coord = Coordinator()
+    with pytest.raises(ValueError, match="timeout must be None or a number of seconds, got nan"):
+        coord.wait_for_stop(float("nan"))
+    with pytest.raises(ValueError, match="stop_grace_period_secs must be a number of seconds, got nan"):
+        coord.join(stop_grace_period_secs=float("nan"))
+    assert coord.wait_for_stop(-float("inf")) is False

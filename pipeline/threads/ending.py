@@ -1,0 +1,81 @@
+"""Threads whose end can be waited for where a signal handler may raise."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.explain.frames import is_running
+
+# Seconds between two looks at whether a thread has ended by itself.
+JOIN_INTERVAL = 0.02
+_FIRST_PAUSE = 50e-6
+
+
+class EndingThread(threading.Thread):
+    """A thread whose end wakes `wait_for_end` at once. It can be given up as long as it has not begun.
+
+    Args:
+        target: What it does.
+        args: Arguments of `target`.
+        name: Name of the thread.
+    """
+
+    def __init__(self, target: Callable[..., object], args: tuple[Any, ...], name: str) -> None:
+        super().__init__(name=name)
+        self._bodies = [functools.partial(target, *args)]  # whoever takes it out decides whether it runs
+        self._at_work = threading.Lock()
+        self._at_work.acquire()
+
+    def run(self) -> None:
+        """Do what the thread is for."""
+        try:
+            body = self._bodies.pop()
+        except IndexError:  # given up
+            return
+        try:
+            body()
+        finally:
+            del body  # the traceback of an exception would keep what it refers to
+            self._at_work.release()
+
+    def give_up(self) -> bool:
+        """Let the thread do nothing, and forget what it was for; return False if it has begun.
+
+        A signal handler that raises inside `start` leaves a thread that will begin, or a thread that never will and is
+        on a list of the interpreter's for ever.
+        """
+        try:
+            self._bodies.pop()
+        except IndexError:
+            return False
+        return True
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the thread has done what it is for, at most this long; return whether it has."""
+        if not self._at_work.acquire(timeout=seconds):
+            return False
+        self._at_work.release()
+        return True
+
+
+def wait_for_end(thread: threading.Thread, deadline: float) -> None:
+    """Wait until a thread has ended, or until an instant of `time.monotonic`. One that has not begun counts as ended.
+
+    Up to Python 3.12 a handler that raises inside `Thread.join` makes a running thread count as ended. So `join` is
+    only called for the last steps of a thread.
+    """
+    pause = _FIRST_PAUSE
+    # In intervals: a signal that arrives just before a wait begins would not end it.
+    while (running := is_running(thread)) and (left := deadline - time.monotonic()) > 0:
+        if not isinstance(thread, EndingThread):
+            time.sleep(min(left, pause))
+            pause = min(2 * pause, JOIN_INTERVAL)
+        elif thread.wait(min(left, JOIN_INTERVAL)):
+            running = False
+            break
+    if not running and thread.ident is not None and thread is not threading.main_thread():
+        thread.join(max(0.0, min(deadline - time.monotonic(), threading.TIMEOUT_MAX)))

@@ -1,0 +1,173 @@
+"""Signal handlers that raise while threads are started, waited for and left: nothing counts as ended, nothing leaks."""
+
+import contextlib
+import gc
+import signal
+import sys
+import threading
+import weakref
+
+import pytest
+from helpers import run_in_thread, wait_until
+from orchestration import Gate, fresh_collection, no_thread_left
+
+import pipeline
+from pipeline import Coordinator, FIFOQueue, QueueRunner
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    with fresh_collection(), no_thread_left():
+        yield
+
+
+def stands_in(names):
+    """Whether the main thread is in functions of these names."""
+    frame = sys._current_frames()[threading.main_thread().ident]
+    while frame is not None:
+        if frame.f_code.co_name in names:
+            return True
+        frame = frame.f_back
+    return False
+
+
+@contextlib.contextmanager
+def interrupted_in(*names):
+    """Send Ctrl-C to the main thread as soon as it is in one of these functions; the body must raise it."""
+
+    def strike():
+        wait_until(lambda: stands_in(names), f"the main thread to come to {names}")
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    call = run_in_thread(strike)
+    with pytest.raises(KeyboardInterrupt):
+        yield
+    call.result()
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_thread_that_runs_counts_as_running_after_an_interrupted_join(stopped):
+    with Gate("laggard") as gate:
+        for _ in range(5):
+            coord = Coordinator()
+            coord.register_thread(gate.thread)
+            if stopped:
+                coord.request_stop()
+            with interrupted_in("join"):
+                coord.join()
+            assert gate.thread.is_alive()
+            coord.request_stop()
+            with pytest.raises(RuntimeError, match="laggard"):
+                coord.join(stop_grace_period_secs=0)
+
+
+def test_a_thread_of_a_runner_counts_as_running_after_an_interrupted_join():
+    go = threading.Event()
+    coord = Coordinator()
+    threads = QueueRunner(FIFOQueue(1, "int32"), [go.wait]).create_threads(coord=coord, daemon=True, start=True)
+    coord.request_stop()
+    for _ in range(5):
+        with interrupted_in("join"):
+            coord.join()
+        assert threads[0].is_alive()
+    with pytest.raises(RuntimeError, match="wait"):
+        coord.join(stop_grace_period_secs=0)
+    go.set()
+    coord.join(threads)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_a_loop_that_is_closed_again_after_an_interrupted_close():
+    go, asked = threading.Event(), threading.Event()
+
+    def rows():
+        yield 1
+        asked.set()
+        go.wait()
+
+    batches = pipeline.batch(rows(), 1)
+    next(batches)
+    asked.wait()
+    with interrupted_in("join"):
+        batches.close()
+    batches.grace = 0
+    with pytest.raises(RuntimeError, match="still running"):
+        batches.close()
+    go.set()
+
+
+def test_a_handler_that_raises_in_the_finalizer_of_a_loop(monkeypatch):
+    """A profile function stands in for it. The threads end all the same."""
+    unraised = []
+    monkeypatch.setattr(sys, "unraisablehook", unraised.append)
+
+    def strike(frame, event, _):
+        if event == "call" and frame.f_code.co_name == "_abandon":
+            raise KeyboardInterrupt
+
+    for coord in (None, Coordinator()):
+        batches = pipeline.batch(iter(int, 1), 1, coord=coord)
+        next(batches)
+        queue = batches.queue
+        sys.setprofile(strike)
+        try:
+            del batches
+            gc.collect()
+        finally:
+            sys.setprofile(None)
+        wait_until(queue.is_closed, "the threads to notice")
+    coord.request_stop()
+    assert [each.exc_type for each in unraised] == [KeyboardInterrupt] * 2
+
+
+class Source:
+    """Endless; weak references may refer to it."""
+
+    def __call__(self):
+        return 1
+
+
+@pytest.mark.parametrize("begins", [False, True])
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_start_that_is_interrupted(monkeypatch, begins, number):
+    """The thread that was being started begins, or never does. Neither it nor its source is left."""
+    real, left = threading._start_new_thread, number
+
+    def start_new_thread(*args):
+        nonlocal left
+        left -= 1
+        if left or begins:
+            real(*args)
+        if not left:
+            raise KeyboardInterrupt
+
+    source = Source()
+    known = weakref.ref(source)
+    batches = pipeline.batch(source, 1, num_threads=2)
+    loop = weakref.ref(batches)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading, "_start_new_thread", start_new_thread)
+        with pytest.raises(KeyboardInterrupt):
+            next(batches)
+    del batches, source
+    gc.collect()
+    limbo = list(threading._limbo)  # where the interpreter keeps threads that never begin, for ever
+    assert len(limbo) == (not begins)
+    wait_until(lambda: threading.active_count() - len(limbo) == 1, "the threads to end")
+    gc.collect()
+    threading._limbo.clear()
+    assert loop() is None
+    assert known() is None
+
+
+def test_a_loop_whose_start_was_interrupted_is_over(monkeypatch):
+    batches = pipeline.batch(Source(), 1)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        next(batches)
+    monkeypatch.undo()
+    assert list(batches) == []

@@ -1,0 +1,180 @@
+"""Whoever walks `__cause__` and `__context__` of an error comes to an end, whatever raised it and however often."""
+
+import concurrent.futures
+import contextlib
+import itertools
+
+import pytest
+from orchestration import fresh_collection, no_thread_left
+
+import pipeline
+from pipeline import Coordinator, FIFOQueue, OutOfRangeError, QueueRunner
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    with fresh_collection(), no_thread_left():
+        yield
+
+
+class Broken(Exception):
+    """What a source raises."""
+
+
+def failing(n=3):
+    yield from range(n)
+    raise Broken(n)
+
+
+def fails_at_three(i):
+    if i == 3:
+        raise Broken(i)
+    return i
+
+
+def batch():
+    return pipeline.batch(failing(), 2)
+
+
+def batch_of_the_first():
+    return pipeline.batch(failing(0), 2)
+
+
+def shuffle_batch():
+    return pipeline.shuffle_batch(failing(), 2, 9, 1, seed=1, num_threads=3)
+
+
+def batch_join():
+    return pipeline.batch_join([failing(), failing(2)], 2)
+
+
+def shuffle_batch_join():
+    return pipeline.shuffle_batch_join([failing(), failing(2)], 2, 9, 1, seed=1)
+
+
+def buckets():
+    return pipeline.bucket_by_sequence_length(lambda example: example, failing(), 1, [2])
+
+
+def nested():
+    return pipeline.batch(itertools.chain.from_iterable(batch()), 2)
+
+
+def nested_under_one_coordinator():
+    coord = Coordinator()
+    inner = pipeline.batch(failing(), 2, coord=coord)
+    return pipeline.batch(itertools.chain.from_iterable(inner), 2, coord=coord)
+
+
+def wrapped_by_the_source():
+    inner = pipeline.batch(failing(), 1)
+
+    def rows():
+        try:
+            yield from inner
+        except Broken as error:
+            raise RuntimeError("wrapped") from error
+
+    return pipeline.batch(rows(), 2)
+
+
+def with_threads(executor):
+    return pipeline.batch(pipeline.map_ahead(fails_at_three, range(9), executor), 2)
+
+
+def over_a_queue():
+    return pipeline.batch(failed_queue(Coordinator()), 2)
+
+
+def failed_queue(coord):
+    """A queue that a failed runner fills."""
+    queue = FIFOQueue(9, "int64", [()])
+    rows = failing()
+    QueueRunner(queue, [lambda: queue.enqueue(next(rows))]).create_threads(coord=coord, daemon=True, start=True)
+    return queue
+
+
+LOOPS = [batch, batch_of_the_first, shuffle_batch, batch_join, shuffle_batch_join, buckets, nested]
+LOOPS += [nested_under_one_coordinator, wrapped_by_the_source, with_threads, over_a_queue]
+
+
+def check_chain(error, within=()):
+    """No error is a cause or context of itself, by any path."""
+    assert all(error is not each for each in within), [*within, error]
+    for other in (error.__cause__, error.__context__):
+        if other is not None:
+            check_chain(other, (*within, error))
+
+
+@pytest.mark.parametrize("handling", [False, True], ids=["", "handling"])
+@pytest.mark.parametrize("make", LOOPS)
+def test_of_loops(make, handling):
+    errors = []
+    with contextlib.ExitStack() as stack:
+        args = [stack.enter_context(concurrent.futures.ThreadPoolExecutor(2))] if make is with_threads else []
+        batches = make(*args)
+        stack.callback(batches.coord.request_stop)
+        for call in (lambda: list(batches), lambda: next(batches), batches.close, batches.coord.join):
+            try:
+                call()
+            except Exception as error:
+                errors.append(error)
+                if handling:  # as a program does that stops what it has when an error comes
+                    with contextlib.suppress(Exception):
+                        batches.close()
+                    with contextlib.suppress(Exception):
+                        batches.coord.raise_requested_exception()
+    assert errors
+    for error in errors:
+        check_chain(error)
+
+
+@pytest.mark.parametrize("call", ["join", "raise_requested_exception", "request_stop"])
+def test_of_a_coordinator_that_is_asked_where_the_end_is_handled(call):
+    coord = Coordinator()
+    queue = failed_queue(coord)
+    ask, args = getattr(coord, call), ()
+    if call == "request_stop":
+        with pytest.raises(Broken) as first:
+            coord.join()
+        args = (first.value,)
+    coord.wait_for_stop()
+    errors = []
+    for _ in range(3):
+        try:
+            while True:
+                queue.dequeue()
+        except OutOfRangeError as end:
+            errors.append(end)
+            with pytest.raises(Broken) as caught:
+                ask(*args)
+            errors.append(caught.value)
+    assert errors[0].__cause__ is errors[1]
+    for error in errors:
+        check_chain(error)
+
+
+def test_of_a_loop_over_a_queue():
+    queue = failed_queue(Coordinator())
+    with pytest.raises(OutOfRangeError) as caught:
+        list(queue)
+    check_chain(caught.value)
+
+
+def test_a_context_of_its_own_stays():
+    coord = Coordinator()
+    with coord.stop_on_exception():
+        try:
+            raise KeyError("first")
+        except KeyError:
+            raise Broken("second")  # noqa: B904
+
+    def join():
+        try:
+            raise OutOfRangeError(None, None, "end")
+        except OutOfRangeError:
+            coord.join()
+
+    with pytest.raises(Broken) as caught:
+        join()
+    assert isinstance(caught.value.__context__, KeyError)

@@ -171,18 +171,18 @@ class QueueRunner:
                 running &= {number for number, thread in enumerate(threads, 1) if thread not in idle}
             for thread in idle:
                 group.leave(thread)
-            if coord is not None and len(idle) < len(threads):
-                self._close_anyway(closing[0], sess, coord)
-            elif closing:
-                closing[0].give_up()
+            if all(thread.give_up() for thread in closing) and coord is not None and len(idle) < len(threads):
+                self._close_anyway(sess, coord, threads[0].daemon)
             raise
         return [*threads, *closing]
 
-    def _close_anyway(self, closing: threading.Thread, sess: Any, coord: Coordinator) -> None:
+    def _close_anyway(self, sess: Any, coord: Coordinator, daemon: bool) -> None:
         """Have the queue closed for the threads that run although another could not be started."""
+        closing = self._thread(self._close_on_stop, "close_on_stop", sess, coord)
+        closing.daemon = daemon
+        coord.register_thread(closing)
         try:
-            if closing.ident is None:
-                closing.start()
+            closing.start()
         except RuntimeError:  # no thread is left for that
             coord.request_stop()
             with because(coord.stopped):

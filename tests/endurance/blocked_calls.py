@@ -21,6 +21,7 @@ import numpy as np
 import pipeline
 from pipeline import Coordinator, FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
 from pipeline.queues.typed import TypedQueue
+from pipeline.threads.stop_flag import StopFlag
 
 
 def full(kind, *arguments):
@@ -145,7 +146,7 @@ def drop_in():
     coord = tf.train.Coordinator()
     tf.train.start_queue_runners(session, coord)
     threading.Thread(target=lambda: ended(lambda: session.run(behind)), daemon=True).start()
-    wait_for_waits(1 + 2 + 1)
+    wait_for_waits(1 + 1 + 1)  # of two threads of one runner, one waits for its turn
     calls = {name: lambda fetch=fetch: session.run(fetch) for name, fetch in fetches.items()}
     limit = tf.RunOptions(timeout_in_ms=10**9)
     calls["dequeue with a timeout"] = lambda: session.run(fetches["dequeue"], options=limit)
@@ -180,6 +181,7 @@ def note_waits():
         if "_about_to_wait" in vars(each):
             each._about_to_wait = noting(each._about_to_wait)
     threading.Condition.wait = noting(threading.Condition.wait)
+    StopFlag._wait_once = noting(StopFlag._wait_once)
     queues.SimpleQueue = type("SimpleQueue", (queues.SimpleQueue,), {"get": noting(queues.SimpleQueue.get)})
 
 

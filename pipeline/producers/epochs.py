@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._random import permutation
+from pipeline.dtypes import integer
 from pipeline.explain.ends import end_of_input
 from pipeline.queues.base import QueueBase
 from pipeline.queues.seeds import generator_seeds
@@ -34,7 +34,7 @@ class EpochLimit:
     """
 
     def __init__(self, num_epochs: int | None) -> None:
-        self._limit = None if num_epochs is None else operator.index(num_epochs)
+        self._limit = None if num_epochs is None else integer(num_epochs, "num_epochs")
         if self._limit is not None and self._limit <= 0:
             raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
         self._lock = threading.Lock()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import operator
 import os
 import threading
 import time
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline.dtypes import integer
 from pipeline.errors import DeadlineExceededError, OpError, UnimplementedError, invalid
 from pipeline.explain.workers import note_read
 from pipeline.on_error import Skips
@@ -94,7 +94,7 @@ class ReaderBase:
             TypeError: `num_records` is not an integer.
             OpError: As `read`.
         """
-        num_records = operator.index(num_records)
+        num_records = integer(num_records, "num_records")
         if num_records < 0:
             raise invalid(f"num_records must be >= 0 not {num_records}")
         if num_records == 0:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Sequence
 
+from pipeline.dtypes import integer
 from pipeline.errors import invalid
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.readers.stream import StreamReader
@@ -40,7 +40,7 @@ class TextLineReader(StreamReader):
     ) -> None:
         super().__init__(name, on_error=on_error, max_errors=max_errors)
         self._max_bytes = byte_limit(max_record_bytes)
-        self._skip = operator.index(skip_header_lines or 0)
+        self._skip = integer(skip_header_lines or 0, "skip_header_lines")
         if self._skip < 0:
             raise invalid(f"skip_header_lines must be >= 0 not {self._skip}")
 

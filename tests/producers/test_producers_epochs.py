@@ -93,7 +93,7 @@ def test_limit_must_be_positive(number):
 
 @pytest.mark.parametrize("number", [1.5, "2", [1]])
 def test_limit_must_be_an_integer(number):
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="num_epochs must be an integer, got"):
         limit_epochs([1], number)
 
 

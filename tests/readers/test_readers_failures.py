@@ -245,3 +245,10 @@ def test_errors_of_the_system_that_are_not_known_keep_their_text():
 def test_a_name_is_no_queue_of_names():
     with pytest.raises(TypeError, match=r"from a queue, such as string_input_producer\(\['a.csv'\]\), not 'b.csv'"):
         TextLineReader().read("b.csv")
+
+
+def test_errors_of_numbers_name_the_argument():
+    with pytest.raises(TypeError, match=r"num_records must be an integer, got float 2.0"):
+        TextLineReader().read_up_to(FIFOQueue(1, "string"), 2.0)
+    with pytest.raises(TypeError, match=r"skip_header_lines must be an integer, got str '1'"):
+        TextLineReader(skip_header_lines="1")

@@ -206,6 +206,7 @@ MODULES: dict[str, str] = {
     "ops.parse.examples": "parse_example io.parse_example parse_single_example io.parse_single_example",
     "ops.parse.features": "SparseFeature io.SparseFeature",
     "ops.files.record_writer": "python_io.TFRecordWriter io.TFRecordWriter",
+    "ops.parse.json_examples": "decode_json_example io.decode_json_example",
     "ops.parse.sequences": "parse_single_sequence_example io.parse_single_sequence_example io.parse_sequence_example",
     "ops.random.classes": "multinomial random.multinomial random.categorical",
     "ops.random.numbers": "random_gamma random.gamma=random_gamma random_poisson random.poisson=random_poisson "

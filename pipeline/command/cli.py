@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import io
+import itertools
 import json
 import os
 import sys
@@ -12,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from pipeline import __version__
 from pipeline.command.check import check
 from pipeline.command.check import report as check_report
 from pipeline.command.feed import FilePipeline, Settings
@@ -23,6 +26,9 @@ from pipeline.monitor.verdict import QueueUse
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
+_MOST = 2**31 - 1  # of any number among the options, as of a capacity
+_LONGEST = 16 << 20  # bytes of a program
+
 _REFRESH = 0.1  # seconds between two updates of the terminal
 
 
@@ -33,6 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     a Python program.
     """
     try:
+        _prepare_output()
+        if sys.stdout is None:
+            print("pipeline: the standard output is closed", file=sys.stderr)
+            return 1
         parser = _parser()
         arguments = parser.parse_args(argv)
         if arguments.command == "check":
@@ -49,9 +59,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ImportError as error:
         print(f"pipeline feed: {error}", file=sys.stderr)
         return 1
+    except RuntimeError as error:
+        if "start new thread" not in str(error):
+            raise
+        print(f"pipeline feed: {error}: the system allows no more; use a smaller --threads", file=sys.stderr)
+        return 1
     except OpError as error:
         print(f"pipeline feed: {error.message.splitlines()[0].replace('; ', ': ', 1)}", file=sys.stderr)
         return 1
+
+
+def _prepare_output() -> None:
+    """Let every text be printed: names of files need not be text that a terminal knows, and stderr may be closed."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def run(settings: Settings) -> Report:
@@ -95,16 +119,20 @@ def run(settings: Settings) -> Report:
 def _check(programs: Sequence[str]) -> int:
     """Report which of TensorFlow's names the programs use; return the exit status."""
     status = 0
-    for program in programs:
+    for program in itertools.chain.from_iterable(map(_programs, programs)):
         try:
             with open(program, "rb") as file:
-                checked = check(file.read(), program)
+                source = file.read(_LONGEST + 1)
+            if len(source) > _LONGEST:
+                raise ValueError(f"not a program: longer than {_LONGEST >> 20} MiB")
+            checked = check(source, program)
         except SyntaxError as error:
             where = f"{program}:{error.lineno}" if error.lineno else program
             print(f"pipeline check: {where}: {error.msg}", file=sys.stderr)
             status = 2
-        except (OSError, ValueError) as error:
-            text = error.strerror if isinstance(error, OSError) else error
+        except (OSError, ValueError, RecursionError, MemoryError) as error:
+            nested = isinstance(error, (RecursionError, MemoryError))
+            text = error.strerror if isinstance(error, OSError) else "nested too deeply" if nested else error
             print(f"pipeline check: {program}: {text}", file=sys.stderr)
             status = 2
         else:
@@ -113,11 +141,22 @@ def _check(programs: Sequence[str]) -> int:
     return status
 
 
+def _programs(given: str) -> list[str]:
+    """The Python files in a folder, or what else was given."""
+    if not os.path.isdir(given):
+        return [given]
+    found = [
+        os.path.join(folder, name) for folder, _, names in os.walk(given) for name in names if name.endswith(".py")
+    ]
+    return sorted(found) or [os.path.join(given, "*.py")]
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m pipeline",
         description="Feed files through an input pipeline, or check what a TensorFlow 1 program needs.",
     )
+    parser.add_argument("--version", action="version", version=f"queue-runner {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     _add_feed_options(
         commands.add_parser(
@@ -133,7 +172,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Read Python programs without running them. List the import lines to change and each TensorFlow "
         "name that pipeline.compat.v1 lacks, with its line and what to use instead.",
     )
-    checking.add_argument("programs", nargs="+", metavar="PROGRAM", help="a Python file")
+    checking.add_argument("programs", nargs="+", metavar="PROGRAM", help="a Python file, or a folder of them")
     return parser
 
 
@@ -171,6 +210,8 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
     ):
         if getattr(arguments, name) < least:
             parser.error(f"--{name.replace('_', '-')} must be at least {least}, got {getattr(arguments, name)}")
+        if getattr(arguments, name) > _MOST:
+            parser.error(f"--{name.replace('_', '-')} must be at most {_MOST}, got {getattr(arguments, name)}")
     try:
         record_bytes(arguments.format)
     except ValueError as error:

@@ -1,0 +1,111 @@
+"""Odd calls of `python -m pipeline` end in one clear line and a status, never in a traceback."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from helpers import LIMIT, run_script
+
+import pipeline
+
+ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+
+
+def command(*arguments, shell="", **environment):
+    """Run the command, by a shell that redirects its output as `shell` says."""
+    line = [sys.executable, "-m", "pipeline", *arguments]
+    if shell:
+        line = ["sh", "-c", f'exec "$@" {shell}', "sh", *line]
+    done = subprocess.run(line, capture_output=True, timeout=LIMIT, check=False, env={**os.environ, **environment})
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.fixture
+def rows(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("1,2\n3,4\n")
+    return str(path)
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = os.fsencode(tmp_path) + b"/caf\xff.py"
+    with open(path, "w") as file:
+        file.write("import tensorflow as tf\ntf.train.batch\n")
+    return os.fsdecode(path)
+
+
+def test_version():
+    assert command("--version") == (0, f"queue-runner {pipeline.__version__}\n", "")
+
+
+def test_stderr_is_closed(rows):
+    status, out, _ = command("feed", rows, shell="2>&-")
+    assert status == 0
+    assert out.startswith("2 examples")
+    assert command("feed", rows + "no", shell="2>&-") == (1, "", "")
+
+
+@pytest.mark.parametrize("name", ["feed", "check"])
+def test_stdout_is_closed(rows, name):
+    assert command(name, rows, shell=">&-") == (1, "", "pipeline: the standard output is closed\n")
+    assert command(name, rows, shell=">&- 2>&-") == (1, "", "")
+
+
+@pytest.mark.parametrize("environment", [ASCII, {"PYTHONIOENCODING": "utf-8"}])
+def test_names_that_a_terminal_cannot_show(program, environment):
+    status, out, err = command("check", program, **environment)
+    assert (status, err) == (0, "")
+    assert "/caf\\udcff.py:1: change `import tensorflow as tf`" in out
+    status, out, err = command("check", program + "no", **environment)
+    assert (status, out) == (2, "")
+    assert err.endswith("/caf\\udcff.pyno: No such file or directory\n")
+
+
+def test_a_folder_is_walked(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "b.py").write_text("import tensorflow as tf\ntf.train.batch\n")
+    (tmp_path / "inner" / "a.py").write_text("x = 1\n")
+    (tmp_path / "notes.txt").write_text("no program")
+    status, out, err = command("check", str(tmp_path))
+    assert (status, err) == (0, "")
+    assert [line.split(": ")[0].removeprefix(str(tmp_path)) for line in out.splitlines()] == [
+        "/b.py:1",
+        "/b.py",
+        "/inner/a.py",
+    ]
+
+
+def test_a_folder_without_programs(tmp_path):
+    assert command("check", str(tmp_path)) == (2, "", f"pipeline check: {tmp_path}/*.py: No such file or directory\n")
+
+
+def test_what_is_no_program(tmp_path):
+    assert command("check", "/dev/zero") == (2, "", "pipeline check: /dev/zero: not a program: longer than 16 MiB\n")
+
+
+@pytest.mark.parametrize("option", ["skip-header-lines", "batch-size", "threads", "epochs", "min-after-dequeue"])
+def test_numbers_that_are_too_large(rows, option):
+    status, out, err = command("feed", rows, f"--{option}", "9" * 30)
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1].endswith(f"error: --{option} must be at most 2147483647, got {'9' * 30}")
+
+
+def test_no_more_threads(rows):
+    done = run_script(f"""
+import sys, threading
+start, started = threading.Thread.start, []
+def limited(thread):
+    if len(started) > 2:
+        raise RuntimeError("can't start new thread")
+    started.append(thread)
+    start(thread)
+threading.Thread.start = limited
+from pipeline.command.cli import main
+sys.exit(main(["feed", {rows!r}, "--threads", "20"]))
+""")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "pipeline feed: can't start new thread: the system allows no more; use a smaller --threads\n"
+    )

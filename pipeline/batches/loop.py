@@ -62,6 +62,7 @@ class Batches(Iterator[Any]):
         self.queue: QueueBase | None = None
         self._skips = feed.skips
         self._owner = feed.request.coord is None
+        self._name = feed.request.name
         self._lock = threading.RLock()  # guards the start and the end
         self._planned: Feed | None = feed  # until it is started
         self._open: Feed | None = None  # from its start to its end
@@ -83,6 +84,12 @@ class Batches(Iterator[Any]):
     def errors(self) -> list[Exception]:
         """The first hundred of these errors."""
         return list(self._skips.errors)
+
+    def __repr__(self) -> str:
+        state = (
+            "closed" if self._closed else "ended" if self._ended else "not started" if self._feed is None else "running"
+        )
+        return f"<Batches '{self._name}': {state}>"
 
     def __iter__(self) -> Batches:
         """Begin again after the end, if the sources can be read again; else change nothing."""

@@ -169,6 +169,9 @@ class ReaderBase:
         for i, value in enumerate(values):
             self._again.append((keys[i : i + 1], [value]))
 
+    def __repr__(self) -> str:
+        return f"<{self}: {self._produced:,} records read>"
+
     def __str__(self) -> str:
         return f"{type(self).__name__} '{self.name}'"
 

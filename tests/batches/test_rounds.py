@@ -263,3 +263,16 @@ class TestNoExamples:
         with pytest.raises(TypeError, match="the first example is a coroutine: nobody awaits it here"):
             next(batch(example, 2))
         made[0].close()
+
+
+def test_a_loop_says_what_it_is():
+    loop = batch(range(4), 2, name="rows")
+    states = [repr(loop)]
+    next(loop)
+    states.append(repr(loop))
+    assert len(values(loop)) == 1
+    states.append(repr(loop))
+    loop.close()
+    assert [*states, repr(loop)] == [
+        f"<Batches 'rows': {state}>" for state in ("not started", "running", "ended", "closed")
+    ]

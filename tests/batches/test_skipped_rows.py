@@ -102,3 +102,12 @@ def test_records_that_come_again_are_not_counted_again(path):
     reader.give_again([b"a:1"], [b"x"])
     reader.reset()
     assert reader.read(files).key == f"{path}:1".encode()
+
+
+def test_a_reader_says_what_it_is(path):
+    reader = pipeline.TextLineReader(name="lines")
+    assert repr(reader) == "<TextLineReader 'lines': 0 records read>"
+    files = pipeline.FIFOQueue(1, bytes, [()])
+    files.enqueue(path)
+    reader.read_up_to(files, 3)
+    assert repr(reader) == "<TextLineReader 'lines': 3 records read>"

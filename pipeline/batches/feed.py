@@ -96,6 +96,8 @@ class Feed:
         ]
         index, first = self._first_example(opened)
         self.queue = self._make_queue()
+        if self.layout is not None and isinstance(self.queue, TypedQueue) and not self.one_by_one:
+            self.queue.labels = self.layout.keys
         if request.num_threads is not None:
             opened *= request.num_threads
         self.ops = [self._op(source, i, [first] if i == index else None) for i, source in enumerate(opened)]

@@ -157,6 +157,11 @@ class ExampleLayout:
             return batch
         return dict(zip(self._keys, batch if len(self._keys) > 1 else [batch], strict=True))
 
+    @property
+    def keys(self) -> list[Any] | None:
+        """The keys of examples that are dicts."""
+        return self._keys
+
     def led_by(self, dtype: Any) -> ExampleLayout:
         """The layout for a queue that holds a scalar of this dtype before the components."""
         other = copy.copy(self)

@@ -95,6 +95,16 @@ def signature_mismatch(values: Sequence[Any], components: Sequence[Component]) -
     return invalid(f"Signature mismatch, have: {have}-> expected: {want}->")
 
 
+def too_many_values(
+    error: InvalidArgumentError, values: Sequence[Any], components: Sequence[Component]
+) -> InvalidArgumentError:
+    """Make the error of a call with more values than components, of which one does not fit."""
+    return invalid(
+        f"{error.message}\nA list or tuple holds the components of an element: this one has {len(values)} values, the "
+        f"queue {len(components)}. For a component that is a list itself pass ([...],) or an array"
+    )
+
+
 def no_shapes(kind: str) -> InvalidArgumentError:
     """Make the error of a batch from a queue without shapes."""
     what = "DequeueMany requires" if kind == "PriorityQueue" else "DequeueMany and DequeueUpTo require"

@@ -12,6 +12,7 @@ import numpy as np
 from pipeline._batch import pad, stack
 from pipeline._queue import CALLS, FORMS, ORDERS, Engine
 from pipeline.dtypes import STRING
+from pipeline.errors import InvalidArgumentError
 from pipeline.explain.causes import cause_of_closing
 from pipeline.explain.frames import note_wait
 from pipeline.explain.waits import Watchdog
@@ -36,6 +37,7 @@ class TypedQueue(Engine, QueueBase):
     _counters: ClassVar[dict[str, Iterator[int]]] = {}
     _components: list[Component] | None
     _names: list[str] | None
+    labels: list[Any] | None = None  # what errors call the components of a queue without names
 
     def _setup(
         self,
@@ -124,7 +126,8 @@ class TypedQueue(Engine, QueueBase):
         return self._watchdog.still_waiting(self, CALL_NAMES[call]) if call in _DEQUEUES else None
 
     def _where(self, index: int) -> str:
-        name = f" ('{self._names[index]}')" if self._names else ""
+        names = self._names or self.labels
+        name = f" ('{names[index]}')" if names else ""
         return f"{self.kind} '{self._name}': component {index}{name}"
 
     def _in_order(self, vals: Any, many: bool) -> tuple[Any, ...]:
@@ -157,10 +160,15 @@ class TypedQueue(Engine, QueueBase):
         if len(values) < len(self._components):
             raise texts.signature_mismatch(values, self._components)
         if not many:
-            return tuple(
-                element(value, each, i, self._where(i))
-                for i, (value, each) in enumerate(zip(values, self._components, strict=False))
-            )
+            try:
+                return tuple(
+                    element(value, each, i, self._where(i))
+                    for i, (value, each) in enumerate(zip(values, self._components, strict=False))
+                )
+            except InvalidArgumentError as error:
+                if len(values) == len(self._components):
+                    raise
+                raise texts.too_many_values(error, values, self._components) from None
         converted, count = [], None
         for i, (value, each) in enumerate(zip(values, self._components, strict=False)):
             rows, length = elements(value, each, i, count, self._where(i))

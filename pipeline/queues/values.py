@@ -124,8 +124,11 @@ def _shape_of(value: Any) -> tuple[int, ...]:
     return value.shape if isinstance(value, np.ndarray) else ()
 
 
-def _mismatch(index: int, expected: tuple[int | None, ...], got: tuple[int, ...]) -> InvalidArgumentError:
-    return invalid(f"Shape mismatch in tuple component {index}. Expected {show(expected)}, got {show(got)}")
+def _mismatch(index: int, expected: tuple[int | None, ...], got: tuple[int, ...], where: str) -> InvalidArgumentError:
+    text = f"Shape mismatch in tuple component {index}. Expected {show(expected)}, got {show(got)}\n{where}"
+    if len(got) == len(expected) and None not in expected:
+        text += ": rows that vary in size need dynamic_pad=True (batch functions) or a padding queue"
+    return invalid(text)
 
 
 def _owned(array: np.ndarray[Any, Any], source: Any) -> Any:
@@ -153,7 +156,7 @@ def element(value: Any, component: Component, index: int, where: str) -> Any:
     converted = _strings(value, where) if component.form == "bytes" else _array(value, component.dtype, where)
     if not compatible(_shape_of(converted), component.shape):
         assert component.shape is not None
-        raise _mismatch(index, component.shape, _shape_of(converted))
+        raise _mismatch(index, component.shape, _shape_of(converted), where)
     if component.form == "rows":
         return np.ascontiguousarray(converted).reshape(converted.shape)
     return converted if component.form == "bytes" else _owned(converted, value)
@@ -186,7 +189,7 @@ def elements(value: Any, component: Component, index: int, count: int | None, wh
     else:
         rows = shape[0] if count is None else count
         if shape[0] != rows or not compatible(shape[1:], component.shape):
-            raise _mismatch(index, (rows, *component.shape), shape)
+            raise _mismatch(index, (rows, *component.shape), shape, where)
     if component.form == "rows":
         return np.ascontiguousarray(converted), shape[0]
     if isinstance(converted, list):

@@ -109,7 +109,7 @@ class TestForms:
                 "All dictionaries in tensors_list must have the same keys: source 1 gave 2 components",
             ),
             ({"a": 1, "b": np.float32(2)}, TypeError, "Expected types to be consistent: component 'b' of source 1 is"),
-            ({"a": 1, "b": 2.5}, TypeError, "FIFOQueue 'batch_join': component 1: expected int64"),
+            ({"a": 1, "b": 2.5}, TypeError, "FIFOQueue 'batch_join': component 1 ('b'): expected int64"),
             ({"a": 1, "b": [1, 2]}, InvalidArgumentError, "Shape mismatch in tuple component 1. Expected [], got [2]"),
         ],
     )

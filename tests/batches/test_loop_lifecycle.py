@@ -175,6 +175,11 @@ class TestErrors:
         assert caught.value is error
         assert list(batches) == []
 
+    def test_of_a_shape_names_the_key(self):
+        examples = [{"a": 1, "b": np.zeros(3)}, {"a": 1, "b": np.zeros(4)}]
+        with pytest.raises(ValueError, match=r"component 1 \('b'\): .* dynamic_pad=True"):
+            list(batch(source(examples), 2))
+
     def test_are_raised_at_exit_if_nobody_heard_of_them(self):
         batches = batch(failing_after(4, ValueError("late")), 2)
         next(batches)

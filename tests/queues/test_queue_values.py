@@ -281,3 +281,17 @@ def test_padding_rows_keep_the_conversion_rules():
         queue.enqueue([[2**31]])
     queue.enqueue(np.array([1.5, 2.5]))
     assert plain(queue.dequeue()) == [1, 2]
+
+
+def test_a_shape_mismatch_names_the_component_and_the_cure():
+    queue = FIFOQueue(9, "int32", [(2,)], names=["image"], name="q")
+    with pytest.raises(InvalidArgumentError, match=r"FIFOQueue 'q': component 0 \('image'\): .* dynamic_pad=True"):
+        queue.enqueue({"image": [1, 2, 3]})
+
+
+def test_a_list_in_place_of_a_tuple_of_components():
+    queue = FIFOQueue(9, "float32", [(2,)])
+    with pytest.raises(InvalidArgumentError, match=r"has 2 values, the queue 1\. .* pass \(\[\.\.\.\],\)"):
+        queue.enqueue([1.0, 2.0])
+    queue.enqueue(([1.0, 2.0],))
+    assert queue.dequeue().tolist() == [1.0, 2.0]

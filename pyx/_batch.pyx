@@ -31,7 +31,7 @@ cdef tuple own(str name, arrays):
     cdef tuple items
     cdef Array** each
     cdef intp i
-    if isinstance(arrays, np.ndarray) and arrays.ndim:
+    if cnp.PyArray_Check(arrays) and rank_of(<Array*>arrays):     # `np.ndarray` is looked up in 100 instructions
         items = tuple([arrays[i, ...] for i in range(len(arrays))])  # keeps the dtype of rows without dimensions
     elif isinstance(arrays, (str, bytes, bytearray, dict)):
         raise TypeError(f"{name}: expected a sequence of arrays, got {type(arrays).__name__}")
@@ -98,7 +98,7 @@ cdef result(str name, out, Parts* p, int rank, intp* dims):
         if p.item == 0:  # as a field, or else NumPy gives strings of length 0 a byte
             return np.zeros(tuple([dims[i] for i in range(rank)]), [("empty", (<object>first).dtype)])["empty"]
         return empty_like(first, rank, dims)
-    if not isinstance(out, np.ndarray):
+    if not cnp.PyArray_Check(out):
         raise unfit(name, f"an array, got {type(out).__name__}")
     given = <Array*>out
     if itemsize_of(given) != p.item or not are_equivalent(descr_of(given), descr_of(first)):

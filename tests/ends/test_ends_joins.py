@@ -127,17 +127,21 @@ class Source:
         return 1
 
 
+# What `Thread.start` calls: from CPython 3.13 on, and before.
+STARTS = next(name for name in ("_start_joinable_thread", "_start_new_thread") if hasattr(threading, name))
+
+
 @pytest.mark.parametrize("begins", [False, True])
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_start_that_is_interrupted(monkeypatch, begins, number):
     """The thread that was being started begins, or never does. Neither it nor its source is left."""
-    real, left = threading._start_new_thread, number
+    real, left = getattr(threading, STARTS), number
 
-    def start_new_thread(*args):
+    def start(*args, **options):
         nonlocal left
         left -= 1
         if left or begins:
-            real(*args)
+            real(*args, **options)
         if not left:
             raise KeyboardInterrupt
 
@@ -146,7 +150,7 @@ def test_a_start_that_is_interrupted(monkeypatch, begins, number):
     batches = pipeline.batch(source, 1, num_threads=2)
     loop = weakref.ref(batches)
     with monkeypatch.context() as patched:
-        patched.setattr(threading, "_start_new_thread", start_new_thread)
+        patched.setattr(threading, STARTS, start)
         with pytest.raises(KeyboardInterrupt):
             next(batches)
     del batches, source

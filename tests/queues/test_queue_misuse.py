@@ -182,6 +182,6 @@ def test_a_finaliser_that_is_first(soon):
         gc.set_threshold(*threshold)
         gc.enable()
     gc.collect()
-    assert outcome in (["first", "too late"], ["mine", "second"])
+    assert outcome in (["first", "too late"], ["mine", "second"], ["second", "mine"])
     if outcome[0] == "first":
         assert queue.dequeue().tolist() == [0, 0, 0]

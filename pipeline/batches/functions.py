@@ -9,7 +9,6 @@ from pipeline.batches.feed import Feed
 from pipeline.batches.loop import Batches
 from pipeline.batches.options import BatchOptions, shows_signature_of, takes_options
 from pipeline.batches.request import Request, check_joined_min_after_dequeue, check_min_after_dequeue, seed_of
-from pipeline.queues.components import parse_capacity
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -47,7 +46,7 @@ def batch(
         batch_size: Examples in a batch, at least 1.
         num_threads: Threads that read the source. With more than one the order of the examples may vary; small
             examples of an iterator keep theirs, because one thread reads while the others wait.
-        capacity: Capacity of the queue, in examples.
+        capacity: Capacity of the queue, in examples: at least 1, or -1 for an unbounded one.
         enqueue_many: The source gives a block of examples each time: arrays whose first dimension counts them.
         shapes: Shape of each component of an example (of a dict: in the order of its sorted keys); None takes those of
             the first example.
@@ -92,7 +91,7 @@ def batch(
         name=name or "batch",
         **options,
     )
-    return _loop(request)
+    return Batches(Feed(request))
 
 
 @takes_options
@@ -142,7 +141,7 @@ def shuffle_batch(
         name=name or "shuffle_batch",
         **options,
     )
-    return _loop(request)
+    return Batches(Feed(request))
 
 
 @takes_options
@@ -187,7 +186,7 @@ def batch_join(
         name=name or "batch_join",
         **options,
     )
-    return _loop(request)
+    return Batches(Feed(request))
 
 
 @takes_options
@@ -229,7 +228,7 @@ def shuffle_batch_join(
         name=name or "shuffle_batch_join",
         **options,
     )
-    return _loop(request)
+    return Batches(Feed(request))
 
 
 # TensorFlow's names for keep_input, which stay for one release.
@@ -269,10 +268,6 @@ def maybe_shuffle_batch_join(
     return shuffle_batch_join(
         tensors_list, batch_size, capacity, min_after_dequeue, *args, keep_input=keep_input, **options
     )
-
-
-def _loop(request: Request) -> Batches:
-    return Batches(Feed(request._replace(capacity=parse_capacity(request.capacity))))
 
 
 def _sources(given: Any) -> list[Any]:

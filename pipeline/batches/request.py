@@ -61,14 +61,17 @@ class Request(NamedTuple):
         size = integer(self.batch_size, "batch_size")
         if size < 1:
             raise ValueError(f"batch_size must be >= 1, got {self.batch_size}")
+        capacity = parse_capacity(self.capacity)
+        if capacity == 0:  # a queue may have it, as in TensorFlow, but then no example ever gets into it
+            raise ValueError(f"capacity must be >= 1 (or -1: unbounded), got {self.capacity}")
         if self.num_threads is None:
-            return self._replace(batch_size=size)
+            return self._replace(batch_size=size, capacity=capacity)
         threads = integer(self.num_threads, "num_threads")
         if threads < 1:
             raise ValueError(
                 f"Must provide queue and enqueue_ops. num_threads must be at least 1, got {self.num_threads}"
             )
-        return self._replace(batch_size=size, num_threads=threads)
+        return self._replace(batch_size=size, capacity=capacity, num_threads=threads)
 
     def make_queue(self, layout: ExampleLayout) -> QueueBase:
         """Make the queue for examples of this layout."""

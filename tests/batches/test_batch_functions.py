@@ -217,6 +217,8 @@ class TestShuffle:
         ({"tensors": "files.txt"}, TypeError, "not 'files.txt'"),
         ({"tensors": [print, print]}, TypeError, "that is for batch_join"),
         ({"capacity": "7"}, TypeError, "capacity must be a number"),
+        ({"capacity": 0}, ValueError, r"^capacity must be >= 1 \(or -1: unbounded\), got 0$"),
+        ({"capacity": 0.5}, ValueError, "capacity must be >= 1 .*, got 0.5"),
         ({"on_error": "ignore"}, ValueError, "on_error must be 'raise' or 'skip'"),
         ({"max_errors": 3}, ValueError, "max_errors needs on_error='skip'"),
         ({"on_error": "skip", "max_errors": -1}, ValueError, "max_errors must be >= 0"),

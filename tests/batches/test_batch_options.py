@@ -64,6 +64,23 @@ def test_names(function):
 
 
 @pytest.mark.parametrize("function", POSITIONAL, ids=lambda function: function.__name__)
+def test_a_queue_without_room_is_refused_at_the_call(function):
+    given = {
+        "input_length": len,
+        "tensors": [1, 2],
+        "tensors_list": [[1, 2]],
+        "batch_size": 1,
+        "bucket_boundaries": [3],
+        "capacity": 0,
+        "min_after_dequeue": 0,
+        "keep_input": True,
+    }
+    parameters = inspect.signature(function).parameters
+    with pytest.raises(ValueError, match="capacity.*0"):
+        function(**{name: value for name, value in given.items() if name in parameters})
+
+
+@pytest.mark.parametrize("function", POSITIONAL, ids=lambda function: function.__name__)
 def test_every_function_shows_the_shared_options(function):
     parameters = inspect.signature(function).parameters
     assert BatchOptions.__annotations__.keys() <= parameters.keys()

@@ -8,6 +8,45 @@ from __future__ import annotations
 
 from typing import Any
 
+__all__ = [
+    "ABORTED",
+    "ALREADY_EXISTS",
+    "CANCELLED",
+    "DATA_LOSS",
+    "DEADLINE_EXCEEDED",
+    "FAILED_PRECONDITION",
+    "INTERNAL",
+    "INVALID_ARGUMENT",
+    "NOT_FOUND",
+    "OK",
+    "OUT_OF_RANGE",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "UNAUTHENTICATED",
+    "UNAVAILABLE",
+    "UNIMPLEMENTED",
+    "UNKNOWN",
+    "AbortedError",
+    "AlreadyExistsError",
+    "CancelledError",
+    "DataLossError",
+    "DeadlineExceededError",
+    "FailedPreconditionError",
+    "InternalError",
+    "InvalidArgumentError",
+    "NotFoundError",
+    "OpError",
+    "OutOfRangeError",
+    "PermissionDeniedError",
+    "ResourceExhaustedError",
+    "UnauthenticatedError",
+    "UnavailableError",
+    "UnimplementedError",
+    "UnknownError",
+    "error_code_from_exception_type",
+    "exception_type_from_error_code",
+]
+
 OK = 0
 CANCELLED = 1
 UNKNOWN = 2
@@ -184,3 +223,7 @@ def invalid(message: str) -> InvalidArgumentError:
 def show(shape: tuple[int | None, ...]) -> str:
     """Format a shape as error texts print it: `[3,?]`."""
     return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -7,6 +7,8 @@ import pytest
 from helpers import run_script
 
 import pipeline
+import pipeline.compat.v1 as tf
+from pipeline import errors
 
 SOURCE = ast.parse(pathlib.Path(pipeline.__file__).read_text())
 
@@ -48,6 +50,14 @@ def test_dir_lists_the_names_and_no_rooms():
     assert set(pipeline.__all__) <= set(listed)
     assert "batches" not in listed
     assert "_HOMES" not in listed
+
+
+def test_other_public_modules_list_public_names_too():
+    assert dir(errors) == sorted(dir(tf.errors))
+    assert sorted(errors.__all__) == dir(errors)
+    internals = {"_attach", "__builtins__", "__dir__", "__getattr__", "__path__"}
+    assert not internals & set(dir(tf))
+    assert {"train", "constant", "__version__"} <= set(dir(tf))
 
 
 def test_star_imports_everything():

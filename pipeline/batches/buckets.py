@@ -43,7 +43,7 @@ def bucket_by_sequence_length(
     shared_name: str | None = None,
     name: str | None = None,
     **options: Unpack[BatchOptions],
-) -> Batches:
+) -> Batches[Any]:
     """Make batches of examples of similar length; see `batch` for the arguments that are not listed here.
 
     The boundaries [10, 20] make three buckets: lengths below 10, from 10 to 19, and from 20 up. As soon as a bucket

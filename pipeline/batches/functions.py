@@ -27,7 +27,7 @@ def batch(
     shared_name: str | None = None,
     name: str | None = None,
     **options: Unpack[BatchOptions],
-) -> Batches:
+) -> Batches[Any]:
     """Make batches of the examples that threads get from a source, in the order in which they come.
 
     An example is an array, number, bytes or object, or a list, tuple or dict of them. The source of examples is one of
@@ -110,7 +110,7 @@ def shuffle_batch(
     *,
     dynamic_pad: bool = False,
     **options: Unpack[BatchOptions],
-) -> Batches:
+) -> Batches[Any]:
     """Make batches of examples drawn at random from a pool that threads keep filled.
 
     See `batch` for the arguments that are not listed here.
@@ -156,7 +156,7 @@ def batch_join(
     shared_name: str | None = None,
     name: str | None = None,
     **options: Unpack[BatchOptions],
-) -> Batches:
+) -> Batches[Any]:
     """Make batches of the examples of several sources, each with a thread of its own.
 
     The examples of one source stay in order; those of different sources mix as they come. The input ends when the last
@@ -204,7 +204,7 @@ def shuffle_batch_join(
     *,
     dynamic_pad: bool = False,
     **options: Unpack[BatchOptions],
-) -> Batches:
+) -> Batches[Any]:
     """Make batches of examples drawn at random from a pool that several sources fill, each with a thread of its own.
 
     See `batch_join` for the sources, `shuffle_batch` for the pool, and `batch` for the other arguments.
@@ -235,13 +235,13 @@ def shuffle_batch_join(
 
 
 @shows_signature_of(batch, keep_input_at=1)
-def maybe_batch(tensors: Any, keep_input: Any, *args: Any, **options: Any) -> Batches:
+def maybe_batch(tensors: Any, keep_input: Any, *args: Any, **options: Any) -> Batches[Any]:
     """`batch(..., keep_input=keep_input)`. Use that instead: this alias will be removed."""
     return batch(tensors, *args, keep_input=keep_input, **options)
 
 
 @shows_signature_of(batch_join, keep_input_at=1)
-def maybe_batch_join(tensors_list: Any, keep_input: Any, *args: Any, **options: Any) -> Batches:
+def maybe_batch_join(tensors_list: Any, keep_input: Any, *args: Any, **options: Any) -> Batches[Any]:
     """`batch_join(..., keep_input=keep_input)`. Use that instead: this alias will be removed."""
     return batch_join(tensors_list, *args, keep_input=keep_input, **options)
 
@@ -249,7 +249,7 @@ def maybe_batch_join(tensors_list: Any, keep_input: Any, *args: Any, **options: 
 @shows_signature_of(shuffle_batch, keep_input_at=4)
 def maybe_shuffle_batch(
     tensors: Any, batch_size: int, capacity: int, min_after_dequeue: int, keep_input: Any, *args: Any, **options: Any
-) -> Batches:
+) -> Batches[Any]:
     """`shuffle_batch(..., keep_input=keep_input)`. Use that instead: this alias will be removed."""
     return shuffle_batch(tensors, batch_size, capacity, min_after_dequeue, *args, keep_input=keep_input, **options)
 
@@ -263,7 +263,7 @@ def maybe_shuffle_batch_join(
     keep_input: Any,
     *args: Any,
     **options: Any,
-) -> Batches:
+) -> Batches[Any]:
     """`shuffle_batch_join(..., keep_input=keep_input)`. Use that instead: this alias will be removed."""
     return shuffle_batch_join(
         tensors_list, batch_size, capacity, min_after_dequeue, *args, keep_input=keep_input, **options

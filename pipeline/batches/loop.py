@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from pipeline.batches.feed import Feed
 from pipeline.errors import OutOfRangeError
@@ -20,10 +20,16 @@ from pipeline.threads.runner import QueueRunner
 # Seconds between two looks at whether a loop has become garbage; its finalizer stops the threads at once.
 LOOK_INTERVAL = 1.0
 
+T_co = TypeVar("T_co", covariant=True)  # a batch
+
+# Any, as typeshed says "perhaps None": a type checker knows the attributes of what it is joined with, and does not ask
+# for a check that is in vain after the first batch.
+MaybeNone: TypeAlias = Any
+
 _log = logging.getLogger(__name__)
 
 
-class Batches(Iterator[Any]):
+class Batches(Iterator[T_co]):
     """The batches that threads prepare: an iterator, and a context manager that stops the threads however you leave it.
 
     The first batch starts the threads, and those of the producers that the source takes its input from. The loop ends
@@ -41,9 +47,12 @@ class Batches(Iterator[Any]):
     Thread safety: several threads may take batches from one iterator; each batch goes to one of them. A new
     round begins for a thread that has seen the end of the last one.
 
+    For type checkers the class is generic: `Batches[T]` is an iterator over batches of the type T. The batch functions
+    return `Batches[Any]`, because only the first example decides what a batch is.
+
     Attributes:
         queue: The queue of examples; None until you ask for the first batch, because the first example decides its
-            dtypes and shapes.
+            dtypes and shapes. (To type checkers it is a queue.)
         coord: The Coordinator of the threads. A loop that was given one never stops it: it closes only its own queue,
             and whoever owns the Coordinator joins the threads.
         num_dropped: Examples at the end that filled no batch, in all rounds.
@@ -59,7 +68,7 @@ class Batches(Iterator[Any]):
             feed: What the threads do; it knows their Coordinator, which is the loop's own unless the request has one.
         """
         self.coord = feed.coord
-        self.queue: QueueBase | None = None
+        self.queue: QueueBase | MaybeNone = None
         self._skips = feed.skips
         self._owner = feed.request.coord is None
         self._name = feed.request.name
@@ -73,7 +82,7 @@ class Batches(Iterator[Any]):
         self._seen = threading.local()  # `over`: the same, as far as a thread knows
         self._told: set[str] = set()  # what the log says once
         self.num_dropped = 0
-        self._guard: weakref.finalize[[Feed, Coordinator | None], Batches] | None = None
+        self._guard: weakref.finalize[[Feed, Coordinator | None], Batches[Any]] | None = None
 
     @property
     def num_errors(self) -> int:
@@ -91,7 +100,7 @@ class Batches(Iterator[Any]):
         )
         return f"<Batches '{self._name}': {state}>"
 
-    def __iter__(self) -> Batches:
+    def __iter__(self) -> Batches[T_co]:
         """Begin again after the end, if the sources can be read again; else change nothing."""
         over = getattr(self._seen, "over", None)
         if over is None or over is not self._over:  # in the middle, or another thread has begun a round since
@@ -109,7 +118,7 @@ class Batches(Iterator[Any]):
             self._ended = False
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> T_co:
         """Return the next batch, in the container of the examples: arrays of shape [batch_size] + that of an example.
 
         Raises:
@@ -120,13 +129,13 @@ class Batches(Iterator[Any]):
         try:
             feed = self._feed or self._start()
             if feed is not None:
-                return feed.take()
+                return feed.take()  # type: ignore[no-any-return]  # whoever names T knows the examples
         except OutOfRangeError:
             self._end(feed)
         self._seen.over = self._over
         raise StopIteration
 
-    def __enter__(self) -> Batches:
+    def __enter__(self) -> Batches[T_co]:
         return self
 
     def __exit__(
@@ -254,7 +263,7 @@ class _Crew(QueueRunner):
         owner: Whether the Coordinator is the loop's own.
     """
 
-    def __init__(self, feed: Feed, loop: weakref.ref[Batches], owner: bool) -> None:
+    def __init__(self, feed: Feed, loop: weakref.ref[Batches[Any]], owner: bool) -> None:
         super().__init__(feed.queue, feed.ops, close_op=feed.close_op)
         self._feed = feed
         self._loop = loop

@@ -52,7 +52,7 @@ def _refusing_others(function: Callable[P, R], parameters: list[inspect.Paramete
                 raise _unknown(function.__name__, name, list(known))
         return function(*args, **kwargs)
 
-    _show(checked, parameters)
+    _show(checked, parameters, function.__annotations__["return"])
     return checked
 
 
@@ -61,9 +61,9 @@ def _option(name: str, hint: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
-def _show(function: Any, parameters: list[inspect.Parameter]) -> None:
-    function.__signature__ = inspect.Signature(parameters, return_annotation="Batches")
-    function.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": "Batches"}
+def _show(function: Any, parameters: list[inspect.Parameter], returned: Any) -> None:
+    function.__signature__ = inspect.Signature(parameters, return_annotation=returned)
+    function.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": returned}
 
 
 def _unknown(function: str, name: str, known: list[str]) -> TypeError:

@@ -76,7 +76,7 @@ class FilePipeline:
             settings.files, settings.epochs, settings.shuffle, settings.seed, name="files", collection=[]
         )
 
-    def batches(self) -> Batches:
+    def batches(self) -> Batches[Any]:
         """Return the loop over batches; the threads start with the first batch."""
         settings = self._settings
         shared: dict[str, Any] = {

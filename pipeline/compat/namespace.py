@@ -87,7 +87,7 @@ def attach(module: dict[str, Any]) -> None:
         return _look_up(root, module, name)
 
     module["__getattr__"] = look_up
-    module["__dir__"] = lambda: sorted({*_names_within(""), *module})
+    module["__dir__"] = lambda: sorted({*_names_within(""), "__version__"})
     for each in EAGER:
         importlib.import_module(f"pipeline.compat.{each}")
 

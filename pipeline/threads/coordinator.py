@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 from pipeline.errors import OutOfRangeError
 from pipeline.explain.causes import StoppedByCoordinator
 from pipeline.explain.frames import is_running, whereabouts
+from pipeline.explain.wording import count, named
 from pipeline.threads.ending import JOIN_INTERVAL, wait_for_end
 from pipeline.threads.stop_flag import StopFlag
 
@@ -65,6 +66,13 @@ class Coordinator:
         self._stopped: StoppedByCoordinator | None = None
         self._joined = False
         self._registered: set[threading.Thread] = set()
+
+    def __repr__(self) -> str:
+        recorded = self._recorded
+        state = "stop requested" if self._stop.raised else "running"
+        because = "" if recorded is None else f" because of {named(recorded[0])}"
+        joined = ", joined" if self._joined else ""
+        return f"<{type(self).__name__}: {state}{because}{joined}, {count(len(self._registered), 'registered thread')}>"
 
     @property
     def joined(self) -> bool:

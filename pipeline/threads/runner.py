@@ -15,6 +15,7 @@ from typing import Any
 
 from pipeline.errors import OpError, OutOfRangeError
 from pipeline.explain.causes import InputUsedUp, because
+from pipeline.explain.wording import count
 from pipeline.explain.workers import Worker, WorkerGroup
 from pipeline.threads.coordinator import Coordinator
 from pipeline.threads.current_loop import current_loop, work_for
@@ -81,6 +82,13 @@ class QueueRunner:
         watchdog = getattr(queue, "watchdog", None)
         if watchdog is not None:
             watchdog.filled_by(self._group)
+
+    def __repr__(self) -> str:
+        with self._lock:
+            running = sum(map(len, self._running.values()))
+        return (
+            f"<{type(self).__name__} of '{self.name}': {running} of {count(len(self._enqueue_ops), 'thread')} running>"
+        )
 
     @property
     def queue(self) -> Fillable:

@@ -76,7 +76,7 @@ def test_a_queue_without_room_is_refused_at_the_call(function):
         "keep_input": True,
     }
     parameters = inspect.signature(function).parameters
-    with pytest.raises(ValueError, match="capacity.*0"):
+    with pytest.raises(ValueError, match=r"capacity.*0"):
         function(**{name: value for name, value in given.items() if name in parameters})
 
 

@@ -4,13 +4,14 @@ import collections
 import logging
 import threading
 import types
+import typing
 
 import numpy as np
 import pytest
 from helpers import run_in_thread
 from orchestration import fresh_collection, no_thread_left, source
 
-from pipeline import Coordinator, batch, batch_join, bucket_by_sequence_length, shuffle_batch
+from pipeline import Batches, Coordinator, batch, batch_join, bucket_by_sequence_length, shuffle_batch
 
 
 @pytest.fixture(autouse=True)
@@ -263,6 +264,12 @@ class TestNoExamples:
         with pytest.raises(TypeError, match="the first example is a coroutine: nobody awaits it here"):
             next(batch(example, 2))
         made[0].close()
+
+
+def test_the_type_of_a_batch_is_an_argument_of_the_class():
+    assert typing.get_args(Batches[int]) == (int,)
+    assert typing.get_type_hints(batch)["return"] == Batches[typing.Any]
+    assert isinstance(batch(range(4), 2), Batches)
 
 
 def test_a_loop_says_what_it_is():

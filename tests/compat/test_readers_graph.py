@@ -29,6 +29,10 @@ def paths(tmp_path):
     return made
 
 
+def test_a_reader_says_what_it_is(sess):
+    assert repr(tf.TextLineReader(name="lines")) == "<TextLineReader 'lines'>"
+
+
 def test_negative_number_of_records(sess, paths):
     reader = tf.TextLineReader()
     with pytest.raises(tf.errors.InvalidArgumentError, match="num_records must be >= 0 not -1"):

@@ -1,6 +1,7 @@
 """Coordinator: what a request to stop records, and who hears of it."""
 
 import sys
+import threading
 
 import pytest
 from helpers import run_in_thread, wait_until
@@ -23,6 +24,27 @@ def test_new_coordinator():
     coord.raise_requested_exception()
     coord.join()
     assert coord.joined
+
+
+def test_it_says_what_it_is():
+    coord = Coordinator()
+    states = [repr(coord)]
+    coord.register_thread(threading.Thread())
+    states.append(repr(coord))
+    coord.request_stop(ValueError("bad row"))
+    states.append(repr(coord))
+    with pytest.raises(ValueError, match="bad row"):
+        coord.join()
+    states.append(repr(coord))
+    coord.clear_stop()
+    coord.request_stop()
+    assert [*states, repr(coord)] == [
+        "<Coordinator: running, 0 registered threads>",
+        "<Coordinator: running, 1 registered thread>",
+        "<Coordinator: stop requested because of ValueError: bad row, 1 registered thread>",
+        "<Coordinator: stop requested because of ValueError: bad row, joined, 0 registered threads>",
+        "<Coordinator: stop requested, 0 registered threads>",
+    ]
 
 
 def test_a_bare_class_is_no_list_of_clean_types():

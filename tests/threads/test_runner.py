@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from helpers import wait_until
-from orchestration import Gate, drain, fresh_collection, no_thread_left, source
+from orchestration import Gate, drain, fresh_collection, no_thread_left, out_of_range, source
 
 import pipeline
 from pipeline import CancelledError, Coordinator, FIFOQueue, OutOfRangeError, QueueRunner
@@ -70,6 +70,23 @@ class TestConstructor:
     def test_wrong_exception_types(self, types):
         with pytest.raises(TypeError, match=r"must be a tuple of pipeline\.errors types"):
             QueueRunner(FIFOQueue(1, "int32"), [print], queue_closed_exception_types=types)
+
+
+def test_a_runner_says_what_it_is():
+    queue, gate = FIFOQueue(9, "int32", name="q"), threading.Event()
+
+    def last():
+        gate.wait()
+        raise out_of_range()
+
+    runner = QueueRunner(queue, [source([]), last])
+    assert repr(runner) == "<QueueRunner of 'q': 0 of 2 threads running>"
+    threads = runner.create_threads(start=True)
+    threads[0].join()
+    assert repr(runner) == "<QueueRunner of 'q': 1 of 2 threads running>"
+    gate.set()
+    threads[1].join()
+    assert repr(runner) == "<QueueRunner of 'q': 0 of 2 threads running>"
 
 
 class TestCreateThreads:

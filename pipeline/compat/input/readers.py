@@ -31,6 +31,9 @@ class ReaderBase:
         self._supports_serialize = supports_serialize
         self._ops = read_ops("V2" if reader_ref.dtype == dtypes.resource else "")
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} '{self._reader_ref.op.name}'>"
+
     @property
     def reader_ref(self) -> Tensor:
         """The tensor that stands for the reader."""

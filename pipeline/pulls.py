@@ -1,0 +1,200 @@
+"""Pulls: what the function of a deterministic loop takes from readers, producers and queues during one call.
+
+A loop that promises an order has to know where each call of its function stood in the input. So whatever a function
+may pull from (`Positioned`) looks whether its thread has a `Turn`, and if so pulls within it:
+
+    turn = current_turn()
+    if turn is not None:
+        with turn.pulling(self, *how):
+            ...
+
+Only outermost pulls count: the file name that a reader takes from its queue is part of the read.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any, Protocol
+
+import numpy as np
+
+from pipeline.errors import FailedPreconditionError
+
+
+# Sets the words of `example_rng` apart from those of the draws, which have the same seeds.
+_OF_EXAMPLES = 0x9E3779B97F4A7C15
+
+
+class Positioned(Protocol):
+    """What has a place in the input, can say it, and can be put there again.
+
+    Attributes:
+        name: For messages and states.
+        owner: The book of the one loop that pulls from it, once there is one.
+        columns: What the numbers of a position are.
+    """
+
+    name: str
+    owner: Book | None
+    columns: Sequence[str]
+
+    def _facts(self) -> dict[str, Any]:
+        """What a resumed run must share: `name`, `kind` and what else decides the order; plain data."""
+
+    def _position(self) -> list[int]:
+        """The place of the next pull."""
+
+    def _go_to(self, position: Sequence[int]) -> None:
+        """Let the next pull be the one that came next when `_position` gave this."""
+
+    def _skip(self, count: int, *how: Any) -> None:
+        """Pull `count` times as `how` says, and drop what comes. OutOfRangeError at the end of the input."""
+
+    def _no_state(self) -> str | None:
+        """Why a position cannot be given; None if it can."""
+
+
+class Book(Protocol):
+    """What a deterministic loop knows of the pulls of its calls."""
+
+    def adopt(self, thing: Any, how: tuple[Any, ...]) -> None:
+        """A call pulls from something for the first time."""
+
+    def check(self, turn: Turn) -> None:
+        """A call is about to pull again after its baton has passed: raise an error."""
+
+    def pulled(self, turn: Turn) -> None:
+        """An outermost pull of a call is over."""
+
+
+class Turn:
+    """One call of a function: which ticket it has, and what it has pulled so far. It belongs to one thread.
+
+    Attributes:
+        ticket: The number of the call.
+        held: Whether the call may still pull.
+        pulls: How often it has pulled.
+        how: From what it has pulled last, and how; None if that was made of several pulls.
+        given: Records that its reader is to give again before it reads on: (keys, values) of each.
+    """
+
+    def __init__(self, book: Book, ticket: int) -> None:
+        self.book = book
+        self.ticket = ticket
+        self.held = True
+        self.pulls = 0
+        self.how: Any = None
+        self.given: collections.deque[tuple[Sequence[bytes], list[bytes]]] = collections.deque()
+        self._depth = 0
+
+    def pulling(self, thing: Any, *how: Any) -> Turn:
+        """Begin a pull, which the `with` statement around it ends.
+
+        Args:
+            thing: What is pulled from, a `Positioned`; or a queue that is none.
+            how: How it can be pulled from again in the same way; see `Positioned._skip`.
+
+        Raises:
+            FailedPreconditionError: Another loop pulls from it, or the call has pulled more often than the first.
+        """
+        if self._depth == 0:
+            if not self.held:
+                self.book.check(self)
+            self.how = (thing, *how)
+        if getattr(thing, "owner", None) is not self.book:
+            self.book.adopt(thing, how)
+        self._depth += 1
+        return self
+
+    def __enter__(self) -> Turn:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self.pulls += 1
+            self.book.pulled(self)
+
+    def together(self) -> Turn:
+        """Begin a pull that is made of those within."""
+        if self._depth == 0:
+            if not self.held:
+                self.book.check(self)
+            self.how = None
+        self._depth += 1
+        return self
+
+
+class _OfThread(threading.local):
+    turn: Turn | None = None
+    draw: tuple[int, int, int] | None = None  # the two seeds and the number of the example, for `example_rng`
+
+
+this_thread = _OfThread()
+
+
+def current_turn() -> Turn | None:
+    """The turn of this thread; None unless it calls a function for a deterministic loop."""
+    return this_thread.turn
+
+
+def in_use(thing: Any) -> FailedPreconditionError:
+    """The error for what two loops, or a loop and somebody else, pull from."""
+    return FailedPreconditionError(
+        None,
+        None,
+        f"'{thing.name}' belongs to a deterministic loop over batches, and was now pulled from elsewhere: "
+        "the order would depend on who comes first. Make a reader, or producer, of its own for each loop",
+    )
+
+
+@contextlib.contextmanager
+def together() -> Iterator[None]:
+    """Let all pulls within the `with` block count as one.
+
+    A deterministic loop over batches with several threads lets the next call of its function begin as soon as one has
+    pulled as often as the first call did. A function that pulls now once and now three times does so in this block, and
+    decodes after it. Elsewhere the block changes nothing.
+
+    Raises:
+        FailedPreconditionError: The call has pulled before, as often as the first call did.
+
+    Thread safety: each thread has its own.
+    """
+    turn = this_thread.turn
+    if turn is None:
+        yield
+        return
+    with turn.together():
+        yield
+
+
+def example_rng() -> np.random.Generator:
+    """A random generator for this example: the same in every run, whatever the threads, and after a resume.
+
+    To be called in a function that a deterministic loop over batches, or `map_ahead` for one, calls. Two calls within
+    one call of the function give equal generators.
+
+    Returns:
+        A NumPy Generator over Philox, keyed by the seed of the loop and the number of the example.
+
+    Raises:
+        FailedPreconditionError: No deterministic loop calls this function.
+
+    Thread safety: each thread has its own.
+    """
+    if this_thread.draw is None:
+        raise FailedPreconditionError(
+            None,
+            None,
+            "example_rng: to be called in the function of a loop over batches that has deterministic=True (or a seed), "
+            "or in that of map_ahead when such a loop reads it",
+        )
+    seed, seed2, number = this_thread.draw
+    return np.random.Generator(np.random.Philox(key=[seed ^ _OF_EXAMPLES, seed2], counter=[0, number, 0, 0]))

@@ -24,7 +24,6 @@ import numpy as np
 
 from pipeline.errors import FailedPreconditionError
 
-
 # Sets the words of `example_rng` apart from those of the draws, which have the same seeds.
 _OF_EXAMPLES = 0x9E3779B97F4A7C15
 

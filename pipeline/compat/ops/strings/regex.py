@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pipeline.compat.graph.dtypes import bool as bool_
@@ -76,30 +77,24 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
 
 
 def _full(pattern: bytes, value: bytes) -> bool:
-    return compiled(pattern).fullmatch(value.decode("utf-8", "surrogateescape")) is not None
+    return compiled(pattern).fullmatch(value)
 
 
-def rewritten(rewrite: bytes, groups: int) -> list[str | int] | None:
+def rewritten(rewrite: bytes, groups: int) -> list[bytes | int] | None:
     """Parse a rewrite into texts and group numbers; -1 ends it at an invalid escape. None if a group is missing."""
-    pieces: list[str | int] = []
-    text = rewrite.decode("utf-8", "surrogateescape")
-    at, highest = 0, 0
-    while at < len(text):
-        if text[at] != "\\":
-            pieces.append(text[at])
-            at += 1
-            continue
-        after = text[at + 1 : at + 2]
-        if after.isascii() and after.isdigit():
-            pieces.append(int(after))
-            highest = max(highest, int(after))
-        elif after == "\\":
-            pieces.append("\\")
+    pieces: list[bytes | int] = []
+    parts = re.split(rb"\\(.?)", rewrite, flags=re.DOTALL)
+    for number, part in enumerate(parts):
+        if number % 2 == 0:
+            pieces.append(part)
+        elif part.isdigit():
+            pieces.append(int(part))
+        elif part == b"\\":
+            pieces.append(part)
         else:
             pieces.append(-1)
             break
-        at += 2
-    return None if highest > groups else pieces
+    return None if any(isinstance(each, int) and each > groups for each in pieces) else pieces
 
 
 def replace(pattern: bytes, rewrite: bytes, every: bool) -> Any:
@@ -110,38 +105,7 @@ def replace(pattern: bytes, rewrite: bytes, every: bool) -> Any:
     """
     found = compiled(pattern)
     pieces = rewritten(rewrite, found.groups)
-    broken = pieces is not None and -1 in pieces
-
-    def filled(match: Any) -> str:
-        assert pieces is not None
-        return "".join(p if isinstance(p, str) else match[p] or "" for p in pieces if p != -1)
-
-    def first(value: bytes) -> bytes:
-        text = value.decode("utf-8", "surrogateescape")
-        match = found.search(text)
-        if match is None or pieces is None or broken:
-            return value
-        done: str = text[: match.start()] + filled(match) + text[match.end() :]
-        return done.encode("utf-8", "surrogateescape")
-
-    def all_of(value: bytes) -> bytes:
-        if pieces is None:
-            return value
-        text = value.decode("utf-8", "surrogateescape")
-        out, at, last = [], 0, -1
-        while at <= len(text):
-            match = found.search(text, at)
-            if match is None:
-                break
-            begin, end = match.span()
-            out.append(text[at:begin])
-            if begin == end == last:  # RE2 allows no empty match where the last match ended
-                out.append(text[at : at + 1])
-                at += 1
-                continue
-            out.append(filled(match))
-            at = last = end
-        out.append(text[at:])
-        return "".join(out).encode("utf-8", "surrogateescape")
-
-    return all_of if every else first
+    if pieces is None or (-1 in pieces and not every):
+        return lambda value: value
+    valid = [each for each in pieces if each != -1]
+    return lambda value: found.replace(value, valid, every)

@@ -69,6 +69,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.producers.producers import input_producer, range_input_producer, string_input_producer
     from pipeline.producers.slices import slice_input_producer
     from pipeline.proto.example import BytesList, Example, Feature, Features, FloatList, Int64List
+    from pipeline.pulls import example_rng, together
     from pipeline.queues.base import QueueBase
     from pipeline.queues.freeze import freeze
     from pipeline.queues.kinds import (
@@ -85,6 +86,8 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.readers.text import TextLineReader
     from pipeline.readers.tfrecord import TFRecordReader
     from pipeline.readers.whole import IdentityReader, WholeFileReader
+    from pipeline.resume.mismatch import StateMismatchError
+    from pipeline.resume.state_file import load_state, save_state
     from pipeline.stats import QueueStats
     from pipeline.threads.coordinator import Coordinator
     from pipeline.threads.looper import LooperThread
@@ -132,6 +135,7 @@ __all__ = [
     "ReaderBase",
     "ResourceExhaustedError",
     "SparseTensorValue",
+    "StateMismatchError",
     "TFRecordCompressionType",
     "TFRecordOptions",
     "TFRecordReader",
@@ -159,9 +163,11 @@ __all__ = [
     "encode_jpeg",
     "encode_png",
     "errors",
+    "example_rng",
     "freeze",
     "input_producer",
     "limit_epochs",
+    "load_state",
     "map_ahead",
     "match_filenames_once",
     "maybe_batch",
@@ -173,6 +179,7 @@ __all__ = [
     "parse_single_example",
     "range_input_producer",
     "reset",
+    "save_state",
     "set_random_seed",
     "shuffle_batch",
     "shuffle_batch_join",
@@ -181,6 +188,7 @@ __all__ = [
     "start_queue_runners",
     "string_input_producer",
     "tf_record_iterator",
+    "together",
 ]
 
 _ROOMS = {
@@ -208,6 +216,7 @@ _ROOMS = {
     ".producers.producers": "input_producer range_input_producer string_input_producer",
     ".producers.slices": "slice_input_producer",
     ".proto.example": "BytesList Example Feature Features FloatList Int64List",
+    ".pulls": "example_rng together",
     ".queues.base": "QueueBase",
     ".queues.freeze": "freeze",
     ".queues.kinds": "FIFOQueue PaddingFIFOQueue PaddingShuffleQueue PriorityQueue RandomShuffleQueue",
@@ -218,6 +227,8 @@ _ROOMS = {
     ".readers.text": "TextLineReader",
     ".readers.tfrecord": "TFRecordReader",
     ".readers.whole": "IdentityReader WholeFileReader",
+    ".resume.mismatch": "StateMismatchError",
+    ".resume.state_file": "load_state save_state",
     ".stats": "QueueStats",
     ".threads.coordinator": "Coordinator",
     ".threads.looper": "LooperThread",

@@ -196,4 +196,6 @@ def example_rng() -> np.random.Generator:
             "or in that of map_ahead when such a loop reads it",
         )
     seed, seed2, number = this_thread.draw
-    return np.random.Generator(np.random.Philox(key=[seed ^ _OF_EXAMPLES, seed2], counter=[0, number, 0, 0]))
+    # As an array: NumPy takes a list with one number above 2**63 for floats, which are equal for near seeds.
+    key = np.array([seed ^ _OF_EXAMPLES, seed2], np.uint64)
+    return np.random.Generator(np.random.Philox(key=key, counter=[0, number, 0, 0]))

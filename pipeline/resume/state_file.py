@@ -1,0 +1,179 @@
+"""States in files: JSON, whole or not there, whatever ends the program, and never damaged without being noticed.
+
+A file is one line of JSON and a line with its CRC:
+
+    {"input":{"format":"queue-runner/state", ...},"step":7}
+    crc32 1c291ca3
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import secrets
+import stat
+import zlib
+from typing import Any
+
+from pipeline.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
+from pipeline.explain.wording import count
+from pipeline.files.os_errors import os_error
+
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+_MARK = b"crc32 "
+_LAST_LINE = len(_MARK) + 9  # 8 digits and a line end
+
+# What stays as it is in JSON. Subclasses do not: they would come back as these.
+_PLAIN = (str, int, float, bool, type(None))
+# What to write around a value that does not stay as it is, by the class that it is a kind of.
+_WRAPPERS = ((int, "int"), (float, "float"), (str, "str"), (dict, "dict"), ((list, tuple), "list"))
+_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}  # of NumPy dtypes
+
+
+def save_state(path: Path, state: Any) -> None:
+    """Write a state to a file, which afterwards holds this state whatever happens to the machine.
+
+    The state is written to a new file beside it, `path` with eight letters and ".partial" added, which then takes the
+    place of the old one. A program that is killed on the way leaves the old state, and perhaps a ".partial" file, which
+    nobody reads and anybody may delete.
+
+    Args:
+        path: A local path. A symbolic link stays, and what it leads to is written.
+        state: What `Batches.state_dict` returns, or a dict with it and data of your own. `load_state` returns an equal
+            one with the same types, so only these are allowed: dict with str keys, list, str, int, float, bool, None.
+
+    Raises:
+        TypeError: Something in `state` is none of these; the message says where and what to write instead.
+        InvalidArgumentError: `state` holds itself, or is nested too deeply.
+        FailedPreconditionError: `path` is there and is no regular file.
+        NotFoundError, PermissionDeniedError, ...: The file cannot be written. The old one is as it was.
+
+    Thread safety: yes; of several calls for one path the last wins, and other programs see whole states only. Nobody
+    may change `state` meanwhile.
+    """
+    target = os.path.realpath(os.fsencode(path))
+    data = _encoded(state)
+    try:
+        _replace(target, data + _last_line(data))
+    except OSError as error:
+        raise os_error(os.fsencode(path), error) from error
+
+
+def load_state(path: Path) -> Any:
+    """Return the state that `save_state` wrote to a file.
+
+    Raises:
+        NotFoundError: There is no such file.
+        DataLossError: The file is cut or damaged, or not one of `save_state`; the message says which.
+        PermissionDeniedError, ...: It cannot be read.
+
+    Thread safety: yes.
+    """
+    name = os.fsencode(path)
+    try:
+        with open(name, "rb") as file:
+            text = file.read()
+    except OSError as error:
+        raise os_error(name, error) from error
+    data, last = text[:-_LAST_LINE], text[-_LAST_LINE:]
+    if not text:
+        raise _damaged(name, "the file is empty")
+    if not last.startswith(_MARK) or not last.endswith(b"\n"):
+        raise _damaged(
+            name, f"it has {count(len(text), 'byte')} and no CRC line at the end: cut, or not written by save_state"
+        )
+    if last != _last_line(data):
+        said, is_now = last[len(_MARK) : -1], _last_line(data)[len(_MARK) : -1]
+        raise _damaged(name, f"its CRC-32 should be {said.decode('ascii', 'replace')} and is {is_now.decode()}")
+    try:
+        return json.loads(data)
+    except ValueError as error:  # a CRC line below something else
+        raise _damaged(name, f"it is no JSON: {error}") from error
+
+
+def _damaged(name: bytes, what: str) -> DataLossError:
+    return DataLossError(None, None, f"{os.fsdecode(name)}; the state is damaged: {what}")
+
+
+def _last_line(data: bytes) -> bytes:
+    return _MARK + b"%08x\n" % zlib.crc32(data)
+
+
+def _encoded(state: Any) -> bytes:
+    try:
+        _check(state, "state", [])
+        # ASCII, so that names of files that are no text survive; nan and inf are in the metrics that people keep.
+        return json.dumps(state, separators=(",", ":")).encode("ascii") + b"\n"
+    except RecursionError:
+        raise InvalidArgumentError(None, None, "save_state: the state is nested too deeply") from None
+
+
+def _check(value: Any, place: str, above: list[int]) -> None:
+    """Raise an error that names the place of what would not come back as it is."""
+    if type(value) in _PLAIN:
+        return
+    if type(value) not in (dict, list):
+        raise TypeError(
+            f"save_state: {place} is {_called(value)}, which would not come back as it is; {_advice(value)}"
+        )
+    if id(value) in above:
+        raise InvalidArgumentError(None, None, f"save_state: {place} is the {type(value).__name__} that it is in")
+    above.append(id(value))
+    for key, part in value.items() if type(value) is dict else enumerate(value):
+        if type(value) is dict and type(key) is not str:
+            raise TypeError(f"save_state: {place} has the key {key!r}, {_called(key)}; keys have to be str")
+        _check(part, f"{place}[{key!r}]", above)
+    above.pop()
+
+
+def _called(value: Any) -> str:
+    name = type(value).__qualname__
+    module = type(value).__module__
+    return f"a {name}" if module == "builtins" else f"a {module}.{name}"
+
+
+def _advice(value: Any) -> str:
+    dtype = getattr(value, "dtype", None)
+    kind = _KINDS.get(getattr(dtype, "kind", ""))
+    if kind is not None and getattr(value, "shape", None) == ():
+        return f"write {kind}(...) around it"
+    if getattr(value, "shape", None):
+        return "save arrays in a file of their own, such as by np.savez"
+    near = next((name for types, name in _WRAPPERS if isinstance(value, types)), None)
+    if near is not None:
+        return f"write {near}(...) around it"
+    return "allowed are dict, list, str, int, float, bool and None"
+
+
+def _replace(target: bytes, data: bytes) -> None:
+    """Put a new file in the place of `target`, safely on the disk; OSError if that fails."""
+    if os.path.lexists(target) and not stat.S_ISREG(os.stat(target).st_mode):
+        raise FailedPreconditionError(None, None, f"{os.fsdecode(target)}; it is there and is no regular file")
+    partial = target + f".{secrets.token_hex(4)}.partial".encode()
+    try:
+        with open(partial, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, target)
+    except BaseException:
+        # Also after Ctrl-C; and if the file could not even be made, there is none.
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise
+    _sync_folder(os.path.dirname(target))
+
+
+def _sync_folder(folder: bytes) -> None:
+    """Let the name in the folder be safe as well; without this a power cut may bring the old file back."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # file systems that cannot do this need not
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,76 @@
+"""StateMismatchError: one line for each difference, and the differences as data."""
+
+import copy
+import pickle
+
+import pytest
+
+import pipeline
+from pipeline.resume.mismatch import Comparison
+
+SAVED = {"kind": "shuffle_batch", "batch_size": 12345, "seeds": [1, 2], "smaller": False, "old": "x"}
+HERE = {"kind": "shuffle_batch", "batch_size": 64, "seeds": [1, 3], "smaller": 0, "new": None}
+
+
+def compared(*args, **kwargs):
+    comparison = Comparison()
+    comparison.facts(*args, **kwargs)
+    with pytest.raises(pipeline.StateMismatchError) as caught:
+        comparison.conclude()
+    return caught.value
+
+
+def test_every_fact_that_differs_is_told():
+    error = compared("loop", SAVED, HERE)
+    assert error.differences == [
+        ("loop: batch_size", 12345, 64),
+        ("loop: seeds", [1, 2], [1, 3]),
+        ("loop: smaller", False, 0),
+        ("loop: old", "x", None),
+        ("loop: new", None, None),
+    ]
+    assert str(error).splitlines() == [
+        "loop: batch_size was 12,345 when the state was saved and is 64 now",
+        "loop: seeds was [1, 2] when the state was saved and is [1, 3] now",
+        "loop: smaller was False when the state was saved and is 0 now",
+        "loop: old was 'x' when the state was saved and is not given now",
+        "loop: new was not given when the state was saved and is not given now",
+    ]
+
+
+def test_what_may_differ():
+    error = compared("loop", SAVED, HERE, but={"batch_size", "old", "new", "smaller"})
+    assert [what for what, _, _ in error.differences] == ["loop: seeds"]
+
+
+def test_nothing_differs():
+    comparison = Comparison()
+    comparison.facts("loop", SAVED, dict(reversed(SAVED.items())))
+    comparison.facts("loop", SAVED, HERE, but={*SAVED, *HERE})
+    comparison.conclude()
+
+
+def test_a_sentence_of_its_own():
+    comparison = Comparison()
+    comparison.facts("loop", {"shuffle": True}, {"shuffle": False})
+    comparison.note("files: 'a.csv'", [1], [2], "files: 'a.csv' had 1 byte when the state was saved and has 2 now")
+    with pytest.raises(pipeline.StateMismatchError) as caught:
+        comparison.conclude()
+    assert str(caught.value).splitlines() == [
+        "loop: shuffle was True when the state was saved and is False now",
+        "files: 'a.csv' had 1 byte when the state was saved and has 2 now",
+    ]
+    assert caught.value.differences == [("loop: shuffle", True, False), ("files: 'a.csv'", [1], [2])]
+
+
+def test_it_is_an_invalid_argument():
+    assert issubclass(pipeline.StateMismatchError, pipeline.errors.InvalidArgumentError)
+    assert issubclass(pipeline.StateMismatchError, ValueError)
+    assert pipeline.StateMismatchError(None, None, "x").differences == []
+
+
+@pytest.mark.parametrize("again", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))], ids=["copy", "pickle"])
+def test_copies(again):
+    error = compared("loop", SAVED, HERE)
+    twin = again(error)
+    assert (type(twin), str(twin), twin.differences) == (type(error), str(error), error.differences)

@@ -1,0 +1,146 @@
+"""`together` and `example_rng` where no loop calls, and the turns that loops give to the calls of their functions."""
+
+import numpy as np
+import pytest
+from helpers import run_in_thread
+
+import pipeline
+from pipeline import pulls
+
+
+class Thing:
+    """Something to pull from."""
+
+    name = "thing"
+    owner = None
+
+
+class Book:
+    """Writes down what happens, and lets a call pull once."""
+
+    def __init__(self):
+        self.log = []
+
+    def adopt(self, thing, how):
+        thing.owner = self
+        self.log.append(("adopts", thing.name, how))
+
+    def check(self, turn):
+        raise pipeline.FailedPreconditionError(None, None, f"call {turn.ticket} pulls again")
+
+    def pulled(self, turn):
+        turn.held = False
+        self.log.append(("pulled", turn.ticket, turn.pulls))
+
+
+@pytest.fixture
+def turn():
+    """The turn of this thread, until the end of the test."""
+    pulls.this_thread.turn = turn = pulls.Turn(Book(), 7)
+    yield turn
+    pulls.this_thread.turn = None
+
+
+def test_together_outside_of_loops():
+    with pipeline.together():
+        assert pulls.current_turn() is None
+        with pipeline.together():
+            pass
+
+
+def test_together_passes_errors_on():
+    with pytest.raises(KeyError), pipeline.together():
+        raise KeyError
+
+
+def test_together_is_one_pull(turn):
+    thing = Thing()
+    with pipeline.together():
+        for limit in (1, 2):
+            with turn.pulling(thing, "read", limit):
+                pass
+        with pipeline.together():
+            pass
+        assert turn.book.log == [("adopts", "thing", ("read", 1))]
+    assert turn.book.log[1:] == [("pulled", 7, 1)]
+    assert turn.how is None  # made of several, so not to be repeated as one
+
+
+def test_together_too_late(turn):
+    with turn.pulling(Thing(), "read"):
+        pass
+    with pytest.raises(pipeline.FailedPreconditionError, match="call 7 pulls again"), pipeline.together():
+        pytest.fail("it must not begin")
+    assert turn.pulls == 1
+
+
+def test_together_ends_its_pull_after_an_error(turn):
+    with pytest.raises(KeyError), pipeline.together():
+        raise KeyError
+    assert turn.book.log == [("pulled", 7, 1)]
+
+
+def test_a_pull_within_a_pull_does_not_count(turn):
+    outer, inner = Thing(), Thing()
+    with turn.pulling(outer, "read", 1), turn.pulling(inner, "dequeue"):
+        pass
+    assert (turn.pulls, turn.how) == (1, (outer, "read", 1))
+
+
+def test_each_thread_has_its_own_turn(turn):
+    assert run_in_thread(pulls.current_turn).result() is None
+    assert pulls.current_turn() is turn
+
+
+# example_rng ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def draw():
+    """A function that sets what `example_rng` is keyed by."""
+    yield lambda *key: setattr(pulls.this_thread, "draw", key)
+    pulls.this_thread.draw = None
+
+
+def test_example_rng_outside_of_loops():
+    with pytest.raises(pipeline.FailedPreconditionError, match=r"^example_rng: to be called in the function of a loop"):
+        pipeline.example_rng()
+
+
+def test_example_rng_is_the_same_for_the_same_example(draw):
+    draw(1, 2, 3)
+    first, again = pipeline.example_rng(), pipeline.example_rng()
+    assert isinstance(first, np.random.Generator)
+    assert first.random(5).tolist() == again.random(5).tolist()
+    assert first.random() == again.random()
+
+
+def test_example_rng_differs_by_seed_and_by_example(draw):
+    seen = set()
+    keys = [(1, 2, 3), (1, 2, 4), (1, 3, 3), (2, 2, 3), (1, 2, 0), (0, 0, 0), (2**63 - 1, 2**63 - 1, 2**63 - 1)]
+    for key in keys:
+        draw(*key)
+        seen.add(tuple(pipeline.example_rng().random(4)))
+    assert len(seen) == len(keys)
+
+
+def test_example_rngs_do_not_overlap(draw):
+    """What one example takes, however much, another does not get: the counters are 2**64 blocks apart."""
+    draw(1, 2, 3)
+    many = pipeline.example_rng().integers(0, 2**64, 100_000, np.uint64)
+    draw(1, 2, 4)
+    assert not np.isin(pipeline.example_rng().integers(0, 2**64, 1000, np.uint64), many).any()
+
+
+def test_example_rng_is_apart_from_the_draws(draw):
+    """The loop draws from Philox with the same seeds."""
+    draw(1, 2, 0)
+    own = pipeline.example_rng().bit_generator.random_raw(100)
+    draws = np.random.Philox(key=[1, 2], counter=[0, 0, 0, 0]).random_raw(10_000)
+    assert not np.isin(own, draws).any()
+
+
+def test_example_rng_of_each_thread(draw):
+    draw(1, 2, 3)
+    error = run_in_thread(pipeline.example_rng).exception()
+    assert isinstance(error, pipeline.FailedPreconditionError)

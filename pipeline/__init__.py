@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
         OutOfRangeError,
         PermissionDeniedError,
         ResourceExhaustedError,
+        StateMismatchError,
         UnauthenticatedError,
         UnavailableError,
         UnimplementedError,
@@ -86,7 +87,6 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.readers.text import TextLineReader
     from pipeline.readers.tfrecord import TFRecordReader
     from pipeline.readers.whole import IdentityReader, WholeFileReader
-    from pipeline.resume.mismatch import StateMismatchError
     from pipeline.resume.state_file import load_state, save_state
     from pipeline.stats import QueueStats
     from pipeline.threads.coordinator import Coordinator
@@ -206,8 +206,8 @@ _ROOMS = {
     ".decode.raw": "decode_raw",
     ".errors": "AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError "
     "FailedPreconditionError InternalError InvalidArgumentError NotFoundError OpError OutOfRangeError "
-    "PermissionDeniedError ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError "
-    "UnknownError",
+    "PermissionDeniedError ResourceExhaustedError StateMismatchError UnauthenticatedError UnavailableError "
+    "UnimplementedError UnknownError",
     ".files.filenames": "match_filenames_once",
     ".files.tfrecord": "TFRecordCompressionType TFRecordOptions",
     ".files.tfrecord_cutter": "tf_record_iterator",
@@ -227,7 +227,6 @@ _ROOMS = {
     ".readers.text": "TextLineReader",
     ".readers.tfrecord": "TFRecordReader",
     ".readers.whole": "IdentityReader WholeFileReader",
-    ".resume.mismatch": "StateMismatchError",
     ".resume.state_file": "load_state save_state",
     ".stats": "QueueStats",
     ".threads.coordinator": "Coordinator",

@@ -6,6 +6,8 @@ Where Python has a built-in exception for the same thing, the class derives from
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import starmap
 from typing import Any
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "OutOfRangeError",
     "PermissionDeniedError",
     "ResourceExhaustedError",
+    "StateMismatchError",
     "UnauthenticatedError",
     "UnavailableError",
     "UnimplementedError",
@@ -202,6 +205,27 @@ class UnauthenticatedError(OpError):
     error_code = UNAUTHENTICATED
 
 
+class StateMismatchError(InvalidArgumentError):
+    """A state was to be loaded into another loop, or over other files, than those that it was saved from.
+
+    Nothing has changed. TensorFlow has no such error.
+
+    Args:
+        differences: A tuple (what, saved, here) for each; None where one of the two has no such thing.
+        message: A line for each; by default made of the tuples.
+
+    Attributes:
+        differences: The same, a list.
+    """
+
+    def __init__(self, differences: Sequence[tuple[str, Any, Any]], message: str | None = None) -> None:
+        self.differences = list(differences)
+        super().__init__(None, None, "\n".join(starmap(told, differences)) if message is None else message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.differences, self.message), {**self.__dict__}
+
+
 _BY_CODE: dict[int, type[OpError]] = {kind.error_code: kind for kind in reversed(OpError.__subclasses__())}
 
 
@@ -218,6 +242,12 @@ def error_code_from_exception_type(cls: type[OpError]) -> int:
 def invalid(message: str) -> InvalidArgumentError:
     """Make an InvalidArgumentError with this text."""
     return InvalidArgumentError(None, None, message)
+
+
+def told(what: str, saved: Any, here: Any) -> str:
+    """Return the line of a StateMismatchError about one difference."""
+    then, now = ("not given" if value is None else repr(value) for value in (saved, here))
+    return f"{what} was {then} when the state was saved and is {now} now"
 
 
 def show(shape: tuple[int | None, ...]) -> str:

@@ -1,27 +1,11 @@
-"""What a saved state and the program that is to go on from it disagree about, all of it in one error."""
+"""Compares a saved state with the program that is to go on from it, so that one error tells all they disagree about."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from typing import Any
 
-from pipeline.errors import InvalidArgumentError
-
-Difference = tuple[str, Any, Any]  # what it is, as it was saved, as it is here
-
-
-class StateMismatchError(InvalidArgumentError):
-    """A state was to be loaded into another loop, or over other files, than those that it was saved from.
-
-    Nothing has changed. The message has one line for each difference.
-
-    Attributes:
-        differences: A tuple (what, saved, here) for each; None where one of the two has no such thing.
-    """
-
-    def __init__(self, node_def: Any, op: Any, message: str, error_code: int | None = None) -> None:
-        super().__init__(node_def, op, message, error_code)
-        self.differences: list[Difference] = []
+from pipeline.errors import StateMismatchError, told
 
 
 class Comparison:
@@ -31,7 +15,7 @@ class Comparison:
     """
 
     def __init__(self) -> None:
-        self._differences: list[Difference] = []
+        self._differences: list[tuple[str, Any, Any]] = []
         self._lines: list[str] = []
 
     def note(self, what: str, saved: Any, here: Any, line: str | None = None) -> None:
@@ -44,7 +28,7 @@ class Comparison:
             line: The sentence for the message; made of the others if it is None.
         """
         self._differences.append((what, saved, here))
-        self._lines.append(line or f"{what} was {_shown(saved)} when the state was saved and is {_shown(here)} now")
+        self._lines.append(line or told(what, saved, here))
 
     def facts(self, place: str, saved: Mapping[str, Any], here: Mapping[str, Any], but: Container[str] = ()) -> None:
         """Take down every key with different values, and every key that only one side has.
@@ -62,17 +46,9 @@ class Comparison:
     def conclude(self) -> None:
         """Raise StateMismatchError if there is any difference."""
         if self._differences:
-            error = StateMismatchError(None, None, "\n".join(self._lines))
-            error.differences = self._differences
-            raise error
+            raise StateMismatchError(self._differences, "\n".join(self._lines))
 
 
 def _same(saved: Any, here: Any) -> bool:
     """Whether two facts are equal, `True` and `1` not being so."""
     return type(saved) is type(here) and bool(saved == here)
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "not given"
-    return f"{value:,}" if type(value) is int else repr(value)

@@ -30,7 +30,7 @@ def test_every_fact_that_differs_is_told():
         ("loop: new", None, None),
     ]
     assert str(error).splitlines() == [
-        "loop: batch_size was 12,345 when the state was saved and is 64 now",
+        "loop: batch_size was 12345 when the state was saved and is 64 now",
         "loop: seeds was [1, 2] when the state was saved and is [1, 3] now",
         "loop: smaller was False when the state was saved and is 0 now",
         "loop: old was 'x' when the state was saved and is not given now",
@@ -64,9 +64,14 @@ def test_a_sentence_of_its_own():
 
 
 def test_it_is_an_invalid_argument():
-    assert issubclass(pipeline.StateMismatchError, pipeline.errors.InvalidArgumentError)
-    assert issubclass(pipeline.StateMismatchError, ValueError)
-    assert pipeline.StateMismatchError(None, None, "x").differences == []
+    error = pipeline.StateMismatchError([("loop: kind", "batch", "shuffle_batch"), ("loop: shard", None, [0, 2])])
+    assert isinstance(error, pipeline.errors.InvalidArgumentError)
+    assert isinstance(error, ValueError)
+    assert error.error_code == pipeline.errors.INVALID_ARGUMENT
+    assert str(error).splitlines() == [
+        "loop: kind was 'batch' when the state was saved and is 'shuffle_batch' now",
+        "loop: shard was not given when the state was saved and is [0, 2] now",
+    ]
 
 
 @pytest.mark.parametrize("again", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))], ids=["copy", "pickle"])

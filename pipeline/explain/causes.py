@@ -117,11 +117,12 @@ _thread = threading.local()
 @contextlib.contextmanager
 def because(cause: Cause | None) -> Iterator[None]:
     """Within the body, every queue that this thread closes is closed for this cause."""
+    outer = getattr(_thread, "cause", None)  # of a body in which a signal handler has struck
     _thread.cause = cause
     try:
         yield
     finally:
-        _thread.cause = None
+        _thread.cause = outer
 
 
 def cause_of_closing(cancel: bool) -> Cause:

@@ -143,8 +143,12 @@ class Watchdog:
         rate = (stats.enqueued - before) / max(time.monotonic() - since, 1e-9)
         missing = self.min_after_dequeue - stats.size
         left = f"{rate:,.0f}/s, about {missing / rate:,.0f} s left" if rate else "none arrived recently"
-        text = "filling %s '%s': %s elements of min_after_dequeue=%s (%s)"
-        _log.info(text, queue.kind, queue.name, f"{stats.size:,}", f"{self.min_after_dequeue:,}", left)
+        text = "filling %s '%s': %s elements of min_after_dequeue=%s (%s)%s"
+        # It cannot know the user's own threads, so not whether they are still there.
+        hint = (
+            "" if self._groups or rate else ". coord.close_on_stop(queue) ends this wait when a thread of yours fails"
+        )
+        _log.info(text, queue.kind, queue.name, f"{stats.size:,}", f"{self.min_after_dequeue:,}", left, hint)
 
 
 def _missing_call(group: WorkerGroup) -> str:

@@ -7,20 +7,24 @@ import logging
 import math
 import threading
 import time
+import weakref
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from pipeline.errors import OutOfRangeError
-from pipeline.explain.causes import StoppedByCoordinator
+from pipeline.explain.causes import StoppedByCoordinator, because
 from pipeline.explain.frames import is_running, whereabouts
 from pipeline.explain.wording import count, named
 from pipeline.threads.ending import JOIN_INTERVAL, wait_for_end
+from pipeline.threads.enqueue_ops import Fillable
 from pipeline.threads.stop_flag import StopFlag
 
 # An exception as it was reported: with the traceback and the context that it had.
 Reported: TypeAlias = "tuple[BaseException, TracebackType | None, BaseException | None]"
 ExcInfo: TypeAlias = "tuple[type[BaseException], BaseException, TracebackType | None]"
+
+Q = TypeVar("Q", bound=Fillable)
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +70,7 @@ class Coordinator:
         self._stopped: StoppedByCoordinator | None = None
         self._joined = False
         self._registered: set[threading.Thread] = set()
+        self._tied: set[weakref.ref[Fillable]] = set()  # used without the lock, one atomic operation at a time
 
     def __repr__(self) -> str:
         recorded = self._recorded
@@ -94,7 +99,7 @@ class Coordinator:
         """Ask all threads to stop; the first request decides what `join` raises.
 
         Wakes `wait_for_stop`, `join` and the thread with which each QueueRunner closes its queue, which cancels the
-        enqueues that are blocked there. `should_stop` is True from now on.
+        enqueues that are blocked there. Closes the queues of `close_on_stop`. `should_stop` is True from now on.
 
         Args:
             ex: What went wrong: an exception, or a tuple as returned by `sys.exc_info()`. An exception of the clean
@@ -114,8 +119,65 @@ class Coordinator:
                 self._recorded = error
                 self._stopped = StoppedByCoordinator(None if error is None else error[0])
                 self._stop.set()
+        self._close_tied()
         if first and error is not None:
             _log.info("Error reported to Coordinator: %s, %s", type(error[0]), error[0])
+
+    def close_on_stop(self, queue: Q) -> Q:
+        """Have a stop close this queue, as it closes that of a QueueRunner.
+
+        For a queue that threads of your own fill. Otherwise whoever takes from it would wait forever once such a thread
+        has failed, as a queue knows no threads. With the stop the queue is closed by
+        `close(cancel_pending_enqueues=True)`: blocked enqueues end, the consumer gets the elements that are there, and
+        then an OutOfRangeError that names what was reported, its `__cause__`.
+
+        ```
+        coord = Coordinator()
+        queue = coord.close_on_stop(FIFOQueue(100))
+
+        def fill():
+            with coord.stop_on_exception():
+                while not coord.should_stop():
+                    queue.enqueue(read())
+        ```
+
+        A queue belongs to one stop: after `clear_stop`, the next one closes the queues that were given since the last.
+        The coordinator keeps no queue alive. If `close` of a queue raises, that is logged, the other queues are closed,
+        and the next `request_stop` or `join` tries again. Any thread, signal handler or finalizer may call this, and
+        may request the stop.
+
+        Args:
+            queue: A queue of this package, such as a FIFOQueue. (The queues of the drop-in lie in sessions; a
+                QueueRunner closes them.)
+
+        Returns:
+            The queue. It is closed already if a stop was requested before.
+
+        Raises:
+            TypeError: It is no such queue.
+        """
+        if not hasattr(type(queue), "watchdog"):
+            raise TypeError(f"queue must be a queue of pipeline, such as pipeline.FIFOQueue, got {queue!r:.80}")
+        for ref in list(self._tied):
+            if ref() is None:
+                self._tied.discard(ref)
+        self._tied.add(weakref.ref(queue))
+        if self._stop.raised:
+            self._close_tied()
+        return queue
+
+    def _close_tied(self) -> None:
+        """Close the queues of `close_on_stop`. Each stays in the set until it is closed: a signal handler may raise
+        before that, and the next `request_stop` or `join` goes on."""
+        for ref in list(self._tied):
+            try:
+                queue = ref()
+                if queue is not None:
+                    with because(self._stopped):
+                        queue.close(cancel_pending_enqueues=True)
+                self._tied.discard(ref)
+            except Exception as error:
+                _log.warning("A queue could not be closed when its Coordinator stopped: %r", error)
 
     def clear_stop(self) -> None:
         """Reset the coordinator: no stop, no exception, not joined. Registered threads stay registered."""
@@ -187,6 +249,8 @@ class Coordinator:
             waiting = self._registered.union(threads or ())
         while any(map(is_running, waiting)) and not self._stop.wait(JOIN_INTERVAL):
             pass
+        if self._stop.raised:
+            self._close_tied()
         deadline = time.monotonic() + stop_grace_period_secs
         for thread in waiting:
             if thread is not threading.current_thread():

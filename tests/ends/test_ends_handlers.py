@@ -12,6 +12,7 @@ from helpers import run_in_thread
 import pipeline
 from pipeline import Coordinator, FIFOQueue, QueueRunner, RandomShuffleQueue
 from pipeline.errors import CancelledError, OutOfRangeError
+from pipeline.explain.causes import because
 from pipeline.explain.waits import Watchdog
 from pipeline.explain.workers import WorkerGroup
 from pipeline.queues import seeds
@@ -106,6 +107,45 @@ def test_a_handler_that_raises_in_a_wait(call):
         return (lambda: coord.wait_for_stop(0.001)) if call == "wait_for_stop" else coord.request_stop, handle, check
 
     assert at_each_line(WAITING, make) > 2
+
+
+TYING = [Coordinator.close_on_stop, Coordinator._close_tied]
+
+
+@pytest.mark.parametrize("call", ["close_on_stop", "request_stop", "join"])
+@pytest.mark.parametrize("handler", ["close_on_stop", "request_stop", "raises"])
+def test_queues_that_a_stop_closes(call, handler):
+    def make():
+        coord, own = Coordinator(), [FIFOQueue(9, "int32", shapes=[()]) for _ in range(1 + (call == "close_on_stop"))]
+        coord.close_on_stop(own[0])
+        calls = {"close_on_stop": lambda: coord.close_on_stop(own[1]), "request_stop": coord.request_stop}
+        if call == "join":
+            coord._stop.set()  # as if a handler had raised in the middle of request_stop
+            calls["join"] = coord.join
+
+        def handle():
+            if handler == "raises":
+                raise Raised
+            if handler == "close_on_stop":
+                own.append(coord.close_on_stop(FIFOQueue(9, "int32", shapes=[()])))
+            else:
+                coord.request_stop()
+
+        def check(running):
+            error = running.exception()
+            assert error is None or (handler == "raises" and isinstance(error, Raised))
+            if call == "close_on_stop" and error is not None:
+                own.pop(1)  # perhaps not given
+            coord.request_stop()
+            assert all(queue.is_closed() for queue in own)
+            assert not coord._tied
+
+        return calls[call], handle, check
+
+    # A handler that raises, as a trace function, would leave a lock taken.
+    others = [] if handler == "raises" else [Coordinator.request_stop, Coordinator.join, TypedQueue.close]
+    others += [] if handler == "raises" else [Watchdog.closing, because.__wrapped__]
+    assert at_each_line([*TYING, *others], make) > 5
 
 
 @pytest.mark.parametrize("cancel", [False, True])

@@ -217,7 +217,20 @@ class TestFilling:
         caplog.set_level(logging.INFO, "pipeline")
         queue._about_to_wait(CALLS["dequeue"])
         queue._still_waiting(CALLS["dequeue"], CHECK_INTERVAL)
-        assert "(none arrived recently)" in caplog.text
+        hint = "coord.close_on_stop(queue) ends this wait when a thread of yours fails"
+        assert caplog.messages[0].endswith(f" (none arrived recently). {hint}")
+
+    def test_nothing_came_from_a_runner(self, caplog):
+        queue = RandomShuffleQueue(20, 10, "int64", ())
+        caplog.set_level(logging.INFO, "pipeline")
+        with Gate() as gate:
+            [thread] = QueueRunner(queue, [gate.thread.join]).create_threads(coord=(coord := Coordinator()))[:1]
+            thread.start()
+            queue._about_to_wait(CALLS["dequeue"])
+            queue._still_waiting(CALLS["dequeue"], CHECK_INTERVAL)
+            coord.request_stop()
+        thread.join()
+        assert caplog.messages[0].endswith("(none arrived recently)")
 
     def test_a_full_pool_says_nothing(self, caplog):
         queue = RandomShuffleQueue(20, 10, "int64", ())

@@ -14,7 +14,7 @@ from pipeline.batches.short_way import mover
 from pipeline.batches.skipping import careful_store, careful_take
 from pipeline.batches.source import OpenSource, is_iterable, loop_left, open_source, recall
 from pipeline.errors import CancelledError, OutOfRangeError
-from pipeline.explain.reads import noted_reads
+from pipeline.explain.reads import Read, first_reads, note_reads_again, noted_reads
 from pipeline.on_error import SKIPPED, Skips
 from pipeline.queues.base import QueueBase
 from pipeline.queues.kinds import FIFOQueue
@@ -94,13 +94,13 @@ class Feed:
             open_source(source, request.enqueue_many, alone, self._block_rows, self._stopped)
             for source in request.sources
         ]
-        index, first = self._first_example(opened)
+        index, first, reads = self._first_example(opened)
         self.queue = self._make_queue()
         if self.layout is not None and isinstance(self.queue, TypedQueue) and not self.one_by_one:
             self.queue.labels = self.layout.keys
         if request.num_threads is not None:
             opened *= request.num_threads
-        self.ops = [self._op(source, i, [first] if i == index else None) for i, source in enumerate(opened)]
+        self.ops = [self._op(source, i, [(first, reads)] if i == index else None) for i, source in enumerate(opened)]
 
     def take(self) -> Any:
         """The next batch; OutOfRangeError at the end."""
@@ -140,26 +140,26 @@ class Feed:
         parked.__qualname__ = "parked"
         self.ops = [parked]
 
-    def _first_example(self, opened: list[OpenSource]) -> tuple[int, Any]:
-        """The number of the first source that has an example, and that example, which decides the layout."""
+    def _first_example(self, opened: list[OpenSource]) -> tuple[int, Any, list[Read]]:
+        """The number of the first source that has an example, that example, which decides the layout, and what was read
+        for it."""
         for i, source in enumerate(opened):
             take = source.take if source.iterator else careful_take(source.take, self.skips, source.many)
             try:
                 while not self._left:
-                    first = take()
-                    # A block without rows may not even have the right dtypes.
-                    if first is not SKIPPED and not (source.many and length(first) == 0):
-                        self.layout = ExampleLayout(first, source.many)
-                        return i, first
+                    with first_reads():
+                        first = take()
+                        # A block without rows may not even have the right dtypes.
+                        if first is not SKIPPED and not (source.many and length(first) == 0):
+                            self.layout = ExampleLayout(first, source.many)
+                            return i, first, noted_reads()
                     if self._stopped():
                         break
             except (OutOfRangeError, StopIteration):
                 continue
-            finally:
-                noted_reads()
         raise OutOfRangeError(None, None, "the source of the batches gave no example")
 
-    def _op(self, source: OpenSource, index: int, first: list[Any] | None) -> Callable[[], None]:
+    def _op(self, source: OpenSource, index: int, first: list[tuple[Any, list[Read]]] | None) -> Callable[[], None]:
         """The enqueue op of one thread: moves one or many examples, or blocks, from the source to the queue."""
         skips = self.skips
         take = source.take if source.iterator else careful_take(source.take, skips, source.many)
@@ -169,7 +169,11 @@ class Feed:
 
         def move_one() -> None:
             try:
-                example = first.pop() if first else take()
+                if first:  # this thread has not read it
+                    example, reads = first.pop()
+                    note_reads_again(reads, skips.active)
+                else:
+                    example = take()
             except StopIteration:
                 raise OutOfRangeError(None, None, "the source of the batches is used up") from None
             if example is SKIPPED:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pipeline.explain.workers import this_thread
+from pipeline.errors import OutOfRangeError
+from pipeline.explain.workers import note_read, record_of, this_thread
 
 Read = tuple[Any, Sequence[bytes], Sequence[bytes]]  # a reader, and the keys and values of the records that it gave
 
@@ -19,6 +21,44 @@ def noted_reads() -> list[Read]:
     """What this thread has read since `note_reads`; forgets it, and notes no more."""
     reads, this_thread.reads = this_thread.reads, None
     return reads or []
+
+
+def note_reads_again(reads: Sequence[Read], keep: bool) -> None:
+    """Note, in this thread, what another has read for what this one now has in its hands.
+
+    Args:
+        reads: What `noted_reads` returned there.
+        keep: Note them for `noted_reads` too, not only for an error of this example.
+    """
+    if keep:
+        note_reads()
+    for reader, keys, values in reads:
+        note_read(keys, values, reader)
+
+
+@contextlib.contextmanager
+def first_reads() -> Iterator[None]:
+    """Note what this thread reads in the body, for the first example. From Python 3.11 on, a note in the traceback of
+    an exception then names the record; threads of a QueueRunner do that by themselves (`Worker.fail`).
+
+    What was noted outside of the body, for an example of another loop, stays noted.
+    """
+    outer = this_thread.reads
+    note_reads()
+    try:
+        yield
+    except (OutOfRangeError, StopIteration):  # the end of the input
+        raise
+    except Exception as error:
+        reads = noted_reads()
+        with contextlib.suppress(Exception):  # however odd the user's exception is
+            record = record_of(error, reads[-1][1] if reads else None)
+            note = f"in the first example, {record}"
+            if record is not None and hasattr(error, "add_note") and note not in getattr(error, "__notes__", ()):
+                error.add_note(note)
+        raise
+    finally:
+        this_thread.reads = outer
 
 
 def has_read() -> bool:

@@ -136,29 +136,33 @@ class Worker:
         elements = self.group.queue.stats().enqueued if watched else None
         record = None
         with contextlib.suppress(Exception):  # however odd the user's exception is, the thread must report it
-            record = self._record(error)
+            record = record_of(error, self.keys)
             if record is not None and hasattr(error, "add_note"):
                 error.add_note(f"in thread {self.number} of the QueueRunner of '{self.group.name}', {record}")
         self.failure = WorkerFailure(self.group, self.number, error, elements, record)
         return self.failure
 
-    def _record(self, error: BaseException) -> str | None:
-        """Return the record that failed: the error's `record_key`, else key number `record` of those read, else all.
 
-        None if nothing was read, or if the error's own text names the record.
-        """
-        key = getattr(error, "record_key", None)
-        if key is None and not self.keys:
-            return None
-        keys = self.keys if key is None else [key]
-        index = getattr(error, "record", None)
-        if key is None and isinstance(index, int) and 0 <= index < len(self.keys or ()):
-            keys = (self.keys or ())[index : index + 1]
-        assert keys
-        first, last = _text(keys[0]), _text(keys[-1])
-        if len(keys) == 1 and first in str(error):  # for example a file that cannot be opened
-            return None
-        return f"record {first!r}" if len(keys) == 1 else f"records {first!r} to {last!r}"
+def record_of(error: BaseException, read: Sequence[bytes] | None) -> str | None:
+    """Return the record that failed: the error's `record_key`, else key number `record` of those read, else all.
+
+    None if nothing was read, or if the error's own text names the record.
+
+    Args:
+        error: What failed.
+        read: The keys of the records that were read for it, if any.
+    """
+    key = getattr(error, "record_key", None)
+    if key is None and not read:
+        return None
+    keys = [key] if key is not None else read or ()
+    index = getattr(error, "record", None)
+    if key is None and isinstance(index, int) and 0 <= index < len(keys):
+        keys = keys[index : index + 1]
+    first, last = _text(keys[0]), _text(keys[-1])
+    if len(keys) == 1 and first in str(error):  # for example a file that cannot be opened
+        return None
+    return f"record {first!r}" if len(keys) == 1 else f"records {first!r} to {last!r}"
 
 
 class OfThread(threading.local):

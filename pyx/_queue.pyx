@@ -34,9 +34,10 @@ from growth cimport free_orders
 from leave cimport collect, collect_many
 from limits cimport WIDTH
 from philox cimport philox_seed
+from resume cimport arrange, skip_draws
 from state cimport (
     ALREADY_CLOSED, CANCELLED, CLOSE, CLOSED, DEQUEUE, DEQUEUE_MANY, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE, EXHAUSTED,
-    FIFO, FULL, PRIORITY, SHUFFLE, TIMED_OUT, Attempt, Order, Queue, begin_empty, start,
+    FIFO, FULL, LOCKSTEP, PRIORITY, SHUFFLE, TIMED_OUT, Attempt, Order, Queue, begin_empty, start,
 )
 from steps cimport locked, step_close_now, step_copy, step_enqueue, step_flow, step_size
 from sync cimport coarse_now, fork_count, mutex, watch_forks
@@ -68,7 +69,7 @@ STATUSES = {
     "closed": <int>CLOSED, "already_closed": <int>ALREADY_CLOSED, "cancelled": <int>CANCELLED,
     "exhausted": <int>EXHAUSTED, "timed_out": <int>TIMED_OUT,
 }
-ORDERS = {"fifo": <int>FIFO, "shuffle": <int>SHUFFLE, "priority": <int>PRIORITY}
+ORDERS = {"fifo": <int>FIFO, "lockstep": <int>LOCKSTEP, "shuffle": <int>SHUFFLE, "priority": <int>PRIORITY}
 
 
 cdef class Engine:
@@ -240,10 +241,32 @@ cdef class Engine:
             self.enqueue_many(values, timeout=timeout)
 
     def _give_back(self, vals):
-        """Undo a dequeue of a FIFO queue: its elements, as for `enqueue_many`, are in front again, even if the queue is
-        full or closed."""
+        """Undo a dequeue of a FIFO queue, or of one that draws in lockstep: its elements, as for `enqueue_many`, are in
+        front again, even if the queue is full or closed."""
         check_process(&self.queue, self)
         put_in_front(&self.queue, &self.columns, self, self._convert(vals, True))
+
+    # Draws that begin in the middle, for queues that draw in lockstep
+
+    def _skip_draws(self, uint64_t n):
+        """Let the first draw be number n, as if n elements had been drawn; once, before the first draw.
+
+        Raises:
+            RuntimeError: An element was drawn, or draws were left out, before; or the queue does not draw in lockstep.
+        """
+        check_process(&self.queue, self)
+        skip_draws(&self.queue, self, n)
+
+    def _arrange(self, const int64_t[::1] places not None):
+        """Move the i-th element of the pool to place `places[i]`, for every i: elements that were enqueued in order of
+        their arrival then lie where draws had moved them.
+
+        Raises:
+            ValueError: `places` is no permutation, or the pool holds another number of elements; nothing has changed.
+            RuntimeError: The queue does not draw in lockstep.
+        """
+        check_process(&self.queue, self)
+        arrange(&self.queue, self, places)
 
     # Out
 

@@ -7,9 +7,9 @@ from libc.string cimport memcpy
 from borrowed cimport Borrowed
 from columns cimport ROWS, Column, Columns, drop_references
 from memory cimport chunk_memory
-from orders cimport Ranked, ring_move, view_heap, view_pool
+from orders cimport Ranked, pool_move, ring_move, view_heap
 from slab cimport CHUNKS, chunk_first
-from state cimport ENQUEUE, FIFO, PRIORITY, SHUFFLE, Attempt, Queue, start
+from state cimport ENQUEUE, FIFO, LOCKSTEP, PRIORITY, SHUFFLE, Attempt, Queue, start
 from steps cimport locked, step_claim, step_release
 from views cimport slot_t
 
@@ -28,17 +28,26 @@ cdef struct Growth:
 
 # Growing --------------------------------------------------------------------------------------------------------------
 
+cdef inline size_t order_bytes(const Queue* q, size_t entries) noexcept nogil:
+    """What the order takes for that many slots. In lockstep it has three parts: ring, outlet, pool."""
+    if q.order == PRIORITY:
+        return entries * sizeof(Ranked)
+    return entries * sizeof(slot_t) * (3 if q.order == LOCKSTEP else 1)
+
+
 cdef inline void* move_order(Queue* q, void* larger, size_t entries) noexcept nogil:
     """Continue the order of the queue in a larger array; return the old one."""
     cdef void* old = NULL
+    cdef slot_t* part = <slot_t*>larger
     if q.order == FIFO:
-        return ring_move(&q.ring, <slot_t*>larger, entries)
-    if q.order == SHUFFLE:
-        if q.pool.slots.shape[0]:
-            old = &q.pool.slots[0]
-            memcpy(larger, old, q.pool.count * sizeof(slot_t))
-        view_pool(&q.pool, <slot_t*>larger, entries)
+        return ring_move(&q.ring, part, entries)
+    if q.order == LOCKSTEP:
+        old = ring_move(&q.ring, part, entries)
+        ring_move(&q.outlet, part + entries, entries)
+        pool_move(&q.pool, part + 2 * entries, entries)
         return old
+    if q.order == SHUFFLE:
+        return pool_move(&q.pool, part, entries)
     if q.heap.slots.shape[0]:
         old = &q.heap.slots[0]
         memcpy(larger, old, q.heap.count * sizeof(Ranked))
@@ -71,7 +80,7 @@ cdef inline void step_install(Queue* q, Attempt* a) noexcept nogil:
 
 cdef inline void allocate_orders(Growth* g, const Queue* q, size_t entries) noexcept:
     g.free = <slot_t*>malloc(entries * sizeof(slot_t))
-    g.order = malloc(entries * (sizeof(Ranked) if q.order == PRIORITY else sizeof(slot_t)))
+    g.order = malloc(order_bytes(q, entries))
 
 
 cdef inline bint allocate(Growth* g, const Queue* q, list added) except -1:
@@ -229,7 +238,7 @@ cdef inline void free_orders(Queue* q) noexcept:
     if q.chunks == 0:
         return
     free(&q.free.slots[0])
-    if q.order == FIFO:
+    if q.order <= LOCKSTEP:
         free(&q.ring.slots[0])
     elif q.order == SHUFFLE:
         free(&q.pool.slots[0])

@@ -1,5 +1,5 @@
-"""The three orders in which slot numbers leave a queue: ring (first in, first out), pool (drawn at random), heap (by
-priority).
+"""The orders in which slot numbers leave a queue: ring (first in, first out), pool (drawn at random), ring and pool in
+lockstep (drawn at random from equally many each time), heap (by priority).
 
 Each orders numbers in a typed memoryview that is at least as long as there are slots, so nothing here allocates or
 fails. A list of slot numbers comes as a memoryview, the place of the first, and how many there are.
@@ -8,7 +8,7 @@ fails. A list of slot numbers comes as a memoryview, the place of the first, and
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
 
-from philox cimport WORDS, Philox, philox_refill
+from philox cimport WORDS, Philox, philox_next, philox_refill
 from views cimport slot_t, within
 
 cdef cppclass Ring:
@@ -122,6 +122,16 @@ cdef inline void pool_push(Pool* p, const slot_t[::1] slots, size_t begin, size_
     p.count += n
 
 
+cdef inline slot_t* pool_move(Pool* p, slot_t* larger, size_t entries) noexcept nogil:
+    """Continue in a larger array; return the old one."""
+    cdef slot_t* old = NULL
+    if p.slots.shape[0]:
+        old = &p.slots[0]
+        memcpy(larger, old, p.count * sizeof(slot_t))
+    view_pool(p, larger, entries)
+    return old
+
+
 cdef inline void pool_push_back(Pool* p, const slot_t[::1] slots, size_t n) noexcept nogil:
     """Put the first n slots, which were taken, back: the last taken first."""
     while n:
@@ -150,6 +160,29 @@ cdef inline void pool_take(Pool* p, Philox* random, slot_t[::1] out, size_t begi
             p.slots[drawn] = p.slots[count]
             words -= 1
     p.count = count
+
+
+# Lockstep: the ring holds what the pool has no place for yet ----------------------------------------------------------
+
+cdef inline void lockstep_push(Pool* p, Ring* r, size_t places, const slot_t[::1] slots, size_t begin,
+                               size_t n) noexcept nogil:
+    """Fill the pool up to `places`; the rest goes to the ring."""
+    cdef size_t first = min(n, places - p.count)
+    pool_push(p, slots, begin, first)
+    ring_push(r, slots, begin + first, n - first)
+
+
+cdef inline void lockstep_take(Pool* p, Ring* r, Philox* random, slot_t[::1] out, size_t begin,
+                               size_t n) noexcept nogil:
+    """Draw n slots. The last one moves to the place of each that is drawn, and the head of the ring to its place."""
+    cdef size_t i, drawn
+    for i in range(begin, begin + n):
+        drawn = philox_next(random) % <uint32_t>p.count
+        p.count -= 1
+        out[i] = p.slots[drawn]
+        p.slots[drawn] = p.slots[p.count]
+        if r.count:
+            pool_append(p, ring_pop(r))
 
 
 # Heap: the binary heap of the C++ standard library as GCC writes it, so that ties leave in the same order -------------

@@ -5,8 +5,8 @@ both lists, enqueues first, until nothing moves any more (`flush`). `try_dequeue
 """
 
 from state cimport (
-    ALREADY_CLOSED, CLOSE, CLOSED, DEQUEUE_UP_TO, DONE, ENQUEUE, EXHAUSTED, FIFO, PRIORITY, Attempt, Queue, Waiting,
-    put_back, remove, store, take, wake, wants_owner,
+    ALREADY_CLOSED, CLOSE, CLOSED, DEQUEUE_UP_TO, DONE, ENQUEUE, EXHAUSTED, LOCKSTEP, PRIORITY, Attempt, Queue, Waiting,
+    held_back, put_back, remove, store, take, wake, wants_owner,
 )
 
 cdef enum Outcome:
@@ -19,7 +19,7 @@ cdef inline bint holds_dequeues(Queue* q) noexcept nogil:
     """A draw at random, or by priority, sees all rows of an enqueue_many or none: dequeues wait for its next piece if
     there is room for it."""
     cdef Attempt* a = q.enqueues.head
-    if q.order == FIFO or a == NULL or a.call != ENQUEUE:
+    if q.order <= LOCKSTEP or a == NULL or a.call != ENQUEUE:
         return False
     return wants_owner(a) and q.count < q.capacity and not q.closed
 
@@ -27,7 +27,7 @@ cdef inline bint holds_dequeues(Queue* q) noexcept nogil:
 cdef inline bint holds_enqueues(Queue* q) noexcept nogil:
     """In the same way an enqueue waits for a dequeue whose owner has to make room for more slots."""
     cdef Attempt* a = q.dequeues.head
-    return q.order != FIFO and a != NULL and wants_owner(a)
+    return q.order > LOCKSTEP and a != NULL and wants_owner(a)
 
 
 cdef inline Outcome try_enqueue(Queue* q, Attempt* a) noexcept nogil:
@@ -70,7 +70,7 @@ cdef inline Outcome try_dequeue(Queue* q, Attempt* a) noexcept nogil:
     elif not q.closed:
         if q.order == PRIORITY and n < a.wanted:
             return WAIT
-        n -= min(n, q.min_after_dequeue)  # the pool keeps these back while the queue is open
+        n -= held_back(q, n)
     n = min(min(a.wanted, n if not q.closed else q.count), a.room - a.count)
     if n:
         take(q, a.slots, a.count, n)

@@ -6,8 +6,8 @@ Every function here runs with the queue's lock held.
 from libc.stdint cimport int64_t
 
 from orders cimport (
-    Heap, Pool, Ranked, Ring, heap_push, heap_take, pool_append, pool_push, pool_push_back, pool_take, ring_append,
-    ring_push, ring_push_front, ring_take, view_heap, view_pool, view_ring,
+    Heap, Pool, Ranked, Ring, heap_push, heap_take, lockstep_push, lockstep_take, pool_append, pool_push,
+    pool_push_back, pool_take, ring_append, ring_push, ring_push_front, ring_take, view_heap, view_pool, view_ring,
 )
 from philox cimport Philox
 from slab cimport Slab, slab_row
@@ -16,6 +16,7 @@ from views cimport slot_t
 
 cdef enum Order:
     FIFO
+    LOCKSTEP            # the last one in which no element depends on how many there were when it left
     SHUFFLE
     PRIORITY
 
@@ -86,6 +87,7 @@ cdef cppclass Queue:
     Ring ring
     Pool pool
     Heap heap
+    Ring outlet                 # lockstep: what was put back; it leaves first
     Philox random
     # slots
     int bits                    # chunk 0 has 1 << bits slots
@@ -117,6 +119,7 @@ cdef inline void begin_empty(Queue* q) noexcept nogil:
     """Let the order and the free list be views of nothing."""
     view_ring(&q.free, <slot_t*>NULL, 0)
     view_ring(&q.ring, <slot_t*>NULL, 0)
+    view_ring(&q.outlet, <slot_t*>NULL, 0)
     view_pool(&q.pool, <slot_t*>NULL, 0)
     view_heap(&q.heap, <Ranked*>NULL, 0)
 
@@ -199,8 +202,10 @@ cdef inline void store_one(Queue* q, slot_t slot) noexcept nogil:
         q.high_water = q.count
     if q.order == FIFO:
         ring_append(&q.ring, slot)
-    elif q.order == SHUFFLE:
+    elif q.order == SHUFFLE or q.order == LOCKSTEP and q.pool.count <= q.min_after_dequeue:
         pool_append(&q.pool, slot)
+    elif q.order == LOCKSTEP:
+        ring_append(&q.ring, slot)
     else:
         heap_push(&q.heap, priority(q, slot), slot)
 
@@ -215,27 +220,38 @@ cdef inline void store(Queue* q, const slot_t[::1] slots, size_t begin, size_t n
         ring_push(&q.ring, slots, begin, n)
     elif q.order == SHUFFLE:
         pool_push(&q.pool, slots, begin, n)
+    elif q.order == LOCKSTEP:
+        lockstep_push(&q.pool, &q.ring, q.min_after_dequeue + 1, slots, begin, n)
     else:
         for i in range(begin, begin + n):
             heap_push(&q.heap, priority(q, slots[i]), slots[i])
 
 
 cdef inline void take(Queue* q, slot_t[::1] out, size_t begin, size_t n) noexcept nogil:
-    cdef size_t i
+    cdef size_t i, again
     q.count -= n
     q.left.elements += n
     if q.order == FIFO:
         ring_take(&q.ring, out, begin, n)
     elif q.order == SHUFFLE:
         pool_take(&q.pool, &q.random, out, begin, n)
+    elif q.order == LOCKSTEP:
+        again = min(n, q.outlet.count)
+        ring_take(&q.outlet, out, begin, again)
+        lockstep_take(&q.pool, &q.ring, &q.random, out, begin + again, n - again)
     else:
         for i in range(begin, begin + n):
             out[i] = heap_take(&q.heap)
 
 
+cdef inline size_t held_back(const Queue* q, size_t n) noexcept nogil:
+    """How many of n elements stay while the queue is open. What was put back may leave."""
+    return min(n - q.outlet.count, q.min_after_dequeue)
+
+
 cdef inline void put_back(Queue* q, Attempt* a) noexcept nogil:
-    """Return what a dequeue collected: to the front of a FIFO queue, in the old order; to the end of a pool, the last
-    taken first."""
+    """Return what a dequeue collected: to the front of a FIFO queue, in the old order; in lockstep to the outlet, so
+    that it is not drawn again; to the end of a pool, the last taken first."""
     cdef size_t i, n = a.count
     q.count += n
     q.left.elements -= n
@@ -243,6 +259,8 @@ cdef inline void put_back(Queue* q, Attempt* a) noexcept nogil:
     a.count = 0
     if q.order == FIFO:
         ring_push_front(&q.ring, a.slots, n)
+    elif q.order == LOCKSTEP:
+        ring_push_front(&q.outlet, a.slots, n)
     elif q.order == SHUFFLE:
         pool_push_back(&q.pool, a.slots, n)
     else:

@@ -10,8 +10,8 @@ from libc.string cimport memcpy
 from orders cimport ring_push, ring_take
 from serving cimport WAIT, SERVED, Outcome, flush, holds_dequeues, holds_enqueues, try_dequeue, try_enqueue
 from state cimport (
-    BETWEEN, CANCELLED, EMPTY, ENQUEUE, FIFO, FULL, PENDING, Attempt, Fullness, Queue, Waiting, append, look, put_back,
-    remove, view_attempt, wake,
+    BETWEEN, CANCELLED, EMPTY, ENQUEUE, FULL, LOCKSTEP, PENDING, Attempt, Fullness, Queue, Waiting, append, held_back,
+    look, put_back, remove, view_attempt, wake,
 )
 from sync cimport coarse_now, fork_count, now
 from views cimport slot_t
@@ -170,11 +170,13 @@ cdef inline void step_copy(Queue* q, Attempt* a) noexcept nogil:
 
 cdef inline void step_flow(Queue* q, Attempt* a) noexcept nogil:
     """How many elements a dequeue could have without waiting (`current`), and how many an enqueue could bring
-    (`requested`). In a FIFO queue the calls that wait count too."""
+    (`requested`). Where elements leave in an order of their own, the calls that wait count too."""
     cdef Attempt* waiting = q.enqueues.head
-    a.current = q.count if q.closed else q.count - min(q.count, q.min_after_dequeue)
-    if q.order == FIFO and waiting != NULL and waiting.call == ENQUEUE:
+    a.current = q.count
+    if q.order <= LOCKSTEP and waiting != NULL and waiting.call == ENQUEUE:
         a.current += waiting.count - waiting.begin
+    if not q.closed:
+        a.current -= held_back(q, a.current)
     a.requested = q.capacity - min(q.count, q.capacity)  # what was put back may exceed it
     waiting = q.dequeues.head
     while waiting != NULL:

@@ -72,11 +72,18 @@ class RandomShuffleQueue(TypedQueue):
         dtypes, shapes, names, shared_name, name: As for FIFOQueue.
         seed: Fixes the draws: the same calls in the same order give the elements that TensorFlow would give. None:
             unpredictable, unless `set_random_seed` was called.
+        deterministic: Draw each element from exactly the `min_after_dequeue + 1` that came first of those that are left
+            (at the end, from what is left). With a seed, the order in which elements leave then follows from the
+            order in which they entered, and from nothing else: not from timing, threads, the capacity, or how many are
+            asked for at once. What a failed or timed-out dequeue had drawn comes next again, in the same order.
+            False: an element is drawn from all that are in the queue, as in TensorFlow, and how many these are
+            depends on the timing.
 
     Raises:
         InvalidArgumentError, ValueError, TypeError: The arguments do not describe a queue.
 
-    Thread safety: as FIFOQueue. With several threads, the order also depends on their timing.
+    Thread safety: as FIFOQueue. With several threads, the order also depends on their timing; with `deterministic`,
+    only on which of them enqueues first.
     """
 
     kind = "RandomShuffleQueue"
@@ -92,10 +99,13 @@ class RandomShuffleQueue(TypedQueue):
         seed: int | None = None,
         shared_name: str | None = None,
         name: str | None = "random_shuffle_queue",
+        *,
+        deterministic: bool = False,
     ) -> None:
         components, names = _described(dtypes, shapes, names)
         capacity, min_after_dequeue = shuffle_limits(capacity, min_after_dequeue)
-        self._setup("shuffle", capacity, name, components, names, min_after_dequeue, generator_seeds(seed))
+        order = "lockstep" if deterministic else "shuffle"
+        self._setup(order, capacity, name, components, names, min_after_dequeue, generator_seeds(seed))
 
 
 class PaddingFIFOQueue(TypedQueue):
@@ -136,7 +146,7 @@ class PaddingShuffleQueue(TypedQueue):
     TensorFlow has no such queue. It draws as RandomShuffleQueue and pads as PaddingFIFOQueue.
 
     Args:
-        capacity, min_after_dequeue, seed: As for RandomShuffleQueue.
+        capacity, min_after_dequeue, seed, deterministic: As for RandomShuffleQueue.
         dtypes, shapes: As for PaddingFIFOQueue.
         names, shared_name, name: As for FIFOQueue.
 
@@ -159,12 +169,14 @@ class PaddingShuffleQueue(TypedQueue):
         seed: int | None = None,
         shared_name: str | None = None,
         name: str | None = "padding_shuffle_queue",
+        *,
+        deterministic: bool = False,
     ) -> None:
         components = _partly_described(dtypes, shapes)
         capacity, min_after_dequeue = shuffle_limits(capacity, min_after_dequeue)
-        seeds = generator_seeds(seed)
+        order, seeds = "lockstep" if deterministic else "shuffle", generator_seeds(seed)
         parsed_names = parse_names(names, len(components))
-        self._setup("shuffle", capacity, name, components, parsed_names, min_after_dequeue, seeds)
+        self._setup(order, capacity, name, components, parsed_names, min_after_dequeue, seeds)
 
 
 class PriorityQueue(TypedQueue):

@@ -254,6 +254,6 @@ def test_the_report_names_the_call_and_lists_the_history():
 
 def test_seeds_stand_for_all_kinds_and_sizes():
     plans = [plan(seed) for seed in range(320)]
-    assert {each.kind for each in plans} == {"fifo", "shuffle", "padding", "priority"}
+    assert {each.kind for each in plans} == {"fifo", "shuffle", "lockstep", "padding", "priority"}
     assert {each.capacity for each in plans} == {1, 2, 3, 4, 6}
     assert all(isinstance(each, Plan) and isinstance(each.model(), Model) for each in random.Random(1).sample(plans, 9))

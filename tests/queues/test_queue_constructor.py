@@ -24,8 +24,10 @@ def test_signatures():
     assert signature(FIFOQueue) == [("capacity", empty), ("dtypes", None), *middle, *tail, ("name", "fifo_queue")]
     assert signature(RandomShuffleQueue) == [
         *[("capacity", empty), ("min_after_dequeue", empty), ("dtypes", None)],
-        *[*middle, ("seed", None), *tail, ("name", "random_shuffle_queue")],
+        *[*middle, ("seed", None), *tail, ("name", "random_shuffle_queue"), ("deterministic", False)],
     ]
+    own = inspect.signature(RandomShuffleQueue).parameters["deterministic"]  # TensorFlow has no such argument
+    assert own.kind is inspect.Parameter.KEYWORD_ONLY
     assert signature(PaddingFIFOQueue) == [
         *[("capacity", empty), ("dtypes", empty), ("shapes", empty), ("names", None)],
         *[*tail, ("name", "padding_fifo_queue")],

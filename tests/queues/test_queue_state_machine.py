@@ -55,15 +55,18 @@ class QueueMachine(RuleBasedStateMachine):
     sides = None
 
     @initialize(
-        kind=st.sampled_from(["fifo", "shuffle", "padding", "priority"]), capacity=st.integers(1, 6), data=st.data()
+        kind=st.sampled_from(["fifo", "shuffle", "lockstep", "padding", "priority"]),
+        capacity=st.integers(1, 6),
+        data=st.data(),
     )
     def make(self, kind, capacity, data):
         self.kind, self.value = kind, 0
         if kind == "fifo":
             self.sides = Sides("FIFOQueue", capacity, np.int32, shapes=())
-        elif kind == "shuffle":
+        elif kind in ("shuffle", "lockstep"):
             keep = data.draw(st.integers(0, capacity - 1), "min_after_dequeue")
-            self.sides = Sides("RandomShuffleQueue", capacity, keep, np.int32, shapes=(), seed=capacity)
+            options = {"seed": capacity, "deterministic": kind == "lockstep"}
+            self.sides = Sides("RandomShuffleQueue", capacity, keep, np.int32, shapes=(), **options)
         elif kind == "padding":
             self.sides = Sides("PaddingFIFOQueue", capacity, [np.int32, np.int32], [(None,), ()])
         else:

@@ -38,8 +38,9 @@ class Interrupted(Exception):
 def build(draw, name):
     """Return a queue of any kind with two components: a number that follows from the element's, and that one."""
     kind, capacity = draw.choice(KINDS), draw.choice([2, 20, 100, 300])
-    if kind == "shuffle":
-        return HOOKED["RandomShuffleQueue"](capacity, draw.randrange(capacity), [np.int64] * 2, [(), ()], name=name)
+    if kind in ("shuffle", "lockstep"):
+        args, lockstep = (capacity, draw.randrange(capacity), [np.int64] * 2, [(), ()]), kind == "lockstep"
+        return HOOKED["RandomShuffleQueue"](*args, name=name, deterministic=lockstep)
     if kind == "padding":
         return HOOKED["PaddingFIFOQueue"](capacity, [np.int64] * 2, [(), ()], name=name)
     if kind == "priority":

@@ -80,7 +80,7 @@ class Model:
 
     def key(self):
         lines = (tuple(a.key() for a in line) for line in (self.enqueues, self.dequeues))
-        return tuple(self.store), self.closed, self.words.drawn, *lines
+        return tuple(self.store), getattr(self, "again", 0), self.closed, self.words.drawn, *lines
 
     # Where the reference makes errors with texts, the model says how the call ends.
 
@@ -159,8 +159,9 @@ class Priority(Model, reference.PriorityQueue):
 
 def model(kind, capacity, min_after_dequeue=0, seed=None):
     """The model of a queue as `histories` makes it; a padding queue is a FIFO queue to it."""
-    if kind == "shuffle":
-        return Shuffle(capacity, min_after_dequeue, int, shapes=(), seed=seed).settle()
+    if kind in ("shuffle", "lockstep"):
+        lockstep = {"deterministic": kind == "lockstep"}
+        return Shuffle(capacity, min_after_dequeue, int, shapes=(), seed=seed, **lockstep).settle()
     if kind == "priority":
         return Priority(capacity, int, shapes=()).settle()
     return FIFO(capacity, int, shapes=()).settle()

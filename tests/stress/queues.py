@@ -13,7 +13,7 @@ from stress.words import Call, HookRaised, Outcome, Unexpected, outcome_of
 
 import pipeline
 
-KINDS = ("fifo", "shuffle", "padding", "priority")
+KINDS = ("fifo", "shuffle", "lockstep", "padding", "priority")
 STRIDE = 1000  # numbers of the elements of one thread
 WIDE = 8192  # numbers in a wide row: the engine copies it without the GIL
 
@@ -94,15 +94,17 @@ class Subject:
         self.plan, self.hooked = plan, classes is None
         classes = HOOKED if classes is None else classes
         shape = (plan.width,) if plan.width else ()
-        if plan.kind == "shuffle":
+        options = {}
+        if plan.kind in ("shuffle", "lockstep"):
             make, args = classes["RandomShuffleQueue"], (plan.capacity, plan.min_after_dequeue, np.int64, shape)
+            options = {"seed": plan.seed, "deterministic": plan.kind == "lockstep"}
         elif plan.kind == "padding":
             make, args = classes["PaddingFIFOQueue"], (plan.capacity, [np.int64, np.int64], [(None,), shape])
         elif plan.kind == "priority":
             make, args = classes["PriorityQueue"], (plan.capacity, np.int64, shape)
         else:
             make, args = classes["FIFOQueue"], (plan.capacity, np.int64, shape)
-        self.queue = make(*args, name="q", **({"seed": plan.seed} if plan.kind == "shuffle" else {}))
+        self.queue = make(*args, name="q", **options)
 
     def make(self, call):
         """Make a call; return its Outcome."""

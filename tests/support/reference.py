@@ -213,20 +213,30 @@ class RandomShuffleQueue(FIFOQueue):
     many_kind = kind = "RandomShuffleQueue"
 
     def __init__(self, capacity, min_after_dequeue, dtypes, shapes=None, names=None, seed=None, shared_name=None,
-                 name="random_shuffle_queue"):  # fmt: skip
+                 name="random_shuffle_queue", *, deterministic=False):  # fmt: skip
         super().__init__(capacity, dtypes, shapes, names, shared_name, name)
         self.min_after_dequeue, self.words = min_after_dequeue, philox(*seeds(seed))
+        self.deterministic, self.again = deterministic, 0  # deterministic: so many of the store were drawn already
 
     def take(self):
-        i = next(self.words) % len(self.store)
-        self.store[i], self.store[-1] = self.store[-1], self.store[i]
-        return self.store.pop()
+        if self.again:
+            self.again -= 1
+            return self.store.pop(0)
+        pool = min(len(self.store), self.min_after_dequeue + 1) if self.deterministic else len(self.store)
+        i = next(self.words) % pool
+        self.store[i], self.store[pool - 1] = self.store[pool - 1], self.store[i]
+        return self.store.pop(pool - 1)
 
     def put_back(self, rows):
-        self.store += rows[::-1]
+        if self.deterministic:
+            self.again += len(rows)
+            self.store[:0] = rows
+        else:
+            self.store += rows[::-1]
 
     def available(self):
-        return len(self.store) - (0 if self.closed else self.min_after_dequeue)
+        held = 0 if self.closed else min(self.min_after_dequeue, len(self.store) - self.again)
+        return len(self.store) - held
 
 
 class PriorityQueue(FIFOQueue):

@@ -12,6 +12,9 @@ PAD = b"\n" * 24
 
 _NEWLINE, _QUOTE = b'\n"'
 _LONGEST_FIXED = 256  # bytes
+# A text longer than this may have that many delimiters and quotes that its fields do not need. Each takes 8 bytes, a
+# few times over.
+_LARGE, _MOST_NEEDLESS = 1 << 20, 1 << 17
 
 
 class Fields(NamedTuple):
@@ -62,12 +65,13 @@ def find_fields(lines: list[bytes], delim: bytes, quotes: bool, width: int, exac
         exact: If False, records may have more fields, all the same number.
 
     Returns:
-        None if each record needs a look by itself: one is malformed, contains a line end or has another width.
+        None if each record needs a look by itself: one is malformed, contains a line end, has another width or
+        very many delimiters.
     """
     if delim in b'\r\n"':
         return None
     text = b"\n".join((PAD[1:], *lines, b""))
-    if b"\r" in text:
+    if b"\r" in text or (len(text) > _LARGE and _needless(text, delim, width * len(lines)) > _MOST_NEEDLESS):
         return None
     raw = np.frombuffer(text, np.uint8)
     newlines = raw == _NEWLINE
@@ -92,6 +96,11 @@ def find_fields(lines: list[bytes], delim: bytes, quotes: bool, width: int, exac
         opened = raw[begins] == _QUOTE
         begins, ends = begins + opened, ends - opened
     return Fields(text, begins.reshape(-1, have), ends.reshape(-1, have)), escaped
+
+
+def _needless(text: bytes, delim: bytes, fields: int) -> int:
+    """Return how many delimiters and quotes a text has, besides a delimiter and two quotes for each field."""
+    return text.count(delim) + text.count(b'"') - 3 * fields
 
 
 def _doubled(raw: NDArray[np.uint8], places: NDArray[np.intp], delim: int) -> NDArray[np.bool_] | None:

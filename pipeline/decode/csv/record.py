@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ class RecordFormat(NamedTuple):
         """Return the values of one record; `record` is its index, for errors."""
         fields = self._split(line, record)
         if len(fields) != len(self.columns):
-            raise record_error(f"Expect {len(self.columns)} fields but have {len(fields)} in record {record}", record)
+            raise self._wrong_number(len(fields), record)
         return [self._value(field, i, record) for i, field in enumerate(fields)]
 
     def convert(self, field: bytes, dtype: np.dtype[Any]) -> Any:
@@ -55,13 +56,23 @@ class RecordFormat(NamedTuple):
         return number(field, dtype)
 
     def _split(self, line: bytes, record: int) -> list[bytes]:
+        """Return the selected fields. Those that are too many are counted, not made."""
+        width = len(self.columns) if self.select is None else self.select[-1] + 1
         if (self.quotes and b'"' in line) or b"\n" in line or b"\r" in line:
-            fields = split_record(line, self.delim, self.quotes, self.select, record)
+            rest = split_record(line, self.delim, self.quotes, record)
+            fields = list(islice(rest, width))
+            have = len(fields) + (sum(1 for _ in rest) if self.select is None else 0)
         else:
-            fields = line.split(self.delim) if line else []
+            have = line.count(self.delim) + 1 if self.select is None else 0
+            fields = line.split(self.delim, width) if line and have <= width else []
+        if have > width:
+            raise self._wrong_number(have, record)
         if self.select is None:
             return fields
         return [fields[i] for i in self.select if i < len(fields)]
+
+    def _wrong_number(self, have: int, record: int) -> InvalidArgumentError:
+        return record_error(f"Expect {len(self.columns)} fields but have {have} in record {record}", record)
 
     def _value(self, field: bytes, index: int, record: int) -> Any:
         dtype, default = self.columns[index]
@@ -78,34 +89,29 @@ class RecordFormat(NamedTuple):
         return value
 
 
-def split_record(
-    line: bytes, delim: bytes = b",", quotes: bool = True, select: tuple[int, ...] | None = None, record: int = 0
-) -> list[bytes]:
-    """Split a record that may contain quotes or line ends, as TensorFlow does: up to the last selected column.
+def split_record(line: bytes, delim: bytes = b",", quotes: bool = True, record: int = 0) -> Iterator[bytes]:
+    """Split a record that may contain quotes or line ends, as TensorFlow does: no further than you take its fields.
 
     Raises:
         InvalidArgumentError: A quote or line end is in the wrong place.
     """
-    fields: list[bytes] = []
-    wanted = None if select is None else select[-1] + 1
     at, size = 0, len(line)
-    while at < size and len(fields) != wanted:
+    while at < size:
         if line[at] in b"\r\n":  # line ends before a field are dropped
             at += 1
         elif quotes and line[at] == ord('"'):
             field, at = _quoted_field(line, at + 1, delim, record)
-            fields.append(field)
+            yield field
         else:
             end = line.find(delim, at)
             end = size if end < 0 else end
             field = line[at:end]
             if (quotes and b'"' in field) or b"\n" in field or b"\r" in field:
                 raise record_error("Unquoted fields cannot have quotes/CRLFs inside", record)
-            fields.append(field)
+            yield field
             at = end + 1
-    if line.endswith(delim) and len(fields) != wanted:
-        fields.append(b"")
-    return fields
+    if line.endswith(delim):
+        yield b""
 
 
 def _quoted_field(line: bytes, at: int, delim: bytes, record: int) -> tuple[bytes, int]:

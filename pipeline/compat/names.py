@@ -74,6 +74,8 @@ MODULES: dict[str, str] = {
     "values.placeholders": "placeholder placeholder_with_default",
     "values.sparse_tensor": "IndexedSlicesValue SparseTensor sparse.SparseTensor",
     "values.tensor_proto": "make_tensor_proto make_ndarray",
+    "values.ragged_tensor": "RaggedTensor",
+    "values.ragged_value": "ragged.RaggedTensorValue",
     "values.static": "get_static_value",
     "session.session": "Session InteractiveSession",
     "session.settings": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunOptions RunMetadata",
@@ -93,6 +95,7 @@ MODULES: dict[str, str] = {
     "ops.arrays.joining": "concat split",
     "ops.arrays.masking": "where where_v2",
     "ops.arrays.padding": "pad",
+    "ops.arrays.ragged": _within("ragged", "constant constant_value placeholder map_flat_values"),
     "ops.arrays.scattering": "scatter_nd manip.scatter_nd tensor_scatter_update "
     "tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_nd_add tensor_scatter_add=tensor_scatter_nd_add "
     "dynamic_partition dynamic_stitch",
@@ -237,7 +240,12 @@ MODULES: dict[str, str] = {
     "as_string strings.as_string dtypes.as_string",
     "ops.strings.joining": "string_join=join strings.join reduce_join strings.reduce_join",
     "ops.strings.regex": "regex_replace strings.regex_replace strings.regex_full_match",
-    "ops.strings.splitting": "string_split strings.split substr strings.substr",
+    "ops.strings.splitting": "string_split strings.split strings.bytes_split substr strings.substr",
+    "ops.strings.unicode": _within(
+        "strings",
+        "unicode_decode unicode_decode_with_offsets unicode_encode unicode_script unicode_split "
+        "unicode_split_with_offsets unicode_transcode",
+    ),
     "ops.strings.tensors": "serialize_tensor io.serialize_tensor parse_tensor io.parse_tensor",
     "ops.summaries.summary": "summary.scalar summary.histogram summary.image summary.merge summary.merge_all",
     "ops.summaries.writer": "summary.FileWriter summary.FileWriterCache",

@@ -16,6 +16,7 @@ from pipeline.compat.ops.arrays.shaping import expand_dims
 from pipeline.compat.ops.making.inputs import INDEX, first_input, next_input, renamed
 from pipeline.compat.ops.making.text import objects, one_of, scalar_or, text, with_rank
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.ragged_tensor import RaggedTensor, as_ragged_or_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
 from pipeline.errors import invalid, show
 
@@ -29,7 +30,7 @@ def string_split(
     delimiter: Any = None,
     result_type: str = "SparseTensor",
     name: str | None = None,
-) -> SparseTensor:
+) -> Any:
     """Split each string of a vector at every byte of the delimiter; return a sparse matrix of the parts.
 
     Args:
@@ -37,11 +38,11 @@ def string_split(
         sep: The bytes to split at, " " by default; if it is empty, every byte becomes a part.
         skip_empty: Leave out empty parts.
         delimiter: Old name of `sep`.
-        result_type: "SparseTensor".
+        result_type: "SparseTensor", or "RaggedTensor" for the parts as the rows of a RaggedTensor.
         name: Name of the scope.
 
     Raises:
-        ValueError: `source` is not a vector.
+        ValueError: `source` is not a vector, or `result_type` is neither.
     """
     delimiter = renamed("sep", sep, "delimiter", delimiter)
     delimiter = " " if delimiter is None else delimiter
@@ -49,13 +50,14 @@ def string_split(
     with name_scope(name, "StringSplit"):
         separators = convert_to_tensor(delimiter, dtype=string)
         tensor = convert_to_tensor(source, dtype=string)
-        _sparse_only(result_type)
+        _check_type(result_type)
 
         def kernel(values: Any, separators: Any) -> Any:
             _check_vector(values)
             return _sparse([_pieces(one, separators, skip) for one in values.tolist()])
 
-        return _split_node("StringSplit", tensor, separators, kernel, {"skip_empty": skip})
+        made = _split_node("StringSplit", tensor, separators, kernel, {"skip_empty": skip})
+        return made if result_type == "SparseTensor" else RaggedTensor.from_sparse(made)
 
 
 def split(
@@ -65,21 +67,29 @@ def split(
     result_type: str = "SparseTensor",
     source: Any = None,
     name: str | None = None,
-) -> SparseTensor:
+) -> Any:
     """Split each string as Python's `str.split` does; return a sparse matrix of the parts.
 
     Args:
-        input: A vector of strings, or a scalar, which counts as a vector of one.
+        input: A vector of strings, or a scalar, which counts as a vector of one. For a RaggedTensor strings of any
+            known rank, or a RaggedTensor.
         sep: What to split at; None or "" for runs of whitespace.
         maxsplit: The maximum number of splits, -1 for no limit.
-        result_type: "SparseTensor".
+        result_type: "SparseTensor", or "RaggedTensor" for the parts as the innermost dimension of a RaggedTensor.
         source: Old name of `input`.
         name: Name of the scope.
+
+    Raises:
+        ValueError: `result_type` is neither.
     """
     input = renamed("input", input, "source", source)
     with name_scope(name, "StringSplit"):
+        _check_type(result_type)
+        if result_type == "RaggedTensor":
+            words = lambda vector: split(vector, sep, maxsplit)  # noqa: E731
+            given = as_ragged_or_tensor(input, dtype=string, name="input")
+            return _as_rows(expand_dims(given, axis=0) if given.shape.ndims == 0 else given, words)
         tensor = convert_to_tensor(input, dtype=string, name="input")
-        _sparse_only(result_type)
         if tensor.shape.ndims == 0:
             tensor = expand_dims(tensor, axis=0)
         separator = convert_to_tensor("" if sep is None else sep, dtype=string)
@@ -92,10 +102,40 @@ def split(
         return _split_node("StringSplitV2", tensor, separator, kernel, {"maxsplit": most})
 
 
-def _sparse_only(result_type: Any) -> None:
-    if result_type == "RaggedTensor":
-        raise NotImplementedError("there are no ragged tensors here; result_type must be 'SparseTensor'")
-    if result_type != "SparseTensor":
+def bytes_split(input: Any, name: str | None = None) -> Any:
+    """Split each string into its bytes.
+
+    Args:
+        input: Strings of a known rank, or a RaggedTensor.
+        name: Name of the scope.
+
+    Returns:
+        A RaggedTensor with one dimension more than `input`; a vector if `input` is a scalar.
+
+    Raises:
+        ValueError: The rank is unknown.
+    """
+    with name_scope(name, "StringsByteSplit"):
+        given = as_ragged_or_tensor(input, dtype=string, name="input")
+        if given.shape.ndims is None:
+            raise ValueError("input must have a statically-known rank.")
+        return _as_rows(given, lambda vector: string_split(vector, "", skip_empty=False))
+
+
+def _as_rows(given: Any, function: Callable[[Tensor], SparseTensor]) -> Any:
+    """Apply a function from vectors of strings to sparse matrices; return the rows behind the dimensions of `given`."""
+    if isinstance(given, RaggedTensor):
+        return given.with_flat_values(_as_rows(given.flat_values, function))
+    rank = given.shape.ndims
+    if rank == 0:
+        return function(expand_dims(given, axis=0)).values
+    if rank is None or rank == 1:
+        return RaggedTensor.from_sparse(function(given))
+    return _as_rows(RaggedTensor.from_tensor(given, ragged_rank=rank - 1), function)
+
+
+def _check_type(result_type: Any) -> None:
+    if result_type not in ("SparseTensor", "RaggedTensor"):
         raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
 
 

@@ -13,7 +13,7 @@ from pipeline._random import permutation
 from pipeline.dtypes import integer
 from pipeline.explain.ends import end_of_input
 from pipeline.queues.base import QueueBase
-from pipeline.queues.seeds import generator_seeds
+from pipeline.queues.seeds import entropy_if_zero, get_seed
 from pipeline.threads.enqueue_ops import op_name
 
 
@@ -23,6 +23,7 @@ class EpochLimit:
     Thread safety: every thread may begin an epoch; a lock guards the count.
 
     Attributes:
+        limit: The number of epochs, or None.
         begun: Epochs begun so far.
 
     Args:
@@ -34,18 +35,19 @@ class EpochLimit:
     """
 
     def __init__(self, num_epochs: int | None) -> None:
-        self._limit = None if num_epochs is None else integer(num_epochs, "num_epochs")
-        if self._limit is not None and self._limit <= 0:
+        self.limit = None if num_epochs is None else integer(num_epochs, "num_epochs")
+        if self.limit is not None and self.limit <= 0:
             raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
         self._lock = threading.Lock()
         self.begun = 0
 
-    def begin(self) -> None:
-        """Begin the next epoch; OutOfRangeError if all epochs are over."""
+    def begin(self) -> int:
+        """Begin the next epoch; return its number, from 0. OutOfRangeError if all epochs are over."""
         with self._lock:
-            if self._limit is not None and self.begun >= self._limit:
-                raise end_of_input(f"Reached limit of {self._limit}", epochs=self._limit)
+            if self.limit is not None and self.begun >= self.limit:
+                raise end_of_input(f"Reached limit of {self.limit}", epochs=self.limit)
             self.begun += 1
+            return self.begun - 1
 
 
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
@@ -97,10 +99,14 @@ def _evaluation(tensor: Any) -> Callable[[], Any]:
 
 
 class EpochShuffle:
-    """A new random order of the rows for each epoch. Not thread safe.
+    """A new random order of the rows for each epoch.
 
     The same seeds give the orders of `tf.random_shuffle`: a Fisher-Yates shuffle with the words of a Philox generator.
-    Each epoch uses up whole blocks of four words.
+    Each epoch uses up whole blocks of four words, so the order of any epoch can be had at once.
+
+    Attributes:
+        seeds: The two seeds of the generator.
+        drawn: Whether they were drawn by chance: neither the operation has a seed nor the process.
 
     Args:
         rows: The number of rows.
@@ -109,11 +115,11 @@ class EpochShuffle:
 
     def __init__(self, rows: int, seed: int | None = None) -> None:
         self._rows = rows
-        self._seeds = generator_seeds(seed)
-        self._blocks_used = 0
+        self._blocks = max(0, -(-(rows - 1) // 4))  # one word for each row but the last, in blocks of four
+        given = get_seed(seed)
+        self.seeds = entropy_if_zero(given)
+        self.drawn = self.seeds != given
 
-    def next(self) -> NDArray[np.int64]:
-        """Return the order of the next epoch: a permutation of `rows` row numbers, int64."""
-        order = permutation(*self._seeds, self._blocks_used, self._rows)
-        self._blocks_used += max(0, -(-(self._rows - 1) // 4))  # one word for each row but the last, in blocks of four
-        return order
+    def order(self, epoch: int) -> NDArray[np.int64]:
+        """Return the order of an epoch: a permutation of `rows` row numbers, int64."""
+        return permutation(*self.seeds, epoch * self._blocks, self._rows)

@@ -2,86 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import os
-import threading
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from pipeline.errors import DeadlineExceededError, invalid
+from pipeline.dtypes import integer
+from pipeline.errors import invalid
 from pipeline.explain.ends import end_of_input
 from pipeline.producers.epochs import EpochLimit, EpochShuffle
-from pipeline.queues.kinds import FIFOQueue
+from pipeline.producers.numbered import Numbered, digest
+from pipeline.producers.queue import ProducerQueue
 from pipeline.queues.values import compatible
-from pipeline.threads.current_loop import current_loop
 from pipeline.threads.registry import add_queue_runner
 from pipeline.threads.runner import QueueRunner
 
 # An epoch is enqueued in blocks of about this many bytes, so that it is never in memory twice.
 _BLOCK_BYTES = 2 << 20
-
-
-class ProducerQueue(FIFOQueue):
-    """The queue of a producer. The first dequeue by a loop over batches starts its thread, unless it already runs."""
-
-    starts_itself = True
-    runner: QueueRunner | None = None
-    _starting = threading.Lock()
-
-    def block(self, n: int) -> Any:
-        """Dequeue the rows available now: at least 1, at most `n`. It waits only for the first.
-
-        Returns:
-            An array of rank 1 or more; its first dimension counts the rows.
-
-        Raises:
-            OutOfRangeError: All epochs are over.
-            ValueError: `n` is less than 1.
-        """
-        available = min(self.size(), at_least_one(n))
-        if available > 1:
-            try:
-                return self.dequeue_up_to(available, timeout=0)
-            except DeadlineExceededError:  # another thread took some of them
-                pass
-        return self.dequeue_many(1)
-
-    def dequeue(self, name: str | None = None, *, timeout: float | None = None) -> Any:
-        """As FIFOQueue; starts the producer's thread if a loop over batches asks."""
-        self._start()
-        return super().dequeue(name, timeout=timeout)
-
-    def dequeue_many(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
-        """As FIFOQueue; starts the producer's thread if a loop over batches asks."""
-        self._start()
-        return super().dequeue_many(n, name, timeout=timeout, out=out)
-
-    def dequeue_up_to(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
-        """As FIFOQueue; starts the producer's thread if a loop over batches asks."""
-        self._start()
-        return super().dequeue_up_to(n, name, timeout=timeout, out=out)
-
-    def _start(self) -> None:
-        if self.runner is None:
-            return
-        coord = current_loop()
-        if coord is not None:
-            with self._starting:
-                runner, self.runner = self.runner, None
-            if runner is not None and not runner.begun:
-                runner.create_threads(coord=coord, daemon=True, start=True)
-
-
-def at_least_one(n: int) -> int:
-    """Return `n` as an int, or raise ValueError if it is less than 1."""
-    number = operator.index(n)
-    if number < 1:
-        raise ValueError(f"a block has at least 1 row, not {number}")
-    return number
 
 
 def input_producer(
@@ -126,13 +68,12 @@ def input_producer(
     rows = np.asarray(input_tensor)
     if rows.ndim == 0:
         raise ValueError("input_producer: the input must have rank 1 or more, got a scalar")
-    shape = rows.shape[1:]
-    if element_shape is not None and not compatible(shape, tuple(element_shape)):
-        raise ValueError(f"Shapes {shape} and {tuple(element_shape)} are incompatible")
+    if element_shape is not None and not compatible(rows.shape[1:], tuple(element_shape)):
+        raise ValueError(f"Shapes {rows.shape[1:]} and {tuple(element_shape)} are incompatible")
     dtype: DTypeLike = "string" if rows.dtype.kind in "SU" or _holds_bytes(rows) else rows.dtype
-    queue = ProducerQueue(capacity, [dtype], [shape], shared_name=shared_name, name=name or "input_producer")
-    row_bytes = math.prod(shape) * rows.dtype.itemsize
-    return _produce(queue, rows, len(rows), row_bytes, (num_epochs, shuffle, seed), cancel_op, collection)
+    queue = ProducerQueue(capacity, [dtype], [rows.shape[1:]], shared_name=shared_name, name=name or "input_producer")
+    epochs = _Epochs(num_epochs, shuffle, seed)
+    return _produce(queue, _of_array("input_producer", rows), epochs, cancel_op, collection)
 
 
 def string_input_producer(
@@ -146,19 +87,23 @@ def string_input_producer(
     cancel_op: Any = None,
     *,
     collection: list[QueueRunner] | None = None,
+    shard: tuple[int, int] | None = None,
 ) -> ProducerQueue:
     """Create a queue that a thread fills with strings, such as file names.
 
     Args:
         string_tensor: The strings: an iterable or an array of rank 1, of str, bytes or paths. They come out as bytes.
         num_epochs, shuffle, seed, capacity, shared_name, name, cancel_op, collection: As for `input_producer`.
+        shard: (index, count): of each epoch's order this host gets the strings `index`, `index + count`, ... Hosts that
+            pass the same strings and the same seed, each its own index, share them out anew in each epoch. None: all.
 
     Returns:
         The queue, of variable-length bytes.
 
     Raises:
-        ValueError: There are no strings, or their rank is not 1; or as `input_producer`.
-        TypeError: One of them is not a string; or as `input_producer`.
+        ValueError: There are no strings, or their rank is not 1; `shard` has no 0 <= index < count, or there are fewer
+            strings than hosts; or as `input_producer`.
+        TypeError: One of them is not a string; `shard` is not two integers; or as `input_producer`.
     """
     if isinstance(string_tensor, (str, bytes, os.PathLike)):
         raise ValueError(f"string_input_producer requires a list of strings, not the single {string_tensor!r}")
@@ -176,9 +121,10 @@ def string_input_producer(
         if not isinstance(value, (str, bytes, os.PathLike)):
             raise TypeError(f"string_input_producer: item {i} is not a string: {value!r}")
         strings[i] = os.fsencode(value)
-    return input_producer(
-        strings, None, num_epochs, shuffle, seed, capacity, shared_name, None, name, cancel_op, collection=collection
-    )
+    hosts = _parse_shard(shard, len(strings))
+    queue = ProducerQueue(capacity, ["string"], [()], shared_name=shared_name, name=name or "input_producer")
+    epochs = _Epochs(num_epochs, shuffle, seed, hosts)
+    return _produce(queue, _of_array("string_input_producer", strings), epochs, cancel_op, collection)
 
 
 def range_input_producer(
@@ -218,7 +164,8 @@ def range_input_producer(
     wide = getattr(limit, "dtype", None) == np.int64 or count > np.iinfo(np.int32).max
     dtype = np.dtype(np.int64 if wide else np.int32)
     queue = ProducerQueue(capacity, [dtype], [()], shared_name=shared_name, name=name or "input_producer")
-    return _produce(queue, _Range(dtype), count, 8, (num_epochs, shuffle, seed), None, collection)
+    source = _Input("range_input_producer", _Range(dtype), count, 8, lambda: f"range {count} {dtype.name}")
+    return _produce(queue, source, _Epochs(num_epochs, shuffle, seed), None, collection)
 
 
 class _Range:
@@ -229,41 +176,77 @@ class _Range:
 
     def __getitem__(self, which: Any) -> NDArray[Any]:
         if isinstance(which, slice):
-            return np.arange(which.start, which.stop, dtype=self._dtype)
+            return np.arange(which.start, which.stop, which.step, dtype=self._dtype)
         return which.astype(self._dtype, copy=False)  # type: ignore[no-any-return]
 
 
+class _Input(NamedTuple):
+    """What a producer produces: `length` rows, which slices and index arrays select; `kind` is the function's name."""
+
+    kind: str
+    rows: Any
+    length: int
+    row_bytes: int
+    digest: Callable[[], str]
+
+
+class _Epochs(NamedTuple):
+    """How often and in which order."""
+
+    num_epochs: int | None
+    shuffle: bool
+    seed: int | None
+    shard: tuple[int, int] = (0, 1)
+
+
+def _of_array(kind: str, rows: NDArray[Any]) -> _Input:
+    """The rows of an array; its digest is computed once, when it is asked for."""
+    row_bytes = math.prod(rows.shape[1:]) * rows.dtype.itemsize
+    return _Input(kind, rows, len(rows), row_bytes, functools.cache(lambda: digest([rows])))
+
+
 def _produce(
-    queue: ProducerQueue,
-    rows: Any,
-    count: int,
-    row_bytes: int,
-    epochs: tuple[int | None, bool, int | None],
-    cancel_op: Any,
-    collection: list[QueueRunner] | None,
+    queue: ProducerQueue, source: _Input, epochs: _Epochs, cancel_op: Any, collection: list[QueueRunner] | None
 ) -> ProducerQueue:
-    """Give a queue a QueueRunner that fills it with `count` rows; slices and index arrays select them from `rows`."""
-    num_epochs, shuffle, seed = epochs
-    limit = EpochLimit(num_epochs)
+    """Give a queue a QueueRunner that fills it."""
+    limit = EpochLimit(epochs.num_epochs)
     if cancel_op is not None and not callable(cancel_op):
         raise TypeError(f"cancel_op must be a callable without arguments, not {cancel_op!r:.80}")
-    if num_epochs is None and count == 0:
+    if epochs.num_epochs is None and source.length == 0:
         raise ValueError(f"{queue.name}: the input has no rows, and num_epochs=None would look for one forever")
-    order = EpochShuffle(count, seed) if shuffle else None
-    block = max(1, _BLOCK_BYTES // max(1, row_bytes))
+    shuffle = EpochShuffle(source.length, epochs.seed) if epochs.shuffle else None
+    numbered = Numbered(source.length, limit.limit, shuffle, epochs.shard)
+    block = max(1, _BLOCK_BYTES // max(1, source.row_bytes))
 
     def enqueue_epoch() -> None:
-        if count == 0:
-            raise end_of_input(f"Reached limit of {num_epochs}", num_epochs, f"the input of '{queue.name}' has no rows")
-        limit.begin()
-        numbers = None if order is None else order.next()
-        for begin in range(0, count, block):
-            part = slice(begin, min(begin + block, count))
-            queue.enqueue_many((rows[part if numbers is None else numbers[part]],))
+        if source.length == 0:
+            why = f"the input of '{queue.name}' has no rows"
+            raise end_of_input(f"Reached limit of {limit.limit}", limit.limit, why)
+        order = numbered.order(limit.begin())
+        for begin in range(0, numbered.length, block):
+            queue.enqueue_many((source.rows[numbered.part(order, begin, min(begin + block, numbered.length))],))
 
+    queue.number(source.kind, source.rows, numbered, source.digest)
     queue.runner = QueueRunner(queue, [enqueue_epoch], cancel_op=cancel_op)
     add_queue_runner(queue.runner, collection)
     return queue
+
+
+def _parse_shard(shard: Any, rows: int) -> tuple[int, int]:
+    """Return the index of this host and the number of hosts."""
+    if shard is None:
+        return 0, 1
+    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
+        raise TypeError(f"shard must be (index, count), such as (0, 8), not {shard!r:.80}")
+    index, count = integer(shard[0], "the index in shard"), integer(shard[1], "the count in shard")
+    if count < 1 or not 0 <= index < count:
+        raise ValueError(f"shard must be (index, count) with 0 <= index < count, not ({index}, {count})")
+    if rows < count:
+        raise ValueError(
+            f"shard=({index}, {count}): there are only {rows} strings, fewer than hosts, so some would get none. "
+            "Use more files, or let the batch function share out the examples"
+        )
+    return index, count
 
 
 def _why_empty(strings: Any) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -10,8 +12,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.errors import invalid
-from pipeline.producers.producers import ProducerQueue, at_least_one, range_input_producer
+from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.producers.numbered import digest
+from pipeline.producers.producers import range_input_producer
+from pipeline.producers.queue import ProducerQueue, at_least_one
+from pipeline.pulls import Book, this_thread
 from pipeline.queues.rows import Rows
 from pipeline.threads.runner import QueueRunner
 
@@ -23,7 +28,10 @@ class SliceSource:
 
     Attributes:
         queue: The queue of the row numbers.
+        owner: The book of the deterministic loop that pulls from it; then nobody else may.
     """
+
+    columns = ("next",)
 
     def __init__(self, arrays: Sequence[NDArray[Any]], queue: ProducerQueue) -> None:
         self._arrays = list(arrays)
@@ -31,6 +39,7 @@ class SliceSource:
         self._must_check = self._shortest < len(arrays[0])
         self._lock = threading.Lock()
         self._left: NDArray[np.int64] | None = None  # row numbers dequeued after one that was out of range
+        self._digest = functools.cache(lambda: digest(self._arrays))
         self.queue = queue
         self.__qualname__ = queue.name
 
@@ -38,6 +47,14 @@ class SliceSource:
     def name(self) -> str:
         """The name of the queue."""
         return self.queue.name
+
+    @property
+    def owner(self) -> Book | None:
+        return self.queue.owner
+
+    @owner.setter
+    def owner(self, book: Book | None) -> None:
+        self.queue.owner = book
 
     @property
     def dtypes(self) -> list[np.dtype[Any]]:
@@ -92,7 +109,15 @@ class SliceSource:
 
     def rows(self, n: int) -> list[Rows | NDArray[Any]]:
         """As `block`, but rows of plain numbers are not copied: a queue gathers them itself."""
-        numbers = self._in_range(n) if self._must_check else self.queue.block(n)
+        turn = this_thread.turn
+        if turn is None:
+            numbers = self._in_range(n) if self._must_check else self.queue.block(n)
+        else:
+            with turn.pulling(self, "rows", n):
+                numbers = self._taken(at_least_one(n))
+        return self._gathered(numbers)
+
+    def _gathered(self, numbers: NDArray[np.int64]) -> list[Rows | NDArray[Any]]:
         return [
             array.take(numbers, axis=0) if array.dtype.hasobject else Rows(array, numbers) for array in self._arrays
         ]
@@ -108,13 +133,77 @@ class SliceSource:
         end = min(n, int(bad[0]) if len(bad) else len(rows))
         self._put_back(rows[max(end, 1) :])
         if end == 0:
-            raise invalid(f"indices = {rows[0]} is not in [0, {self._shortest})")
+            raise self._no_row(int(rows[0]))
         return rows[:end]
+
+    def _missing(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return at which places there are numbers that an array has no row for."""
+        return np.flatnonzero(numbers >= self._shortest) if self._must_check else numbers[:0]
+
+    def _no_row(self, number: int) -> InvalidArgumentError:
+        return invalid(f"indices = {number} is not in [0, {self._shortest})")
 
     def _put_back(self, rows: NDArray[np.int64]) -> None:
         if len(rows):
             with self._lock:
                 self._left = rows if self._left is None else np.concatenate([self._left, rows])
+
+    # A Positioned.
+
+    def _facts(self) -> dict[str, Any]:
+        return {**self.queue._facts(), "kind": "slice_input_producer", "digest": self._digest()}
+
+    def _position(self) -> list[int]:
+        (number,) = self.queue._position()
+        if self._left is not None:  # taken from the queue before the loop, and not delivered
+            number, self._left = number - len(self._left), None
+            self.queue._go_to([number])
+        return [number]
+
+    def _go_to(self, position: Sequence[int]) -> None:
+        self.queue._go_to(position)
+        self._left = None
+
+    def _skip(self, count: int, what: str = "rows", n: int = 1) -> None:
+        """Drop what `count` pulls of up to `n` rows give."""
+        if not self._must_check:
+            self.queue._skip(count, n, False)
+            return
+        for _ in range(count):  # a row that is missing cuts a block short
+            with contextlib.suppress(InvalidArgumentError):
+                self._taken(n)
+
+    def _no_state(self) -> str | None:
+        return None
+
+    def _taken(self, n: int) -> NDArray[np.int64]:
+        """Take the row numbers of the next elements, at most `n`; InvalidArgumentError if the first is out of range."""
+        (first,) = self._position()
+        numbers = self.queue._advance(n, False)
+        bad = self._missing(numbers)
+        if len(bad):
+            numbers = numbers[: max(1, int(bad[0]))]
+            self.queue._go_to([first + len(numbers)])
+            if bad[0] == 0:
+                raise self._no_row(int(numbers[0]))
+        return numbers
+
+    # For loops that draw row numbers before they make examples of them.
+
+    def _total(self) -> int | None:
+        """The number of elements in all epochs; None if there is no end."""
+        return self.queue._numbered.total
+
+    def _numbers(self, first: int, count: int) -> NDArray[np.int64]:
+        """Return the row numbers of `count` elements from number `first` on; fewer if the epochs end before."""
+        return self.queue._numbered.numbers(first, count)
+
+    def _rows_of(self, numbers: NDArray[np.int64]) -> list[Rows | NDArray[Any]]:
+        """Return the rows of these numbers; InvalidArgumentError if an array does not have one of them."""
+        bad = self._missing(numbers)
+        if len(bad):
+            raise self._no_row(int(numbers[bad[0]]))
+        return self._gathered(numbers)
 
 
 def slice_input_producer(

@@ -61,12 +61,17 @@ def _closed(
     elif outcome == "cancelled":
         error = CancelledError(None, None, f"Enqueue operation was cancelled{why}" + _stored(requested, current))
     else:
-        first = f"{kind} '{name}' is closed and has insufficient elements"
-        error = OutOfRangeError(None, None, f"{first} (requested {requested}, current size {current}){why}")
+        error = insufficient(kind, name, requested, current, why)
         if end != EndOfInput():
             with_end(error, end)
     error.__cause__ = blame
     return error
+
+
+def insufficient(kind: str, name: str, requested: int, current: int, why: str) -> OutOfRangeError:
+    """Make the error of a dequeue from a closed queue that holds too little; `why` begins with the end of a line."""
+    first = f"{kind} '{name}' is closed and has insufficient elements"
+    return OutOfRangeError(None, None, f"{first} (requested {requested}, current size {current}){why}")
 
 
 def _timed_out(queue: WatchedQueue, watchdog: Watchdog, method: str, requested: int, current: int) -> str:

@@ -1,0 +1,112 @@
+"""Numbered: which row of the input each element of a producer is, epoch after epoch, for any element at once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.producers.epochs import EpochShuffle
+
+# Rows of an array that its digest looks at.
+_SAMPLED = 1024
+
+
+class Numbered:
+    """The elements of a producer, numbered from 0 on through all epochs.
+
+    `numbers` is for one thread at a time: it keeps the order of one epoch.
+
+    Attributes:
+        rows: The number of rows of the input.
+        length: The number of elements of an epoch: all rows, or the share of this host.
+        num_epochs: None means no limit.
+        shuffle: What orders the rows of each epoch; None keeps their order.
+        shard: The index of this host and the number of hosts; it gets the rows `index`, `index + count`, ... of each
+            epoch's order.
+    """
+
+    def __init__(self, rows: int, num_epochs: int | None, shuffle: EpochShuffle | None, shard: tuple[int, int]) -> None:
+        self.rows = rows
+        self.num_epochs = num_epochs
+        self.shuffle = shuffle
+        self.shard = shard
+        self.length = len(range(shard[0], rows, shard[1]))
+        self._epoch = -1
+        self._order: NDArray[np.int64] | None = None
+
+    @property
+    def total(self) -> int | None:
+        """The number of elements of all epochs; None if there is no end."""
+        return None if self.num_epochs is None else self.num_epochs * self.length
+
+    def order(self, epoch: int) -> NDArray[np.int64] | None:
+        """Return the row numbers of an epoch, in order; None if they are in the order of the input."""
+        return None if self.shuffle is None else self.shuffle.order(epoch)[self.shard[0] :: self.shard[1]]
+
+    def part(self, order: NDArray[np.int64] | None, begin: int, end: int) -> NDArray[np.int64] | slice:
+        """Return what selects the rows of elements `begin` up to `end` of an epoch that has this order."""
+        index, count = self.shard
+        return slice(index + begin * count, index + end * count, count) if order is None else order[begin:end]
+
+    def numbers(self, first: int, count: int) -> NDArray[np.int64]:
+        """Return the row numbers of `count` elements from number `first` on; fewer if the epochs end before."""
+        if self.total is not None:
+            count = min(count, self.total - first)
+        parts = [np.empty(0, np.int64)]
+        while count > 0:
+            epoch, begin = divmod(first, self.length)
+            end = min(begin + count, self.length)
+            part = self.part(self._order_of(epoch), begin, end)
+            parts.append(np.arange(part.start, part.stop, part.step) if isinstance(part, slice) else part)
+            first, count = first + end - begin, count - (end - begin)
+        return parts[1] if len(parts) == 2 else np.concatenate(parts)
+
+    def _order_of(self, epoch: int) -> NDArray[np.int64] | None:
+        if self._epoch != epoch:
+            self._epoch, self._order = epoch, self.order(epoch)
+        return self._order
+
+    def reseed(self, seeds: Sequence[int]) -> None:
+        """Shuffle with other seeds."""
+        assert self.shuffle is not None
+        self.shuffle.seeds = (int(seeds[0]), int(seeds[1]))
+        self._epoch = -1
+
+    def facts(self) -> dict[str, Any]:
+        """What decides the order; plain data."""
+        facts: dict[str, Any] = {
+            "rows": self.rows,
+            "seeds": None if self.shuffle is None else list(self.shuffle.seeds),
+            "shuffle": self.shuffle is not None,
+            "num_epochs": self.num_epochs,
+        }
+        if self.shard != (0, 1):
+            facts["shard"] = list(self.shard)
+        return facts
+
+
+def digest(arrays: Sequence[NDArray[Any]]) -> str:
+    """Return a digest of arrays, 16 hex digits: all strings in order; of others shape, dtype and some of their rows.
+
+    Objects that are no strings count by the name of their class.
+    """
+    state = hashlib.blake2b(digest_size=8)
+    for array in arrays:
+        state.update(repr((array.dtype.str, array.shape)).encode())
+        if array.dtype == object:
+            for value in array.flat:
+                data = os.fsencode(value) if isinstance(value, (bytes, str)) else type(value).__qualname__.encode()
+                state.update(b"%d:" % len(data))
+                state.update(data)
+        elif array.dtype.kind in "SU":
+            state.update(array.tobytes())
+        elif len(array):
+            picked = min(len(array), _SAMPLED)
+            numbers = np.arange(picked, dtype=np.int64) * (len(array) - 1) // max(1, picked - 1)
+            state.update(array[numbers].tobytes())
+    return state.hexdigest()

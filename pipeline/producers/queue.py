@@ -1,0 +1,217 @@
+"""ProducerQueue: the queue of a producer. A deterministic loop asks it for elements by number instead."""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._queue import CALLS
+from pipeline.errors import DeadlineExceededError, OutOfRangeError, invalid
+from pipeline.explain.causes import InputUsedUp
+from pipeline.explain.ends import end_of_input, with_end
+from pipeline.explain.workers import WorkerGroup
+from pipeline.producers.numbered import Numbered
+from pipeline.pulls import Book, Turn, in_use, this_thread
+from pipeline.queues.kinds import FIFOQueue
+from pipeline.queues.texts import insufficient
+from pipeline.threads.current_loop import current_loop
+from pipeline.threads.runner import QueueRunner
+
+
+class ProducerQueue(FIFOQueue):
+    """The queue of a producer. The first dequeue by a loop over batches starts its thread, unless it already runs.
+
+    Within a turn of a deterministic loop neither the queue nor the thread is used: the next elements are computed from
+    their numbers. The loop sees to it that one turn at a time pulls.
+
+    Attributes:
+        runner: What runs the thread, until a loop has started it.
+        owner: The book of the deterministic loop that pulls from it; then nobody else may.
+    """
+
+    starts_itself = True
+    columns = ("next",)
+    runner: QueueRunner | None = None
+    owner: Book | None = None
+    _starting = threading.Lock()
+    _next: int | None = None  # the number of the next element, once a turn has asked for it
+    _hand: FIFOQueue | None = None
+
+    def number(self, kind: str, rows: Any, numbered: Numbered, digest: Callable[[], str]) -> None:
+        """Say what the elements are.
+
+        Args:
+            kind: The function that made the producer.
+            rows: Gives rows for an array of row numbers.
+            numbered: The row numbers of the elements.
+            digest: Gives a digest of the rows.
+        """
+        self._kind = kind
+        self._rows = rows
+        self._numbered = numbered
+        self._digest = digest
+
+    def block(self, n: int) -> Any:
+        """Dequeue the rows available now: at least 1, at most `n`. It waits only for the first.
+
+        Returns:
+            An array of rank 1 or more; its first dimension counts the rows.
+
+        Raises:
+            OutOfRangeError: All epochs are over.
+            ValueError: `n` is less than 1.
+        """
+        n = at_least_one(n)
+        turn = this_thread.turn
+        if turn is not None:
+            return self._up_to(turn, n)
+        if self.runner is not None or self.owner is not None:
+            self._start()
+        available = min(self.size(), n)
+        if available > 1:
+            try:
+                return super().dequeue_up_to(available, timeout=0)
+            except DeadlineExceededError:  # another thread took some of them
+                pass
+        return super().dequeue_many(1)
+
+    def dequeue(self, name: str | None = None, *, timeout: float | None = None) -> Any:
+        """As FIFOQueue; starts the producer's thread if a loop over batches asks."""
+        turn = this_thread.turn
+        if turn is not None:
+            return self._pull(turn, 1, True, lambda hand: hand.dequeue())
+        if self.runner is not None or self.owner is not None:
+            self._start()
+        return super().dequeue(name, timeout=timeout)
+
+    def dequeue_many(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
+        """As FIFOQueue; starts the producer's thread if a loop over batches asks."""
+        turn = this_thread.turn
+        if turn is not None:
+            count = self._count(n, CALLS["dequeue_many"])
+            return self._pull(turn, count, True, lambda hand: hand.dequeue_many(count, out=out))
+        if self.runner is not None or self.owner is not None:
+            self._start()
+        return super().dequeue_many(n, name, timeout=timeout, out=out)
+
+    def dequeue_up_to(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
+        """As FIFOQueue; starts the producer's thread if a loop over batches asks."""
+        turn = this_thread.turn
+        if turn is not None:
+            return self._up_to(turn, self._count(n, CALLS["dequeue_up_to"]), out)
+        if self.runner is not None or self.owner is not None:
+            self._start()
+        return super().dequeue_up_to(n, name, timeout=timeout, out=out)
+
+    def _start(self) -> None:
+        """Refuse what a deterministic loop owns; start the thread if a loop asks."""
+        if self.owner is not None:
+            raise in_use(self)
+        coord = current_loop()
+        if coord is not None:
+            with self._starting:
+                runner, self.runner = self.runner, None
+            if runner is not None and not runner.begun:
+                runner.create_threads(coord=coord, daemon=True, start=True)
+
+    # By number.
+
+    def _up_to(self, turn: Turn, n: int, out: Any = None) -> Any:
+        return self._pull(turn, n, False, lambda hand: hand.dequeue_up_to(min(n, hand.size()), out=out))
+
+    def _pull(self, turn: Turn, n: int, whole: bool, take: Callable[[FIFOQueue], Any]) -> Any:
+        with turn.pulling(self, n, whole):
+            before = self._position()
+            try:
+                return self._handed(self._advance(n, whole), take)
+            except BaseException:  # `out` does not fit, say
+                self._go_to(before)
+                raise
+
+    def _handed(self, numbers: NDArray[np.int64], take: Callable[[FIFOQueue], Any]) -> Any:
+        """Let rows pass through a queue of their own, so that they come out just as from this one."""
+        hand, self._hand = self._hand, None  # after an error it is gone, with what is in it
+        if hand is None:
+            hand = FIFOQueue(-1, self.dtypes, self.shapes, name=self.name)
+        if len(numbers):
+            hand.enqueue_many((self._rows[numbers],))
+        taken = take(hand)
+        self._hand = hand
+        return taken
+
+    def _advance(self, n: int, whole: bool) -> NDArray[np.int64]:
+        """Take the row numbers of the next `n` elements; OutOfRangeError if there are not as many, or none."""
+        first = self._position()[0]
+        numbers = self._numbered.numbers(first, n)
+        if len(numbers) < (n if whole else min(n, 1)):
+            raise self._ended(n, len(numbers), first)
+        self._next = first + len(numbers)
+        return numbers
+
+    def _element(self, number: int) -> Any:
+        """Return the element of a number, which is not counted as taken. OutOfRangeError past the last epoch."""
+        numbers = self._numbered.numbers(number, 1)
+        if not len(numbers):
+            raise self._ended(1, 0, number)
+        return self._handed(numbers, lambda hand: hand.dequeue())
+
+    def _ended(self, requested: int, left: int, taken: int) -> OutOfRangeError:
+        """Return the error that the queue would give at its end."""
+        numbered, group = self._numbered, WorkerGroup(self, 1)
+        why = None if numbered.length else f"the input of '{self.name}' has no rows"
+        group.reached_end(end_of_input(f"Reached limit of {numbered.num_epochs}", numbered.num_epochs, why))
+        cause, stats = InputUsedUp(group), self.stats()._replace(enqueued=numbered.total or 0, dequeued=taken)
+        text = cause.text([group], stats)
+        return with_end(insufficient(self.kind, self.name, requested, left, f"\n{text}"), cause.end)
+
+    # A Positioned.
+
+    def _facts(self) -> dict[str, Any]:
+        return {"name": self.name, "kind": self._kind, "digest": self._digest(), **self._numbered.facts()}
+
+    def _position(self) -> list[int]:
+        if self._next is None:
+            self._next = self.stats().dequeued
+        return [self._next]
+
+    def _go_to(self, position: Sequence[int]) -> None:
+        (number,) = map(int, position)
+        total = self._numbered.total
+        if number < 0 or (total is not None and number > total):
+            known = "" if total is None else f": all epochs together have {total:,}"
+            raise invalid(f"'{self.name}' has no element {number:,} to go to{known}")
+        self._next = number
+
+    def _skip(self, count: int, n: int = 1, whole: bool = True) -> None:
+        """Drop what `count` pulls of `n` elements give; the last one may give fewer unless `whole`."""
+        (first,), total = self._position(), self._numbered.total
+        wanted, left = count * n, None if total is None else total - first
+        if left is not None and wanted > left:
+            if whole or left <= wanted - n:
+                rest = left % n if whole else 0
+                raise self._ended(n, rest, first + left - rest)
+            wanted = left
+        self._next = first + wanted
+
+    def _no_state(self) -> str | None:
+        return None
+
+    def _reseed(self, seeds: Sequence[int]) -> bool:
+        """Shuffle with the seeds of a saved run if those here were drawn by chance; return whether they were."""
+        drawn = self._numbered.shuffle is not None and self._numbered.shuffle.drawn
+        if drawn:
+            self._numbered.reseed(seeds)
+        return drawn
+
+
+def at_least_one(n: int) -> int:
+    """Return `n` as an int, or raise ValueError if it is less than 1."""
+    number = operator.index(n)
+    if number < 1:
+        raise ValueError(f"a block has at least 1 row, not {number}")
+    return number

@@ -167,16 +167,33 @@ report += ended
 
 
 def test_queue_runner_counter(tmp_path):
-    look = 'report = [[t.name, t.is_alive(), t.daemon] for t in state["threads"]]'
-    lines, threads = run("queue_runner_counter.py", tmp_path, look, end="os._exit(0)")
+    look = """
+sess, dequeue = state["sess"], state["q"].dequeue()
+report = [[t.name, t.is_alive(), t.daemon] for t in state["threads"]], float(sess.run(state["counter"]))
+first = sess.run(dequeue)
+while sess.run(dequeue) <= first:  # the threads go on counting and storing
+    pass
+"""
+    lines, (threads, counted) = run("queue_runner_counter.py", tmp_path, look, end="os._exit(0)")
     numbers = [float(line) for line in lines]
     assert len(numbers) == 20
-    assert all(number.is_integer() for number in numbers)
-    assert numbers[-1] > numbers[0] >= 0
+    assert all(number.is_integer() and 0 <= number <= counted for number in numbers)
+    assert _threads_behind(numbers) <= 2
     assert sorted(threads) == sorted(
         [["QueueRunnerThread-fifo_queue-AssignAdd:0", True, False]] * 2
         + [["QueueRunnerThread-fifo_queue-fifo_queue_enqueue", True, False]] * 2
     )
+
+
+def _threads_behind(numbers):
+    """The fewest threads that can have stored these numbers, if none of them stores a number less than its last."""
+    last = []  # of each thread; a number goes to the thread that was nearest below it
+    for number in numbers:
+        fitting = [each for each in last if each <= number]
+        if fitting:
+            last.remove(max(fitting))
+        last.append(number)
+    return len(last)
 
 
 @pytest.mark.parametrize(("program", "count"), [("thread_counts_plain.py", 13), ("thread_counts_coordinator.py", 26)])

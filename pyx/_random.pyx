@@ -1,12 +1,19 @@
-"""Philox as a function of NumPy arrays: the random numbers and row orders that the rest of the package asks for."""
+"""Philox as a function of NumPy arrays: the random numbers and row orders that the rest of the package asks for, draws
+in lockstep of numbers alone, and the fingerprint of an order."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 cimport numpy as cnp
 
-from philox cimport Philox, philox_next, philox_seed, philox_skip
+from lockstep cimport draw_last, scan_back
+from philox cimport Philox, philox_jump, philox_next, philox_seed, philox_skip
+from sync cimport mutex
 
 cnp.import_array()
+
+cdef enum:
+    MOST_PLACES = 0xFFFFFFFE            # a word is one of 2**32
+    STEP = 0x9E3779B97F4A7C15           # of splitmix64; also the factor of the fingerprint
 
 
 def philox(seed, seed2, skip, Py_ssize_t count):
@@ -58,3 +65,246 @@ def permutation(seed, seed2, skip, Py_ssize_t count):
             rows[i] = rows[j]
             rows[j] = row
     return order
+
+
+# Draws in lockstep ----------------------------------------------------------------------------------------------------
+
+cdef cnp.ndarray int64_array(Py_ssize_t n):
+    cdef cnp.npy_intp length = n
+    return cnp.PyArray_EMPTY(1, &length, cnp.NPY_INT64, 0)
+
+
+cdef cnp.ndarray uint64_array(Py_ssize_t n):
+    cdef cnp.npy_intp length = n
+    return cnp.PyArray_ZEROS(1, &length, cnp.NPY_UINT64, 0)
+
+
+cdef int check_places(Py_ssize_t m, int64_t draws) except -1:
+    if not 0 <= m <= <Py_ssize_t>MOST_PLACES:
+        raise ValueError(f"lockstep: m must be >= 0 and less than 2**32 - 1, got {m}")
+    if not 0 <= draws <= <int64_t>1 << 62:
+        raise ValueError(f"lockstep: draws must be >= 0 and at most 2**62, got {draws}")
+    return 0
+
+
+def lockstep_pool(uint64_t seed, uint64_t seed2, Py_ssize_t m, int64_t draws):
+    """Return what the places of a pool hold before draw number `draws` of a shuffle queue with deterministic=True.
+
+    It takes about m ln m random words, however many draws there were.
+
+    Args:
+        seed, seed2: The two seeds of the queue's generator.
+        m: min_after_dequeue.
+        draws: How many draws came before; at most 2**62. Their elements, `draws + m`, have arrived, and more may have.
+
+    Returns:
+        An int64 array of m arrival numbers, counted from 0. The pool's last place has arrival `m + draws`.
+
+    Raises:
+        ValueError: `m` or `draws` is out of range.
+
+    Thread safety: no state.
+    """
+    check_places(m, draws)
+    cdef cnp.ndarray pool = int64_array(m)
+    cdef int64_t[::1] places = pool
+    cdef uint64_t[::1] seen = uint64_array(m // 64 + 1)
+    with nogil:
+        scan_back(seed, seed2, draws, places, seen)
+    return pool
+
+
+def lockstep_end(uint64_t seed, uint64_t seed2, Py_ssize_t m, int64_t arrivals, int64_t draws):
+    """As `lockstep_pool`, for an input that has ended after `arrivals` elements: what is left below place m.
+
+    Args:
+        seed, seed2, m: As for `lockstep_pool`.
+        arrivals: How many elements there were in all.
+        draws: How many of them were drawn.
+
+    Returns:
+        An int64 array of arrival numbers, in the order of their places: m, or fewer once the pool was not filled again.
+
+    Raises:
+        ValueError: `m`, `arrivals` or `draws` is out of range, or more were drawn than had arrived.
+
+    Thread safety: no state.
+    """
+    cdef int64_t refilled = max(0, arrivals - m)    # draws after which the pool was filled again
+    cdef size_t count
+    cdef Philox random
+    check_places(m, draws)
+    if draws > arrivals:
+        raise ValueError(f"lockstep_end: {draws} draws from {arrivals} arrivals")
+    if draws <= refilled:
+        return lockstep_pool(seed, seed2, m, draws)[:arrivals]
+    pool = lockstep_pool(seed, seed2, m, refilled)
+    cdef int64_t[::1] places = pool
+    count = min(m, arrivals)
+    philox_seed(&random, seed, seed2)
+    philox_jump(&random, refilled)
+    with nogil:
+        while refilled < draws:
+            draw_last(places, count, &random)
+            count -= 1
+            refilled += 1
+    return pool[:count]
+
+
+cdef class NumberPool:
+    """A shuffle queue with deterministic=True, for numbers alone: it gives them in the order in which the queue would
+    give elements that arrive in the order of theirs. For sources that can be asked for any element by its number.
+
+    Args:
+        seed, seed2: The two seeds of the generator.
+        m: min_after_dequeue.
+        draws: How many draws came before the first one here; then call `load` first.
+
+    Raises:
+        ValueError: `m` or `draws` is out of range.
+
+    Thread safety: all methods may be called from any thread.
+    """
+
+    cdef mutex lock
+    cdef Philox random
+    cdef int64_t[::1] places
+    cdef size_t count           # places that hold a number
+    cdef bint ended             # whether numbers were drained
+
+    def __cinit__(self, uint64_t seed, uint64_t seed2, Py_ssize_t m, int64_t draws=0):
+        check_places(m, draws)
+        self.places = int64_array(m)
+        philox_seed(&self.random, seed, seed2)
+        philox_jump(&self.random, draws)
+
+    def load(self, const int64_t[::1] numbers not None):
+        """Fill the places with numbers as they are, as `lockstep_pool` or `lockstep_end` gives them.
+
+        Raises:
+            ValueError: There are more than m numbers; nothing has changed.
+        """
+        cdef Py_ssize_t i, n = numbers.shape[0]
+        if n > self.places.shape[0]:
+            raise ValueError(f"NumberPool.load: {n} numbers for {self.places.shape[0]} places")
+        with nogil:
+            self.lock.lock()
+            for i in range(n):
+                self.places[i] = numbers[i]
+            self.count = n
+            self.ended = False
+            self.lock.unlock()
+
+    def exchange(self, const int64_t[::1] numbers not None):
+        """Put numbers in, in the order of arrival; each that finds all places filled draws one.
+
+        Returns:
+            An int64 array of the numbers drawn, in order.
+
+        Raises:
+            RuntimeError: Numbers were drained before: the input has ended.
+        """
+        cdef Py_ssize_t n = numbers.shape[0]
+        cdef Py_ssize_t drawn
+        cdef cnp.ndarray result = int64_array(n)
+        cdef int64_t[::1] out = result
+        with nogil:
+            self.lock.lock()
+            drawn = -1 if self.ended else self.put(numbers, out)
+            self.lock.unlock()
+        if drawn < 0:
+            raise RuntimeError("NumberPool.exchange: numbers were drained, so the input has ended")
+        return result if drawn == n else result[:drawn].copy()
+
+    cdef Py_ssize_t put(self, const int64_t[::1] numbers, int64_t[::1] out) noexcept nogil:
+        """Take numbers in, and return how many were drawn; their numbers are in `out`."""
+        cdef size_t m = self.places.shape[0], place
+        cdef Py_ssize_t i = 0, n = numbers.shape[0], drawn = 0
+        while i < n and self.count < m:
+            self.places[self.count] = numbers[i]
+            self.count += 1
+            i += 1
+        for i in range(i, n):
+            place = philox_next(&self.random) % <uint32_t>(m + 1)
+            if place == m:
+                out[drawn] = numbers[i]
+            else:
+                out[drawn] = self.places[place]
+                self.places[place] = numbers[i]
+            drawn += 1
+        return drawn
+
+    def drain(self, limit=None):
+        """Draw what is left; the input has ended.
+
+        Args:
+            limit: How many at most; None for all.
+
+        Returns:
+            An int64 array of the numbers drawn, in order.
+
+        Raises:
+            ValueError: `limit` is negative.
+        """
+        cdef Py_ssize_t most = self.places.shape[0] if limit is None else min(limit, self.places.shape[0]), drawn = 0
+        if most < 0:
+            raise ValueError(f"NumberPool.drain: limit must be >= 0, got {limit}")
+        cdef cnp.ndarray result = int64_array(most)
+        cdef int64_t[::1] out = result
+        with nogil:
+            self.lock.lock()
+            self.ended = True
+            while drawn < most and self.count:
+                out[drawn] = draw_last(self.places, self.count, &self.random)
+                self.count -= 1
+                drawn += 1
+            self.lock.unlock()
+        return result if drawn == most else result[:drawn].copy()
+
+
+# Fingerprints ---------------------------------------------------------------------------------------------------------
+
+cdef inline uint64_t mixed(uint64_t value) noexcept nogil:
+    """The finalizer of splitmix64, with its increment."""
+    value += <uint64_t>STEP
+    value = (value ^ (value >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
+    value = (value ^ (value >> 27)) * <uint64_t>0x94D049BB133111EB
+    return value ^ (value >> 31)
+
+
+def fold_ids(const uint64_t[::1] ids not None, uint64_t value):
+    """Return the fingerprint of an order after more elements.
+
+    For each id in order, `value = value * 0x9E3779B97F4A7C15 + mix(id)` modulo 2**64, where `mix` is the finalizer of
+    splitmix64 with its increment. It does not depend on how the ids are split into calls.
+
+    Args:
+        ids: A uint64 array of the ids of the elements.
+        value: The fingerprint before them; 0 at the start.
+
+    Thread safety: no state.
+    """
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(ids.shape[0]):
+            value = value * <uint64_t>STEP + mixed(ids[i])
+    return value
+
+
+def mixed_id(uint64_t first, uint64_t second):
+    """Return the id of an element that was made of two pulls, from their ids; it is `fold_ids([first, second], 0)`."""
+    return mixed(first) * <uint64_t>STEP + mixed(second)
+
+
+def mixed_ids(uint64_t first, Py_ssize_t n):
+    """Return the ids of the n elements that one call made of a pull with the id `first`, as a uint64 array: `mixed_id`
+    of `first` and 0, 1, ..."""
+    cdef Py_ssize_t i
+    if n < 0:
+        raise ValueError(f"mixed_ids: n must be >= 0, got {n}")
+    cdef cnp.ndarray result = uint64_array(n)
+    cdef uint64_t[::1] ids = result
+    first = mixed(first) * <uint64_t>STEP
+    for i in range(n):
+        ids[i] = first + mixed(i)
+    return result

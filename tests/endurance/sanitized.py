@@ -27,6 +27,7 @@ SLOW = {"test_queue_recycling.py": "copies so much that it takes minutes; make a
 PATTERNS = [
     "queues/test_queue_*.py",
     "queues/test_*_queue.py",
+    "queues/test_lockstep_numbers.py",
     "queues/test_bad_arrays.py",
     "queues/test_histories.py",
     "queues/test_exactly_once.py",

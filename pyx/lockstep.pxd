@@ -1,0 +1,61 @@
+"""Draws in lockstep as arithmetic: what a pool holds after any number of them, without making them.
+
+Element number i is the i-th arrival. The pool has places 0 to m, and place m always has the newest arrival: before draw
+j that is m + j. A draw that takes place p < m so leaves number m + j there, and whatever a place holds was put there by
+the last draw that took it.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from philox cimport AHEAD, WORDS, Philox, philox_next, philox_refill, philox_seed, philox_skip
+
+
+cdef inline size_t scan_run(const Philox* g, int used, int64_t newest, int64_t[::1] places,
+                            uint64_t[::1] seen) noexcept nogil:
+    """Look at the first `used` words of a run, the last one first; `newest` is the arrival at its first draw. Return
+    how many places were seen for the first time."""
+    cdef uint32_t m = <uint32_t>places.shape[0], place
+    cdef uint64_t bit
+    cdef size_t new = 0
+    while used:
+        used -= 1
+        place = g.words[used] % (m + 1)
+        bit = <uint64_t>1 << (place & 63)
+        if seen[place >> 6] & bit == 0:
+            seen[place >> 6] |= bit
+            places[place] = newest + used
+            new += 1
+    return new
+
+
+cdef inline void scan_back(uint64_t seed, uint64_t seed2, uint64_t draws, int64_t[::1] places,
+                           uint64_t[::1] seen) noexcept nogil:
+    """Set what each place below m holds before draw number `draws`: a scan from there back until all were seen.
+
+    `seen`, all 0, has a bit for each place: for 10**6 of them that stays in the cache, and the numbers do not.
+    """
+    cdef size_t m = places.shape[0], missing = m, i
+    cdef uint64_t begin = draws // WORDS * WORDS
+    cdef int used = <int>(draws - begin)
+    cdef Philox g
+    for i in range(m):
+        places[i] = i               # if no draw has taken it
+    seen[m >> 6] |= <uint64_t>1 << (m & 63)     # place m is not asked for
+    while missing:
+        if used:
+            philox_seed(&g, seed, seed2)
+            philox_skip(&g, begin // WORDS * AHEAD)
+            philox_refill(&g)
+            missing -= scan_run(&g, used, m + begin, places, seen)
+        if begin == 0:
+            break
+        begin -= WORDS
+        used = WORDS
+
+
+cdef inline int64_t draw_last(int64_t[::1] places, size_t count, Philox* g) noexcept nogil:
+    """Draw from `count` places of which none is filled again: the last one moves into the hole."""
+    cdef size_t place = philox_next(g) % <uint32_t>count
+    cdef int64_t number = places[place]
+    places[place] = places[count - 1]
+    return number

@@ -1,0 +1,195 @@
+"""Draws in lockstep of numbers alone, and fingerprints, against the oracle and against the queue."""
+
+from itertools import chain
+
+import numpy as np
+import pytest
+from helpers import raises, run_in_thread
+from hypothesis import example, given
+from hypothesis import strategies as st
+from lockstep import folded, play, word
+
+from pipeline import RandomShuffleQueue
+from pipeline._random import NumberPool, fold_ids, lockstep_end, lockstep_pool, mixed_id, mixed_ids, philox
+
+SEEDS = (87654321, 5)  # of seed=5
+SEED = st.integers(0, 2**64 - 1)
+IDS = st.lists(st.integers(0, 2**64 - 1), max_size=50)
+
+
+def numbers(values):
+    return np.array(values, np.int64)
+
+
+# What a pool holds ----------------------------------------------------------------------------------------------------
+
+
+@given(seed=SEED, seed2=SEED, m=st.integers(0, 20), draws=st.integers(0, 150))
+def test_the_places_before_a_draw(seed, seed2, m, draws):
+    pool = play(seed, seed2, m, range(m + draws + 1), draws)[1]
+    assert lockstep_pool(seed, seed2, m, draws).tolist() == pool[:m]
+    assert pool[m:] == [m + draws]
+
+
+@given(
+    m=st.integers(0, 12), draws=st.sampled_from([2**32, 10**12, 2**40 + 17, 2**61 + 5, 2**62]), back=st.integers(0, 99)
+)
+@example(m=0, draws=2**62, back=0)
+def test_after_very_many_draws(m, draws, back):
+    """The definition, read backwards with the words of the oracle."""
+    draws -= back
+    last = {}
+    i = draws
+    while len(last) < m:
+        i -= 1
+        last.setdefault(word(*SEEDS, i) % (m + 1), m + i)
+        last.pop(m, None)
+    assert lockstep_pool(*SEEDS, m, draws).tolist() == [last[place] for place in range(m)]
+
+
+@pytest.mark.parametrize(("m", "draws"), [(63, 5000), (64, 5000), (65, 5000), (1000, 700), (1000, 20_000), (5000, 3)])
+def test_larger_pools(m, draws):
+    pool = play(*SEEDS, m, range(m + draws + 1), draws)[1]
+    assert lockstep_pool(*SEEDS, m, draws).tolist() == pool[:m]
+
+
+def test_a_million_places_after_very_many_draws():
+    """Each place holds the arrival at the last draw that took it."""
+    m, draws = 10**6, 2**62
+    arrivals = lockstep_pool(*SEEDS, m, draws) - m
+    assert len(np.unique(arrivals)) == m
+    first = int(arrivals.min()) // 4 * 4
+    words = philox(*SEEDS, first // 4, draws - first)
+    assert (words[arrivals - first] % (m + 1) == np.arange(m)).all()
+    later = np.zeros(m + 1, np.int64)
+    later[words % (m + 1)] = np.arange(first, draws)  # the last one of equal places stays
+    assert (later[:m] == arrivals).all()
+
+
+@given(m=st.integers(0, 15), arrivals=st.integers(0, 60), share=st.floats(0, 1))
+def test_what_is_left_of_an_input_that_has_ended(m, arrivals, share):
+    draws = int(share * arrivals)
+    pool = play(*SEEDS, m, range(arrivals), draws)[1]
+    assert lockstep_end(*SEEDS, m, arrivals, draws).tolist() == pool[:m]
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (lockstep_pool, (1, 2, -1, 0)),
+        (lockstep_pool, (1, 2, 2**32 - 1, 0)),
+        (lockstep_pool, (1, 2, 3, -1)),
+        (lockstep_pool, (1, 2, 3, 2**62 + 1)),
+        (lockstep_end, (1, 2, 3, 5, 6)),
+        (lockstep_end, (1, 2, 3, -1, 0)),
+        (lockstep_end, (1, 2, -1, 5, 0)),
+        (NumberPool, (1, 2, -1)),
+        (NumberPool, (1, 2, 1, -1)),
+        (NumberPool(1, 2, 1).drain, (-1,)),
+        (NumberPool(1, 2, 1).load, (np.arange(2),)),
+        (mixed_ids, (1, -1)),
+    ],
+)
+def test_arguments_out_of_range(function, args):
+    with pytest.raises(ValueError, match=r"lockstep|NumberPool|mixed_ids"):
+        function(*args)
+
+
+# Pools of numbers -----------------------------------------------------------------------------------------------------
+
+
+def all_of(pool, blocks, limit=None):
+    drawn = []
+    for block in blocks:
+        drawn += pool.exchange(numbers(block)).tolist()
+    while part := pool.drain(limit).tolist():
+        drawn += part
+    return drawn
+
+
+@given(m=st.integers(0, 9), blocks=st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20), max_size=6))
+def test_a_pool_draws_as_the_oracle(m, blocks):
+    assert all_of(NumberPool(*SEEDS, m), blocks) == play(*SEEDS, m, chain(*blocks))[0]
+
+
+@given(m=st.integers(0, 9), n=st.integers(0, 50), limit=st.integers(1, 12))
+def test_a_pool_draws_as_a_queue(m, n, limit):
+    queue = RandomShuffleQueue(100, m, np.int64, shapes=(), seed=5, deterministic=True)
+    queue.enqueue_many([np.arange(n)])
+    queue.close()
+    assert all_of(NumberPool(*SEEDS, m), [range(n)], limit) == list(queue)
+
+
+@given(m=st.integers(0, 9), n=st.integers(0, 60), share=st.floats(0, 1))
+def test_a_pool_that_begins_in_the_middle(m, n, share):
+    full = play(*SEEDS, m, range(n))[0]
+    draws = int(share * n)
+    pool = NumberPool(*SEEDS, m, draws)
+    pool.load(lockstep_end(*SEEDS, m, n, draws))
+    assert all_of(pool, [range(draws + m, n)]) == full[draws:]
+
+
+def test_a_pool_that_was_drained_takes_no_more():
+    pool = NumberPool(*SEEDS, 2)
+    pool.exchange(np.arange(2))
+    assert len(pool.drain(1)) == 1
+    with raises(RuntimeError, "NumberPool.exchange: numbers were drained"):
+        pool.exchange(np.arange(2))
+    pool.load(np.arange(2))
+    assert len(pool.exchange(np.arange(2))) == 2
+
+
+@pytest.mark.parametrize("bad", [[1, 2], np.zeros(3), np.zeros((2, 2), np.int64), np.arange(8)[::2], None])
+def test_numbers_that_are_no_int64_array(bad):
+    pool = NumberPool(*SEEDS, 2)
+    for call in (pool.exchange, pool.load):
+        with pytest.raises((TypeError, ValueError)):
+            call(bad)
+    assert len(pool.drain()) == 0
+
+
+def test_several_threads_share_a_pool():
+    pool, n = NumberPool(*SEEDS, 1000), 40_000
+
+    def work(first):
+        return [pool.exchange(np.arange(i, i + 100)).tolist() for i in range(first, first + n, 100)]
+
+    calls = [run_in_thread(work, k * n) for k in range(3)]
+    blocks = chain(*[call.result() for call in calls])
+    assert sorted(chain(*blocks, pool.drain().tolist())) == list(range(3 * n))
+
+
+# Fingerprints ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_mixing_is_splitmix64():
+    """The first three numbers of splitmix64 with the seed 1234567, from its publication."""
+    wanted = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    step = 0x9E3779B97F4A7C15
+    assert [fold_ids(np.array([(1234567 + i * step) % 2**64], np.uint64), 0) for i in range(3)] == wanted
+
+
+@given(ids=IDS, value=SEED, cut=st.integers(0, 50))
+def test_folding(ids, value, cut):
+    array = np.array(ids, np.uint64)
+    assert fold_ids(array, value) == folded(ids, value)
+    assert fold_ids(array[cut:], fold_ids(array[:cut], value)) == folded(ids, value)
+
+
+@given(first=SEED, second=SEED, n=st.integers(0, 20))
+def test_mixing_several_pulls_into_one_id(first, second, n):
+    assert mixed_id(first, second) == folded([first, second])
+    assert mixed_ids(first, n).tolist() == [folded([first, i]) for i in range(n)]
+
+
+def test_hosts_combine():
+    """H(AB) = H(A) P**len(B) + H(B)."""
+    a, b = np.arange(5, dtype=np.uint64), np.arange(5, 12, dtype=np.uint64)
+    power = pow(0x9E3779B97F4A7C15, len(b), 2**64)
+    assert fold_ids(np.concatenate([a, b]), 0) == (fold_ids(a, 0) * power + fold_ids(b, 0)) % 2**64
+
+
+@pytest.mark.parametrize("bad", [[1, 2], np.arange(3), np.zeros(3), None])
+def test_ids_that_are_no_uint64_array(bad):
+    with pytest.raises((TypeError, ValueError)):
+        fold_ids(bad, 0)

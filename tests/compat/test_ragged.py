@@ -59,6 +59,13 @@ def test_rows_are_checked_without_validate_too():
         sess.run(ragged)
 
 
+@pytest.mark.parametrize("value", [[[1], [2]], np.array([[1], [2]]), tf.ragged.constant_value([[[1]]])])
+def test_only_ragged_values_of_the_same_rank_are_fed(value):
+    ragged = tf.ragged.placeholder(tf.int32, 1)
+    with tf.Session() as sess, pytest.raises(TypeError, match="RaggedTensorValue of ragged rank 1"):
+        sess.run(ragged, {ragged: value})
+
+
 def test_a_callable_gives_ragged_values():
     given = tf.placeholder(tf.string, [None])
     with tf.Session() as sess:

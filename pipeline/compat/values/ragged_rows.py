@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,7 +19,6 @@ from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.ragged_index import getitem
 from pipeline.compat.values.ragged_making import as_splits_dtype
-from pipeline.compat.values.ragged_value import RaggedTensorValue
 from pipeline.compat.values.sparse_tensor import SparseTensor
 from pipeline.compat.values.static import constant_value_as_shape
 
@@ -28,21 +26,17 @@ from pipeline.compat.values.static import constant_value_as_shape
 class RaggedRows:
     """What RaggedTensor is without its factory methods."""
 
-    # The session takes fetches with this attribute apart, and calls their class with the values of the parts.
-    __attrs_attrs__ = (SimpleNamespace(name="values"), SimpleNamespace(name="row_splits"))
     __array_ufunc__ = None  # so that NumPy does not apply an operator to this object as if it were a number
 
     values: Any
     row_splits: Tensor
     _row_length: int | None  # of all rows, if they are known to be equally long
 
-    def __new__(cls, values: Any, row_splits: Any) -> Any:
-        if not isinstance(row_splits, np.ndarray):
-            raise ValueError(
-                "RaggedTensor constructor is private; please use one of the factory methods instead (e.g., "
-                "RaggedTensor.from_row_lengths())"
-            )
-        return RaggedTensorValue(values, row_splits)
+    def __init__(self, values: Any, row_splits: Any) -> None:
+        raise ValueError(
+            "RaggedTensor constructor is private; please use one of the factory methods instead (e.g., "
+            "RaggedTensor.from_row_lengths())"
+        )
 
     @classmethod
     def _of(cls, values: Any, row_splits: Tensor, row_length: int | None = None) -> Any:

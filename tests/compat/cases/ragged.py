@@ -92,6 +92,15 @@ def feed_parts(tf, sess):
 
 
 @case(graph=False)
+def feed_ragged(tf, sess):
+    deep, flat = tf.ragged.placeholder(tf.int32, 2), rows(tf)
+    value = tf.ragged.constant_value(NESTED)
+    words = tf.ragged.constant_value([[7], [8, 9]])
+    made = sess.run([deep, deep.to_tensor(), flat.values], {deep: value, flat.values: words.values})
+    return [made[0].to_list(), made[1], made[2], sess.run(deep, {deep: value}).to_list()]
+
+
+@case(graph=False)
 def feed_one_part(tf, sess):
     ragged = rows(tf)
     return sess.run(ragged.to_tensor(), {ragged.values: [7, 7, 7, 8, 9, 9]})

@@ -175,7 +175,7 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def placeholder(dtype: Any, ragged_rank: int, value_shape: Any = None, name: str | None = None) -> Any:
-    """Return a RaggedTensor of placeholders: feed its `flat_values` and its `nested_row_splits`.
+    """Return a RaggedTensor of placeholders: feed it a RaggedTensorValue.
 
     Args:
         dtype: The DType of the values.

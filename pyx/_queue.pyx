@@ -36,8 +36,9 @@ from limits cimport WIDTH
 from philox cimport philox_seed
 from resume cimport arrange, skip_draws
 from state cimport (
-    ALREADY_CLOSED, CANCELLED, CLOSE, CLOSED, DEQUEUE, DEQUEUE_MANY, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE, EXHAUSTED,
-    FIFO, FULL, LOCKSTEP, PRIORITY, SHUFFLE, TIMED_OUT, Attempt, Order, Queue, begin_empty, start,
+    ALREADY_CLOSED, CANCELLED, CLOSE, CLOSED, DEQUEUE, DEQUEUE_MANY, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE,
+    ENQUEUE_MANY, EXHAUSTED, FIFO, FULL, LOCKSTEP, PRIORITY, SHUFFLE, TIMED_OUT, Attempt, Order, Queue, begin_empty,
+    start,
 )
 from steps cimport locked, step_close_now, step_copy, step_enqueue, step_flow, step_size
 from sync cimport coarse_now, fork_count, mutex, watch_forks
@@ -63,7 +64,7 @@ FORMS = {"rows": <int>ROWS, "bytes": <int>BYTES, "object": <int>OBJECT, "array":
 # What the engine's numbers stand for, for those who build and explain queues.
 CALLS = {
     "enqueue": <int>ENQUEUE, "close": <int>CLOSE, "dequeue": <int>DEQUEUE, "dequeue_many": <int>DEQUEUE_MANY,
-    "dequeue_up_to": <int>DEQUEUE_UP_TO,
+    "dequeue_up_to": <int>DEQUEUE_UP_TO, "enqueue_many": <int>ENQUEUE_MANY,
 }
 STATUSES = {
     "closed": <int>CLOSED, "already_closed": <int>ALREADY_CLOSED, "cancelled": <int>CANCELLED,
@@ -134,7 +135,8 @@ cdef class Engine:
 
     def _about_to_wait(self, int call):
         """Called when a call of that kind cannot be served at once. It may raise, which ends the call, or return the
-        number of seconds after which `_still_waiting` is called; None for never."""
+        number of seconds after which `_still_waiting` is called; None for never. An error of the class `_endless` says
+        that the wait would never end; if the call was decided meanwhile, it is dropped."""
 
     def _still_waiting(self, int call, double waited_s):
         """Called after that wait, and again after each number of seconds that it returns; also when the queue is poked.
@@ -178,7 +180,7 @@ cdef class Engine:
         if not known:
             store_converted(&self.queue, &self.columns, self, self._convert(vals, False), False, deadline, False)
         elif not self.columns.small or not put_fast(&self.queue, &self.columns, near):
-            store_parts(&self.queue, &self.columns, self, near, 1, deadline, False)
+            store_parts(&self.queue, &self.columns, self, near, 1, ENQUEUE, deadline, False)
 
     def enqueue_many(self, vals, name=None, *, timeout=None):
         """Put many elements in, in order; no other call's element comes between them.
@@ -213,7 +215,7 @@ cdef class Engine:
         if n < 0:
             store_converted(&self.queue, &self.columns, self, self._convert(vals, True), True, deadline, each)
         elif n:
-            store_parts(&self.queue, &self.columns, self, near, n, deadline, each)
+            store_parts(&self.queue, &self.columns, self, near, n, ENQUEUE_MANY, deadline, each)
         return 0
 
     def _enqueue_given(self, tuple values, timeout=None):
@@ -223,7 +225,7 @@ cdef class Engine:
         cdef list copies = []
         check_process(&self.queue, self)
         if is_direct(&self.columns) and fit(&self.columns, values, near, False, copies, True):
-            store_parts(&self.queue, &self.columns, self, near, 1, deadline_of(timeout), False)
+            store_parts(&self.queue, &self.columns, self, near, 1, ENQUEUE, deadline_of(timeout), False)
         else:
             self.enqueue(values, timeout=timeout)
 
@@ -236,7 +238,7 @@ cdef class Engine:
         if self.queue.order == FIFO and is_direct(&self.columns):
             n = fit_many(&self.columns, values, near, False, True)
         if n > 0:
-            store_parts(&self.queue, &self.columns, self, near, n, deadline_of(timeout), False)
+            store_parts(&self.queue, &self.columns, self, near, n, ENQUEUE_MANY, deadline_of(timeout), False)
         else:
             self.enqueue_many(values, timeout=timeout)
 

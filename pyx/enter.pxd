@@ -13,7 +13,7 @@ from accept cimport chosen_fit, fits, many_fit
 from columns cimport Columns, Part, width_of, write
 from growth cimport claim, release
 from limits cimport NEAR, WIDTH, slot_room
-from state cimport DEQUEUE_MANY, DONE, ENQUEUE, PENDING, Attempt, Queue, start
+from state cimport DEQUEUE_MANY, DONE, ENQUEUE, ENQUEUE_MANY, PENDING, Attempt, Call, Queue, start
 from steps cimport locked, step_enqueue, step_put_back
 from views cimport slot_t
 from waiting cimport Guard, check_process, guard_attempt, park, step_withdraw, withdraw_unowned
@@ -85,9 +85,10 @@ cdef inline Py_ssize_t fit_many(const Columns* columns, tuple values, Part* part
 
 # Writing and storing --------------------------------------------------------------------------------------------------
 
-cdef inline int store_parts(Queue* q, Columns* columns, object owner, Part* parts, size_t n, int64_t deadline,
-                            bint each) except -1:
-    """Store n elements, in pieces; raise what the queue answered. `owner` has the hooks and makes the error."""
+cdef inline int store_parts(Queue* q, Columns* columns, object owner, Part* parts, size_t n, Call call,
+                            int64_t deadline, bint each) except -1:
+    """Store n elements, in pieces; raise what the queue answered. `owner` has the hooks and makes the error of this
+    call."""
     cdef slot_t[NEAR] near
     cdef size_t piece = min(n, columns.piece), at = 0
     cdef slot_t* slots
@@ -120,7 +121,7 @@ cdef inline int store_parts(Queue* q, Columns* columns, object owner, Part* part
         if slots != near:
             free(slots)
     if a.seen != DONE:
-        raise owner._failure(<int>a.seen, <int>ENQUEUE, n, n - a.wanted)
+        raise owner._failure(<int>a.seen, <int>call, n, n - a.wanted)
     return 0
 
 
@@ -138,7 +139,7 @@ cdef inline int store_converted(Queue* q, Columns* columns, object owner, tuple 
     if n < 0:
         raise SystemError(f"{type(owner).__name__}: converted values do not fit: {values!r}")
     if n:
-        store_parts(q, columns, owner, parts, n, deadline, each)
+        store_parts(q, columns, owner, parts, n, ENQUEUE_MANY if many else ENQUEUE, deadline, each)
     return 0
 
 

@@ -26,6 +26,7 @@ cdef enum Call:
     DEQUEUE
     DEQUEUE_MANY
     DEQUEUE_UP_TO
+    ENQUEUE_MANY        # in errors only: the attempt is an ENQUEUE of many rows
 
 cdef enum Status:
     PENDING             # waits for its turn

@@ -54,10 +54,15 @@ cdef enum:
 
 cdef inline int64_t deadline_of(object timeout) except? -2:
     """The instant at which a call that may wait `timeout` seconds ends."""
+    return -1 if timeout is None else deadline_in(timeout)
+
+
+cdef inline int64_t deadline_in(object timeout) except? -2:
     cdef double seconds
-    if timeout is None:
-        return -1
-    seconds = timeout
+    try:
+        seconds = timeout
+    except TypeError:
+        raise TypeError(f"timeout must be None or a number of seconds, got {timeout!r:.80}") from None
     if not seconds >= 0:
         raise ValueError(f"timeout must be None or a number of seconds >= 0, got {timeout!r}")
     return now() + <int64_t>(min(seconds, 1e9) * 1e9)
@@ -174,13 +179,15 @@ cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int
 
 cdef inline int park(Queue* q, Attempt* a, int64_t deadline, object hooks) except -1:
     """Wait until the attempt is decided or needs its owner, or the deadline has passed and it is withdrawn. `hooks` has
-    the methods `_about_to_wait` and `_still_waiting` of Engine, which may end the wait by raising."""
+    the methods `_about_to_wait` and `_still_waiting` of Engine, which may end the wait by raising. If they raise the
+    class `_endless`, "this wait would never end", the attempt may have been decided meanwhile, and then that counts."""
     cdef condition_variable signal
-    cdef bint ready, ticking = PyThread_get_thread_ident() == main_thread
+    cdef bint asking = True, ready, ticking = PyThread_get_thread_ident() == main_thread
     cdef int64_t began = now(), look_at, until
     try:
         look_at = instant_after(began, hooks._about_to_wait(<int>a.call))
         while True:
+            asking = False
             check_process(q, hooks)     # a hook or a signal handler may have forked: nobody would wake the child
             until = earlier(deadline, look_at)
             if ticking:
@@ -194,10 +201,13 @@ cdef inline int park(Queue* q, Attempt* a, int64_t deadline, object hooks) excep
                 return 0
             PyErr_CheckSignals()
             if a.nudged or look_at >= 0 and now() >= look_at:
+                asking = True
                 look_at = instant_after(now(), hooks._still_waiting(<int>a.call, (now() - began) * 1e-9))
-    except BaseException:
+    except BaseException as error:
         # What a hook or a signal handler raised, Ctrl-C above all: nothing stays behind, and nothing is lost.
         locked(step_withdraw, q, a)
+        if asking and a.status != PENDING and a.status != TIMED_OUT and isinstance(error, hooks._endless):
+            return 0
         if a.status == DONE and a.call != ENQUEUE and a.call != CLOSE:
             locked(step_put_back, q, a)
         raise

@@ -21,6 +21,7 @@ from pipeline.explain.waits import Watchdog, WatchedQueue
 from pipeline.queues.components import Component
 
 CALL_NAMES = {number: name for name, number in CALLS.items()}
+_ENQUEUES = ("enqueue", "enqueue_many")
 _STATUS_NAMES = {number: name for name, number in STATUSES.items()}
 
 
@@ -41,7 +42,7 @@ def failure(queue: WatchedQueue, watchdog: Watchdog, status: int, call: int, req
         error = _closed(queue, watchdog, method, outcome, requested, current)
     else:
         error = DeadlineExceededError(None, None, _timed_out(queue, watchdog, method, requested, current))
-    if method == "enqueue":
+    if method in _ENQUEUES:
         error.stored = current
     return error
 
@@ -51,7 +52,9 @@ def _closed(
 ) -> OpError:
     name = queue.name
     # As in TensorFlow, the errors of single-element calls on a padding queue name FIFOQueue, whose calls they are.
-    kind = "FIFOQueue" if queue.kind == "PaddingFIFOQueue" and method in ("enqueue", "dequeue") else queue.kind
+    kind = (
+        "FIFOQueue" if queue.kind == "PaddingFIFOQueue" and (method in _ENQUEUES or method == "dequeue") else queue.kind
+    )
     why, blame, end = watchdog.why_closed(queue)
     error: OpError
     if outcome == "closed":
@@ -76,13 +79,11 @@ def insufficient(kind: str, name: str, requested: int, current: int, why: str) -
 
 def _timed_out(queue: WatchedQueue, watchdog: Watchdog, method: str, requested: int, current: int) -> str:
     stats, kept = queue.stats(), watchdog.min_after_dequeue
-    # The engine counts both enqueues as one kind of call.
-    shown = "enqueue_many" if method == "enqueue" and requested > 1 else method
     text = (
-        f"Timed out waiting for notification\n{shown} on {queue.kind} '{queue.name}', "
+        f"Timed out waiting for notification\n{method} on {queue.kind} '{queue.name}', "
         f"which now holds {stats.size} of {stats.capacity} elements"
     )
-    if kept and method != "enqueue" and not stats.closed:
+    if kept and method not in _ENQUEUES and not stats.closed:
         text += f" and keeps {kept} of them back until it is closed (min_after_dequeue)"
     return text + _stored(requested, current)
 

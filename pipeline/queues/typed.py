@@ -12,7 +12,7 @@ import numpy as np
 from pipeline._batch import pad, stack
 from pipeline._queue import CALLS, FORMS, ORDERS, Engine
 from pipeline.dtypes import STRING
-from pipeline.errors import InvalidArgumentError
+from pipeline.errors import FailedPreconditionError, InvalidArgumentError
 from pipeline.explain.causes import cause_of_closing
 from pipeline.explain.frames import note_wait
 from pipeline.explain.waits import Watchdog
@@ -37,6 +37,7 @@ class TypedQueue(Engine, QueueBase):
     _counters: ClassVar[dict[str, Iterator[int]]] = {}
     _components: list[Component] | None
     _names: list[str] | None
+    _endless = FailedPreconditionError  # what a hook raises about a wait that would never end
     labels: list[Any] | None = None  # what errors call the components of a queue without names
 
     def _setup(

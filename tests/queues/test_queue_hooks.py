@@ -1,9 +1,12 @@
 """What a queue is asked before a call waits, and while it waits."""
 
-import pytest
-from helpers import start_blocked, wait_until
+import os
+import signal
 
-from pipeline import FIFOQueue
+import pytest
+from helpers import run_in_thread, start_blocked, wait_blocked, wait_until
+
+from pipeline import FailedPreconditionError, FIFOQueue, OutOfRangeError
 from pipeline._queue import CALLS
 
 
@@ -110,6 +113,98 @@ def test_a_poke_before_the_wait_is_heard():
     queue._about_to_wait = about_to_wait
     with pytest.raises(Refused):
         queue.dequeue()
+
+
+class TestDecidedMeanwhile:
+    """A hook says that the wait would never end, and by then it has ended."""
+
+    def hopeless(self, queue, act):
+        def about_to_wait(call):
+            act()
+            raise FailedPreconditionError(None, None, "was never started")
+
+        queue._about_to_wait = about_to_wait
+        return queue
+
+    def test_the_element_counts(self):
+        queue = Watched()
+        self.hopeless(queue, lambda: queue.enqueue(7))
+        assert queue.dequeue() == 7
+        assert (queue.size(), queue.stats().waiting_dequeues) == (0, 0)
+
+    def test_the_batch_counts(self):
+        queue = Watched()
+        queue.enqueue(1)
+        self.hopeless(queue, lambda: queue.enqueue_many([[2, 3]]))
+        assert queue.dequeue_many(3).tolist() == [1, 2, 3]
+
+    def test_the_end_counts(self):
+        queue = Watched()
+        self.hopeless(queue, queue.close)
+        with pytest.raises(OutOfRangeError, match="is closed and has insufficient elements"):
+            queue.dequeue()
+
+    def test_room_counts(self):
+        queue = Watched()
+        queue.enqueue_many([[1, 2]])
+        self.hopeless(queue, queue.dequeue)
+        queue.enqueue(3)
+        assert queue.dequeue_many(2).tolist() == [2, 3]
+
+    def test_when_it_is_asked_again(self):
+        queue = Watched()
+        queue._about_to_wait = lambda call: 0
+
+        def still_waiting(call, waited_s):
+            queue.enqueue(7)
+            raise FailedPreconditionError(None, None, "nobody fills it")
+
+        queue._still_waiting = still_waiting
+        assert queue.dequeue() == 7
+
+    def test_too_few_elements_do_not_count(self):
+        queue = Watched()
+        self.hopeless(queue, lambda: queue.enqueue(7))
+        with pytest.raises(FailedPreconditionError, match="was never started"):
+            queue.dequeue_many(2)
+        del queue._about_to_wait
+        assert queue.dequeue() == 7
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, Refused])
+    def test_what_a_signal_handler_raises_in_a_hook_wins(self, error):
+        queue = Watched()
+
+        def about_to_wait(call):
+            queue.enqueue(7)
+            raise error
+
+        queue._about_to_wait = about_to_wait
+        with pytest.raises(error):
+            queue.dequeue()
+        assert queue.dequeue() == 7
+
+    def test_what_a_signal_handler_raises_in_the_wait_wins(self):
+        """Even if it is of that class."""
+        queue = Watched()
+
+        def handle(*_):
+            queue.enqueue(7)
+            raise FailedPreconditionError(None, None, "of the handler")
+
+        before = signal.signal(signal.SIGUSR1, handle)
+        try:
+
+            def strike():
+                wait_blocked(queue, dequeues=1)
+                os.kill(os.getpid(), signal.SIGUSR1)
+
+            striking = run_in_thread(strike)
+            with pytest.raises(FailedPreconditionError, match="of the handler"):
+                queue.dequeue()
+            striking.result()
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+        assert queue.dequeue() == 7
 
 
 def test_a_queue_that_holds_more_than_its_capacity_has_no_room():

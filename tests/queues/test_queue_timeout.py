@@ -41,6 +41,25 @@ def test_enqueues_into_a_full_queue(queue, timeout):
     assert queue.size() == 0
 
 
+@pytest.mark.parametrize(("call", "vals"), [("enqueue", 4), ("enqueue_many", [[4]]), ("enqueue_many", [[4, 5]])])
+def test_the_text_names_the_call(call, vals):
+    queue = FIFOQueue(1, np.int32, shapes=(), name="q")
+    queue.enqueue(1)
+    with pytest.raises(DeadlineExceededError) as caught:
+        getattr(queue, call)(vals, timeout=0)
+    assert str(caught.value).splitlines()[1] == f"{call} on FIFOQueue 'q', which now holds 1 of 1 elements"
+    assert caught.value.stored == 0
+
+
+@pytest.mark.parametrize("call", ["enqueue", "enqueue_many", "dequeue", "dequeue_many", "dequeue_up_to", "close"])
+def test_a_timeout_that_is_no_number(call):
+    queue = FIFOQueue(1, np.int32, shapes=())
+    arguments = {"enqueue": [1], "enqueue_many": [[1]], "dequeue_many": [1], "dequeue_up_to": [1]}.get(call, [])
+    with raises(TypeError, "timeout must be None or a number of seconds, got '1'"):
+        getattr(queue, call)(*arguments, timeout="1")
+    assert (queue.size(), queue.is_closed()) == (0, False)
+
+
 def test_the_error_is_a_timeout_error(queue):
     with pytest.raises(TimeoutError):
         queue.dequeue(timeout=0)

@@ -16,6 +16,7 @@ from pipeline.errors import FailedPreconditionError, InvalidArgumentError
 from pipeline.explain.causes import cause_of_closing
 from pipeline.explain.frames import note_wait
 from pipeline.explain.waits import Watchdog
+from pipeline.pulls import Turn, current_turn
 from pipeline.queues import texts
 from pipeline.queues.base import QueueBase
 from pipeline.queues.components import Component, Shape, component, parse_count
@@ -125,6 +126,10 @@ class TypedQueue(Engine, QueueBase):
 
     def _still_waiting(self, call: int, waited_s: float) -> float | None:
         return self._watchdog.still_waiting(self, CALL_NAMES[call]) if call in _DEQUEUES else None
+
+    def _pulling(self) -> Turn | None:
+        turn = current_turn()
+        return None if turn is None else turn.pulling(self)
 
     def _where(self, index: int) -> str:
         names = self._names or self.labels

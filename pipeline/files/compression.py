@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import DataLossError
 
@@ -80,6 +80,12 @@ class DecompressedFile:
     def size_limit(self) -> int | None:
         limit = self._file.size_limit()
         return None if limit is None else limit * _LARGEST_RATIO
+
+    def seek(self, offset: int) -> bool:
+        return False
+
+    def identity(self, ends: bool) -> list[Any] | None:
+        return self._file.identity(ends)
 
     def close(self) -> None:
         self._file.close()

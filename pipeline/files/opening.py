@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+import zlib
 from typing import IO, Any, Protocol
 
 from pipeline.files.compression import WINDOW_BITS, DecompressedFile
@@ -21,6 +23,12 @@ class OpenFile(Protocol):
 
     def size_limit(self) -> int | None:
         """Return a number of bytes that the whole file cannot exceed; None if unknown."""
+
+    def seek(self, offset: int) -> bool:
+        """Go to a byte, counted from the start; return False, and stay, where that is not possible."""
+
+    def identity(self, ends: bool) -> list[Any] | None:
+        """Return what tells the file from a changed one; see `file_identity`. It does not move in the file."""
 
     def close(self) -> None:
         """Close the file; closing it again is allowed."""
@@ -49,20 +57,29 @@ def read_whole(name: bytes, limit: int) -> bytes:
     """
     file = open_file(name)
     try:
-        bound = file.size_limit()
-        pieces: list[bytes] = []
-        have, wanted = 0, _PIECE if bound is None else bound + 1
-        if bound is not None and bound > limit:
-            have = bound
-        # The file may grow or shrink meanwhile: what counts is what the reads return.
-        while have <= limit:
-            piece = file.read(wanted)
-            if not piece:
-                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-            pieces.append(piece)
-            have, wanted = have + len(piece), _PIECE
+        return contents(file, name, limit)
     finally:
         file.close()
+
+
+def contents(file: OpenFile, name: bytes, limit: int) -> bytes:
+    """Return the rest of an open file; `name` is for errors.
+
+    Raises:
+        ResourceExhaustedError: It has more than `limit` bytes.
+    """
+    bound = file.size_limit()
+    pieces: list[bytes] = []
+    have, wanted = 0, _PIECE if bound is None else bound + 1
+    if bound is not None and bound > limit:
+        have = bound
+    # The file may grow or shrink meanwhile: what counts is what the reads return.
+    while have <= limit:
+        piece = file.read(wanted)
+        if not piece:
+            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        pieces.append(piece)
+        have, wanted = have + len(piece), _PIECE
     raise too_long(f"{os.fsdecode(name)} has", limit)
 
 
@@ -100,6 +117,21 @@ class _Local:
         # Files made up by the kernel, as in /proc, are regular files of size 0.
         return status.st_size or None if stat.S_ISREG(status.st_mode) else None
 
+    def seek(self, offset: int) -> bool:
+        try:
+            os.lseek(self._file, offset, os.SEEK_SET)
+        except OSError as error:
+            if error.errno == errno.ESPIPE:
+                return False
+            raise translated(self._name, error) from error
+        return True
+
+    def identity(self, ends: bool) -> list[Any] | None:
+        try:
+            return descriptor_identity(self._file, ends)
+        except OSError as error:
+            raise translated(self._name, error) from error
+
     def close(self) -> None:
         if self._file >= 0:
             file, self._file = self._file, -1
@@ -129,8 +161,37 @@ class _Remote:
         size = getattr(self._file, "size", None)
         return size if isinstance(size, int) else None
 
+    def seek(self, offset: int) -> bool:
+        if not self._file.seekable():
+            return False
+        try:
+            self._file.seek(offset)
+        except Exception as error:
+            raise translated(self._name, error) from error
+        return True
+
+    def identity(self, ends: bool) -> list[Any] | None:
+        details = getattr(self._file, "details", None)
+        known = details if isinstance(details, dict) else {}
+        tags = (known.get(key) for key in ("ETag", "etag", "checksum", "md5Hash"))
+        tag = next((str(each) for each in tags if each), None)
+        return [self.size_limit(), None, tag]
+
     def close(self) -> None:
         self._file.close()
+
+
+def descriptor_identity(file: int, ends: bool) -> list[Any] | None:
+    """As `file_identity`, of a descriptor; None for what is no regular file."""
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    crc = None
+    if ends:
+        head = os.pread(file, _PIECE, 0)
+        tail = os.pread(file, _PIECE, max(0, status.st_size - _PIECE))
+        crc = f"{zlib.crc32(tail, zlib.crc32(head)):08x}"
+    return [status.st_size, status.st_mtime_ns, crc]
 
 
 def remote_file(name: bytes, mode: str) -> Any:

@@ -66,3 +66,20 @@ class ReadBuffer:
             self.position += step
             count -= step
         return True
+
+    def piece(self) -> bytes:
+        """Return the unused bytes, or read some; b"" at the end of the file. `offset` is not valid any more."""
+        if self.position == len(self.data):
+            return self.file.read(self.CHUNK)
+        piece, self.data, self.position = self.data[self.position :], b"", 0
+        return piece
+
+    def go_to(self, offset: int) -> None:
+        """Let `offset` be the first unused byte; not before `data` in a file that cannot be read again."""
+        ahead = offset - self._before
+        if 0 <= ahead <= len(self.data):
+            self.position = ahead
+        elif self.file.seek(offset):
+            self._before, self.data, self.position = offset, b"", 0
+        else:
+            self.skip(offset - self.offset)

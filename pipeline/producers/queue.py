@@ -160,6 +160,10 @@ class ProducerQueue(FIFOQueue):
             raise self._ended(1, 0, number)
         return self._handed(numbers, lambda hand: hand.dequeue())
 
+    def _epoch(self, number: int) -> int:
+        """Return the epoch of an element."""
+        return number // self._numbered.length
+
     def _ended(self, requested: int, left: int, taken: int) -> OutOfRangeError:
         """Return the error that the queue would give at its end."""
         numbered, group = self._numbered, WorkerGroup(self, 1)

@@ -6,18 +6,29 @@ import collections
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pipeline.dtypes import integer
-from pipeline.errors import DeadlineExceededError, OpError, UnimplementedError, invalid
+from pipeline.errors import (
+    DeadlineExceededError,
+    FailedPreconditionError,
+    OpError,
+    UnimplementedError,
+    invalid,
+)
 from pipeline.explain.workers import note_read
+from pipeline.files.identity import Opened
 from pipeline.on_error import Skips
+from pipeline.pulls import Book, Turn, in_use, this_thread
 from pipeline.queues.base import QueueBase
 from pipeline.readers.records import ReaderRead, ReaderReadUpTo
 from pipeline.readers.state import ReaderState, checked_state
+
+# Records skipped at once.
+_SKIPPED = 4096
 
 
 class Found(NamedTuple):
@@ -44,12 +55,20 @@ class ReaderBase:
     Raises:
         ValueError: `on_error` is something else, or `max_errors` is negative or given without "skip".
 
+    Attributes:
+        owner: The book of the deterministic loop that reads from it; then nobody else may.
+
     Thread safety: every method may be called from every thread. A lock is held during a whole call, also while it waits
     for the queue: reads of one reader run one after the other, each record goes to one caller, and the counters wait
     too. `errors` and `num_errors` do not.
     """
 
     supports_serialize = False
+    columns = ("work", "offset", "record")
+    _started: int
+    _finished: int
+    _produced: int
+    _work_item: bytes
 
     def __init__(self, name: str | None = None, *, on_error: str = "raise", max_errors: int | None = None) -> None:
         kind = type(self).__name__
@@ -57,6 +76,11 @@ class ReaderBase:
         self._skips = Skips(on_error, max_errors)
         self._lock = threading.Lock()
         self._again: collections.deque[tuple[Sequence[bytes], list[bytes]]] = collections.deque()
+        self.owner: Book | None = None
+        self._source: Any = None  # the queue that turns read from
+        self._unknown: str | None = None  # why nobody can say where it stands
+        self._work = -1  # the number of the work item in progress, as its producer counts; -1 if it is not known
+        self._opened = Opened()
         self._restore(ReaderState())
 
     def read(self, queue: QueueBase, *, timeout: float | None = None) -> ReaderRead:
@@ -177,17 +201,114 @@ class ReaderBase:
 
     def _read_up_to(self, queue: QueueBase, limit: int, timeout: float | None, keep: bool = False) -> ReaderReadUpTo:
         keep = keep or self._skips.active
+        turn = this_thread.turn
+        if turn is not None:
+            return self._read_in(turn, queue, limit, timeout, keep)
+        if self.owner is not None:
+            raise in_use(self)
+        return self._read_locked(queue, limit, timeout, keep)
+
+    def _read_in(self, turn: Turn, queue: QueueBase, limit: int, timeout: float | None, keep: bool) -> ReaderReadUpTo:
+        """Read within a turn of a deterministic loop."""
+        self._note_source(queue)
+        with turn.pulling(self, queue, limit, keep):
+            if turn.given:
+                keys, values = turn.given.popleft()
+                note_read(keys, values, self)
+                return ReaderReadUpTo(keys, values)
+            return self._read_locked(queue, limit, timeout, keep)
+
+    def _read_locked(self, queue: QueueBase, limit: int, timeout: float | None, keep: bool) -> ReaderReadUpTo:
         if timeout is None:
             with self._lock:
-                return self._next_records(queue, limit, None, keep)
-        deadline = time.monotonic() + timeout
-        if not self._lock.acquire(timeout=min(max(timeout, 0.0), threading.TIMEOUT_MAX)):
-            text = f"Timed out waiting for another call of {self}, after {timeout} s"
-            raise DeadlineExceededError(None, None, text)
-        try:
-            return self._next_records(queue, limit, deadline, keep)
-        finally:
-            self._lock.release()
+                found = self._next_records(queue, limit, None, keep)
+        else:
+            deadline = time.monotonic() + timeout
+            if not self._lock.acquire(timeout=min(max(timeout, 0.0), threading.TIMEOUT_MAX)):
+                text = f"Timed out waiting for another call of {self}, after {timeout} s"
+                raise DeadlineExceededError(None, None, text)
+            try:
+                found = self._next_records(queue, limit, deadline, keep)
+            finally:
+                self._lock.release()
+        note_read(found.keys, found.values, self)
+        return found
+
+    # A Positioned. Whoever calls it sees to it that nobody reads meanwhile.
+
+    def _facts(self) -> dict[str, Any]:
+        options = {**self._options(), "on_error": "skip" if self._skips.active else "raise"}
+        return {"name": self.name, "kind": type(self).__name__, "options": options}
+
+    def _position(self) -> list[int]:
+        return [self._work, *self._place()] if self._in_progress else [-1, 0, 0]
+
+    def _go_to(self, position: Sequence[int]) -> None:
+        reason = self._no_state()
+        if reason is not None:
+            raise FailedPreconditionError(None, None, f"{self} cannot go to a position: {reason}")
+        work, offset, record = map(int, position)
+        with self._lock:
+            if self._in_progress:
+                self._close()
+            self._again.clear()
+            self._started, self._work = self._finished, -1
+            if work >= 0:
+                self._work_item = _one_string(self._source._element(work))
+                self._work = work
+                self._open(self._work_item)
+                self._started += 1
+                self._go_to_place(offset, record)
+
+    def _skip(self, count: int, queue: QueueBase, limit: int = 1, keep: bool = False) -> None:
+        self._note_source(queue)
+        with self._lock:
+            produced = self._produced
+            while count > 0:
+                # Single records are skipped many at a time. A read that fails is one too.
+                wanted, skipped = min(count, _SKIPPED) if limit == 1 else limit, 1
+                try:
+                    found = self._next_records(queue, wanted, None, keep or limit == 1)
+                    skipped = len(found.values) if limit == 1 else 1
+                except OpError as error:
+                    if not hasattr(error, "record_key"):  # of the queue, not of a work item
+                        raise
+                finally:
+                    self._produced = produced
+                count -= skipped
+
+    def _no_state(self) -> str | None:
+        if self._unknown is not None:
+            return self._unknown
+        if self._source is None:
+            return "it has not been read from"
+        if not hasattr(self._source, "_element"):
+            return f"'{self._source.name}' is a queue that somebody fills; read from a string_input_producer"
+        return None
+
+    def _files(self) -> dict[str, list[Any]]:
+        """What tells the files read so far from changed ones, by name; see `Opened.listed`."""
+        return self._opened.listed()
+
+    def _remember_files(self, files: Mapping[str, Sequence[Any]]) -> None:
+        """Count the files of a saved run as read."""
+        self._opened.remember(files)
+
+    def _note_source(self, queue: QueueBase) -> None:
+        """Note that a turn reads from a queue."""
+        if self._source is queue:
+            return
+        if self._source is not None:
+            self._unknown = f"it reads from two queues, '{self._source.name}' and '{queue.name}'"
+        elif self._in_progress:
+            self._unknown = "it was in the middle of a file when the loop began; make a new one for the loop"
+        self._source = queue
+
+    def _note_file(self, name: bytes, identity: Callable[[bool], list[Any] | None], ends: bool = True) -> None:
+        """Note a file that was opened, if a deterministic loop reads it."""
+        if self.owner is not None:
+            epoch = getattr(self._source, "_epoch", None)
+            self._opened.note(name, identity(ends), epoch is not None and epoch(self._work) == 0)
 
     # The caller of everything below holds the lock.
 
@@ -202,17 +323,15 @@ class ReaderBase:
         self._restore(ReaderState())
 
     def _restore(self, state: ReaderState) -> None:
-        self._started: int = state.work_started
-        self._finished: int = state.work_finished
-        self._produced: int = state.num_records_produced
-        self._work_item: bytes = state.current_work
+        self._started = state.work_started
+        self._finished = state.work_finished
+        self._produced = state.num_records_produced
+        self._work_item = state.current_work
 
     def _next_records(self, queue: QueueBase, limit: int, deadline: float | None, keep: bool) -> ReaderReadUpTo:
         """Read up to `limit` records of one work item, at least one; `keep` those that come before an error."""
         if self._again:
-            keys, values = self._again.popleft()
-            note_read(keys, values, self)
-            return ReaderReadUpTo(keys, values)
+            return ReaderReadUpTo(*self._again.popleft())
         while True:
             if self._finished >= self._started and not self._next_work_item(queue, deadline):
                 continue
@@ -227,7 +346,6 @@ class ReaderBase:
                 self._close()
                 self._started -= 1
             if values:
-                note_read(keys, values, self)
                 return ReaderReadUpTo(keys, values)
 
     def _next_work_item(self, queue: QueueBase, deadline: float | None) -> bool:
@@ -236,10 +354,7 @@ class ReaderBase:
             raise TypeError(
                 f"a reader takes file names from a queue, such as string_input_producer(['a.csv']), not {queue!r:.80}"
             )
-        if deadline is None:
-            work_item = _one_string(queue.dequeue())
-        else:
-            work_item = _one_string(queue.dequeue(timeout=max(deadline - time.monotonic(), 0.0)))
+        work_item = self._take_work_item(queue, deadline)
         self._work_item = work_item
         try:
             self._open(work_item)
@@ -248,6 +363,19 @@ class ReaderBase:
             return False
         self._started += 1
         return True
+
+    def _take_work_item(self, queue: QueueBase, deadline: float | None) -> bytes:
+        if self.owner is not None and hasattr(queue, "_element"):
+            # By number, which is no pull of its own: records that are skipped are not pulled.
+            producer: Any = queue
+            if producer.owner is not self.owner:
+                self.owner.adopt(producer, (1, True))
+            (self._work,) = producer._position()
+            producer._skip(1)
+            return _one_string(producer._element(self._work))
+        if deadline is None:
+            return _one_string(queue.dequeue())
+        return _one_string(queue.dequeue(timeout=max(deadline - time.monotonic(), 0.0)))
 
     def _fail(self, error: OpError) -> None:
         """Count an error as skipped, or raise it with the work item as its `record_key`."""
@@ -269,6 +397,17 @@ class ReaderBase:
     def _close(self) -> None:
         """Close the work item in progress."""
         raise NotImplementedError
+
+    def _options(self) -> dict[str, Any]:
+        """Return the arguments that decide what the records are; plain data."""
+        return {}
+
+    def _place(self) -> tuple[int, int]:
+        """Return where the next record of the work item begins, in bytes, and its number."""
+        return 0, 0
+
+    def _go_to_place(self, offset: int, record: int) -> None:
+        """Go to what `_place` gave, in a work item just opened."""
 
 
 def _one_string(value: Any) -> bytes:

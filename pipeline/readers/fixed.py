@@ -6,8 +6,10 @@ import operator
 import os
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 from pipeline.errors import OutOfRangeError, invalid
+from pipeline.files.compression import WINDOW_BITS
 from pipeline.readers.stream import StreamReader
 
 
@@ -51,7 +53,7 @@ class FixedLengthRecordReader(StreamReader):
         self._header = _number("header_bytes", header_bytes or 0)
         self._needed = self._record + _number("footer_bytes", footer_bytes or 0)
         self._hop = _number("hop_bytes", hop_bytes or 0) or self._record
-        self._compression = encoding or ""
+        self._compression = encoding if encoding in WINDOW_BITS else ""
 
     def _skip_header(self) -> None:
         self._count = 0  # of the records cut
@@ -74,6 +76,25 @@ class FixedLengthRecordReader(StreamReader):
         file.position += min(count * self._hop, room)
         first, self._count = self._count, self._count + count
         return values, range(first, self._count)
+
+    def _next_number(self) -> int:
+        return self._count
+
+    def _offset_of(self, number: int) -> int:
+        return self._header + number * self._hop
+
+    def _go_to_place(self, offset: int, record: int) -> None:
+        super()._go_to_place(offset, record)
+        self._count = record
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "record_bytes": self._record,
+            "header_bytes": self._header,
+            "footer_bytes": self._needed - self._record,
+            "hop_bytes": self._hop,
+            "compression": self._compression,
+        }
 
 
 def _cut_out(data: bytes, start: int, size: int, hop: int, count: int) -> list[bytes]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import os
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.dtypes import integer
 from pipeline.errors import invalid
@@ -40,13 +45,15 @@ class TextLineReader(StreamReader):
     ) -> None:
         super().__init__(name, on_error=on_error, max_errors=max_errors)
         self._max_bytes = byte_limit(max_record_bytes)
-        self._skip = integer(skip_header_lines or 0, "skip_header_lines")
-        if self._skip < 0:
-            raise invalid(f"skip_header_lines must be >= 0 not {self._skip}")
+        self._skip_lines = integer(skip_header_lines or 0, "skip_header_lines")
+        if self._skip_lines < 0:
+            raise invalid(f"skip_header_lines must be >= 0 not {self._skip_lines}")
 
     def _open(self, work_item: bytes) -> None:
         super()._open(work_item)
         self._number = 0  # of the last line cut
+        self._offset = 0  # where the line after it begins
+        self._starts = LineStarts()
         self._tail: list[bytes] = []  # the pieces of a line whose end is not read yet
         self._tail_bytes = 0  # bytes in _tail
         self._refused = 0  # the number of a line that is too long, or 0
@@ -55,16 +62,18 @@ class TextLineReader(StreamReader):
         while True:
             lines = self._lines()
             first, self._number = self._number + 1, self._number + len(lines)
-            skipped = min(max(self._skip - first + 1, 0), len(lines))
+            skipped = min(max(self._skip_lines - first + 1, 0), len(lines))
             if skipped < len(lines) or not lines:
                 return lines[skipped:], range(first + skipped, self._number + 1)
 
     def _lines(self) -> list[bytes]:
         """Read until at least one line is complete; return the lines, or none at the end of the file."""
         while not self._refused:
-            piece = self._file.file.read(self._file.CHUNK)
+            piece = self._file.piece()
             if not piece:
-                last = b"".join(self._tail).removesuffix(b"\r")
+                last = b"".join(self._tail)
+                self._count(last, len(last))
+                last = last.removesuffix(b"\r")
                 self._tail = []
                 lines = [last] if last else []
             elif b"\n" in piece:
@@ -98,8 +107,61 @@ class TextLineReader(StreamReader):
         """Return the lines that end in `piece`; the rest becomes the tail."""
         end = piece.rindex(b"\n")
         text = b"".join((*self._tail, piece[:end])) if self._tail else piece[:end]
+        self._count(text, self._tail_bytes + end + 1)
         self._tail = [piece[end + 1 :]] if end + 1 < len(piece) else []
         self._tail_bytes = len(piece) - end - 1
         if b"\r" in text:
             text = (text + b"\n").replace(b"\r\n", b"\n")[:-1]
         return text.split(b"\n")
+
+    def _count(self, text: bytes, size: int) -> None:
+        """Count the bytes of lines that are cut; a deterministic loop may ask where each of them begins."""
+        if self.owner is not None:
+            needed = self._numbers[0] if self._values else self._number + 1
+            self._starts.add(self._number + 1, self._offset, text, needed)
+        self._offset += size
+
+    def _next_number(self) -> int:
+        return self._number + 1
+
+    def _offset_of(self, number: int) -> int:
+        start = self._starts.of(number)
+        return self._offset if start is None else start
+
+    def _go_to_place(self, offset: int, record: int) -> None:
+        super()._go_to_place(offset, record)
+        self._number, self._offset = record - 1, offset
+
+    def _options(self) -> dict[str, Any]:
+        return {"skip_header_lines": self._skip_lines}
+
+
+class LineStarts:
+    """Where lines begin in a file, of the pieces whose lines are not all handed out."""
+
+    def __init__(self) -> None:
+        self._pieces: collections.deque[tuple[int, int, bytes]] = collections.deque()
+        self._ends: NDArray[np.int64] | None = None  # of the lines of the first piece but its last one
+
+    def add(self, first: int, offset: int, text: bytes, needed: int) -> None:
+        """Add lines from number `first` on, which begin at byte `offset`; lines before `needed` can be forgotten."""
+        self._forget(needed)
+        self._pieces.append((first, offset, text))
+
+    def of(self, number: int) -> int | None:
+        """Return where a line begins; None if it comes after the pieces. Lines before it are forgotten."""
+        self._forget(number)
+        if not self._pieces:
+            return None
+        first, offset, text = self._pieces[0]
+        if number == first:
+            return offset
+        if self._ends is None:
+            self._ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
+        index = number - first - 1
+        return offset + int(self._ends[index]) + 1 if index < len(self._ends) else None
+
+    def _forget(self, number: int) -> None:
+        while len(self._pieces) > 1 and self._pieces[1][0] <= number:
+            self._pieces.popleft()
+            self._ends = None

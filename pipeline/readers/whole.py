@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.errors import OpError
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit
-from pipeline.files.opening import read_whole
+from pipeline.files.opening import contents, open_file
 from pipeline.readers.base import Found, ReaderBase
 
 
@@ -46,7 +46,12 @@ class WholeFileReader(ReaderBase):
     def _read(self, limit: int) -> Found:
         name = self._work_item
         try:
-            return Found([name], [read_whole(name, self._max_bytes)], ended=True)
+            file = open_file(name)
+            try:
+                self._note_file(name, file.identity, ends=False)
+                return Found([name], [contents(file, name, self._max_bytes)], ended=True)
+            finally:
+                file.close()
         except OpError as error:
             return Found([], [], error=error)
 

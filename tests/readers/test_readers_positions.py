@@ -1,0 +1,354 @@
+"""Readers in a deterministic loop: where each read stands, and that it goes on from there."""
+
+import collections
+import itertools
+import os
+
+import pytest
+from helpers import raises
+from orchestration import closed_queue, drain, fresh_collection
+from reading import PACK
+from turns import Book, turn
+
+import pipeline
+from pipeline import FailedPreconditionError, FIFOQueue, OutOfRangeError, TextLineReader
+from pipeline.files.identity import KEPT, Opened, difference, file_identity, rolled
+
+LINES = [b"l1\nl2\r\n\nl4", b"", b"\n\n", b"x\ry\r\r\nz\r", b"a\n\r", b"one\r\ntwo\r\n", b"last"]
+BYTES = [b"", b"HHabcdefFabcde", b"HH", b"HHabFcdFefF", b"HHxxFyy"]
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with fresh_collection():
+        yield
+
+
+def write(contents, packing=""):
+    """Files named 0, 1, ..."""
+    for number, content in enumerate(contents):
+        with open(str(number), "wb") as file:
+            file.write(PACK[packing](content))
+    return [str(number) for number in range(len(contents))]
+
+
+def write_records(packing=""):
+    for number, records in enumerate([[b"one", b"", b"three"], [], [b"x" * 300] * 20, [b"last"]]):
+        with pipeline.TFRecordWriter(str(number), packing) as writer:
+            for record in records:
+                writer.write(record)
+    return ["0", "1", "2", "3"]
+
+
+def write_databases():
+    lmdb = pytest.importorskip("lmdb")
+    for number, count in enumerate([3, 0, 5]):
+        with lmdb.open(str(number)) as database, database.begin(write=True) as transaction:
+            for i in range(count):
+                transaction.put(b"k%d" % i, b"v%d" % i)
+    return ["0", "1", "2"]
+
+
+KINDS = {
+    "lines": (lambda: write(LINES), TextLineReader),
+    "lines in short pieces": (lambda: write(LINES), TextLineReader),
+    "lines after a header": (lambda: write([*LINES, b"1\n2\n3\n4\r\n5\n6\n7", b"8\n9\n10"]), lambda: TextLineReader(2)),
+    "lines of a limit": (lambda: write([b"short\n", b"a\nb"]), lambda: TextLineReader(max_record_bytes=5)),
+    "records": (write_records, pipeline.TFRecordReader),
+    "records, gzip": (lambda: write_records("GZIP"), lambda: pipeline.TFRecordReader(options="GZIP")),
+    "fixed": (lambda: write(BYTES[1:]), lambda: pipeline.FixedLengthRecordReader(2, 2)),
+    "fixed, overlapping": (lambda: write(BYTES[1:]), lambda: pipeline.FixedLengthRecordReader(3, 2, 1, 1)),
+    "fixed, gaps": (lambda: write(BYTES[1:]), lambda: pipeline.FixedLengthRecordReader(1, 1, 0, 3)),
+    "fixed, zlib": (lambda: write(BYTES[1:], "ZLIB"), lambda: pipeline.FixedLengthRecordReader(2, 2, encoding="ZLIB")),
+    "databases": (write_databases, pipeline.LMDBReader),
+    "whole": (lambda: write(LINES), pipeline.WholeFileReader),
+    "identity": (lambda: ["a", "b"], pipeline.IdentityReader),
+}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request, monkeypatch):
+    if "short pieces" in request.param:
+        monkeypatch.setattr("pipeline.files.read_buffer.ReadBuffer.CHUNK", 3)
+    make_files, make_reader = KINDS[request.param]
+    names = make_files()
+    return lambda: (make_reader(), pipeline.string_input_producer(names, num_epochs=2, seed=5, name="files"))
+
+
+def pulls(reader, files, how):
+    """A function that pulls: single records, blocks, or now this and now that."""
+    if how == "single":
+        return lambda: [tuple(reader.read(files))]
+    if how == "blocks":
+        return lambda: list(zip(*reader.read_up_to(files, 3), strict=True))
+    sizes = itertools.cycle([1, 4, 2])
+    return lambda: list(zip(*reader.read_ahead(files, next(sizes)), strict=True))
+
+
+def places(things):
+    return {thing.name: thing._position() for thing in things}
+
+
+@pytest.mark.parametrize("how", ["single", "blocks", "mixed"])
+def test_every_position_can_be_gone_to(kind, how):
+    reader, files = kind()
+    take, before = pulls(reader, files, how), []
+
+    def step():
+        before.append(places([reader, files]))
+        return take()
+
+    with turn():
+        seen = drain(step)
+    assert (len(seen) > 2, len(before)) == (True, len(seen) + 1)
+    for i, place in enumerate(before):
+        reader, files = kind()
+        with turn(Book(place)):
+            rest = drain(lambda reader=reader, files=files: tuple(reader.read(files)))
+        assert rest == list(itertools.chain(*seen[i:])), place
+
+
+def test_what_turns_read_is_what_free_order_reads(kind):
+    (reader, files), (other, _) = kind(), kind()
+    work = [files._element(number) for number in range(files._numbered.total)]
+    with turn():
+        got = drain(lambda: tuple(reader.read(files)))
+    queue = closed_queue(work)
+    assert got == drain(lambda: tuple(other.read(queue)))
+    assert reader.num_records_produced() == other.num_records_produced() == len(got)
+    assert reader.num_work_units_completed() == other.num_work_units_completed()
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_skipping_is_pulling(kind, limit):
+    for count in itertools.count():
+        (pulled, files), (skipped, others) = kind(), kind()
+        book = Book()
+        with turn():
+            try:
+                for _ in range(count):
+                    pulled.read_up_to(files, limit)
+            except OutOfRangeError:
+                break
+        with turn(book):
+            skipped.owner = book
+            skipped._skip(count, others, limit, False)
+            assert skipped.num_records_produced() == 0
+            rest = drain(lambda reader=skipped, files=others: tuple(reader.read(files)))
+        with turn(files.owner):
+            assert rest == drain(lambda reader=pulled, files=files: tuple(reader.read(files)))
+    assert count > 3
+    skipped.owner = book = Book()
+    with pytest.raises(OutOfRangeError):
+        skipped._skip(count, others, limit, False)
+    assert others.owner is book
+
+
+def test_offsets_are_those_in_the_file():
+    write([b"h\r\n\none\r\n" + b"two\r" + b"\n" * 3 + b"three"])
+    reader, files = TextLineReader(1), pipeline.string_input_producer(["0"], num_epochs=1)
+    seen = []
+    with turn():
+        drain(lambda: (seen.append(reader._position()), reader.read(files)))
+    assert seen == [[-1, 0, 0], [0, 4, 3], [0, 9, 4], [0, 14, 5], [0, 15, 6], [0, 16, 7], [0, 21, 8]]
+
+
+def test_a_large_file_of_lines_in_many_pieces():
+    lines = [b"x" * (i * 37 % 300) + (b"\r" if i % 3 else b"") for i in range(20_000)]
+    write([b"\n".join(lines)])
+    offsets = [0, *itertools.accumulate(len(line) + 1 for line in lines)]
+
+    def make():
+        return TextLineReader(), pipeline.string_input_producer(["0"], num_epochs=1, name="files")
+
+    reader, files = make()
+    with turn():
+        for number in range(0, 20_000, 80):
+            expected = [-1, 0, 0] if number == 0 else [0, offsets[number], number + 1]
+            assert reader._position() == expected
+            assert len(reader.read_up_to(files, 80).values) == 80
+    assert len(reader._starts._pieces) <= 2
+    for number in (1, 777, 19_999):
+        reader, files = make()
+        with turn(Book({"text_line_reader": [0, offsets[number], number + 1], "files": [1]})):
+            assert tuple(reader.read(files)) == (b"0:%d" % (number + 1), lines[number].removesuffix(b"\r"))
+
+
+def test_a_line_that_is_too_long_is_met_again():
+    write([b"a\nb\ntoo long\nc\n"])
+
+    def make():
+        reader = TextLineReader(max_record_bytes=4)
+        return reader, pipeline.string_input_producer(["0"], num_epochs=1, name="files")
+
+    reader, files = make()
+    with turn():
+        assert reader.read_up_to(files, 2).values == [b"a", b"b"]
+        place = places([reader, files])
+        with raises(pipeline.errors.ResourceExhaustedError, "line 3 of 0 has") as error:
+            reader.read(files)
+        assert places([reader, files]) == place == {"text_line_reader": [0, 4, 3], "files": [1]}
+    reader, files = make()
+    with turn(Book(place)), raises(pipeline.errors.ResourceExhaustedError, str(error.value)):
+        reader.read(files)
+
+
+def test_files_that_cannot_be_opened_are_left_out_in_every_order():
+    write([b"a\n", b"b\n"])
+
+    def make():
+        files = pipeline.string_input_producer(["0", "none", "1"], num_epochs=1, shuffle=False, name="files")
+        return TextLineReader(on_error="skip"), files
+
+    reader, files = make()
+    with turn():
+        assert reader.read(files).value == b"a"
+        assert places([reader, files]) == {"text_line_reader": [0, 2, 2], "files": [1]}
+        assert reader.read(files).value == b"b"
+        assert (reader._position(), reader.num_errors) == ([2, 2, 2], 1)
+    reader, files = make()
+    with turn(Book({"text_line_reader": [0, 2, 2], "files": [1]})):
+        assert reader.read(files).value == b"b"
+
+
+def test_records_that_a_turn_is_given_come_first_and_the_file_waits():
+    write([b"a\nb\nc\n"])
+    reader, files = TextLineReader(), pipeline.string_input_producer(["0"], num_epochs=1)
+    with turn() as mine:
+        keys, values = reader.read_up_to(files, 2)
+        mine.given = collections.deque((keys[i : i + 1], [value]) for i, value in enumerate(values))
+        place = reader._position()
+        assert [tuple(reader.read(files)) for _ in range(2)] == [(b"0:1", b"a"), (b"0:2", b"b")]
+        assert (reader._position(), reader.num_records_produced()) == (place, 2)
+        assert reader.read(files).value == b"c"
+    assert mine.pulls == 4
+
+
+def test_a_read_is_one_pull_and_the_file_name_part_of_it():
+    write([b"a\nb\n"])
+    book, reader, files = Book(), TextLineReader(), pipeline.string_input_producer(["0"], name="files")
+    with turn(book) as mine:
+        reader.read(files)
+        assert mine.how == (reader, files, 1, False)
+        reader.read_ahead(files, 7)
+        assert mine.how == (reader, files, 7, True)
+    assert mine.pulls == 2
+    assert book.adopted == [(reader, (files, 1, False)), (files, (1, True))]
+    assert files.stats().enqueued == 0
+
+
+def test_nobody_else_may_read():
+    write([b"a\nb\nc\n"])
+    reader, files = TextLineReader(), pipeline.string_input_producer(["0"], name="files")
+    with turn():
+        reader.read(files)
+    for call in (reader.read, lambda queue: reader.read_up_to(queue, 2), lambda queue: reader.read(queue, timeout=9)):
+        with raises(FailedPreconditionError, "'text_line_reader' belongs to a deterministic loop over batches"):
+            call(files)
+    with turn(), raises(FailedPreconditionError, "'text_line_reader' belongs to a deterministic loop"):
+        reader.read(files)
+    with turn(), raises(FailedPreconditionError, "'files' belongs to a deterministic loop"):
+        TextLineReader().read(files)
+    assert reader._position() == [0, 2, 2]
+
+
+def test_why_there_is_no_state():
+    write([b"a\nb\n", b"c\n"])
+    one, two = (pipeline.string_input_producer(["0", "1"], name=name) for name in ("one", "two"))
+    reader = TextLineReader()
+    assert reader._no_state() == "it has not been read from"
+    with turn():
+        reader.read(one)
+        assert reader._no_state() is None
+        reader.read(two)
+    assert reader._no_state() == "it reads from two queues, 'one' and 'two'"
+    reader, queue = TextLineReader(), closed_queue(["0"], name="mine")
+    with turn():
+        assert reader.read(queue).value == b"a"
+    assert reader._no_state() == "'mine' is a queue that somebody fills; read from a string_input_producer"
+    with raises(
+        FailedPreconditionError, "TextLineReader 'text_line_reader' cannot go to a position: 'mine' is a queue"
+    ):
+        reader._go_to([0, 0, 0])
+    reader, queue = TextLineReader(), FIFOQueue(1, "string", [()])
+    queue.enqueue("0")
+    reader.read(queue)
+    with turn():
+        reader.read(pipeline.string_input_producer(["0"]))
+    assert reader._no_state().startswith("it was in the middle of a file when the loop began")
+
+
+def test_facts():
+    assert TextLineReader(3, name="r", on_error="skip")._facts() == {
+        "name": "r", "kind": "TextLineReader", "options": {"skip_header_lines": 3, "on_error": "skip"},
+    }  # fmt: skip
+    assert pipeline.FixedLengthRecordReader(4, 1, 2, 3, encoding="GZIP")._facts()["options"] == {
+        "record_bytes": 4, "header_bytes": 1, "footer_bytes": 2, "hop_bytes": 3, "compression": "GZIP",
+        "on_error": "raise",
+    }  # fmt: skip
+    assert pipeline.TFRecordReader(options="ZLIB")._facts()["options"]["compression"] == "ZLIB"
+    assert pipeline.WholeFileReader()._facts()["options"] == {"on_error": "raise"}
+
+
+# Files that change.
+
+
+def test_files_that_were_read_are_known_by_name():
+    names = write([b"a\n" * 10, b"b\n"])
+    reader, files = TextLineReader(), pipeline.string_input_producer(names, num_epochs=1, shuffle=False)
+    with turn():
+        reader.read(files)
+        assert reader._files() == {"0": file_identity("0")}
+        drain(lambda: reader.read(files))
+    assert reader._files() == {name: file_identity(name) for name in names}
+    size, time, crc = reader._files()["0"]
+    assert (size, time, len(crc)) == (20, os.stat("0").st_mtime_ns, 8)
+    other = TextLineReader()
+    other._remember_files(reader._files())
+    assert other._files() == reader._files()
+    reader, files = pipeline.WholeFileReader(), pipeline.string_input_producer(names, num_epochs=1)
+    with turn():
+        drain(lambda: reader.read(files))
+    assert reader._files() == {name: file_identity(name, ends=False) for name in names}
+    free, queue = TextLineReader(), closed_queue(names)
+    drain(lambda: free.read(queue))
+    assert free._files() == {}
+
+
+def test_differences_of_files():
+    write([b"x" * 200_000])
+    saved = file_identity("0")
+    assert difference("0", saved, saved) is None
+    os.utime("0", ns=(1, 1))
+    assert difference("0", saved, file_identity("0")) is None
+    changed = "files: '0' was changed after the state was saved, or copied without its time; the size is the same"
+    assert difference("0", [*saved[:2], None], file_identity("0")) == changed
+    assert difference("0", saved, file_identity("0", ends=False)) == changed
+    assert difference("0", saved, file_identity("0", ends=False), allow_mtime=True) is None
+    for content in (b"y" + b"x" * 199_999, b"x" * 199_999 + b"y"):
+        write([content])
+        text = f"files: '0' has other contents than when the state was saved (checksum {saved[2]})"
+        assert difference("0", saved, file_identity("0"), allow_mtime=True) == text
+    write([b"x" * 48_209])
+    text = "files: '0' had 200,000 bytes when the state was saved and has 48,209 now"
+    assert difference("0", saved, file_identity("0")) == text
+    os.remove("0")
+    assert file_identity("0") is None
+    assert difference("0", saved, None).endswith("had 200,000 bytes when the state was saved and is not there now")
+
+
+def test_beyond_some_thousand_files_sizes_are_in_a_digest():
+    opened = Opened()
+    for number in range(KEPT + 3):
+        opened.note(b"%d" % number, [number, 0, None], True)
+    listed = opened.listed()
+    assert listed.pop("") == [3, rolled(rolled(rolled("", 0, 0), 1, 1), 2, 2)]
+    assert list(listed) == [str(number) for number in range(3, KEPT + 3)]
+    again = Opened()
+    again.remember(opened.listed())
+    opened.note(b"0", [0, 0, None], False)  # the second epoch
+    assert opened.listed()[""] == again.listed()[""]
+    assert len(opened.listed()) == KEPT + 1
+    again.note(b"none", None, True)
+    assert len(again.listed()) == KEPT + 1

@@ -201,38 +201,44 @@ class ReaderBase:
 
     def _read_up_to(self, queue: QueueBase, limit: int, timeout: float | None, keep: bool = False) -> ReaderReadUpTo:
         keep = keep or self._skips.active
-        turn = this_thread.turn
-        if turn is not None:
-            return self._read_in(turn, queue, limit, timeout, keep)
-        if self.owner is not None:
-            raise in_use(self)
-        return self._read_locked(queue, limit, timeout, keep)
+        if this_thread.turn is not None or self.owner is not None:
+            return self._read_in(this_thread.turn, queue, limit, timeout, keep)
+        if timeout is not None:
+            return self._read_timed(queue, limit, timeout, keep)
+        with self._lock:
+            found = self._next_records(queue, limit, None, keep)
+        note_read(found[0], found[1], self)
+        return found
 
-    def _read_in(self, turn: Turn, queue: QueueBase, limit: int, timeout: float | None, keep: bool) -> ReaderReadUpTo:
-        """Read within a turn of a deterministic loop."""
+    def _read_timed(self, queue: QueueBase, limit: int, timeout: float, keep: bool) -> ReaderReadUpTo:
+        deadline = time.monotonic() + timeout
+        if not self._lock.acquire(timeout=min(max(timeout, 0.0), threading.TIMEOUT_MAX)):
+            text = f"Timed out waiting for another call of {self}, after {timeout} s"
+            raise DeadlineExceededError(None, None, text)
+        try:
+            found = self._next_records(queue, limit, deadline, keep)
+        finally:
+            self._lock.release()
+        note_read(found.keys, found.values, self)
+        return found
+
+    def _read_in(
+        self, turn: Turn | None, queue: QueueBase, limit: int, timeout: float | None, keep: bool
+    ) -> ReaderReadUpTo:
+        """Read within a turn of a deterministic loop; nobody else may."""
+        if turn is None:
+            raise in_use(self)
         self._note_source(queue)
         with turn.pulling(self, queue, limit, keep):
             if turn.given:
-                keys, values = turn.given.popleft()
-                note_read(keys, values, self)
-                return ReaderReadUpTo(keys, values)
-            return self._read_locked(queue, limit, timeout, keep)
-
-    def _read_locked(self, queue: QueueBase, limit: int, timeout: float | None, keep: bool) -> ReaderReadUpTo:
-        if timeout is None:
-            with self._lock:
-                found = self._next_records(queue, limit, None, keep)
-        else:
-            deadline = time.monotonic() + timeout
-            if not self._lock.acquire(timeout=min(max(timeout, 0.0), threading.TIMEOUT_MAX)):
-                text = f"Timed out waiting for another call of {self}, after {timeout} s"
-                raise DeadlineExceededError(None, None, text)
-            try:
-                found = self._next_records(queue, limit, deadline, keep)
-            finally:
-                self._lock.release()
-        note_read(found.keys, found.values, self)
-        return found
+                found = ReaderReadUpTo(*turn.given.popleft())
+            elif timeout is not None:
+                return self._read_timed(queue, limit, timeout, keep)
+            else:
+                with self._lock:
+                    found = self._next_records(queue, limit, None, keep)
+            note_read(found.keys, found.values, self)
+            return found
 
     # A Positioned. Whoever calls it sees to it that nobody reads meanwhile.
 

@@ -8,14 +8,15 @@ import operator
 import reprlib
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline.errors import AbortedError, CancelledError, OutOfRangeError
+from pipeline.errors import AbortedError, CancelledError, FailedPreconditionError, OutOfRangeError, invalid
 from pipeline.explain.wording import named
+from pipeline.pulls import Book, in_use, this_thread
 from pipeline.threads.stop_flag import StopFlag
-from pipeline.workers.chunks import Block, FailedItem, example_at, map_chunk, split
+from pipeline.workers.chunks import Block, Draw, FailedItem, example_at, map_chunk, split
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future  # 0.8 ms of import time, for users of an executor only
@@ -27,15 +28,17 @@ BROKEN = "A worker was killed (perhaps by the system, for lack of memory), crash
 
 
 class Chunk(NamedTuple):
-    """Items submitted to the executor together; `number` is that of the first one."""
+    """Items submitted to the executor together, and their numbers."""
 
-    number: int
+    numbers: Sequence[int]
     items: list[Any]
     future: Future[list[Block | FailedItem]]
 
     def __str__(self) -> str:
-        last = self.number + len(self.items) - 1
-        return f"item {last}" if last == self.number else f"items {self.number} to {last}"
+        first, last = self.numbers[0], self.numbers[-1]
+        if isinstance(self.numbers, list):
+            return f"items {', '.join(map(str, self.numbers))}"
+        return f"item {last}" if last == first else f"items {first} to {last}"
 
 
 class _InFlight:
@@ -66,15 +69,26 @@ class MapAhead(Iterator[Any]):
     begun. An error of the function concerns one item: the next call goes on with the item after it. After an error of
     the items themselves, or of the executor, further calls raise a CancelledError with that error as its `__cause__`.
 
+    Attributes:
+        owner: The book of the deterministic loop that takes examples; then nobody else may.
+
     Thread safety: every method may be called from every thread; each example is delivered once.
     """
 
+    name = "map_ahead"
+    columns = ("item",)
+
     def __init__(
-        self, function: Callable[[Any], Any], items: Iterator[Any], executor: Executor, chunksize: int, buffersize: int
+        self, function: Callable[[Any], Any], items: Iterable[Any], executor: Executor, chunksize: int, buffersize: int
     ) -> None:
         """Use `map_ahead`, which checks the arguments."""
+        self.owner: Book | None = None
         self._function = function
-        self._items: Iterator[Any] | None = items  # None once they have ended
+        self._items: Iterator[Any] | None = iter(items)  # None once they have ended
+        self._sequence: Any = items if _is_sequence(items) else None
+        self._seeds: tuple[int, int] | None = None
+        self._picked: list[int] | None = None  # the numbers of `_next_items`, if they are not in order
+        self._delivered = 0  # items that were delivered, or failed
         self._executor = executor
         self._chunksize = chunksize
         self._buffersize = buffersize
@@ -131,12 +145,23 @@ class MapAhead(Iterator[Any]):
 
     def take(self, n: int, stopped: Callable[[], bool]) -> Any:
         """As `block`, or a single example for n = 0. OutOfRangeError instead of a wait while `stopped()` is true."""
+        turn = this_thread.turn
+        if turn is not None:
+            with turn.pulling(self, n):
+                return self._take(n, stopped)
+        if self.owner is not None:
+            raise in_use(self)
+        return self._take(n, stopped)
+
+    def _take(self, n: int, stopped: Callable[[], bool]) -> Any:
         with self._taking:
             while self._closed or not self._results:
                 self._advance(stopped)
             result = self._results.popleft()
             if isinstance(result, FailedItem):
+                self._delivered += 1
                 raise result.error
+            self._delivered += min(result.size, n or 1)
             block, rest = split(result, n or 1)
             if rest is not None:
                 self._results.appendleft(rest)
@@ -191,18 +216,21 @@ class MapAhead(Iterator[Any]):
         in_flight = self._in_flight
         for i, chunk in enumerate(in_flight.chunks):
             if chunk.future.cancelled():
-                again = self._submit(chunk.number, chunk.items)
+                again = self._submit(chunk.numbers, chunk.items)
                 in_flight.chunks = in_flight.chunks[:i] + again + (in_flight.chunks[i + 1 :] if again else ())
                 if not again:
                     return
         while len(in_flight.chunks) < self._buffersize and not (in_flight.chunks and in_flight.chunks[0].future.done()):
             items = self._pull_items()
-            chunks = in_flight.chunks + self._submit(self._next_number, items) if items else in_flight.chunks
+            count = self._next_number + len(items)
+            numbers = range(self._next_number, count) if self._picked is None else self._picked[-len(items) :]
+            chunks = in_flight.chunks + self._submit(numbers, items) if items else in_flight.chunks
             if len(chunks) == len(in_flight.chunks):
                 return
-            count = self._next_number + len(items)
             # In one statement without a call: Ctrl-C in between would lose items.
             in_flight.chunks, self._next_items, self._next_number = chunks, [], count
+            if self._picked is not None:
+                self._picked.clear()
 
     def _pull_items(self) -> list[Any]:
         """Return the items of the next chunk; an empty list at their end."""
@@ -216,15 +244,16 @@ class MapAhead(Iterator[Any]):
             self._items, self._final_error = None, error
         return pulled
 
-    def _submit(self, number: int, items: list[Any]) -> tuple[Chunk, ...]:
+    def _submit(self, numbers: Sequence[int], items: list[Any]) -> tuple[Chunk, ...]:
         """Submit a chunk of these items; return it, or nothing if the executor rejects it, which ends the input."""
         try:
-            future = self._executor.submit(map_chunk, self._function, items)
+            draw = () if self._seeds is None else (Draw(*self._seeds, numbers),)
+            future = self._executor.submit(map_chunk, self._function, items, *draw)
         except RuntimeError as error:
-            self._abort(f"the executor rejected item {number} and those after it: {named(error)}", error)
+            self._abort(f"the executor rejected item {numbers[0]} and those after it: {named(error)}", error)
             return ()
         future.add_done_callback(self._in_flight.ring)
-        return (Chunk(number, items, future),)
+        return (Chunk(numbers, items, future),)
 
     def _receive(self, chunk: Chunk, others: tuple[Chunk, ...]) -> None:
         """Keep the results of a chunk, or raise the error of the chunk as a whole."""
@@ -232,13 +261,13 @@ class MapAhead(Iterator[Any]):
 
         in_flight, error = self._in_flight, chunk.future.exception()
         if error is None:
-            results, number = collections.deque[Block | FailedItem](), chunk.number
+            results, at = collections.deque[Block | FailedItem](), 0
             for result in chunk.future.result():
                 results.append(result)
                 if isinstance(result, FailedItem):
-                    item = reprlib.repr(chunk.items[number - chunk.number])
+                    number, item = chunk.numbers[at], reprlib.repr(chunk.items[at])
                     _note(result.error, f"item {number}", f"map_ahead: item {number}, {item}")
-                number += 1 if isinstance(result, FailedItem) else result.size
+                at += 1 if isinstance(result, FailedItem) else result.size
             in_flight.chunks, self._results = others, results  # without a call in between, as in _fill
             return
         in_flight.chunks = others
@@ -249,6 +278,7 @@ class MapAhead(Iterator[Any]):
         if not isinstance(error, Exception):  # SystemExit or KeyboardInterrupt in a worker must not end this process
             other = RuntimeError(f"map_ahead: a worker abandoned {chunk} because of {named(error)}")
             other.__cause__, error = error, other
+        self._delivered += len(chunk.items)
         _note(error, str(chunk), f"map_ahead: {chunk}")
         raise error
 
@@ -257,6 +287,74 @@ class MapAhead(Iterator[Any]):
         error = AbortedError(None, None, f"map_ahead: {text}")
         error.__cause__ = cause
         self._items, self._next_items, self._final_error = None, [], error
+
+    # A Positioned. Whoever calls it sees to it that nobody takes meanwhile.
+
+    def _facts(self) -> dict[str, Any]:
+        return {"name": self.name, "kind": "map_ahead", "rows": None if self._sequence is None else len(self._sequence)}
+
+    def _position(self) -> list[int]:
+        return [self._delivered]
+
+    def _go_to(self, position: Sequence[int]) -> None:
+        reason = self._no_state()
+        if reason is not None:
+            raise FailedPreconditionError(None, None, f"map_ahead cannot go to an item: {reason}")
+        (number,), sequence = map(int, position), self._sequence
+        if not 0 <= number <= len(sequence):
+            raise invalid(f"map_ahead has no item {number:,} to go to: there are {len(sequence):,}")
+        with self._taking:
+            self._in_flight.cancel()
+            self._in_flight.chunks = ()
+            self._results.clear()
+            self._next_items, self._next_number, self._delivered = [], number, number
+            self._items = map(sequence.__getitem__, range(number, len(sequence)))
+            self._final_error = self._raised = None
+
+    def _skip(self, count: int, n: int = 0) -> None:
+        """Drop what `count` pulls of up to `n` examples give. Single examples are not made."""
+        if n <= 1 and self._sequence is not None:
+            if self._delivered + count > len(self._sequence):
+                raise OutOfRangeError(None, None, "map_ahead: the items are used up")
+            self._go_to([self._delivered + count])
+            return
+        for _ in range(count):
+            try:
+                self._take(n, _never)
+            except OutOfRangeError:
+                raise
+            except Exception:
+                if self._raised is not None:  # it has ended; else an item failed, which is a pull too
+                    raise
+
+    def _no_state(self) -> str | None:
+        return "items is an iterator: pass a sequence" if self._sequence is None else None
+
+    # For deterministic loops.
+
+    def _seeded(self, seed: int, seed2: int) -> None:
+        """Let `example_rng` work in the function: by these seeds and the number of the item."""
+        self._seeds = seed, seed2
+        if self._sequence is not None:
+            self._go_to(self._position())  # what is under way was begun without them
+
+    def _over(self, numbers: Iterable[int]) -> MapAhead:
+        """Return a MapAhead like this one, over the items of these numbers, in this order."""
+        sequence, picked = self._sequence, list[int]()
+
+        def pick(number: int) -> Any:
+            item = sequence[number]
+            picked.append(number)
+            return item
+
+        other = MapAhead(self._function, map(pick, numbers), self._executor, self._chunksize, self._buffersize)
+        other._seeds, other._picked = self._seeds, picked
+        return other
+
+
+def _is_sequence(items: Any) -> bool:
+    """Whether the items can be had by number; a mapping's cannot."""
+    return hasattr(items, "__len__") and hasattr(items, "__getitem__") and not hasattr(items, "keys")
 
 
 def _note(error: Exception, key: str, text: str) -> None:

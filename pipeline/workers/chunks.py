@@ -13,6 +13,7 @@ import numpy as np
 
 from pipeline._batch import stack
 from pipeline.errors import OutOfRangeError, UnknownError
+from pipeline.pulls import this_thread
 from pipeline.queues.values import copied_lists
 
 
@@ -66,10 +67,20 @@ def _unpickled(data: bytes, only: str, text: str) -> FailedItem:
     return FailedItem(error)
 
 
-def map_chunk(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Block | FailedItem]:
+class Draw(NamedTuple):
+    """What `example_rng` needs to know in a worker: the two seeds, and the number of each item of the chunk."""
+
+    seed: int
+    seed2: int
+    numbers: Sequence[int]
+
+
+def map_chunk(
+    function: Callable[[Any], Any], items: Sequence[Any], draw: Draw | None = None
+) -> list[Block | FailedItem]:
     """Call a function with each item, even after it failed for one; return the results in the order of the items."""
     results: list[Block | FailedItem] = []
-    outcomes = [_call(function, item) for item in items]
+    outcomes = [_call(function, item) for item in items] if draw is None else _drawn(function, items, draw)
     for form, group in itertools.groupby(outcomes, operator.itemgetter(0)):
         parts = [part for _, part in group]
         if form is None:
@@ -77,6 +88,18 @@ def map_chunk(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Bloc
         else:
             results.append(Block(len(parts), form[0], [_stacked(list(values)) for values in zip(*parts, strict=True)]))
     return results
+
+
+def _drawn(function: Callable[[Any], Any], items: Sequence[Any], draw: Draw) -> list[tuple[Any, Any]]:
+    """As `_call` for each item, with `example_rng` by the number of the item."""
+    before, outcomes = this_thread.draw, []
+    try:
+        for number, item in zip(draw.numbers, items, strict=True):
+            this_thread.draw = (draw.seed, draw.seed2, number)
+            outcomes.append(_call(function, item))
+    finally:
+        this_thread.draw = before
+    return outcomes
 
 
 def _call(function: Callable[[Any], Any], item: Any) -> tuple[Any, Any]:

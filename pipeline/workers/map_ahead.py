@@ -39,7 +39,8 @@ def map_ahead(
         function: Called with each item, returns an example: an array, number, bytes or object, or a list, tuple or
             dict of them. Processes must be able to import it: define it at the top level of a module. It is sent along
             with each chunk, so it should not carry data.
-        items: An iterable, which may be endless. The thread that takes examples reads it, as items are needed.
+        items: An iterable, which may be endless. The thread that takes examples reads it, as items are needed. Of a
+            sequence, a deterministic loop can save and find again where it stands.
         executor: Any `concurrent.futures.Executor`.
         chunksize: The number of items sent to a worker at once; they should take it some milliseconds. Use 1 if items
             arrive slowly, and less than the default for examples of 100 KiB and more.
@@ -71,11 +72,11 @@ def map_ahead(
         if size < 1:
             raise ValueError(f"map_ahead: {name} must be at least 1, got {size}")
     try:
-        iterator = iter(items)
+        ahead = MapAhead(function, items, executor, **sizes)
     except TypeError:
         raise TypeError(f"map_ahead: items must be iterable, not {items!r:.80}") from None
     _check_pickle(function, executor)
-    return MapAhead(function, iterator, executor, **sizes)
+    return ahead
 
 
 def _check_pickle(function: Any, executor: Any) -> None:

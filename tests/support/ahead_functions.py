@@ -9,6 +9,8 @@ from multiprocessing import get_context
 
 import numpy as np
 
+import pipeline
+
 
 def same(item):
     return item
@@ -155,3 +157,8 @@ def two_pools():
         for pool in (threads, processes):
             list(pool.map(square, range(4)))
         yield {"threads": threads, "processes": processes}
+
+
+def drawn(i):
+    """The item, and what its generator draws."""
+    return i, int(pipeline.example_rng().integers(1 << 30))

@@ -176,6 +176,10 @@ class SliceSource:
     def _no_state(self) -> str | None:
         return None
 
+    def _reseed(self, seeds: Sequence[int]) -> bool:
+        """As of the queue."""
+        return self.queue._reseed(seeds)
+
     def _taken(self, n: int) -> NDArray[np.int64]:
         """Take the row numbers of the next elements, at most `n`; InvalidArgumentError if the first is out of range."""
         (first,) = self._position()

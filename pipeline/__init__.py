@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline._batch import concatenate, pad, stack
     from pipeline.batches.buckets import bucket_by_sequence_length
     from pipeline.batches.collate import collate
+    from pipeline.batches.determinism import set_deterministic
     from pipeline.batches.functions import (
         batch,
         batch_join,
@@ -180,6 +181,7 @@ __all__ = [
     "range_input_producer",
     "reset",
     "save_state",
+    "set_deterministic",
     "set_random_seed",
     "shuffle_batch",
     "shuffle_batch_join",
@@ -195,6 +197,7 @@ _ROOMS = {
     "._batch": "concatenate pad stack",
     ".batches.buckets": "bucket_by_sequence_length",
     ".batches.collate": "collate",
+    ".batches.determinism": "set_deterministic",
     ".batches.functions": "batch batch_join maybe_batch maybe_batch_join maybe_shuffle_batch "
     "maybe_shuffle_batch_join shuffle_batch shuffle_batch_join",
     ".batches.loop": "Batches",

@@ -35,11 +35,14 @@ class Positioned(Protocol):
         name: For messages and states.
         owner: The book of the one loop that pulls from it, once there is one.
         columns: What the numbers of a position are.
+        last_ids: What the last pull gave, for the fingerprint: row numbers, or the number of the first record and how
+            many there were.
     """
 
     name: str
     owner: Book | None
     columns: Sequence[str]
+    last_ids: Any
 
     def _facts(self) -> dict[str, Any]:
         """What a resumed run must share: `name`, `kind` and what else decides the order; plain data."""
@@ -74,19 +77,27 @@ class Turn:
     """One call of a function: which ticket it has, and what it has pulled so far. It belongs to one thread.
 
     Attributes:
-        ticket: The number of the call.
+        ticket: The number of the call: after a resume as in the run before.
+        place: How many calls have begun before it in this run.
+        lane: Of which source of a join.
         held: Whether the call may still pull.
         pulls: How often it has pulled.
         how: From what it has pulled last, and how; None if that was made of several pulls.
+        ids: What each pull gave: the number of the first record and how many, or numbers; None if not known.
+        boundary: After a resume, where elements are counted anew: how many came before, and the number of the next.
         given: Records that its reader is to give again before it reads on: (keys, values) of each.
     """
 
-    def __init__(self, book: Book, ticket: int) -> None:
+    def __init__(self, book: Book, ticket: int, place: int = 0, lane: int = 0) -> None:
         self.book = book
         self.ticket = ticket
+        self.place = place
+        self.lane = lane
         self.held = True
         self.pulls = 0
         self.how: Any = None
+        self.ids: list[Any] = []
+        self.boundary: tuple[int, int] | None = None
         self.given: collections.deque[tuple[Sequence[bytes], list[bytes]]] = collections.deque()
         self._depth = 0
 
@@ -101,7 +112,7 @@ class Turn:
             FailedPreconditionError: Another loop pulls from it, or the call has pulled more often than the first.
         """
         if self._depth == 0:
-            if not self.held:
+            if not self.held and not self.given:
                 self.book.check(self)
             self.how = (thing, *how)
         if getattr(thing, "owner", None) is not self.book:

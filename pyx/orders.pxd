@@ -175,16 +175,14 @@ cdef inline void lockstep_push(Pool* p, Ring* r, size_t places, const slot_t[::1
 cdef inline void lockstep_take(Pool* p, Ring* r, Philox* random, slot_t[::1] out, size_t begin,
                                size_t n) noexcept nogil:
     """Draw n slots. The last one moves to the place of each that is drawn, and the head of the ring to its place."""
-    cdef uint32_t count = <uint32_t>p.count, drawn
-    cdef size_t refilled = min(n, r.count), last = p.count - 1, head = r.head, i
-    for i in range(refilled):
-        drawn = philox_next(random) % count
-        out[begin + i] = p.slots[drawn]
-        p.slots[drawn] = p.slots[last]
-        p.slots[last] = r.slots[(head + i) & r.mask]
-    r.head = (head + refilled) & r.mask
-    r.count -= refilled
-    pool_take(p, random, out, begin + refilled, n - refilled)
+    cdef size_t i, drawn
+    for i in range(begin, begin + n):
+        drawn = philox_next(random) % <uint32_t>p.count
+        p.count -= 1
+        out[i] = p.slots[drawn]
+        p.slots[drawn] = p.slots[p.count]
+        if r.count:
+            pool_append(p, ring_pop(r))
 
 
 # Heap: the binary heap of the C++ standard library as GCC writes it, so that ties leave in the same order -------------

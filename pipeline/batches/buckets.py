@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pipeline.batches.determinism import is_deterministic
 from pipeline.batches.feed import Feed
 from pipeline.batches.layout import ToComponents
 from pipeline.batches.loop import Batches
 from pipeline.batches.options import BatchOptions, takes_options
+from pipeline.batches.ordered import OrderedFeed
 from pipeline.batches.request import Request, check_not_negative, seed_of
 from pipeline.dtypes import integer
 from pipeline.errors import OutOfRangeError
@@ -84,6 +86,7 @@ def bucket_by_sequence_length(
         capacity=capacity,
         min_after_dequeue=min_after_dequeue or None,
         seed=seed_of(seed) if min_after_dequeue else None,
+        seeded=seed is not None,
         shapes=shapes,
         dynamic_pad=dynamic_pad,
         allow_smaller_final_batch=allow_smaller_final_batch,
@@ -91,7 +94,8 @@ def bucket_by_sequence_length(
         name=name or "bucket",
         **options,
     )
-    return Batches(_BucketFeed(request, input_length, boundaries, sizes))
+    feed = _OrderedBucketFeed if is_deterministic(request) else _BucketFeed
+    return Batches(feed(request, input_length, boundaries, sizes))
 
 
 class _Bucket:
@@ -142,13 +146,9 @@ class _BucketFeed(Feed):
         assert layout is not None
         parse = parse_partial_shapes if request.dynamic_pad else parse_shapes
         # Buckets of one seed would draw alike.
-        own = request._replace(
-            capacity=-1,
-            seed=None if request.seed is None else request.seed + number,
-            shapes=None if request.shapes is None else [(), *parse(request.shapes, len(layout.dtypes))],
-            name=f"{request.name}_{number}",
-        )
-        queue = own.make_queue(layout.led_by(np.dtype(np.int32)))
+        shapes = None if request.shapes is None else [(), *parse(request.shapes, len(layout.dtypes)), *self.more_shapes]
+        own = request.reseeded(number)._replace(capacity=-1, shapes=shapes, name=f"{request.name}_{number}")
+        queue = own.make_queue(self._layout_of_queue(layout).led_by(np.dtype(np.int32)))
         return _Bucket(queue, batch_size, request.min_after_dequeue or 0)
 
     def _to_components(self, many: bool, index: int) -> ToComponents:
@@ -189,6 +189,26 @@ class _BucketFeed(Feed):
         lengths, *rows = self.queue.dequeue()
         assert self.layout is not None
         return lengths, self.layout.rebuild(rows if len(rows) > 1 else rows[0])
+
+
+class _OrderedBucketFeed(_BucketFeed, OrderedFeed):
+    """The same in the order of tickets: whoever stores an example takes the batch that it completes."""
+
+    kind = "bucket_by_sequence_length"
+    held_back = None
+
+    def take(self) -> Any:
+        with self._delivering:
+            lengths, *rows, numbers = self.queue.dequeue()
+            self._count(numbers, len(numbers))
+        assert self.layout is not None
+        return lengths, self.layout.rebuild(rows if len(rows) > 1 else rows[0])
+
+    def _close_at_end(self) -> None:
+        self._flush()
+
+    def no_state(self) -> str | None:
+        return "examples wait in buckets"
 
 
 def _boundaries(given: Any) -> list[int]:

@@ -45,6 +45,7 @@ class Feed:
     ops: Sequence[Callable[[], None]]
     close_op: Callable[[], None] | None = None
     round = 0  # how often the sources have been read before
+    more_shapes: Sequence[Any] = ()  # of what a queue holds beside the components of an example
     one_by_one = False  # every example is looked at, so that blocks of them are of no use
 
     def __init__(self, request: Request) -> None:
@@ -118,6 +119,10 @@ class Feed:
         self._left = True
         self.queue.close(cancel_pending_enqueues=True)
         recall(self.request.sources)
+
+    def _layout_of_queue(self, layout: ExampleLayout) -> ExampleLayout:
+        """The layout of what a queue holds for an example."""
+        return layout
 
     def _make_queue(self) -> QueueBase:
         assert self.layout is not None

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pipeline.batches.determinism import is_deterministic
 from pipeline.batches.feed import Feed
 from pipeline.batches.loop import Batches
 from pipeline.batches.options import BatchOptions, shows_signature_of, takes_options
+from pipeline.batches.ordered import OrderedFeed
 from pipeline.batches.request import Request, check_joined_min_after_dequeue, check_min_after_dequeue, seed_of
 
 if TYPE_CHECKING:
@@ -67,6 +69,14 @@ def batch(
             always raised.
         max_errors: With "skip", how many errors to tolerate; the next one is raised. None means no limit.
         coord: The Coordinator of the threads; None gives the loop its own.
+        deterministic: True: the batches depend on the input, the seeds, `min_after_dequeue` and the batch size alone;
+            `state_dict` and `fingerprint` of the result then work. Threads call a function one at a time until it has
+            read what it reads from readers, producers and queues, and at once from then on; a function that reads from
+            none of them is called by one thread at a time. False: examples come as threads have them, and the pool is
+            as full as it gets. None: as `set_deterministic` says, else False.
+        shard: (host, hosts): this host's share of each batch of all hosts, which has `hosts * batch_size` examples.
+            Hosts that pass the same sources and seeds together get what one host would. Needs a deterministic loop.
+        fingerprint: "order", or "content": `fingerprint(content=True)` of the result then covers the bytes too.
 
     Returns:
         An iterator over the batches that is a context manager too. Examples that are dicts give dicts; lists or tuples
@@ -91,7 +101,7 @@ def batch(
         name=name or "batch",
         **options,
     )
-    return Batches(Feed(request))
+    return _loop(request)
 
 
 @takes_options
@@ -133,6 +143,7 @@ def shuffle_batch(
         capacity=capacity,
         min_after_dequeue=min_after_dequeue,
         seed=seed_of(seed),
+        seeded=seed is not None,
         enqueue_many=enqueue_many,
         shapes=shapes,
         dynamic_pad=dynamic_pad,
@@ -141,7 +152,7 @@ def shuffle_batch(
         name=name or "shuffle_batch",
         **options,
     )
-    return Batches(Feed(request))
+    return _loop(request)
 
 
 @takes_options
@@ -186,7 +197,7 @@ def batch_join(
         name=name or "batch_join",
         **options,
     )
-    return Batches(Feed(request))
+    return _loop(request)
 
 
 @takes_options
@@ -220,6 +231,7 @@ def shuffle_batch_join(
         capacity=capacity,
         min_after_dequeue=min_after_dequeue,
         seed=seed_of(seed),
+        seeded=seed is not None,
         enqueue_many=enqueue_many,
         shapes=shapes,
         dynamic_pad=dynamic_pad,
@@ -228,7 +240,7 @@ def shuffle_batch_join(
         name=name or "shuffle_batch_join",
         **options,
     )
-    return Batches(Feed(request))
+    return _loop(request)
 
 
 # TensorFlow's names for keep_input, which stay for one release.
@@ -268,6 +280,10 @@ def maybe_shuffle_batch_join(
     return shuffle_batch_join(
         tensors_list, batch_size, capacity, min_after_dequeue, *args, keep_input=keep_input, **options
     )
+
+
+def _loop(request: Request) -> Batches[Any]:
+    return Batches(OrderedFeed(request) if is_deterministic(request) else Feed(request))
 
 
 def _sources(given: Any) -> list[Any]:

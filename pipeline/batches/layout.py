@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -167,6 +168,27 @@ class ExampleLayout:
         other = copy.copy(self)
         other.dtypes, other._shapes = [dtype, *self.dtypes], [(), *self._shapes]
         return other
+
+    def followed_by(self, dtype: Any) -> ExampleLayout:
+        """The layout for a queue that holds a scalar of this dtype after the components."""
+        other = copy.copy(self)
+        other.dtypes, other._shapes = [*self.dtypes, dtype], [*self._shapes, ()]
+        return other
+
+    def shape_as(self, facts: Sequence[Any] | None) -> None:
+        """Expect the shapes of a saved layout, if it has as many components."""
+        if facts is not None and len(facts) == len(self._shapes):
+            self._shapes = [tuple(shape) if shape is not None else () for _, shape in facts]
+
+    @property
+    def example_bytes(self) -> int:
+        """The bytes of an example like the first, about."""
+        return sum(
+            256
+            if np.dtype(dtype).hasobject
+            else max(1, np.dtype(dtype).itemsize) * math.prod(size or 1 for size in shape)
+            for dtype, shape in zip(self.dtypes, self._shapes, strict=True)
+        )
 
     def fixed_shapes(self, given: Sequence[Any] | None) -> Any:
         """The shapes for a queue without padding: those given, or those of the first example."""

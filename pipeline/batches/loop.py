@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+import operator
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from types import TracebackType
 from typing import Any, TypeAlias, TypeVar
 
 from pipeline.batches.feed import Feed
-from pipeline.errors import OutOfRangeError
+from pipeline.batches.ordered import OrderedFeed
+from pipeline.batches.snapshot import fingerprint_text, load, state_of
+from pipeline.errors import FailedPreconditionError, OutOfRangeError
 from pipeline.queues.base import QueueBase
 from pipeline.threads.coordinator import Coordinator
 from pipeline.threads.current_loop import batch_loop
@@ -74,6 +77,7 @@ class Batches(Iterator[T_co]):
         self._name = feed.request.name
         self._lock = threading.RLock()  # guards the start and the end
         self._planned: Feed | None = feed  # until it is started
+        self._latest = feed
         self._open: Feed | None = None  # from its start to its end
         self._feed: Feed | None = None  # that `next` takes from: once its threads have begun
         self._ended = False
@@ -112,7 +116,7 @@ class Batches(Iterator[T_co]):
                 text = "this loop is at its end, and its source cannot be read again: make a new loop for each epoch, "
                 self._tell(over, "once", text + "or pass an array, a list or a generator function")
                 return self
-            self._planned = over.again()
+            self._planned = self._latest = over.again()
             self.coord = self._planned.coord
             self._over = self._guard = None
             self._ended = False
@@ -167,6 +171,94 @@ class Batches(Iterator[T_co]):
             done = self.coord.joined if self._owner else self._open is None
             if not self._ended or not done:
                 self._finish()
+
+    # What a deterministic loop can do besides
+
+    def start(self) -> None:
+        """Begin to fill the queue now, not with the first `next`: for example while a model is restored.
+
+        Raises:
+            Exception: What the source raised.
+        """
+        try:
+            if self._feed is None:
+                self._start()
+        except OutOfRangeError:
+            self._end(None)
+
+    def state_dict(self, *, behind: int = 0) -> dict[str, Any]:
+        """The state after the last batch that `next` returned, as plain data: JSON and msgpack take it as it is.
+
+        It costs what the journal of the input costs, not what the pool holds, and waits for no thread. Save it together
+        with the model, in one file; see `save_state`.
+
+        Args:
+            behind: As of so many batches ago, at most 64: for batches that wait elsewhere, as in a device prefetch.
+
+        Raises:
+            FailedPreconditionError: The loop is not deterministic, or its source cannot go back to a place.
+            ValueError: There were not so many batches.
+
+        Thread safety: any thread may call it.
+        """
+        return state_of(self._ordered("state_dict"), operator.index(behind))
+
+    def load_state_dict(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:
+        """Go on from a state: the next batch is the one that came next when it was saved.
+
+        The loop must have been made in the same way, but for `num_threads`, `capacity`, executors, `coord` and names.
+        Everything that can be checked is, first; the rest (what the function reads) by the first batch. Nothing starts.
+
+        Args:
+            state: What `state_dict` returned, in this process or another.
+            allow: Differences to accept: "batch_size" (the examples go on in the same order), "num_epochs", "shard"
+                (another host's share, or another number of hosts, with the same global batch), "mtime" (of files that
+                have no checksum in the state).
+
+        Raises:
+            StateMismatchError: It was saved by another loop, or over other files. Nothing has changed.
+            InvalidArgumentError, TypeError: It is no state, or was saved by a later version.
+            FailedPreconditionError: The loop is not deterministic, or has begun.
+            ValueError: `allow` names something else.
+        """
+        with self._lock:
+            feed = self._ordered("load_state_dict")
+            if feed is not self._planned or self._closed or self._ended:
+                text = "load_state_dict: this loop has begun. Load a state before the first batch"
+                raise FailedPreconditionError(None, None, text)
+            load(feed, state, allow)
+
+    def fingerprint(self) -> str:
+        """A short text for the order of all examples delivered so far: "<how many>-<16 hex digits>".
+
+        It is the same for every number of threads and processes, batch size and way of resuming, if the order is.
+
+        Raises:
+            FailedPreconditionError: The loop is not deterministic.
+
+        Thread safety: any thread may call it.
+        """
+        delivered = self._ordered("fingerprint").delivered[-1]
+        return fingerprint_text(delivered.own, delivered.value)
+
+    @property
+    def delivered(self) -> tuple[int, int]:
+        """How many batches and elements `next` has returned, in the runs before a resume too.
+
+        Raises:
+            FailedPreconditionError: The loop is not deterministic.
+        """
+        delivered = self._ordered("delivered").delivered[-1]
+        return delivered.batches, delivered.elements
+
+    def _ordered(self, what: str) -> OrderedFeed:
+        feed = self._latest
+        if not isinstance(feed, OrderedFeed):
+            text = (
+                f"{what}: the order of this loop depends on its threads. Pass deterministic=True to the batch function"
+            )
+            raise FailedPreconditionError(None, None, text)
+        return feed
 
     def _start(self) -> Feed | None:
         """Get the first example, make the queue for it and start the threads; None after the end."""

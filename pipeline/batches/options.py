@@ -21,6 +21,9 @@ class BatchOptions(TypedDict, total=False):
     on_error: str
     max_errors: int | None
     coord: Coordinator | None
+    deterministic: bool | None
+    shard: tuple[int, int] | None
+    fingerprint: str
 
 
 def takes_options(function: Callable[P, R]) -> Callable[P, R]:

@@ -26,6 +26,8 @@ class Request(NamedTuple):
         sources: One source, or those of a join.
         num_threads: Threads that read the one source; None for a join, where each source has a thread of its own.
         min_after_dequeue: None for a queue in order, from which nothing is drawn.
+        seed: Of the draws; a pair after a state was loaded, or where the draws are in lockstep.
+        seeded: Whether the caller gave a seed.
     """
 
     sources: Sequence[Any]
@@ -39,15 +41,25 @@ class Request(NamedTuple):
     name: str
     enqueue_many: bool = False
     min_after_dequeue: int | None = None
-    seed: int | None = None
+    seed: int | tuple[int, int] | None = None
+    seeded: bool = False
     keep_input: Any = True
     on_error: str = "raise"
     max_errors: int | None = None
     coord: Coordinator | None = None
+    deterministic: bool | None = None
+    shard: tuple[int, int] | None = None
+    fingerprint: str = "order"
 
     def seeded_for(self, round_number: int) -> Request:
         """The request for another time through the sources: its draws differ from those before."""
-        return self if self.seed is None else self._replace(seed=self.seed + _BETWEEN_ROUNDS * round_number)
+        return self.reseeded(_BETWEEN_ROUNDS * round_number)
+
+    def reseeded(self, step: int) -> Request:
+        """The request with another seed, if it has one."""
+        if isinstance(self.seed, tuple):
+            return self._replace(seed=(self.seed[0], self.seed[1] + step))
+        return self if self.seed is None else self._replace(seed=self.seed + step)
 
     @property
     def joined(self) -> bool:
@@ -61,6 +73,10 @@ class Request(NamedTuple):
         size = integer(self.batch_size, "batch_size")
         if size < 1:
             raise ValueError(f"batch_size must be >= 1, got {self.batch_size}")
+        if self.fingerprint not in ("order", "content"):
+            raise ValueError(f"fingerprint must be 'order' or 'content', got {self.fingerprint!r:.80}")
+        if self.shard is not None:
+            check_shard(self.shard)
         capacity = parse_capacity(self.capacity)
         if capacity == 0:  # a queue may have it, as in TensorFlow, but then no example ever gets into it
             raise ValueError(f"capacity must be >= 1 (or -1: unbounded), got {self.capacity}")
@@ -82,7 +98,17 @@ class Request(NamedTuple):
             kind = PaddingFIFOQueue if padded else FIFOQueue
             return kind(self.capacity, layout.dtypes, shapes, **named)
         shuffled = PaddingShuffleQueue if padded else RandomShuffleQueue
-        return shuffled(self.capacity, self.min_after_dequeue, layout.dtypes, shapes, seed=self.seed, **named)
+        named |= {"seed": self.seed, "deterministic": bool(self.deterministic)}
+        return shuffled(self.capacity, self.min_after_dequeue, layout.dtypes, shapes, **named)
+
+
+def check_shard(shard: Any) -> None:
+    """Raise for what is not the number of a host and how many there are."""
+    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
+        raise TypeError(f"shard must be (index, count), such as (0, 8), got {shard!r:.80}")
+    index, count = (integer(each, "shard") for each in shard)
+    if not 0 <= index < count:
+        raise ValueError(f"shard must be (index, count) with 0 <= index < count, got {shard!r:.80}")
 
 
 def check_min_after_dequeue(capacity: int | None, min_after_dequeue: int) -> None:

@@ -67,7 +67,7 @@ def careful_store(
                 return
             for i in range(count):
                 try:
-                    store([_row_of(block, i)])
+                    store([row_of(block, i)])
                 except _ENDS:
                     raise
                 except Exception as of_row:
@@ -88,7 +88,7 @@ def _leave_out(error: Exception, skips: Skips, many: bool) -> None:
         skips.note(error)
 
 
-def _row_of(block: Any, i: int) -> Any:
+def row_of(block: Any, i: int) -> Any:
     """A block of one row."""
     if isinstance(block, dict):
         return {key: value[i : i + 1] for key, value in block.items()}

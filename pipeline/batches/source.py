@@ -80,20 +80,15 @@ def open_source(
             examples one by one.
         stopped: Whether waiting for the next example is in vain.
     """
-    rows = None if many else block_rows
+    give = None if many or block_rows is None else row_giver(source, stopped)
+    if give is not None and block_rows is not None:
+        return _without_turns(sized(give, block_rows), True, op_name(source))
     if isinstance(source, MapAhead):  # it can tell that waiting is in vain
-        if rows is not None:
-            return _without_turns(_sized(lambda n: source.take(n, stopped), rows), True, op_name(source))
         return _without_turns(lambda: source.take(0, stopped), many, op_name(source))
-    give = getattr(source, "block", None)
-    if callable(give):
-        if rows is not None:
-            return _without_turns(_sized(getattr(source, "rows", give), rows), True, op_name(source))
-        if not callable(source) and not isinstance(source, QueueBase):
-            return _without_turns(lambda: _row(give(1)), many, op_name(source))
+    block = getattr(source, "block", None)
+    if callable(block) and not callable(source) and not isinstance(source, QueueBase):
+        return _without_turns(lambda: _row(block(1)), many, op_name(source))
     if isinstance(source, QueueBase):
-        if rows is not None and _stackable(source):
-            return _without_turns(_sized(lambda n: _queue_block(source, n, stopped), rows), True, op_name(source))
         return _without_turns(lambda: _dequeue(source, stopped), many, op_name(source))
     if not is_iterable(source):
         return _without_turns(source, many, op_name(source))
@@ -102,6 +97,18 @@ def open_source(
         return _without_turns(following, many, op_name(source), iterator=True)
     lock = threading.Lock()
     return OpenSource(_locked(following, lock, stopped), many, True, op_name(source), lock, following)
+
+
+def row_giver(source: Any, stopped: Callable[[], bool]) -> Callable[[int], Any] | None:
+    """What gives a block of at most so many rows of a source of single examples; None if it gives no blocks."""
+    if isinstance(source, MapAhead):
+        return lambda n: source.take(n, stopped)
+    block = getattr(source, "block", None)
+    if callable(block):
+        return getattr(source, "rows", block)  # type: ignore[no-any-return]
+    if isinstance(source, QueueBase) and _stackable(source):
+        return lambda n: _queue_block(source, n, stopped)
+    return None
 
 
 def _without_turns(take: Callable[[], Any], many: bool, name: str, iterator: bool = False) -> OpenSource:
@@ -129,7 +136,7 @@ def _locked(following: Callable[[], Any], lock: threading.Lock, stopped: Callabl
     return take
 
 
-def _sized(give: Callable[[int], Any], rows: int) -> Callable[[], Any]:
+def sized(give: Callable[[int], Any], rows: int) -> Callable[[], Any]:
     """Takes blocks of as many rows as fit in BLOCK_BYTES, judging by the rows of the first block."""
     most = max(1, min(rows, BLOCK_ROWS))
     n, known = min(most, FIRST_BLOCK), most == 1

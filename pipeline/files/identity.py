@@ -65,9 +65,7 @@ def difference(name: str, saved: Sequence[Any], now: Sequence[Any] | None, allow
 class Opened:
     """The files that a reader has opened: the last 4,096 by name, those before as one digest of their sizes.
 
-    Only the first epoch enters the digest, so that each file is in it once.
-
-    Thread safety: one thread may note files while another lists them.
+    Only the first epoch enters the digest, so that each file is in it once. Not thread safe.
     """
 
     def __init__(self) -> None:
@@ -87,7 +85,7 @@ class Opened:
 
     def listed(self) -> dict[str, list[Any]]:
         """Return the identities by name; under the name "", how many files are in the digest, and the digest."""
-        files = self._kept.copy()  # one step, as a reader may note a file in another thread
+        files = {name: list(identity) for name, identity in self._kept.items()}
         return {"": [self._rolled, self._digest], **files} if self._rolled else files
 
     def remember(self, files: Mapping[str, Sequence[Any]]) -> None:

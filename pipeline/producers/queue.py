@@ -36,6 +36,7 @@ class ProducerQueue(FIFOQueue):
 
     starts_itself = True
     columns = ("next",)
+    last_ids: Any = None
     runner: QueueRunner | None = None
     owner: Book | None = None
     _starting = threading.Lock()
@@ -151,6 +152,7 @@ class ProducerQueue(FIFOQueue):
         if len(numbers) < (n if whole else min(n, 1)):
             raise self._ended(n, len(numbers), first)
         self._next = first + len(numbers)
+        self.last_ids = numbers
         return numbers
 
     def _element(self, number: int) -> Any:

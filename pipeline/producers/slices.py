@@ -32,6 +32,7 @@ class SliceSource:
     """
 
     columns = ("next",)
+    last_ids: Any = None
 
     def __init__(self, arrays: Sequence[NDArray[Any]], queue: ProducerQueue) -> None:
         self._arrays = list(arrays)
@@ -176,10 +177,6 @@ class SliceSource:
     def _no_state(self) -> str | None:
         return None
 
-    def _reseed(self, seeds: Sequence[int]) -> bool:
-        """As of the queue."""
-        return self.queue._reseed(seeds)
-
     def _taken(self, n: int) -> NDArray[np.int64]:
         """Take the row numbers of the next elements, at most `n`; InvalidArgumentError if the first is out of range."""
         (first,) = self._position()
@@ -190,6 +187,7 @@ class SliceSource:
             self.queue._go_to([first + len(numbers)])
             if bad[0] == 0:
                 raise self._no_row(int(numbers[0]))
+        self.last_ids = numbers
         return numbers
 
     # For loops that draw row numbers before they make examples of them.

@@ -52,8 +52,10 @@ def get_seed(op_seed: int | None) -> tuple[int, int]:
     return (0, _LARGEST) if (first, second) == (0, 0) else (first, second)
 
 
-def generator_seeds(op_seed: int | None) -> tuple[int, int]:
-    """As `get_seed`, with (0, 0) replaced by entropy from the operating system."""
+def generator_seeds(op_seed: int | tuple[int, int] | None) -> tuple[int, int]:
+    """As `get_seed`, with (0, 0) replaced by entropy from the operating system; a pair is what it returned before."""
+    if isinstance(op_seed, tuple):
+        return op_seed
     return entropy_if_zero(get_seed(op_seed))
 
 

@@ -3,10 +3,9 @@
 import collections
 import itertools
 import os
-import pathlib
 
 import pytest
-from helpers import raises, run_in_thread
+from helpers import raises
 from orchestration import closed_queue, drain, fresh_collection
 from reading import PACK
 from turns import Book, turn
@@ -353,35 +352,3 @@ def test_beyond_some_thousand_files_sizes_are_in_a_digest():
     assert len(opened.listed()) == KEPT + 1
     again.note(b"none", None, True)
     assert len(again.listed()) == KEPT + 1
-
-
-def test_remote_files_are_sought_in_and_known_by_size():
-    fsspec = pytest.importorskip("fsspec")
-    name = "memory://positions/lines"
-    with fsspec.open(name, "wb") as file:
-        file.write(b"one\r\ntwo\nthree\n")
-
-    def make():
-        return TextLineReader(), pipeline.string_input_producer([name], num_epochs=1, name="files")
-
-    reader, files = make()
-    with turn():
-        assert reader.read_up_to(files, 2).values == [b"one", b"two"]
-        assert reader._position() == [0, 9, 3]
-    assert reader._files() == {name: [15, None, None]} == {name: file_identity(name)}
-    reader, files = make()
-    with turn(Book({"text_line_reader": [0, 9, 3], "files": [1]})):
-        assert tuple(reader.read(files)) == (name.encode() + b":3", b"three")
-    assert difference(name, [15, None, "tag"], [15, None, "other"]).endswith("(checksum tag)")
-
-
-def test_what_is_no_regular_file_is_not_known():
-    os.mkfifo("pipe")
-    os.mkdir("folder")
-    assert file_identity("folder") is None
-    reader, files = TextLineReader(), pipeline.string_input_producer(["pipe"], num_epochs=1)
-    writer = run_in_thread(lambda: pathlib.Path("pipe").write_bytes(b"a\nb\n"))
-    with turn():
-        assert [record.value for record in drain(lambda: reader.read(files))] == [b"a", b"b"]
-    writer.result()
-    assert reader._files() == {}

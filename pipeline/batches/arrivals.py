@@ -1,0 +1,186 @@
+"""Arrivals: the elements of a deterministic loop on their way into the queue, in order, and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.batches.calls import Call, Piece
+from pipeline.batches.keep_input import kept_rows
+from pipeline.batches.ledger import other_examples
+from pipeline.batches.replay import Replay
+from pipeline.errors import CancelledError, OutOfRangeError
+from pipeline.explain.workers import current_worker
+from pipeline.on_error import Skips
+from pipeline.queues.base import QueueBase
+from pipeline.queues.typed import TypedQueue
+from pipeline.resume.journal import Journal
+
+Put = Callable[[Sequence[Any]], None]
+
+
+class Arrivals:
+    """Stores what calls gave. Only one thread at a time does so, in the order of the calls.
+
+    Args:
+        queue: Where the elements go.
+        put: Puts the values of an element in, and of a block.
+        journal: Is told at which element a call began.
+        one_to_one: Each call gives one element.
+        skips: What `on_error="skip"` leaves out.
+        replay: What was in the pool when a state was saved; only that is stored, and what comes after.
+
+    Attributes:
+        count: The number of the next element.
+        total: How many there are, once the input has ended.
+    """
+
+    def __init__(
+        self,
+        queue: QueueBase,
+        put: tuple[Put, Put],
+        journal: Journal,
+        one_to_one: bool,
+        skips: Skips,
+        replay: Replay | None,
+    ) -> None:
+        self._queue = queue
+        self._put_one, self._put_many = put
+        self._journal = journal
+        self._one_to_one = one_to_one
+        self._skips = skips
+        self._replay = replay
+        self._restored = 0  # elements of the pool that are in again
+        self.count = 0 if replay is None else replay.first.element
+        self.total: int | None = None
+
+    def store(self, call: Call) -> None:
+        """Store the elements of a call.
+
+        Raises:
+            OutOfRangeError: The source was at its end, or the loop was left.
+            Exception: What the call raised.
+        """
+        if self._one_to_one:
+            self.count = call.ticket
+        else:
+            self._numbered(call)
+        for piece in call.pieces:
+            self._store(piece)
+        if call.error is not None:
+            worker = current_worker()
+            if worker is not None:
+                worker.keys = call.keys
+            raise used_up(call.error) if call.ended else call.error
+        replay = self._replay
+        if replay is not None and replay.ended and self._restored == len(replay.needed):
+            self.count = replay.resume_at
+            raise OutOfRangeError(None, None, "the input had ended when the state was saved")
+
+    def _numbered(self, call: Call) -> None:
+        """Note which number the first element of a call has; after a resume, check that it is what it was."""
+        if call.boundary is not None:
+            before, element = call.boundary
+            if self.count != before:
+                raise other_examples()
+            self.count = element
+        self._journal.complete(call.ticket, self.count)
+
+    def _store(self, piece: Piece) -> None:
+        wanted = None if self._replay is None else self._replay.wanted(self.count, piece.rows or 1)
+        if wanted is None:
+            if self._replay is not None:
+                self._restore()
+                self._replay = None
+            self._put(piece)
+        else:
+            self._pick(piece, wanted)
+
+    def _pick(self, piece: Piece, wanted: NDArray[np.bool_]) -> None:
+        """Store those elements of a piece that are wanted."""
+        replay = self._replay
+        assert replay is not None
+        if self._skips.active:  # elements that do not fit have no number
+            fits = self._fitting(piece, len(wanted))
+            if not fits.any():
+                return
+            piece = _rows_of(piece, fits)
+            chosen = replay.wanted(self.count, piece.rows or 1)
+            assert chosen is not None
+            wanted = chosen
+        first, rows = self.count, piece.rows or 1
+        of_pool = wanted & (np.arange(first, first + rows) < replay.resume_at)
+        for mask in (of_pool, wanted & ~of_pool):
+            if mask.any():
+                if mask is not of_pool:
+                    self._restore()
+                self.count = first  # `_put` counts what it stores
+                self._put(_rows_of(piece, mask))
+                self._restored += int(np.count_nonzero(mask & of_pool))
+        self.count = first + rows
+        if self._restored == len(replay.needed):
+            self._restore()
+
+    def _fitting(self, piece: Piece, rows: int) -> NDArray[np.bool_]:
+        """Which elements of a piece the queue would take."""
+        fits = np.ones(rows, np.bool_)
+        for i in range(rows):
+            try:
+                self._check(_rows_of(piece, np.arange(rows) == i))
+            except (CancelledError, OutOfRangeError):
+                raise
+            except Exception as error:
+                self._skips.note(error)
+                fits[i] = False
+        return fits
+
+    def _check(self, piece: Piece) -> None:
+        """Raise what the queue would raise for a piece that does not fit."""
+        assert isinstance(self._queue, TypedQueue)
+        self._queue._convert(piece.held[0], piece.rows > 0)
+
+    def _restore(self) -> None:
+        """Once all elements of the pool are in, put them in their places."""
+        replay = self._replay
+        if replay is None or replay.places is None or self._restored < len(replay.needed):
+            return
+        assert isinstance(self._queue, TypedQueue)
+        self._queue._arrange(replay.places)
+        replay.places = None
+
+    def _put(self, piece: Piece) -> None:
+        held, rows = piece
+        # No name may refer to the values while they are given away.
+        if not self._skips.active:
+            (self._put_many if rows else self._put_one)(held.pop())
+            self.count += rows or 1
+            return
+        values = held[0]
+        try:
+            (self._put_many if rows else self._put_one)(values)
+            self.count += rows or 1
+        except (OutOfRangeError, CancelledError):
+            raise
+        except Exception as error:
+            if rows < 2:
+                self._skips.note(error)
+                return
+            for i in range(rows):
+                self._put(Piece([tuple(value[i : i + 1] for value in values)], 1))
+
+
+def used_up(error: BaseException) -> OutOfRangeError:
+    """The end of a source as a loop reports it."""
+    if isinstance(error, OutOfRangeError):
+        return error
+    return OutOfRangeError(None, None, "the source of the batches is used up")
+
+
+def _rows_of(piece: Piece, mask: NDArray[np.bool_]) -> Piece:
+    """Some of the elements of a piece."""
+    if not piece.rows or mask.all():
+        return piece
+    return Piece([tuple(kept_rows(piece.held[0], mask))], int(np.count_nonzero(mask)))

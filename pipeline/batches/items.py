@@ -1,0 +1,161 @@
+"""Iterables as sources of a deterministic loop: their items one by one, with the place of the next one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline.batches.iterables import is_generator_function, items
+from pipeline.errors import OutOfRangeError
+from pipeline.pulls import Book, current_turn
+
+_SAMPLE = 1024  # rows of an array that its digest looks at
+
+
+def positioned_items(source: Any) -> SequenceItems | StatefulItems | OnceItems:
+    """The items of what `check_iterable` lets pass, as something with a place if that is possible."""
+    kind = type(source)
+    if hasattr(kind, "state_dict") and hasattr(kind, "load_state_dict"):
+        return StatefulItems(source)
+    if is_sequence(source):
+        return SequenceItems(source)
+    return OnceItems(source)
+
+
+def is_sequence(source: Any) -> bool:
+    """Whether item number i can be asked for, and there is a last one."""
+    kind = type(source)
+    return hasattr(kind, "__getitem__") and hasattr(kind, "__len__") and not is_generator_function(source)
+
+
+class _Items:
+    """What the three kinds share: a pull of one item."""
+
+    owner: Book | None = None
+    columns: Sequence[str] = ("item",)
+    source: Any
+
+    def __init__(self) -> None:
+        self.name = self.kind = type(self.source).__name__
+        self.last_ids: Any = None
+        self._taken = 0
+
+    def take(self) -> Any:
+        """The next item; StopIteration at the end."""
+        turn = current_turn()
+        assert turn is not None
+        with turn.pulling(self):
+            item = self._next()
+            self.last_ids = self._taken, 1
+            self._taken += 1
+        return item
+
+    def _next(self) -> Any:
+        raise NotImplementedError
+
+    def _facts(self) -> dict[str, Any]:
+        return {"name": self.name, "kind": self.kind}
+
+    def _skip(self, count: int, *how: Any) -> None:
+        for _ in range(count):
+            try:
+                self._next()
+            except StopIteration:
+                raise OutOfRangeError(None, None, f"{self.name}: fewer items than when the state was saved") from None
+            self._taken += 1
+
+
+class SequenceItems(_Items):
+    """The items of a sequence, by number."""
+
+    kind = "sequence"
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        super().__init__()
+        self.kind = "sequence"
+
+    def _next(self) -> Any:
+        if self._taken >= len(self.source):
+            raise StopIteration
+        return self.source[self._taken]
+
+    def _facts(self) -> dict[str, Any]:
+        facts = {**super()._facts(), "rows": len(self.source)}
+        return {**facts, "digest": array_digest(self.source)} if isinstance(self.source, np.ndarray) else facts
+
+    def _position(self) -> list[Any]:
+        return [self._taken]
+
+    def _go_to(self, position: Sequence[Any]) -> None:
+        (self._taken,) = position
+
+    def _skip(self, count: int, *how: Any) -> None:
+        if self._taken + count > len(self.source):
+            raise OutOfRangeError(None, None, f"{self.name}: fewer items than when the state was saved")
+        self._taken += count
+
+    def _no_state(self) -> str | None:
+        return None
+
+
+class StatefulItems(_Items):
+    """The items of an iterable that has `state_dict` and `load_state_dict`."""
+
+    columns = ("state",)
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        super().__init__()
+        self._iterator: Iterator[Any] | None = None
+
+    def _next(self) -> Any:
+        if self._iterator is None:
+            self._iterator = iter(self.source)
+        return next(self._iterator)
+
+    def _position(self) -> list[Any]:
+        return [{"items": self._taken, "state": self.source.state_dict()}]
+
+    def _go_to(self, position: Sequence[Any]) -> None:
+        (saved,) = position
+        self.source.load_state_dict(saved["state"])
+        self._taken = saved["items"]
+        self._iterator = None
+
+    def _no_state(self) -> str | None:
+        return None
+
+
+class OnceItems(_Items):
+    """The items of what can only be read once, from the start."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        super().__init__()
+        self._following: Callable[[], Any] | None = None
+
+    def _next(self) -> Any:
+        if self._following is None:
+            self._following = items(self.source).__next__
+        return self._following()
+
+    def _position(self) -> list[Any]:
+        return [self._taken]
+
+    def _go_to(self, position: Sequence[Any]) -> None:
+        raise NotImplementedError(self._no_state())
+
+    def _no_state(self) -> str | None:
+        what = "a generator" if is_generator_function(self.source) else f"a {self.name}, which is read once"
+        return f"the source is {what}"
+
+
+def array_digest(array: np.ndarray[Any, Any]) -> str:
+    """Sixteen hex digits that depend on dtype, shape and 1,024 evenly spaced rows of an array."""
+    sample = array[:: max(1, -(-len(array) // _SAMPLE))]
+    data = repr(sample.tolist()).encode() if array.dtype.hasobject else np.ascontiguousarray(sample).tobytes()
+    return hashlib.blake2b(f"{array.dtype.str} {array.shape} ".encode() + data, digest_size=8).hexdigest()

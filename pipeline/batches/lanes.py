@@ -1,0 +1,88 @@
+"""Lanes: the sources of a deterministic loop, read in turn. A thread has a Turn while it takes from one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from pipeline.batches.items import positioned_items
+from pipeline.batches.layout import length
+from pipeline.batches.source import BLOCK_ROWS, is_iterable, open_source, row_giver, sized
+from pipeline.errors import OutOfRangeError
+from pipeline.pulls import together
+from pipeline.queues.base import QueueBase
+from pipeline.threads.enqueue_ops import op_name
+
+# Rows of a block source that a join takes at once.
+JOINED_ROWS = 16
+
+
+class Lane(NamedTuple):
+    """A source that is ready to be read.
+
+    Attributes:
+        take: Gives the next pieces: examples, or blocks of them; StopIteration or OutOfRangeError at the end.
+        many: They are blocks.
+        rows: How many rows a block has is of no meaning: each row is an example of its own.
+        parallel: Several threads may be in `take` at once, once they have pulled.
+        iterator: An exception ends it.
+        name: For the names of threads.
+    """
+
+    take: Callable[[], Sequence[Any]]
+    many: bool
+    rows: bool
+    parallel: bool
+    iterator: bool
+    name: str
+
+
+def open_lane(
+    source: Any, many: bool, block_rows: int | None, room: Callable[[], int] | None, stopped: Callable[[], bool]
+) -> Lane:
+    """Make a source ready to be read.
+
+    Args:
+        source, many, block_rows, stopped: As for `open_source`.
+        room: The most rows that the next block may have; None for a source of a join, which takes 16 at a time.
+    """
+    name = op_name(source)
+    if is_iterable(source):
+        take = positioned_items(source).take
+        return Lane(lambda: [take()], many, False, False, True, name)
+    give = None if many or block_rows is None else row_giver(source, stopped)
+    if give is not None and room is None:
+        return Lane(_exactly(give), True, False, False, False, name)
+    if give is not None and room is not None:
+        take = sized(limited(give, room), BLOCK_ROWS)
+        return Lane(lambda: [take()], True, True, False, False, name)
+    opened = open_source(source, many, True, None, stopped)
+    following = opened.take
+    calls = not isinstance(source, QueueBase) and not hasattr(source, "block")
+    return Lane(lambda: [following()], many, False, calls, False, name)
+
+
+def limited(give: Callable[[int], Any], room: Callable[[], int]) -> Callable[[int], Any]:
+    """Gives no more rows than there is room for."""
+    return lambda n: give(min(n, room()))
+
+
+def _exactly(give: Callable[[int], Any]) -> Callable[[], list[Any]]:
+    """Takes blocks of so many rows in all, or what is left: how many a source gives at once depends on time."""
+
+    def taken() -> list[Any]:
+        blocks: list[Any] = []
+        missing = JOINED_ROWS
+        with together():
+            while missing > 0:
+                try:
+                    block = give(missing)
+                except (StopIteration, OutOfRangeError):
+                    if not blocks:
+                        raise
+                    break
+                blocks.append(block)
+                missing -= length(block)
+        return blocks
+
+    return taken

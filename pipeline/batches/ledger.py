@@ -1,0 +1,180 @@
+"""Ledger: what calls of a deterministic loop pull from, where that stood at each call, and the way back there."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from pipeline.batches.replay import Replay, facts_of
+from pipeline.errors import OutOfRangeError, StateMismatchError
+from pipeline.pulls import Book, Positioned, Turn, in_use
+from pipeline.resume.journal import EVERY, Entry, Journal, Position
+
+_NO_PULLS = "its function pulls from nothing that has a place"
+
+
+class Ledger:
+    """The things that calls pull from, in the order of their first pull, and the journal of their positions.
+
+    Only the thread with the baton calls the methods that change something.
+
+    Args:
+        replay: Where to begin, after a state was loaded.
+
+    Attributes:
+        one_to_one: Each call gives one element, so that the two have the same number; a call for a block of rows has
+            the number of the first.
+        regular: All calls so far have pulled once, in the same way: calls can be skipped by pulling alone.
+        journal: Where things stood.
+        every: Calls between two entries.
+    """
+
+    def __init__(self, replay: Replay | None = None) -> None:
+        self.one_to_one = False
+        # Those of a saved run that have not been pulled from again are None.
+        self._things: list[Positioned | None] = [None] * (0 if replay is None else len(replay.facts))
+        self.regular = True
+        self.journal = Journal()
+        self.every = EVERY
+        self._how: Any = None
+        self._by_row = False
+        self._ticket = 0
+        self._replay = replay
+        self._seeking = replay is not None
+        self._reasons: list[str] = []
+        if replay is not None:
+            self.every, self.regular = replay.every, replay.regular
+            self._ticket = replay.first.ticket
+            for entry in replay.entries:
+                self.journal.note(entry.ticket, entry.positions, entry.element)
+        self._noted = -1 if replay is None else replay.entries[-1].ticket
+
+    def no_state(self) -> str | None:
+        """Why the place of the input cannot be given; None if it can."""
+        reasons = [*self._reasons, *(reason for thing in self._known() if (reason := thing._no_state()))]
+        return reasons[0] if reasons else None if self._things else _NO_PULLS
+
+    def facts(self) -> list[dict[str, Any]]:
+        """The facts of the things, in the order of their first pull."""
+        saved = [] if self._replay is None else self._replay.facts
+        return [saved[i] if thing is None else facts_of(thing) for i, thing in enumerate(self._things)]
+
+    def files(self) -> dict[str, list[Any]]:
+        """What tells the files that were read from changed ones, by name."""
+        files: dict[str, list[Any]] = {}
+        for thing in self._known():
+            files |= getattr(thing, "_files", dict)()
+        return files
+
+    def next_call(self, turn: Turn) -> None:
+        """Put the input where the next call begins, and say which call that is."""
+        if self._seeking:
+            self._seek(turn)
+        turn.ticket = ticket = self._ticket
+        if ticket % self.every == 0 and ticket > self._noted and not self._reasons:
+            self._noted = ticket
+            self.journal.note(ticket, self._positions(), ticket if self.one_to_one else None)
+        self._ticket = ticket + 1
+
+    def room(self) -> int:
+        """How many rows a call may take, so that the next one begins at an entry at the latest."""
+        return self.every - (self._ticket - 1) % self.every
+
+    def took(self, rows: int) -> None:
+        """The last call took so many rows, each of which has a number; 0 counts as one."""
+        self._ticket += max(0, rows - 1)
+        self._by_row = True
+
+    def adopt(self, book: Book, thing: Any) -> None:
+        """A call pulls from this for the first time: nobody else may from now on."""
+        if not hasattr(thing, "_go_to"):
+            self._reason(f"it pulls from {thing!r}, which other threads fill")
+            return
+        if thing.owner is not None:
+            raise in_use(thing)
+        thing.owner = book
+        journaled = getattr(thing, "journaled", True)
+        if not journaled:
+            self._noted = sys.maxsize
+        replay = self._replay
+        index = None if replay is None else replay.index_of(thing, [each is not None for each in self._things])
+        if replay is not None and index is not None:
+            replay.check_thing(index, thing)
+            remember = getattr(thing, "_remember_files", None)
+            if remember is not None:
+                remember(replay.files)
+            thing._go_to(replay.position(index))
+            self._things[index] = thing
+            return
+        if journaled:
+            self.journal.joined(thing._position())
+        self._things.append(thing)
+
+    def pulled(self, turn: Turn) -> None:
+        """A pull of a call is over."""
+        how = turn.how
+        if self._how is None:
+            self._how = how
+        if not self._by_row and (turn.pulls > 1 or how is None or how != self._how):
+            self.regular = False
+        ids = getattr(how[0], "last_ids", None) if how is not None else None
+        turn.ids.append(ids)
+
+    def _reason(self, text: str) -> None:
+        if text not in self._reasons:
+            self._reasons.append(text)
+
+    def _seek(self, turn: Turn) -> None:
+        replay = self._replay
+        assert replay is not None
+        if not self._known():  # before the first call nothing can be moved: what is not needed of it is dropped
+            return
+        if not self.one_to_one:
+            turn.boundary = replay.seek_segment(self._ticket, self)
+            self._seeking = not replay.in_last_segment
+        elif self._ticket >= replay.resume_at:
+            self._seeking = False
+        elif self.regular:
+            self._seeking = replay.seek(self._ticket, self)
+
+    def _known(self) -> list[Positioned]:
+        return [thing for thing in self._things if thing is not None]
+
+    def _positions(self) -> list[Position]:
+        return [self._position_of(i, thing) for i, thing in enumerate(self._things)]
+
+    def _position_of(self, index: int, thing: Positioned | None) -> Position:
+        if thing is not None:
+            return thing._position()
+        assert self._replay is not None
+        return self._replay.position(index)
+
+    # What a replay does with the input
+
+    def go_to(self, entry: Entry) -> None:
+        for thing, position in zip(self._things, entry.positions, strict=False):
+            if thing is not None:
+                thing._go_to(position)
+        self._ticket = entry.ticket
+
+    def read_on_to(self, entry: Entry) -> None:
+        self.skip(entry.ticket - self._ticket)
+        pairs = zip(self._things, entry.positions, strict=False)
+        if any(thing is not None and thing._position() != position for thing, position in pairs):
+            raise other_examples()
+
+    def skip(self, count: int) -> None:
+        if count:
+            thing, *how = self._how[:1] if self._by_row else self._how
+            try:
+                thing._skip(count, *how)
+            except OutOfRangeError as error:
+                raise other_examples() from error
+            self._ticket += count
+
+
+def other_examples() -> StateMismatchError:
+    """The error for an input that changed in a way that no fact about it shows."""
+    return StateMismatchError(
+        [("input", "the examples read so far", "other examples, or fewer, than when it was saved")]
+    )

@@ -1,0 +1,398 @@
+"""OrderedFeed: what the threads of a deterministic loop do. Their examples enter the queue in the order of tickets."""
+
+from __future__ import annotations
+
+import collections
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline._random import fold_ids
+from pipeline._tickets import Window
+from pipeline.batches.arrivals import Arrivals, used_up
+from pipeline.batches.calls import Call, Caller
+from pipeline.batches.feed import Feed
+from pipeline.batches.lanes import Lane, open_lane
+from pipeline.batches.layout import ExampleLayout, ToComponents
+from pipeline.batches.ledger import Ledger
+from pipeline.batches.numbered import Items, NumberedSource, by_number
+from pipeline.batches.replay import Replay
+from pipeline.batches.request import Request
+from pipeline.batches.source import CHECK_INTERVAL, loop_left
+from pipeline.batches.turns import Turns
+from pipeline.errors import CancelledError, OutOfRangeError, StateMismatchError
+from pipeline.queues.base import QueueBase
+from pipeline.queues.components import parse_partial_shapes, parse_shapes
+from pipeline.queues.seeds import generator_seeds
+from pipeline.queues.typed import TypedQueue
+from pipeline.threads.enqueue_ops import op_name
+
+# Calls that may be finished before the one that is due: with fewer, a slow call stops the others.
+_WINDOW = 4096
+_WINDOW_BYTES = 64 << 20
+BEHIND = 64  # batches that `state_dict(behind=...)` can go back
+
+_NUMBER = np.dtype(np.int64)
+
+
+class Delivered(NamedTuple):
+    """What was delivered.
+
+    Attributes:
+        batches: How many.
+        elements: How many, to all hosts.
+        own: How many, to this host.
+        value: The fingerprint of these.
+    """
+
+    batches: int
+    elements: int
+    own: int
+    value: int
+
+
+class OrderedFeed(Feed):
+    """As Feed, in an order that depends on the input and the seeds alone.
+
+    Elements carry a number through the queue, in a component after their own, for the fingerprint.
+
+    Args:
+        request: What the batch function was asked for.
+
+    Attributes:
+        ledger: What calls pull from; None before they begin.
+        arrivals: What has entered the queue; None before.
+        delivered: What was delivered up to each of the last batches, in all rounds.
+        before: How many elements were delivered in the rounds before this one.
+        first_seeds: The seeds of the draws of the first round.
+        loaded: The state that this began with, if one was loaded.
+        replay: Where to begin then.
+    """
+
+    more_shapes = ((),)  # of the number
+
+    def __init__(self, request: Request) -> None:
+        self.first_seeds = generator_seeds(request.seed)
+        super().__init__(request._replace(seed=self.first_seeds, deterministic=True))
+        self.delivered: collections.deque[Delivered] = collections.deque([Delivered(0, 0, 0, 0)], maxlen=BEHIND + 1)
+        self.before = 0
+        self.loaded: dict[str, Any] | None = None
+        self.replay: Replay | None = None
+        self._begin_round()
+
+    def _begin_round(self) -> None:
+        self.ledger: Ledger | None = None
+        self.arrivals: Arrivals | None = None
+        self._delivering = threading.Lock()  # held while a batch is taken and counted
+        self._window: Window[Call] | None = None
+        self._items = self._by_number()
+        self._numbered: NumberedSource | None = None
+        self._firsts: list[tuple[int, Call]] = []
+        self._end: BaseException | None = None  # the end of the input that a call has found, or that one has failed
+
+    def again(self) -> Feed:
+        other = super().again()
+        assert isinstance(other, OrderedFeed)
+        other.before = self.delivered[-1][1]
+        other.loaded = other.replay = None
+        other._begin_round()
+        return other
+
+    def begin_at(
+        self, seeds: tuple[int, int], delivered: Delivered, place: tuple[int, int], loaded: dict[str, Any]
+    ) -> None:
+        """Begin where a state was saved, not at the start.
+
+        Args:
+            seeds: Of the first round.
+            delivered: As the attribute, after the last batch.
+            place: The round, and how many elements were delivered before it.
+            loaded: The state.
+        """
+        self.first_seeds = seeds
+        self._planned = self._planned._replace(seed=seeds)
+        self.round, self.before = place
+        self.request = self._planned.seeded_for(self.round)
+        self.delivered.clear()
+        self.delivered.append(delivered)
+        self.loaded = loaded
+
+    @property
+    def seeds(self) -> tuple[int, int]:
+        """The seeds of the draws of this round."""
+        assert isinstance(self.request.seed, tuple)
+        return self.request.seed
+
+    @property
+    def kind(self) -> str:
+        """The name of the batch function."""
+        shuffled = "" if self.request.min_after_dequeue is None else "shuffle_"
+        return f"{shuffled}batch{'_join' if self.request.joined else ''}"
+
+    @property
+    def keeps_some(self) -> bool:
+        """Whether `keep_input` leaves something out."""
+        return not self._keep.all
+
+    @property
+    def held_back(self) -> int | None:
+        """How many elements stay in the pool; None where none is drawn from."""
+        return None if self.numbered else self.request.min_after_dequeue
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the numbers of the elements are drawn, not the elements."""
+        return self._items is not None
+
+    @property
+    def functions(self) -> str:
+        """The names of the sources."""
+        return ", ".join(map(op_name, self.request.sources))
+
+    def no_state(self) -> str | None:
+        """Why the place of the input cannot be given; None if it can, or is not known yet."""
+        return None if self.ledger is None else self.ledger.no_state()
+
+    @property
+    def layout_facts(self) -> list[Any] | None:
+        """Dtype and shape of each component; None before there is an example."""
+        if self.arrivals is None:
+            return None if self.loaded is None else self.loaded["loop"]["layout"]
+        return _layout_facts(self.queue)
+
+    def open(self) -> None:
+        request = self.request
+        if self._keep.none:
+            self._park()
+            return
+        self.ledger = Ledger(self.replay)
+        lanes = self._lanes(self.ledger)
+        whole = self._keep.all and not self.skips.active and not request.joined
+        one_to_one = self.ledger.one_to_one = whole and (lanes[0].rows or not lanes[0].many)
+        turns = Turns(self.seeds, len(lanes), self._stopped, self.ledger)
+        callers = [
+            Caller(lane, i, turns, self.skips, self._keep, self._taken_apart(lane.many, i))
+            for i, lane in enumerate(lanes)
+        ]
+        firsts, ends = self._first_calls(callers, turns)
+        self.queue = self._make_queue()
+        self._check_loaded()
+        put = self._put_of(False), self._put_of(True)
+        self.arrivals = Arrivals(self.queue, put, self.ledger.journal, one_to_one, self.skips, self.replay)
+        threads = request.num_threads or 1 if lanes[0].parallel and len(lanes) == 1 else 1
+        if threads > 1 or len(lanes) > 1:
+            self._window = Window(self._room(max(threads, len(lanes))))
+        self._firsts = firsts
+        self.close_op = self._close_at_end
+        self.ops = [self._op_of(caller, turns, ends.get(caller.index)) for caller in callers for _ in range(threads)]
+
+    def _lanes(self, ledger: Ledger) -> list[Lane]:
+        """The sources, ready to be read; one that can be asked by number as such, if that gives the same batches."""
+        request, rows = self.request, None if self.skips.active else self._block_rows
+        items = self._items
+        if items is not None:
+            hosts = None if request.shard is None else (*request.shard, request.batch_size)
+            smaller = request.allow_smaller_final_batch
+            self._numbered = NumberedSource(items, self.seeds, request.min_after_dequeue, hosts, smaller)
+            return [self._numbered.lane()]
+        many, room = request.enqueue_many, None if request.joined else ledger.room
+        return [open_lane(each, many, rows, room, self._stopped) for each in request.sources]
+
+    def _by_number(self) -> Items | None:
+        request = self.request
+        some = request.enqueue_many or self.keeps_some or self.skips.active or self.one_by_one or request.joined
+        if some or (request.min_after_dequeue is None and request.shard is None):
+            return None
+        return by_number(request.sources[0])
+
+    def _check_loaded(self) -> None:
+        """Check that the queue is for the elements that it was for; have its draws go on where they were."""
+        if self.loaded is None:
+            return
+        saved = self.loaded["loop"]["layout"]
+        here = _layout_facts(self.queue)
+        if saved is not None and saved != here:
+            raise StateMismatchError([("layout", saved, here)])
+        if self.held_back is not None:
+            assert isinstance(self.queue, TypedQueue)
+            self.queue._skip_draws(self.delivered[-1][1] - self.before)
+
+    def _close_at_end(self) -> None:
+        """Close the queue at the end of the input, and note how long that was: the last draws depend on it."""
+        assert self.arrivals is not None
+        if not self._left:
+            self.arrivals.total = self.arrivals.count
+        self.queue.close()
+
+    def take(self) -> Any:
+        request, (index, count) = self.request, self.request.shard or (0, 1)
+        take = self.queue.dequeue_up_to if request.allow_smaller_final_batch else self.queue.dequeue_many
+        hosts = 1 if self.numbered else count  # whose examples the queue has
+        with self._delivering:
+            *components, numbers = take(request.batch_size * hosts)
+            whole, total = len(numbers), len(numbers)
+            if hosts > 1:
+                part = slice(index * whole // hosts, (index + 1) * whole // hosts)
+                components, numbers = [np.array(each[part]) for each in components], numbers[part]
+            elif count > 1:
+                total = self._of_all_hosts(whole)
+            self._count(numbers, total)
+        if not len(numbers):
+            raise OutOfRangeError(None, None, "this host has no share of the last batch")
+        assert self.layout is not None
+        return self.layout.rebuild(components if len(components) > 1 else components[0])
+
+    def _of_all_hosts(self, own: int) -> int:
+        """How many examples all hosts took when this one took so many, each by number."""
+        assert self.request.shard is not None
+        whole = self.request.batch_size * self.request.shard[1]
+        if own == self.request.batch_size:
+            return whole
+        assert self._numbered is not None
+        left = self._numbered.left_after(self.delivered[-1][1] - self.before)
+        return min(whole, left)
+
+    def stop(self) -> None:
+        super().stop()
+        self._wake()
+
+    def leave(self) -> None:
+        super().leave()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._window is not None:
+            self._window.wake()
+
+    def _count(self, numbers: Any, total: int) -> None:
+        batches, elements, own, value = self.delivered[-1]
+        self.delivered.append(
+            Delivered(batches + 1, elements + total, own + len(numbers), fold_ids(numbers.view(np.uint64), value))
+        )
+
+    def _stopped(self) -> bool:
+        return self._end is not None or super()._stopped()
+
+    def _make_queue(self) -> QueueBase:
+        assert self.layout is not None
+        request, count = self.request, len(self.layout.dtypes)
+        if self.numbered:  # the order is made before
+            request = request._replace(min_after_dequeue=None)
+        if request.shapes is not None:
+            parse = parse_partial_shapes if request.dynamic_pad else parse_shapes
+            request = request._replace(shapes=[*parse(request.shapes, count), *self.more_shapes])
+        return request.make_queue(self._layout_of_queue(self.layout))
+
+    def _layout_of_queue(self, layout: ExampleLayout) -> ExampleLayout:
+        return layout.followed_by(_NUMBER)
+
+    def _put_of(self, many: bool) -> Callable[[Sequence[Any]], None]:
+        large = isinstance(self.queue, TypedQueue) and self.queue.holds_large
+        return super()._put_of(many) if many or large else self.queue.enqueue  # there are always two components
+
+    def _taken_apart(self, many: bool, index: int) -> Callable[[Any], ToComponents]:
+        """What the first example of a source decides: how they are taken apart, and for the first source the layout."""
+
+        def decide(example: Any) -> ToComponents:
+            if self.layout is None:
+                self.layout = ExampleLayout(example, many)
+                if self.loaded is not None and self.skips.active:  # the first example here may be one that did not fit
+                    self.layout.shape_as(self.loaded["loop"]["layout"])
+            return self._to_components(many, index)
+
+        return decide
+
+    def _first_calls(
+        self, callers: list[Caller], turns: Turns
+    ) -> tuple[list[tuple[int, Call]], dict[int, BaseException]]:
+        """Call the sources until there is an example. Return the calls, and the ends of the sources that have none."""
+        calls: list[tuple[int, Call]] = []
+        ends: dict[int, BaseException] = {}
+        while self.layout is None:
+            if len(ends) == len(callers) or self._stopped():
+                raise OutOfRangeError(None, None, "the source of the batches gave no example")
+            lane = turns.lane
+            place, call = callers[lane].call()
+            if call.error is not None:
+                if not call.ended:
+                    raise call.error
+                ends[lane], call.error = call.error, None
+                turns.drop_lane(lane)
+            calls.append((place, call))
+        return calls, ends
+
+    def _room(self, threads: int) -> int:
+        """How many calls may wait for the one that is due."""
+        assert self.layout is not None
+        return max(16 * threads, min(_WINDOW, _WINDOW_BYTES // self.layout.example_bytes))
+
+    def _op_of(self, caller: Caller, turns: Turns, end: BaseException | None) -> Callable[[], None]:
+        """The enqueue op of one thread: calls the source until its end, and stores what is due."""
+
+        def enqueue() -> None:
+            if end is not None:
+                raise used_up(end)
+            try:
+                for place, call in _taken_out(self._firsts):
+                    self._hand_over(place, call)
+                while not self._stopped():
+                    place, call = caller.call(self._wait_for_room)
+                    if call.error is None:
+                        self._hand_over(place, call)
+                    else:
+                        self._last(place, call, caller, turns)
+            except CancelledError:
+                if not self._left:
+                    raise
+            if self._left:
+                raise loop_left()
+            if self._end is not None:
+                raise used_up(self._end)
+
+        enqueue.__qualname__ = caller.lane.name
+        return enqueue
+
+    def _last(self, place: int, call: Call, caller: Caller, turns: Turns) -> None:
+        """Hand over a call that was at the end of its source, or failed."""
+        error = call.error
+        assert error is not None
+        if call.ended and self.request.joined:  # the others go on
+            call.error = None
+            self._hand_over(place, call)
+            turns.end_lane(caller.index)
+            raise used_up(error)
+        self._end = error if call.ended else loop_left()
+        self._hand_over(place, call)
+
+    def _hand_over(self, place: int, call: Call) -> None:
+        """Store a call when it is due: now, or after those before it, by the thread that stores these."""
+        window, arrivals = self._window, self.arrivals
+        assert arrivals is not None
+        if window is None:
+            arrivals.store(call)
+        elif window.offer(place, call):
+            due = window.take()
+            while due is not None:
+                arrivals.store(due)
+                due = window.take()
+
+    def _wait_for_room(self, place: int) -> None:
+        window = self._window
+        if window is None:
+            return
+        while not window.wait_for_room(place, CHECK_INTERVAL):
+            if self._stopped():
+                raise loop_left()
+
+
+def _layout_facts(queue: QueueBase) -> list[Any]:
+    pairs = list(zip(queue.dtypes, queue.shapes, strict=True))[:-1]  # the last is the number
+    return [[dtype.name, None if shape is None else list(shape)] for dtype, shape in pairs]
+
+
+def _taken_out(items: list[Any]) -> Iterator[Any]:
+    """The items of a list, each removed before it is given."""
+    while items:
+        yield items.pop(0)

@@ -1,0 +1,175 @@
+"""Replay: which calls have to be made again after a state was loaded, and with which of their elements."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.pulls import Positioned
+from pipeline.resume.journal import Entry, Position
+from pipeline.resume.mismatch import Comparison
+
+# So many entries are read through: that takes less time than opening a file in its middle.
+_NEAR = 4
+
+
+class Input(Protocol):
+    """What a replay moves: a ledger."""
+
+    def read_on_to(self, entry: Entry) -> None:
+        """Leave out the calls before an entry; StateMismatchError if the input then is not where it was."""
+
+    def go_to(self, entry: Entry) -> None:
+        """Go to an entry at once."""
+
+    def skip(self, count: int) -> None:
+        """Leave out that many calls."""
+
+
+class Replay:
+    """The elements that were in the pool, then all that had not entered it.
+
+    Attributes:
+        needed: The numbers of the first, in increasing order.
+        places: The place of each of them in the pool; None once they are there.
+        first: The entry to begin at.
+
+    Args:
+        entries: Of the saved journal: the first is at or before the oldest element that is needed, the last at or
+            before `resume_at`.
+        pool: Number of the element at each place of the pool; None for a queue in order.
+        resume_at: The first element after those that had entered the pool.
+        ended: The input ended there.
+        facts: Of each thing that calls pull from.
+        files: That were read.
+        every: Calls between two entries.
+        regular: Calls could be skipped by pulling alone.
+        allowed: Which facts may differ.
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        pool: NDArray[np.int64] | None,
+        resume_at: int,
+        ended: bool,
+        facts: Sequence[dict[str, Any]],
+        files: dict[str, Any],
+        every: int,
+        regular: bool,
+        allowed: Collection[str] = (),
+    ) -> None:
+        self.entries = entries
+        held = np.empty(0, np.int64) if pool is None else pool
+        self.needed = needed = np.sort(held)
+        self.places: NDArray[np.int64] | None = None if pool is None else np.argsort(held)
+        self.resume_at = resume_at
+        self.ended = ended
+        self.every = every
+        self.regular = regular
+        self.facts = facts
+        self.files = files
+        self.allowed = {"name", *allowed}
+        self._elements = [entry.element for entry in entries]
+        self._found = 0  # how many of `needed` a call was found for
+        self._at = self._segment_of(int(needed[0]) if len(needed) else resume_at)
+        self.first = entries[self._at]
+
+    def position(self, index: int) -> Position:
+        """Where thing number `index` is to be put."""
+        return self.entries[self._at].positions[index]
+
+    def index_of(self, thing: Positioned, found: Sequence[bool]) -> int | None:
+        """Which of the things that were pulled from in the run before this is; None if it is a new one.
+
+        Args:
+            thing: What is pulled from.
+            found: Which of them are found already.
+        """
+        here = thing._facts()
+        free = [i for i, facts in enumerate(self.facts) if not found[i] and facts["kind"] == here["kind"]]
+        named = [i for i in free if self.facts[i]["name"] == here["name"]]
+        return (named or free or [None])[0]  # type: ignore[list-item]
+
+    def check_thing(self, index: int, thing: Positioned) -> None:
+        """Check that this is what was pulled from in the run before. Seeds that were drawn by chance become those."""
+        here, saved = facts_of(thing), self.facts[index]
+        reseed = getattr(thing, "_reseed", None)
+        if saved.get("seeds") != here.get("seeds") and reseed is not None and reseed(saved.get("seeds")):
+            here = facts_of(thing)
+        compared = Comparison()
+        compared.facts(f"source {saved['name']!r}", saved, here, self.allowed)
+        compared.conclude()
+
+    def wanted(self, first: int, count: int) -> NDArray[np.bool_] | None:
+        """Which of `count` elements from number `first` on are wanted; None for all of them."""
+        if first >= self.resume_at and not self.ended:
+            return None
+        numbers = np.arange(first, first + count)
+        mask = np.isin(numbers, self.needed, assume_unique=True)
+        if not self.ended:
+            mask |= numbers >= self.resume_at
+        return mask
+
+    def seek(self, ticket: int, source: Input) -> bool:
+        """Move the input to the next call with a needed element, if calls and elements have the same numbers, and calls
+        can be left out. Return whether there is more to look for afterwards.
+
+        Args:
+            ticket: Of the call that would come next.
+            source: The input.
+        """
+        while self._found < len(self.needed) and self.needed[self._found] < ticket:
+            self._found += 1
+        more = self._found < len(self.needed)
+        target = int(self.needed[self._found]) if more else self.resume_at
+        segment = self._segment_of(target)
+        if segment > self._at + _NEAR:
+            source.go_to(self.entries[segment])
+            ticket = self.entries[segment].ticket
+        else:
+            for entry in self.entries[self._at + 1 : segment + 1]:
+                source.read_on_to(entry)
+                ticket = entry.ticket
+        self._at = segment
+        source.skip(target - ticket)
+        return more
+
+    def seek_segment(self, ticket: int, source: Input) -> tuple[int, int] | None:
+        """If the next call begins a segment of the journal: move the input to the next segment with a needed element.
+
+        Returns:
+            How many elements there must have been before that call, and the number of the first one after the move;
+            None in the middle of a segment.
+        """
+        after = self._at + 1
+        if after == len(self.entries) or ticket < self.entries[after].ticket:
+            return None
+        before = self.entries[after].element
+        while after < len(self.entries) - 1 and not self._holds_needed(after):
+            after += 1
+        entry = self.entries[after]
+        (source.read_on_to if after == self._at + 1 else source.go_to)(entry)
+        self._at = after
+        return before, entry.element
+
+    @property
+    def in_last_segment(self) -> bool:
+        """Whether all further calls follow one after the other."""
+        return self._at == len(self.entries) - 1
+
+    def _holds_needed(self, segment: int) -> bool:
+        low, high = np.searchsorted(self.needed, self._elements[segment : segment + 2])
+        return bool(low < high)
+
+    def _segment_of(self, element: int) -> int:
+        return bisect.bisect_right(self._elements, element) - 1
+
+
+def facts_of(thing: Positioned) -> dict[str, Any]:
+    """The facts about a thing, and what the numbers of its positions are."""
+    return {**thing._facts(), "columns": list(thing.columns)}

@@ -1,0 +1,213 @@
+"""Snapshot: the state of a deterministic loop as plain data, and a loop that goes on from one."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline import __version__
+from pipeline._random import lockstep_end, lockstep_pool
+from pipeline.batches.ordered import Delivered, OrderedFeed
+from pipeline.batches.replay import Replay
+from pipeline.errors import FailedPreconditionError, invalid
+from pipeline.files.identity import difference, file_identity
+from pipeline.resume.journal import Entry, packed, unpacked
+from pipeline.resume.mismatch import Comparison
+
+FORMAT = "queue-runner/state"
+VERSION = 1
+
+# What a caller may allow to differ.
+ALLOWED = ("batch_size", "num_epochs", "shard", "mtime")
+
+_KEYS = {"format", "version", "made_by", "delivered", "fingerprint", "ended", "loop", "sources", "journal", "files"}
+
+_log = logging.getLogger(__name__)
+
+
+def fingerprint_text(elements: int, value: int) -> str:
+    """A fingerprint as users see it."""
+    return f"{elements}-{value:016x}"
+
+
+def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
+    """The state after the last batch that was delivered.
+
+    Args:
+        feed: Of the loop.
+        behind: As of so many batches ago.
+
+    Raises:
+        FailedPreconditionError: The place of the input is not known.
+        ValueError: So many batches ago is too long ago, or before the first one.
+    """
+    if feed.ledger is None and feed.loaded is not None and behind == 0:
+        return copy.deepcopy(feed.loaded)
+    batches, elements, own, value = _delivered(feed, behind)
+    ledger, total = feed.ledger, None
+    journal: dict[str, Any] = {"columns": [], "first": [], "steps": []}
+    facts: list[dict[str, Any]] = []
+    files: dict[str, Any] = {}
+    reason = feed.no_state()
+    if reason is not None:
+        raise no_state(reason)
+    if ledger is not None:
+        total = None if feed.arrivals is None else feed.arrivals.total
+        pool, resume_at, ended = in_pool(feed, elements - feed.before, total)
+        oldest = int(pool.min()) if pool is not None and len(pool) else resume_at
+        entries = ledger.journal.between(oldest, resume_at)
+        if feed.numbered:
+            entries = [Entry(resume_at, resume_at, [[resume_at]])]
+        facts = ledger.facts()
+        columns = [f"{each['name']}.{column}" for each in facts for column in each["columns"]]
+        journal = {**packed(entries, columns), "every": ledger.every, "regular": ledger.regular}
+        files = ledger.files()
+        total = total if ended else None
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "made_by": __version__,
+        "delivered": {"batches": batches, "elements": elements},
+        "fingerprint": fingerprint_text(own, value),
+        "ended": total,
+        "loop": loop_facts(feed),
+        "sources": facts,
+        "journal": journal,
+        "files": files,
+    }
+
+
+def load(feed: OrderedFeed, state: Any, allow: Collection[str]) -> None:
+    """Let a feed that has not begun go on from a state.
+
+    Raises:
+        InvalidArgumentError: It is no state, or one of a later version.
+        StateMismatchError: It was saved by another loop, or files have changed.
+        ValueError: `allow` names something else.
+        TypeError: The state is not a dict.
+    """
+    _check_state(state)
+    unknown = sorted(set(allow) - set(ALLOWED))
+    if unknown:
+        raise ValueError(f"allow: only {', '.join(ALLOWED)} can be allowed to differ, not {', '.join(unknown)}")
+    _compare(feed, state, allow)
+    if state["loop"]["function"] != loop_facts(feed)["function"]:
+        _log.warning(
+            "the state was saved by a loop over %s, this one is over %s", state["loop"]["function"], feed.functions
+        )
+    saved = copy.deepcopy(state)
+    own, _, text = saved["fingerprint"].partition("-")
+    if saved["loop"]["shard"] != loop_facts(feed)["shard"]:  # the share of another host has another fingerprint
+        own, text = "0", "0"
+    delivered = saved["delivered"]
+    feed.begin_at(
+        seeds=(saved["loop"]["seeds"][0], saved["loop"]["seeds"][1]),
+        delivered=Delivered(delivered["batches"], delivered["elements"], int(own), int(text, 16)),
+        place=(saved["loop"]["round"], saved["loop"]["before"]),
+        loaded=saved,
+    )
+    if saved["journal"]["first"]:
+        journal = saved["journal"]
+        entries = unpacked(journal, [len(facts["columns"]) for facts in saved["sources"]])
+        feed.replay = _replay(feed, entries, saved, allow)
+
+
+def in_pool(feed: OrderedFeed, draws: int, total: int | None) -> tuple[NDArray[np.int64] | None, int, bool]:
+    """Which elements the pool held after so many draws, by place; which comes next; whether the input had ended."""
+    held_back = feed.held_back
+    if held_back is None:
+        return None, draws, False
+    if total is not None and held_back + draws > total:
+        return lockstep_end(*feed.seeds, held_back, total, draws), total, True
+    return lockstep_pool(*feed.seeds, held_back, draws), held_back + draws, False
+
+
+def _replay(feed: OrderedFeed, entries: list[Entry], state: dict[str, Any], allow: Collection[str]) -> Replay:
+    draws = state["delivered"]["elements"] - feed.before
+    pool, resume_at, ended = in_pool(feed, draws, state["ended"])
+    journal = state["journal"]
+    every, regular = journal["every"], journal["regular"]
+    return Replay(entries, pool, resume_at, ended, state["sources"], state["files"], every, regular, allow)
+
+
+def loop_facts(feed: OrderedFeed) -> dict[str, Any]:
+    """What decides the batches, but for the input."""
+    request = feed.request
+    return {
+        "kind": feed.kind,
+        "batch_size": request.batch_size,
+        "min_after_dequeue": request.min_after_dequeue,
+        "seeds": list(feed.first_seeds),
+        "smaller": request.allow_smaller_final_batch,
+        "shard": list(request.shard or (0, 1)),
+        "enqueue_many": request.enqueue_many,
+        "keep": feed.keeps_some,
+        "layout": feed.layout_facts,
+        "function": feed.functions,
+        "round": feed.round,
+        "before": feed.before,
+    }
+
+
+def no_state(reason: str) -> FailedPreconditionError:
+    """The error for a loop whose place in the input cannot be given."""
+    return FailedPreconditionError(
+        None,
+        None,
+        f"state_dict: {reason}, so nobody could go back to where it is. Pass an array, a list or another sequence, a "
+        "function that reads by a reader from a producer, or an object with state_dict and load_state_dict",
+    )
+
+
+def _delivered(feed: OrderedFeed, behind: int) -> Delivered:
+    history = list(feed.delivered)
+    if not 0 <= behind < len(history):
+        raise ValueError(
+            f"state_dict: behind must be at least 0 and at most {len(history) - 1}, the number of batches (up to 64) "
+            f"that this loop has delivered, got {behind}"
+        )
+    return history[-1 - behind]
+
+
+def _check_state(state: Any) -> None:
+    if not isinstance(state, dict):
+        raise TypeError(f"load_state_dict: the state must be what state_dict returned, a dict, not {state!r:.80}")
+    if state.get("format") != FORMAT:
+        raise invalid(f"load_state_dict: no state of a loop over batches: 'format' is {state.get('format')!r}")
+    if not isinstance(state.get("version"), int) or state["version"] > VERSION:
+        raise invalid(
+            f"load_state_dict: the state has version {state.get('version')}, of queue-runner {state.get('made_by')}; "
+            f"this one reads versions up to {VERSION}"
+        )
+    missing = sorted(_KEYS - set(state))
+    if missing:
+        raise invalid(f"load_state_dict: the state is not whole: it has no {', '.join(missing)}")
+
+
+def _compare(feed: OrderedFeed, state: dict[str, Any], allow: Collection[str]) -> None:
+    """Raise StateMismatchError for all that differs and is known before the first call."""
+    saved, here = state["loop"], loop_facts(feed)
+    but = {"function", "layout", "round", "before"}
+    if not feed.request.seeded:
+        but.add("seeds")
+    if "shard" in allow and _same_global_batch(saved, here, allow):
+        but |= {"shard", "batch_size"}
+    if "batch_size" in allow:
+        but.add("batch_size")
+    compared = Comparison()
+    compared.facts("loop", saved, here, but)
+    for name, noted in state["files"].items():
+        line = difference(name, noted, file_identity(name, noted[2] is not None), "mtime" in allow) if name else None
+        if line is not None:
+            compared.note(f"files: {name!r}", noted, None, line)
+    compared.conclude()
+
+
+def _same_global_batch(saved: dict[str, Any], here: dict[str, Any], allow: Collection[str]) -> bool:
+    """Whether all hosts together take batches of the same size, or may take others."""
+    return "batch_size" in allow or saved["batch_size"] * saved["shard"][1] == here["batch_size"] * here["shard"][1]

@@ -1,0 +1,251 @@
+"""Deterministic loops: the same batches whatever the threads, in every kind of loop."""
+
+import itertools
+import random
+import threading
+
+import numpy as np
+import pytest
+from lockstep import play  # the oracle
+
+import pipeline
+from pipeline.errors import FailedPreconditionError
+
+THREADS = (1, 2, 4, 8)
+
+
+def uneven(value):
+    """Let other threads run, a random number of times."""
+    for _ in range(random.randrange(4)):
+        threading.Event().wait(0)
+    return value
+
+
+def numbers(epochs=2, rows=53, seed=4):
+    return pipeline.range_input_producer(rows, num_epochs=epochs, seed=seed)
+
+
+def function(queue):
+    return lambda: uneven(int(queue.dequeue()))
+
+
+def batches(make, threads, **options):
+    with make(num_threads=threads, deterministic=True, **options) as loop:
+        return [np.asarray(each).tolist() for each in loop], loop.fingerprint()
+
+
+class TestOrder:
+    @pytest.mark.parametrize("threads", THREADS)
+    def test_of_a_function_is_that_of_its_pulls(self, threads):
+        taken, _ = batches(lambda **more: pipeline.batch(function(numbers()), 2, **more), threads)
+        with pipeline.batch(numbers(), 2) as loop:
+            assert taken == [each.tolist() for each in loop]
+
+    @pytest.mark.parametrize("threads", THREADS)
+    @pytest.mark.parametrize("held_back", [0, 1, 7, 60, 200])
+    def test_of_a_pool_is_that_of_the_oracle(self, threads, held_back):
+        def make(**more):
+            options = {"capacity": held_back + 9, "min_after_dequeue": held_back, "seed": 11}
+            return pipeline.shuffle_batch(function(numbers()), 5, allow_smaller_final_batch=True, **options, **more)
+
+        taken, _ = batches(make, threads)
+        with pipeline.batch(numbers(), 1) as loop:
+            arrivals = [int(each[0]) for each in loop]
+        drawn, _ = play(87654321, 11, held_back, arrivals)
+        assert list(itertools.chain(*taken)) == drawn
+
+    def test_does_not_depend_on_capacity_and_batch_size(self):
+        seen = set()
+        for capacity, size in itertools.product((21, 40, 500), (1, 3, 40)):
+            loop = pipeline.shuffle_batch(
+                numbers(), size, capacity, 20, seed=1, deterministic=True, allow_smaller_final_batch=True
+            )
+            seen.add((tuple(itertools.chain(*(each.tolist() for each in loop))), loop.fingerprint()))
+        assert len(seen) == 1
+
+    @pytest.mark.parametrize("kind", ["array", "slices", "list"])
+    def test_by_number_is_that_of_a_pool_of_examples(self, kind):
+        rows = np.arange(53)
+
+        def source():
+            if kind == "slices":
+                return pipeline.slice_input_producer([rows], num_epochs=3, seed=2)
+            return rows if kind == "array" else rows.tolist()
+
+        def run(**more):
+            loop = pipeline.shuffle_batch(source(), 4, 60, 20, seed=6, deterministic=True, **more)
+            return [np.asarray(each).tolist() for each in loop]
+
+        assert run() == run(keep_input=lambda _: True)
+
+    @pytest.mark.parametrize("threads", THREADS)
+    @pytest.mark.parametrize("held_back", [0, 5])
+    def test_of_buckets(self, threads, held_back):
+        def run(threads):
+            queue = numbers()
+            loop = pipeline.bucket_by_sequence_length(
+                len,
+                lambda: uneven(np.full(int(queue.dequeue()) % 17 + 1, 1)),
+                4,
+                [5, 10, 14],
+                num_threads=threads,
+                deterministic=True,
+                allow_smaller_final_batch=True,
+                min_after_dequeue=held_back,
+                seed=3,
+            )
+            return [(lengths.tolist(), rows.shape) for lengths, rows in loop], loop.fingerprint()
+
+        assert run(threads) == run(1)
+
+    def test_of_a_join_goes_round(self):
+        sources = [range(3), range(10, 16), range(20, 21)]
+        loop = pipeline.batch_join(sources, 10, deterministic=True)
+        assert next(loop).tolist() == [0, 10, 20, 1, 11, 2, 12, 13, 14, 15]
+
+    def test_of_a_join_takes_blocks_of_sixteen(self):
+        sources = [pipeline.slice_input_producer([np.arange(n, n + 20)], 1, False) for n in (0, 100)]
+        loop = pipeline.batch_join(sources, 40, deterministic=True)
+        expected = [*range(16), *range(100, 116), *range(16, 20), *range(116, 120)]
+        assert next(loop).tolist() == expected
+
+    def test_of_a_join_that_shares_its_queue(self):
+        def run():
+            queue = numbers()
+            sources = [function(queue) for _ in range(3)]
+            return [each.tolist() for each in pipeline.batch_join(sources, 2, deterministic=True)]
+
+        assert run() == run() == [each.tolist() for each in pipeline.batch(numbers(), 2)]
+
+    @pytest.mark.parametrize("threads", THREADS)
+    def test_with_keep_input(self, threads):
+        def make(**more):
+            keep = {"keep_input": lambda value: value % 3 != 0, "seed": 1}
+            return pipeline.shuffle_batch(function(numbers()), 5, 60, 20, **keep, **more)
+
+        assert batches(make, threads) == batches(make, 1)
+
+    def test_by_default(self):
+        with pytest.raises(FailedPreconditionError, match="deterministic=True"):
+            pipeline.batch([1, 2], 1).fingerprint()
+        pipeline.set_deterministic(True)
+        try:
+            assert pipeline.batch([1, 2], 1).fingerprint() == "0-0000000000000000"
+        finally:
+            pipeline.set_deterministic(None)
+
+
+class TestErrors:
+    @pytest.mark.parametrize("threads", THREADS)
+    def test_come_after_the_batches_before_their_ticket(self, threads):
+        inner = function(numbers(1))
+
+        def fails():
+            value = inner()
+            if value == order[37]:
+                raise ValueError("bad")
+            return value
+
+        order = list(itertools.chain(*(each.tolist() for each in pipeline.batch(numbers(1), 1))))
+        got = []
+        loop = pipeline.batch(fails, 5, num_threads=threads, deterministic=True)
+        with pytest.raises(ValueError, match="bad"):
+            got.extend(each.tolist() for each in loop)
+        got = list(itertools.chain(*got))
+        assert got == order[:35]
+
+    @pytest.mark.parametrize("threads", THREADS)
+    def test_that_are_skipped_leave_no_hole(self, threads):
+        inner = function(numbers(1))
+
+        def some():
+            value = inner()
+            if value % 7 == 0:
+                raise ValueError(value)
+            return value
+
+        loop = pipeline.batch(some, 5, num_threads=threads, deterministic=True, on_error="skip")
+        order = itertools.chain(*(each.tolist() for each in pipeline.batch(numbers(1), 1)))
+        kept = [value for value in order if value % 7]
+        assert list(itertools.chain(*(each.tolist() for each in loop))) == kept[: len(kept) // 5 * 5]
+        assert loop.num_errors == 8
+
+    def test_a_call_that_pulls_more_than_the_first(self):
+        queue = numbers(1)
+        seen = []
+
+        def more():
+            seen.append(1)
+            return sum(int(queue.dequeue()) for _ in range(2 if len(seen) > 3 else 1))
+
+        with pytest.raises(FailedPreconditionError, match=r"pulls more than 1 times.*together"):
+            list(pipeline.batch(more, 1, num_threads=2, deterministic=True, on_error="skip"))
+
+    def test_together(self):
+        queue = numbers(1)
+        seen = []
+
+        def more():
+            with pipeline.together():
+                seen.append(1)
+                return sum(int(queue.dequeue()) for _ in range(2 if len(seen) > 3 else 1))
+
+        assert len(list(pipeline.batch(more, 1, num_threads=2, deterministic=True))) == 3 + 25
+
+    def test_two_loops_over_one_producer(self):
+        queue = numbers(1)
+        first = pipeline.batch(function(queue), 1, deterministic=True)
+        next(first)
+        with pytest.raises(FailedPreconditionError, match="belongs to a deterministic loop"):
+            next(pipeline.batch(function(queue), 1, deterministic=True))
+        first.close()
+
+    def test_deterministic_must_be_a_bool(self):
+        with pytest.raises(TypeError, match="deterministic must be True, False or None, got 1"):
+            pipeline.batch([1], 1, deterministic=1)
+
+
+class TestExampleRng:
+    @pytest.mark.parametrize("threads", THREADS)
+    def test_does_not_depend_on_threads(self, threads):
+        def run(threads):
+            queue = numbers(1)
+
+            def example():
+                return uneven(float(queue.dequeue())) + pipeline.example_rng().random()
+
+            return [each.tolist() for each in pipeline.batch(example, 5, num_threads=threads, deterministic=True)]
+
+        pipeline.set_random_seed(5)
+        one = run(1)
+        pipeline.set_random_seed(5)
+        assert run(threads) == one
+        pipeline.set_random_seed(None)
+        assert run(threads) != one
+
+
+class TestShards:
+    @pytest.mark.parametrize("count", [1, 2, 3, 4, 6])
+    @pytest.mark.parametrize("source", ["array", "slices", "function"])
+    @pytest.mark.parametrize("smaller", [False, True])
+    def test_of_all_hosts_make_the_batches_of_one(self, count, source, smaller):
+        def make(host, hosts):
+            given = {
+                "array": lambda: np.arange(53),
+                "slices": lambda: pipeline.slice_input_producer([np.arange(53)], 1, seed=1),
+                "function": lambda: function(numbers(1)),
+            }[source]()
+            loop = pipeline.shuffle_batch(
+                given,
+                12 // hosts,
+                40,
+                20,
+                seed=1,
+                deterministic=True,
+                allow_smaller_final_batch=smaller,
+                shard=(host, hosts),
+            )
+            return [np.asarray(each).reshape(-1).tolist() for each in loop]
+
+        shares = itertools.zip_longest(*(make(host, count) for host in range(count)), fillvalue=[])
+        assert [list(itertools.chain(*share)) for share in shares] == make(0, 1)

@@ -1,0 +1,160 @@
+"""A loop that is saved after any of its batches, and resumed, gives what the loop that was not stopped gives."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+import pipeline
+import pipeline.batches.ledger
+
+ROWS = 23
+
+
+@pytest.fixture(autouse=True)
+def short_journal(monkeypatch):
+    """Entries so close together that small inputs have many."""
+    monkeypatch.setattr(pipeline.batches.ledger, "EVERY", 4)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Lines with numbers, in files of different lengths, one of them empty."""
+    paths = []
+    for i, count in enumerate((13, 0, 20, 1, 34)):
+        paths.append(tmp_path / f"{i}.txt")
+        paths[-1].write_text("".join(f"{100 * i + j}\n" for j in range(count)))
+    return paths
+
+
+def array(files):
+    return np.arange(57).reshape(57, 1), {}
+
+
+def listed(files):
+    return list(range(57)), {}
+
+
+def slices(files):
+    return pipeline.slice_input_producer([np.arange(ROWS), np.arange(ROWS) * 2.0], num_epochs=3, seed=5), {}
+
+
+def kept_slices(files):
+    return pipeline.slice_input_producer([np.arange(ROWS)], num_epochs=3, seed=5), {
+        "keep_input": lambda row: row[0] % 3 != 0
+    }
+
+
+def producer(files):
+    return pipeline.range_input_producer(ROWS, num_epochs=3, seed=4), {}
+
+
+def function(files):
+    queue = pipeline.range_input_producer(ROWS, num_epochs=3, seed=4)
+
+    def example():
+        number = queue.dequeue()
+        return {"number": number, "noise": pipeline.example_rng().random()}
+
+    return example, {}
+
+
+def kept(files):
+    queue = pipeline.range_input_producer(ROWS, num_epochs=3, seed=4)
+    return lambda: int(queue.dequeue()), {"keep_input": lambda number: number % 3 != 0}
+
+
+def failing(files):
+    queue = pipeline.range_input_producer(ROWS, num_epochs=3, seed=4)
+
+    def example():
+        number = int(queue.dequeue())
+        if number % 4 == 1:
+            raise ValueError(number)
+        return np.zeros(2 if number % 5 == 2 else 1) + number  # some do not fit
+
+    return example, {"on_error": "skip"}
+
+
+def lines(files):
+    queue = pipeline.string_input_producer(files, num_epochs=2, seed=4)
+    reader = pipeline.TextLineReader()
+    return lambda: reader.read(queue), {}
+
+
+def line_blocks(files):
+    queue = pipeline.string_input_producer(files, num_epochs=2, seed=4)
+    reader = pipeline.TextLineReader()
+    return lambda: np.array([int(value) for value in reader.read_up_to(queue, 5).values]), {"enqueue_many": True}
+
+
+def two_readers(files):
+    queue = pipeline.string_input_producer(files, num_epochs=2, seed=4)
+    first, second = pipeline.TextLineReader(), pipeline.TextLineReader(name="second")
+    return lambda: (first.read(queue).value, second.read(queue).value), {}
+
+
+def pairs(files):
+    queue = pipeline.range_input_producer(ROWS, num_epochs=4, seed=4)
+    return lambda: (queue.dequeue(), queue.dequeue()), {}
+
+
+class Counting:
+    """An iterable that can say where it is."""
+
+    def __init__(self):
+        self._at = 0
+
+    def __iter__(self):
+        while self._at < 57:
+            self._at += 1
+            yield self._at - 1
+
+    def state_dict(self):
+        return {"at": self._at}
+
+    def load_state_dict(self, state):
+        self._at = state["at"]
+
+
+def stateful(files):
+    return Counting(), {}
+
+
+SOURCES = [array, listed, slices, kept_slices, producer, function, kept, failing, lines, line_blocks, two_readers]
+SOURCES += [pairs, stateful]
+
+
+def make(source, files, held_back, threads):
+    examples, options = source(files)
+    options = {"num_threads": threads, "deterministic": True, "allow_smaller_final_batch": True, **options}
+    if held_back is None:
+        return pipeline.batch(examples, 6, capacity=random.choice([6, 40]), **options)
+    capacity = held_back + random.choice([1, 9, 100])
+    return pipeline.shuffle_batch(examples, 6, capacity, held_back, seed=1, **options)
+
+
+@pytest.mark.parametrize("held_back", [None, 0, 1, 7, 40, 200])
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__name__)
+def test_every_moment(source, files, held_back):
+    with make(source, files, held_back, 1) as loop:
+        states = [loop.state_dict()]
+        whole = []
+        for each in loop:
+            whole.append(repr(each))
+            states.append(loop.state_dict())
+        fingerprint = loop.fingerprint()
+    for done in range(len(whole) + 1):
+        state = json.loads(json.dumps(states[done]))
+        assert state == states[done]
+        with make(source, files, held_back, random.choice([1, 2, 4])) as loop:
+            loop.load_state_dict(state)
+            assert loop.state_dict() == state
+            for expected in whole[done : done + 1]:
+                assert repr(next(loop)) == expected
+            middle = loop.state_dict()
+        with make(source, files, held_back, random.choice([1, 3])) as loop:
+            loop.load_state_dict(middle)
+            assert [repr(each) for each in loop] == whole[done + 1 :]
+            assert loop.fingerprint() == fingerprint

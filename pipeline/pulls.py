@@ -85,7 +85,7 @@ class Turn:
         how: From what it has pulled last, and how; None if that was made of several pulls.
         ids: What each pull gave: the number of the first record and how many, or numbers; None if not known.
         boundary: After a resume, where elements are counted anew: how many came before, and the number of the next.
-        given: Records that its reader is to give again before it reads on: (keys, values) of each.
+        given: Records that its reader is to give again before it reads on: (keys, values, `last_ids`) of each.
     """
 
     def __init__(self, book: Book, ticket: int, place: int = 0, lane: int = 0) -> None:
@@ -98,7 +98,7 @@ class Turn:
         self.how: Any = None
         self.ids: list[Any] = []
         self.boundary: tuple[int, int] | None = None
-        self.given: collections.deque[tuple[Sequence[bytes], list[bytes]]] = collections.deque()
+        self.given: collections.deque[tuple[Sequence[bytes], list[bytes], Any]] = collections.deque()
         self._depth = 0
 
     def pulling(self, thing: Any, *how: Any) -> Turn:

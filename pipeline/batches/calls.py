@@ -137,8 +137,9 @@ class Caller:
         pieces: list[Piece] = []
         try:
             if self.lane.many and any(len(values) > 1 for _, _, values in reads):
-                for _, keys, values in reads:
-                    turn.given.extend((keys[i : i + 1], [value]) for i, value in enumerate(values))
+                known = turn.ids if len(turn.ids) == len(reads) else [None] * len(reads)
+                for (_, keys, values), ids in zip(reads, known, strict=True):
+                    turn.given.extend((keys[i : i + 1], [value], _one_of(ids, i)) for i, value in enumerate(values))
                 while turn.given:
                     pieces += self._alone(turn)
             else:
@@ -150,6 +151,7 @@ class Caller:
     def _alone(self, turn: Turn) -> list[Piece]:
         """The pieces of one record that is given again."""
         note_reads()
+        turn.ids.clear()
         left = len(turn.given)
         try:
             return [piece for example in self.lane.take() for piece in self._pieces(example, turn)]
@@ -202,7 +204,7 @@ class Caller:
 def element_id(turn: Turn) -> Any:
     """The number of the element that a call gives, as the fingerprint knows it; see `Batches.fingerprint`."""
     ids = turn.ids
-    if len(ids) == 1 and ids[0] is not None and not turn.given:
+    if len(ids) == 1 and ids[0] is not None:
         known = ids[0]
         return known[0] if type(known) is tuple else int(known[0])
     return _signed(_mixed(turn))
@@ -233,6 +235,13 @@ def _mixed(turn: Turn) -> int:
 def _signed(number: int) -> int:
     """64 bits as the queue holds them."""
     return number - (1 << 64) if number >> 63 else number
+
+
+def _one_of(ids: Any, index: int) -> Any:
+    """The number of one of the records that a pull gave."""
+    if ids is None:
+        return None
+    return (ids[0] + index if type(ids) is tuple else int(ids[index])), 1
 
 
 def _first(ids: Any) -> int:

@@ -157,10 +157,14 @@ class ProducerQueue(FIFOQueue):
 
     def _element(self, number: int) -> Any:
         """Return the element of a number, which is not counted as taken. OutOfRangeError past the last epoch."""
+        return self._numbered_element(number)[1]
+
+    def _numbered_element(self, number: int) -> tuple[int, Any]:
+        """As `_element`, with the number of its row."""
         numbers = self._numbered.numbers(number, 1)
         if not len(numbers):
             raise self._ended(1, 0, number)
-        return self._handed(numbers, lambda hand: hand.dequeue())
+        return int(numbers[0]), self._handed(numbers, lambda hand: hand.dequeue())
 
     def _epoch(self, number: int) -> int:
         """Return the epoch of an element."""

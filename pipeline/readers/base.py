@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,9 +25,13 @@ from pipeline.pulls import Book, Turn, in_use, this_thread
 from pipeline.queues.base import QueueBase
 from pipeline.readers.records import ReaderRead, ReaderReadUpTo
 from pipeline.readers.state import ReaderState, checked_state
+from pipeline.readers.work_items import one_string
 
 # Records skipped at once.
 _SKIPPED = 4096
+# For the fingerprint, a record is the row of its file in the producer's input and its number within the file: so it is
+# the same in every epoch, and on every host.
+_RECORD_BITS = 40
 
 
 class Found(NamedTuple):
@@ -57,6 +60,7 @@ class ReaderBase:
 
     Attributes:
         owner: The book of the deterministic loop that reads from it; then nobody else may.
+        last_ids: What the last read of that loop gave; see `Positioned`.
 
     Thread safety: every method may be called from every thread. A lock is held during a whole call, also while it waits
     for the queue: reads of one reader run one after the other, each record goes to one caller, and the counters wait
@@ -77,9 +81,11 @@ class ReaderBase:
         self._lock = threading.Lock()
         self._again: collections.deque[tuple[Sequence[bytes], list[bytes]]] = collections.deque()
         self.owner: Book | None = None
+        self.last_ids: Any = None
         self._source: Any = None  # the queue that turns read from
         self._unknown: str | None = None  # why nobody can say where it stands
         self._work = -1  # the number of the work item in progress, as its producer counts; -1 if it is not known
+        self._first_id: int | None = None  # the row of its name in the producer's input, times 2**40
         self._opened = Opened()
         self._restore(ReaderState())
 
@@ -230,14 +236,19 @@ class ReaderBase:
             raise in_use(self)
         self._note_source(queue)
         with turn.pulling(self, queue, limit, keep):
+            self.last_ids = None
             if turn.given:
-                found = ReaderReadUpTo(*turn.given.popleft())
-            elif timeout is not None:
-                return self._read_timed(queue, limit, timeout, keep)
+                keys, values, self.last_ids = turn.given.popleft()
+                note_read(keys, values, self)
+                return ReaderReadUpTo(keys, values)
+            if timeout is not None:
+                found = self._read_timed(queue, limit, timeout, keep)
             else:
                 with self._lock:
                     found = self._next_records(queue, limit, None, keep)
-            note_read(found.keys, found.values, self)
+                note_read(found[0], found[1], self)
+            if self._first_id is not None:
+                self.last_ids = self._ids(self._first_id, found[0])
             return found
 
     # A Positioned. Whoever calls it sees to it that nobody reads meanwhile.
@@ -260,8 +271,7 @@ class ReaderBase:
             self._again.clear()
             self._started, self._work = self._finished, -1
             if work >= 0:
-                self._work_item = _one_string(self._source._element(work))
-                self._work = work
+                self._take_number(work)
                 self._open(self._work_item)
                 self._started += 1
                 self._go_to_place(offset, record)
@@ -376,12 +386,19 @@ class ReaderBase:
             producer: Any = queue
             if producer.owner is not self.owner:
                 self.owner.adopt(producer, (1, True))
-            (self._work,) = producer._position()
+            (work,) = producer._position()
             producer._skip(1)
-            return _one_string(producer._element(self._work))
+            self._take_number(work)
+            return self._work_item
+        self._first_id = None
         if deadline is None:
-            return _one_string(queue.dequeue())
-        return _one_string(queue.dequeue(timeout=max(deadline - time.monotonic(), 0.0)))
+            return one_string(queue.dequeue())
+        return one_string(queue.dequeue(timeout=max(deadline - time.monotonic(), 0.0)))
+
+    def _take_number(self, work: int) -> None:
+        """Take the work item that has this number in the producer's count."""
+        row, name = self._source._numbered_element(work)
+        self._work_item, self._work, self._first_id = one_string(name), work, row << _RECORD_BITS
 
     def _fail(self, error: OpError) -> None:
         """Count an error as skipped, or raise it with the work item as its `record_key`."""
@@ -408,26 +425,13 @@ class ReaderBase:
         """Return the arguments that decide what the records are; plain data."""
         return {}
 
+    def _ids(self, first: int, keys: Sequence[bytes]) -> Any:
+        """Return `last_ids` for the records just read, which have these keys; `first` stands for their file."""
+        return first, 1
+
     def _place(self) -> tuple[int, int]:
         """Return where the next record of the work item begins, in bytes, and its number."""
         return 0, 0
 
     def _go_to_place(self, offset: int, record: int) -> None:
         """Go to what `_place` gave, in a work item just opened."""
-
-
-def _one_string(value: Any) -> bytes:
-    """Return the only string of an element of a queue, as bytes; InvalidArgumentError if it is something else."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        if len(value) != 1:
-            raise invalid(f"Expected single component queue, got {len(value)} components")
-        value = value[0]
-    if isinstance(value, np.ndarray) and value.size == 1 and value.ndim <= 1:
-        value = value.item()
-    elif isinstance(value, np.ndarray) and value.dtype.kind in "OSU":
-        raise invalid(f"Expected to dequeue a one-element string tensor, got shape {value.shape}")
-    if not isinstance(value, (bytes, str, os.PathLike)):
-        raise invalid(f"Expected queue with single string component, got {type(value).__name__}")
-    return os.fsencode(value)

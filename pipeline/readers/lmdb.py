@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+from collections.abc import Sequence
 
 from pipeline.errors import DataLossError, OpError
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
@@ -80,6 +81,9 @@ class LMDBReader(ReaderBase):
         self._count += len(entries)
         ended = error is None and len(entries) < limit
         return Found([key for key, _ in entries], [value for _, value in entries], ended, error)
+
+    def _ids(self, first: int, keys: Sequence[bytes]) -> tuple[int, int]:
+        return first + self._count - len(keys), len(keys)
 
     def _place(self) -> tuple[int, int]:
         return 0, self._count

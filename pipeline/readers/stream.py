@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pipeline.errors import OpError
 from pipeline.files.opening import open_file
 from pipeline.files.read_buffer import ReadBuffer
@@ -56,6 +58,12 @@ class StreamReader(ReaderBase):
             self._ended = not values
             self._numbers = _joined(self._numbers, numbers) if self._values else numbers
             self._values = _joined(self._values, values) if self._values else values
+
+    def _ids(self, first: int, keys: Any) -> Any:
+        numbers, count = keys.numbers, len(keys.numbers)
+        if count == 1 or type(numbers) is range:
+            return first + numbers[0], count
+        return np.array(numbers, np.int64) + first
 
     def _place(self) -> tuple[int, int]:
         number = self._numbers[self._at] if self._at < len(self._values) else self._next_number()

@@ -71,6 +71,7 @@ class MapAhead(Iterator[Any]):
 
     Attributes:
         owner: The book of the deterministic loop that takes examples; then nobody else may.
+        last_ids: The number of the first item that was delivered last, and how many they were.
 
     Thread safety: every method may be called from every thread; each example is delivered once.
     """
@@ -83,6 +84,7 @@ class MapAhead(Iterator[Any]):
     ) -> None:
         """Use `map_ahead`, which checks the arguments."""
         self.owner: Book | None = None
+        self.last_ids: tuple[int, int] | None = None
         self._function = function
         self._items: Iterator[Any] | None = iter(items)  # None once they have ended
         self._sequence: Any = items if _is_sequence(items) else None
@@ -159,9 +161,12 @@ class MapAhead(Iterator[Any]):
                 self._advance(stopped)
             result = self._results.popleft()
             if isinstance(result, FailedItem):
+                self.last_ids = None
                 self._delivered += 1
                 raise result.error
-            self._delivered += min(result.size, n or 1)
+            count = min(result.size, n or 1)
+            self.last_ids = self._delivered, count
+            self._delivered += count
             block, rest = split(result, n or 1)
             if rest is not None:
                 self._results.appendleft(rest)

@@ -217,7 +217,7 @@ def test_records_that_a_turn_is_given_come_first_and_the_file_waits():
     reader, files = TextLineReader(), pipeline.string_input_producer(["0"], num_epochs=1)
     with turn() as mine:
         keys, values = reader.read_up_to(files, 2)
-        mine.given = collections.deque((keys[i : i + 1], [value]) for i, value in enumerate(values))
+        mine.given = collections.deque((keys[i : i + 1], [value], (i, 1)) for i, value in enumerate(values))
         place = reader._position()
         assert [tuple(reader.read(files)) for _ in range(2)] == [(b"0:1", b"a"), (b"0:2", b"b")]
         assert (reader._position(), reader.num_records_produced()) == (place, 2)

@@ -17,7 +17,7 @@ from pipeline._random import NumberPool, lockstep_end, lockstep_pool
 from pipeline.batches.items import array_digest, is_sequence
 from pipeline.batches.lanes import Lane
 from pipeline.batches.source import BLOCK_ROWS, is_iterable, sized
-from pipeline.errors import OutOfRangeError
+from pipeline.errors import FailedPreconditionError, OutOfRangeError
 from pipeline.producers.slices import SliceSource
 from pipeline.pulls import Book, Turn, current_turn, in_use, this_thread
 from pipeline.queues.rows import Rows
@@ -111,9 +111,10 @@ class _Mapped:
 
     many = True
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: MapAhead, stopped: Callable[[], bool]) -> None:
         self.source = source
-        self.total = source._total()
+        self.total: int | None = source._total()
+        self._stopped = stopped
         self._sent: list[int] = []  # numbers whose results have not come yet
         self._over: MapAhead | None = None
 
@@ -123,7 +124,7 @@ class _Mapped:
     def take(self, numbers: Callable[[int], Numbers], n: int) -> tuple[Any, Numbers]:
         if self._over is None:
             self._over = self.source._over(self._following(numbers))
-        block = self._over.block(n)
+        block = self._over.take(n, self._stopped)
         components = list(block.values()) if isinstance(block, dict) else block
         rows = len(components[0])
         chosen, self._sent = self._sent[:rows], self._sent[rows:]
@@ -143,17 +144,20 @@ class _Mapped:
         return dict(self.source._facts())
 
     def restart(self) -> None:
-        if self._over is not None:
-            self._over.close()
         self._over, self._sent = None, []
 
 
-def by_number(source: Any) -> Items | None:
-    """A source as one that can be asked by number, if it can."""
+def by_number(source: Any, stopped: Callable[[], bool]) -> Items | None:
+    """A source as one that can be asked by number, if it can.
+
+    Args:
+        source: What `check_source` lets pass.
+        stopped: Whether waiting for the next item is in vain.
+    """
     if isinstance(source, SliceSource):
         return None if source._must_check else _Slices(source)
     if isinstance(source, MapAhead):
-        return _Mapped(source) if getattr(source, "_no_state", bool)() is None else None
+        return _Mapped(source, stopped) if source._no_state() is None else None
     return _Sequence(source) if is_iterable(source) and is_sequence(source) else None
 
 
@@ -222,7 +226,12 @@ class NumberedSource:
         if hasattr(source, "owner") and source.owner is not turn.book:
             if source.owner is not None:
                 raise in_use(source)
+            if any(source._position()):
+                text = f"'{self.name}' has given examples before this loop: make a new one for it"
+                raise FailedPreconditionError(None, None, text)
             source.owner = turn.book
+            if isinstance(source, MapAhead):
+                source._seeded(*self._seeds)
 
     def _next(self, n: int) -> Numbers:
         """The next item numbers of this host: at least 1, at most n. OutOfRangeError at the end."""

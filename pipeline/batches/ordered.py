@@ -205,7 +205,7 @@ class OrderedFeed(Feed):
         some = request.enqueue_many or self.keeps_some or self.skips.active or self.one_by_one or request.joined
         if some or (request.min_after_dequeue is None and request.shard is None):
             return None
-        return by_number(request.sources[0])
+        return by_number(request.sources[0], self._stopped)
 
     def _check_loaded(self) -> None:
         """Check that the queue is for the elements that it was for; have its draws go on where they were."""

@@ -113,6 +113,9 @@ class Turns:
     def adopt(self, thing: Any, how: tuple[Any, ...]) -> None:
         try:
             self._ledger.adopt(self, thing)
+            seeded = getattr(thing, "_seeded", None)  # workers make its examples
+            if seeded is not None:
+                seeded(*self._seeds)
         except BaseException as error:
             self.broken = error
             raise

@@ -333,9 +333,13 @@ class MapAhead(Iterator[Any]):
                     raise
 
     def _no_state(self) -> str | None:
-        return "items is an iterator: pass a sequence" if self._sequence is None else None
+        return "the items of map_ahead are an iterator, not a sequence" if self._sequence is None else None
 
     # For deterministic loops.
+
+    def _total(self) -> int:
+        """The number of items of a sequence."""
+        return len(self._sequence)
 
     def _seeded(self, seed: int, seed2: int) -> None:
         """Let `example_rng` work in the function: by these seeds and the number of the item."""
@@ -354,6 +358,9 @@ class MapAhead(Iterator[Any]):
 
         other = MapAhead(self._function, map(pick, numbers), self._executor, self._chunksize, self._buffersize)
         other._seeds, other._picked = self._seeds, picked
+        self._in_flight.cancel()
+        self._in_flight.chunks = ()
+        other._in_flight = self._in_flight  # so that `recall` cancels its chunks too
         return other
 
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -18,14 +19,28 @@ def short_journal(monkeypatch):
     monkeypatch.setattr(pipeline.batches.ledger, "EVERY", 4)
 
 
+@pytest.fixture(scope="module")
+def pool():
+    with ThreadPoolExecutor(2) as made:
+        yield made
+
+
 @pytest.fixture
-def files(tmp_path):
+def files(tmp_path, pool):
     """Lines with numbers, in files of different lengths, one of them empty."""
     paths = []
     for i, count in enumerate((13, 0, 20, 1, 34)):
         paths.append(tmp_path / f"{i}.txt")
         paths[-1].write_text("".join(f"{100 * i + j}\n" for j in range(count)))
-    return paths
+    return Files(paths, pool)
+
+
+class Files(list):
+    """Their paths; and the executor for what is mapped."""
+
+    def __init__(self, paths, pool):
+        super().__init__(paths)
+        self.pool = pool
 
 
 def array(files):
@@ -122,8 +137,29 @@ def stateful(files):
     return Counting(), {}
 
 
+def noisy(number):
+    return {"number": number, "noise": pipeline.example_rng().random()}
+
+
+def mapped(files):
+    return pipeline.map_ahead(noisy, range(57), files.pool, chunksize=3, buffersize=4), {}
+
+
+def kept_mapped(files):
+    return mapped(files)[0], {"keep_input": lambda example: example["number"] % 3 != 0}
+
+
+def failing_mapped(files):
+    def some(number):
+        if number % 5 == 2:
+            raise ValueError(number)
+        return noisy(number)
+
+    return pipeline.map_ahead(some, range(57), files.pool, chunksize=3, buffersize=4), {"on_error": "skip"}
+
+
 SOURCES = [array, listed, slices, kept_slices, producer, function, kept, failing, lines, line_blocks, two_readers]
-SOURCES += [pairs, stateful]
+SOURCES += [pairs, stateful, mapped, kept_mapped, failing_mapped]
 
 
 def make(source, files, held_back, threads):

@@ -85,8 +85,8 @@ def test_skipping_blocks_is_pulling_them(executor):
 def test_an_iterator_has_no_position_to_go_to(executor):
     for items in (iter(range(3)), (i for i in range(3)), {1: 2}):
         source = map_ahead(square, items, executor)
-        assert source._no_state() == "items is an iterator: pass a sequence"
-        with raises(FailedPreconditionError, "map_ahead cannot go to an item: items is an iterator: pass a sequence"):
+        assert source._no_state() == "the items of map_ahead are an iterator, not a sequence"
+        with raises(FailedPreconditionError, "map_ahead cannot go to an item: the items of map_ahead are an iterator"):
             source._go_to([1])
         assert source._facts()["rows"] is None
     source = map_ahead(square, iter(range(3)), executor)

@@ -16,7 +16,7 @@ PEERS   =
 WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
-.PHONY: run build test test-all stress tsan asan bounds leaks exits bench bench-tf bench-peers bench-scaling bench-instructions oracle lint clean fuzz soak
+.PHONY: run build test test-all stress tsan asan bounds leaks exits bench bench-tf bench-peers bench-scaling bench-instructions oracle lint clean fuzz soak resume
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -73,6 +73,12 @@ fuzz: build
 MINUTES ?= 20
 soak: build
 	$(PROGRAM) soak.run --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+# Training runs that are killed with -9, KILLS times each, and loops whose threads wait at random. Takes minutes.
+KILLS ?= 50
+resume: build
+	$(PROGRAM) endurance.resume $(KILLS) 4
+	$(PROGRAM) endurance.chaos 20
 
 bench: build
 	$(BIN)/python -m pytest bench --benchmark-columns=min,median,ops --benchmark-sort=name

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-KNOWN = {"ours", "python", "numpy", "copyto", "take", "take clip", "SimpleQueue", "queue.Queue"}
+KNOWN = {"ours", "python", "numpy", "copyto", "take", "take clip", "SimpleQueue", "queue.Queue", "free", "cold start"}
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))  # for reference.py
 

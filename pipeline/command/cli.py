@@ -19,6 +19,7 @@ from pipeline.command.check import check
 from pipeline.command.check import report as check_report
 from pipeline.command.feed import FilePipeline, Settings
 from pipeline.command.formats import HELP, record_bytes
+from pipeline.command.saving import EVERY, Saving
 from pipeline.errors import OpError
 from pipeline.monitor.report import Report
 from pipeline.monitor.verdict import QueueUse
@@ -47,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parser.parse_args(argv)
         if arguments.command == "check":
             return _check(arguments.programs)
-        report = run(_settings(parser, arguments))
+        report = run(_settings(parser, arguments), _saving(parser, arguments))
         print(json.dumps(report.to_dict()) if arguments.json else report.to_text(), flush=True)
         return INTERRUPTED if report.interrupted else 0
     except BrokenPipeError:
@@ -78,14 +79,16 @@ def _prepare_output() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def run(settings: Settings) -> Report:
+def run(settings: Settings, saving: Saving) -> Report:
     """Run the files through the pipeline until they end or Ctrl-C is pressed.
 
     Raises:
-        OpError: A file cannot be read or has a malformed line; the message names it.
+        OpError: A file cannot be read or has a malformed line; the message names it. Or the state cannot be loaded or
+            saved.
     """
     source = FilePipeline(settings)
     batches = source.batches()
+    saving.load(batches)
     taken = examples = file_names_held = examples_held = 0
     first = 0.0
     interrupted = False
@@ -100,20 +103,22 @@ def run(settings: Settings) -> Report:
                 file_names_held += source.files.size()
                 examples_held += batches.queue.size() if batches.queue is not None else 0
                 show(source.bytes_read, examples)
+                saving.after(taken, batches)
         except KeyboardInterrupt:
             interrupted = True
             # A thread may hang in a read for ever. It is a daemon; print the report without waiting for it.
             batches.coord.request_stop()
     seconds = (time.perf_counter() if interrupted else now) - start
+    saving.save(batches)
     queue = batches.queue if batches.queue is not None else source.files
     uses = (
         QueueUse("files", source.files.stats(), file_names_held / max(1, taken), 1, settings.threads),
         QueueUse("examples", queue.stats(), examples_held / max(1, taken), settings.threads, 1),
     )
     columns = Counter("bytes" if dtype.hasobject else dtype.name for dtype in source.types)
-    return Report(
-        examples, taken, source.bytes_read, seconds, first, *uses, dict(columns), interrupted, settings._asdict()
-    )
+    figures = examples, taken, source.bytes_read, seconds, first
+    fingerprint = batches.fingerprint() if settings.deterministic else None
+    return Report(*figures, *uses, dict(columns), interrupted, settings._asdict(), fingerprint)
 
 
 def _check(programs: Sequence[str]) -> int:
@@ -196,6 +201,14 @@ def _add_feed_options(feed: argparse.ArgumentParser) -> None:
     number("--threads", 2, "threads that read and decode")
     number("--seed", None, "seed for shuffling; default: a new order in each run")
     number("--skip-header-lines", 0, "lines to skip at the start of each file")
+    feed.add_argument(
+        "--deterministic",
+        action="store_true",
+        help="the same batches whatever --threads and --capacity are; print a fingerprint of their order",
+    )
+    feed.add_argument("--save-state", metavar="STATE", help="with --deterministic: keep the place in this file")
+    number("--every", None, f"batches between two saves; default: {EVERY}")
+    feed.add_argument("--resume", metavar="STATE", help="with --deterministic: go on from this file")
     feed.add_argument("--json", action="store_true", help="print the report as a JSON object")
 
 
@@ -233,7 +246,21 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
         seed=arguments.seed,
         skip_header_lines=arguments.skip_header_lines,
         format=arguments.format,
+        deterministic=arguments.deterministic,
     )
+
+
+def _saving(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> Saving:
+    """Return what to do about states; exits with status 2 if the arguments contradict each other."""
+    for name in ("save_state", "resume"):
+        if getattr(arguments, name) is not None and not arguments.deterministic:
+            parser.error(f"--{name.replace('_', '-')} needs --deterministic: else the order is left to the threads")
+    if arguments.every is not None:
+        if arguments.save_state is None:
+            parser.error("--every needs --save-state")
+        if arguments.every < 1:
+            parser.error(f"--every must be at least 1, got {arguments.every}")
+    return Saving(arguments.resume, arguments.save_state, arguments.every or EVERY)
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ from pipeline.decode.csv.record import split_record
 from pipeline.errors import InvalidArgumentError
 from pipeline.files.os_errors import os_error
 from pipeline.producers.producers import string_input_producer
+from pipeline.pulls import together
 
 BLOCK = 512  # lines that a thread reads at once: enough to spread the cost of a call, few enough for the cache
 
@@ -40,6 +41,7 @@ class Settings(NamedTuple):
     seed: int | None
     skip_header_lines: int
     format: str = "csv"
+    deterministic: bool = False
 
 
 class FilePipeline:
@@ -85,6 +87,7 @@ class FilePipeline:
             "enqueue_many": True,
             "allow_smaller_final_batch": True,
             "name": "examples",
+            "deterministic": settings.deterministic,
         }
         if not settings.shuffle:
             return batch(self._block, settings.batch_size, **shared)
@@ -104,18 +107,17 @@ class FilePipeline:
 
     def _block(self) -> list[Any]:
         """Return the next block of examples, as components whose first dimension is the example."""
-        lines: list[bytes] = []
         text = self._settings.format in TEXT
-        while not lines:
-            keys, read = self._reader.read_up_to(self.files, BLOCK)
-            with self._lock:
-                self.bytes_read += sum(map(len, read)) + (len(read) if text else 0)
-            if self._record_bytes is not None:
-                return [np.frombuffer(b"".join(read), np.uint8).reshape(-1, self._record_bytes)]
-            lines = read if all(read) or not text else [line for line in read if line]
-            with self._lock:
-                if lines and not self.types:
-                    self._decide(lines[0])
+        with together():  # as many reads as it takes
+            keys, read = self._read()
+            while text and not any(read):
+                keys, read = self._read()
+        if self._record_bytes is not None:
+            return [np.frombuffer(b"".join(read), np.uint8).reshape(-1, self._record_bytes)]
+        lines = read if all(read) or not text else [line for line in read if line]
+        with self._lock:
+            if not self.types:
+                self._decide(lines[0])
         if len(self.types) == 1 and self.types[0].hasobject:
             return [lines]
         try:
@@ -123,6 +125,13 @@ class FilePipeline:
         except InvalidArgumentError as error:
             raise _with_place(error, [key for key, line in zip(keys, read, strict=True) if line]) from error
         return self._components(columns)
+
+    def _read(self) -> tuple[Sequence[bytes], list[bytes]]:
+        keys, read = self._reader.read_up_to(self.files, BLOCK)
+        ends = len(read) if self._settings.format in TEXT else 0
+        with self._lock:
+            self.bytes_read += sum(map(len, read)) + ends
+        return keys, read
 
     def _components(self, columns: list[Any]) -> list[Any]:
         components: list[Any] = []

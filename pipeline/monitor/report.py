@@ -19,6 +19,7 @@ class Report(NamedTuple):
         columns: The number of columns of each type.
         interrupted: Whether Ctrl-C ended the run.
         settings: The options of the run by name.
+        fingerprint: Of the order in which the examples came, in all runs so far; None if that was left to the threads.
     """
 
     examples: int
@@ -31,6 +32,7 @@ class Report(NamedTuple):
     columns: dict[str, int]
     interrupted: bool
     settings: dict[str, Any]
+    fingerprint: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report for programs, as a dict of JSON values."""
@@ -43,6 +45,7 @@ class Report(NamedTuple):
             "bytes_per_s": _rate(self.bytes, self.seconds),
             "first_batch_s": self.first_batch_s,
             "interrupted": self.interrupted,
+            "fingerprint": self.fingerprint,
             "columns": self.columns,
             "queues": [_queue_dict(use) for use in (self.files, self.queue)],
             "bottleneck": dict(zip(("stage", "advice"), self.bottleneck(), strict=True)),
@@ -57,6 +60,7 @@ class Report(NamedTuple):
             f"{self.seconds:.2f} s{', interrupted' if self.interrupted else ''}",
             f"{_rate(self.examples, self.seconds):,.0f} examples/s, {_bytes(_rate(self.bytes, self.seconds))}/s, "
             f"first batch after {self.first_batch_s:.3f} s",
+            *([f"fingerprint {self.fingerprint}"] if self.fingerprint else []),
             "",
             f"{'queue':<10}{'capacity':>10}{'mean size':>11}{'most':>9}{'full':>7}{'empty':>7}"
             f"{'producers waited':>18}{'consumers waited':>18}",

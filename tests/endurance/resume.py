@@ -1,0 +1,199 @@
+"""Kills training runs with -9, again and again, and compares what they trained on: `make resume`.
+
+The parent kills after a number of batches that nobody has seen before, so that every child gets on, in the middle of a
+step, of `state_dict`, of `save_state` or of a load. The next child has other threads and another capacity. In the end
+all batches, the fingerprint and the weights have to be those of a run that nobody killed.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import NamedTuple
+
+import resumable
+
+CHILD = pathlib.Path(__file__).with_name("resume_child.py")
+SUPPORT = CHILD.parents[1] / "support"
+PHASES = ["batch", "state", "save", "saved", "loading"]
+
+
+class Ended(NamedTuple):
+    """What came of a run.
+
+    Attributes:
+        batches: Digest of each batch, in order.
+        end: Number of batches, fingerprint, weights, and what was delivered.
+        kills: How often it was killed in each phase.
+        resumes: How many children began after the first batch.
+        state_bytes: Size of the largest state.
+    """
+
+    batches: list
+    end: list
+    kills: dict
+    resumes: int
+    state_bytes: int
+
+
+class Child:
+    """A process that runs resume_child.py, within `with`.
+
+    Args:
+        plan: What it is to do.
+    """
+
+    def __init__(self, plan):
+        reading, telling = os.pipe()
+        answered, self._answering = os.pipe()
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SUPPORT), *filter(None, sys.path)])}
+        command = [sys.executable, str(CHILD), json.dumps({**plan, "pipes": [telling, answered]})]
+        self.process = subprocess.Popen(command, pass_fds=[telling, answered], env=environment)
+        os.close(telling)
+        os.close(answered)
+        self._pipe = os.fdopen(reading)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self._pipe.close()
+        os.close(self._answering)
+
+    def hear(self):
+        """Yield what it says, as words, until it has ended."""
+        for line in self._pipe:
+            yield line.split()
+        self.process.wait()
+
+    def go_on(self):
+        """Answer what it said last; perhaps it is dead by now."""
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._answering, b"g")
+
+    def kill_after(self, seconds):
+        """Kill it with -9 in a moment, which may be in the middle of anything."""
+        moment = time.perf_counter() + seconds
+        while time.perf_counter() < moment:
+            pass
+        os.kill(self.process.pid, signal.SIGKILL)
+
+
+class Run:
+    """A training run, made of as many processes as it takes.
+
+    Args:
+        kind: Of the loop; see `resumable.LOOPS`.
+        folder: With the files. The state goes there too.
+        kills: How often to kill.
+        seed: Of all that is random.
+        chaos: Functions and the training wait now and then.
+    """
+
+    def __init__(self, kind, folder, kills, seed, chaos=False):
+        self._random = random.Random(seed)
+        self._plan = {"kind": kind, "folder": str(folder), "state": f"{folder}/{seed}.state", "chaos": chaos}
+        self._left = kills
+        self._batches = {}
+        self._end = None
+        self._kills = dict.fromkeys(PHASES, 0)
+        self._resumes = self._state_bytes = 0
+        self._new = 0  # batches that the last child gave and no child before it
+
+    def result(self, batches):
+        """Run to the end; `batches` is about how many there are."""
+        while self._end is None:
+            self._child(max(1, 2 * batches // max(1, self._left)))
+        count = len(self._batches)
+        assert sorted(self._batches) == list(range(count)), "a batch is missing"
+        return Ended([self._batches[i] for i in range(count)], self._end, self._kills, self._resumes, self._state_bytes)
+
+    def again(self):
+        """Run from the state at the end; return what the child said."""
+        said = []
+        with self._start() as child:
+            for words in child.hear():
+                said.append(words)
+                child.go_on()
+        assert child.process.returncode == 0
+        return said
+
+    def _start(self):
+        return Child({**self._plan, "seed": self._random.randrange(2**32)})
+
+    def _child(self, longest):
+        """Run a child until it ends or is killed after one to `longest` new batches."""
+        phases = PHASES if self._new else PHASES[:-1]  # nothing to load, or the one before got nowhere
+        phase = self._random.choice(phases) if self._left else None
+        after = 0 if phase == "loading" else self._random.randint(1, longest)
+        delay = 10 ** self._random.uniform(-5, -2.3)  # seconds
+        self._new = 0
+        with self._start() as child:
+            for words in child.hear():
+                self._hear(*words)
+                child.go_on()
+                if phase == words[0] and self._new >= after:
+                    child.kill_after(delay)
+                    self._kills[phase] += 1
+                    self._left -= 1
+                    phase = None  # what it said meanwhile is still to be heard
+        assert child.process.returncode in (0, -signal.SIGKILL), "the child failed"
+        assert child.process.returncode or self._end is not None, "the child said no end"
+
+    def _hear(self, what, *words):
+        if what == "batch":
+            step, digest = int(words[0]), words[1]
+            self._new += step not in self._batches
+            assert self._batches.setdefault(step, digest) == digest, f"batch {step} came out different"
+        elif what == "saved":
+            self._state_bytes = max(self._state_bytes, os.path.getsize(self._plan["state"]))
+        elif what == "loading":
+            self._resumes += 1
+        elif what == "end":
+            self._end = list(words)
+
+
+def check(kind, folder, scale, kills, seed, chaos=False):
+    """Kill a run, and compare it with one that nobody killed and with the oracle; return the first."""
+    whole = Run(kind, folder, 0, seed + 1).result(1)
+    expected = resumable.expected_digests(kind, scale)
+    if expected is not None:
+        assert whole.batches == expected, "the run that nobody killed is not what the oracle says"
+    run = Run(kind, folder, kills, seed, chaos)
+    killed = run.result(len(whole.batches))
+    assert killed.batches == whole.batches
+    assert killed.end == whole.end
+    said = [words for words in run.again() if words[0] in ("batch", "end")]
+    assert said == [["end", *whole.end]], "the state at the end gives something"
+    return killed
+
+
+def main():
+    kills, scale = int(sys.argv[1]), int(sys.argv[2])
+    kinds = sys.argv[3:] or resumable.SAVED
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    for number, kind in enumerate(kinds):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            resumable.write_files(folder, scale)
+            done = check(kind, folder, scale, kills, seed + 2 * number, chaos=True)
+        total = sum(done.kills.values())
+        where = ", ".join(f"{count} at {phase}" for phase, count in done.kills.items())
+        print(
+            f"{kind}: {len(done.batches):,} batches, {total} kills ({where}), {done.resumes} resumes, "
+            f"states of at most {done.state_bytes:,} bytes: as if never killed",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""A loop goes on from the state of any moment as if nothing had happened: in batches, states and fingerprints."""
+
+import json
+import random
+
+import pytest
+import resumable
+from resumable import digest, make
+
+kinds = pytest.mark.parametrize("kind", resumable.SAVED)
+
+
+def through_json(state):
+    return json.loads(json.dumps(state))
+
+
+def moment(loop):
+    return through_json(loop.state_dict()), loop.fingerprint(), loop.delivered
+
+
+def check_same(one, other):
+    """Two moments are equal, but for files: which ones are read ahead depends on time."""
+    files, others = one[0]["files"], other[0]["files"]
+    shared = files.keys() & others.keys()
+    assert {name: files[name] for name in shared} == {name: others[name] for name in shared}
+    assert {**one[0], "files": None} == {**other[0], "files": None}
+    assert one[1:] == other[1:]
+
+
+def straight(kind, folder):
+    """What a loop gives, and its moments: before the first batch, after each, after the end."""
+    batches, moments = [], []
+    with make(kind, folder, threads=2) as loop:
+        moments.append(moment(loop))
+        for batch in loop:
+            batches.append(digest(batch))
+            moments.append(moment(loop))
+        moments.append(moment(loop))
+    return batches, moments
+
+
+@kinds
+def test_the_order_is_what_the_oracle_says(kind, folder):
+    batches, _ = straight(kind, folder)
+    expected = resumable.expected_digests(kind)
+    assert expected is None or batches == expected
+    assert sum(resumable.SIZES) // resumable.BATCH <= len(batches)
+
+
+@kinds
+def test_from_each_moment(kind, folder):
+    rng = random.Random(kind)
+    batches, moments = straight(kind, folder)
+    for i, (state, fingerprint, delivered) in enumerate(moments):
+        with make(kind, folder, **resumable.random_settings(rng)) as loop:
+            loop.load_state_dict(state)
+            assert moment(loop) == (state, fingerprint, delivered)  # its files too: nothing has begun
+            check_rest(loop, batches, moments, min(i, len(batches)), rng)
+
+
+def check_rest(loop, batches, moments, i, rng):
+    """The loop gives the batches from number i on, and is in the same state after each: looked at now and then."""
+    for j, batch in enumerate(loop, i):
+        assert digest(batch) == batches[j]
+        if rng.random() < 0.2:
+            check_same(moment(loop), moments[j + 1])
+    check_same(moment(loop), moments[-1])
+
+
+@kinds
+def test_resumed_again_and_again(kind, folder):
+    """Each loop gives a batch or two, or none, and leaves its state to the next."""
+    rng = random.Random(kind)
+    batches, moments = straight(kind, folder)
+    (state, _, _), seen = moments[0], 0
+    while seen < len(batches):
+        with make(kind, folder, **resumable.random_settings(rng)) as loop:
+            loop.load_state_dict(state)
+            for _ in range(min(rng.randrange(9), len(batches) - seen)):
+                assert digest(next(loop)) == batches[seen]
+                seen += 1
+            check_same(moment(loop), moments[seen])
+            state = through_json(loop.state_dict())

@@ -1,0 +1,421 @@
+"""Deterministic loops by name, over files of any size, and what each has to give by the oracle.
+
+Every example is made of a number: (number, three floats that follow from it). So a batch shows which examples it holds,
+and whether they are whole.
+"""
+
+import gzip
+import hashlib
+import random
+import struct
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import lockstep
+import numpy as np
+
+import pipeline
+
+SEED = 9
+SEEDS = (87654321, SEED)  # what a seed becomes without a global one
+FILES_SEED = 5
+EPOCHS = 2
+BATCH = 8
+POOL = 50
+BAD = 17  # every so many examples one is no number, where that is wanted
+
+
+class Settings(NamedTuple):
+    """How a loop is run. None of it may change what comes."""
+
+    folder: str
+    threads: int = 1
+    room: int = 1  # of the queue, beyond what it must have
+    chaos: bool = False
+
+
+def features(number):
+    return np.array([number, number / 7, -number % 13], np.float32)
+
+
+class Chaos:
+    """Waits in every third call or so, for up to two milliseconds."""
+
+    def __init__(self, on):
+        self._random = random.Random() if on else None
+
+    def __call__(self):
+        if self._random is not None and self._random.random() < 0.3:
+            time.sleep(self._random.random() * 0.002)
+
+
+# The input -----------------------------------------------------------------------------------------------------------
+
+SIZES = [37, 0, 80, 1, 61]  # lines of each file
+
+
+def write_files(folder, scale=1):
+    """Write the files that the loops read: lines, records of 8 bytes, the same compressed, and TFRecords."""
+    (folder / "count").write_text(str(sum(SIZES) * scale))
+    for index, numbers in enumerate(contents(scale)):
+        # The ends of lines differ, and the last line of a file has none.
+        lines = b"a header\n" + b"".join(b"%d\r\n" % n if n % 5 == 0 else b"%d\n" % n for n in numbers)
+        lines = lines.removesuffix(b"\n").removesuffix(b"\r")
+        (folder / f"{index}.txt").write_bytes(lines)
+        packed = b"head" + b"".join(struct.pack("<q", n) for n in numbers)
+        (folder / f"{index}.bin").write_bytes(packed)
+        (folder / f"{index}.gz").write_bytes(gzip.compress(packed))
+        with pipeline.TFRecordWriter(folder / f"{index}.tfrecord") as writer:
+            for number in numbers:
+                writer.write(b"%d" % number)
+
+
+def contents(scale=1):
+    """The numbers in each file."""
+    first = 0
+    for size in SIZES:
+        yield range(first, first + size * scale)
+        first += size * scale
+
+
+def _files(settings, ending, shuffle=True, name="files"):
+    names = [f"{settings.folder}/{index}.{ending}" for index in range(len(SIZES))]
+    return pipeline.string_input_producer(names, EPOCHS, shuffle, FILES_SEED, name=name, collection=[])
+
+
+def _numbers(settings):
+    """All numbers in the files, as an array."""
+    with open(f"{settings.folder}/count") as file:
+        return np.arange(int(file.read()))
+
+
+# The loops -----------------------------------------------------------------------------------------------------------
+
+
+def _shuffled(source, settings, **options):
+    return pipeline.shuffle_batch(
+        source,
+        BATCH,
+        POOL + settings.room,
+        POOL,
+        settings.threads,
+        SEED,
+        allow_smaller_final_batch=True,
+        deterministic=True,
+        **options,
+    )
+
+
+def _in_order(source, settings, **options):
+    return pipeline.batch(
+        source,
+        BATCH,
+        settings.threads,
+        settings.room,
+        allow_smaller_final_batch=True,
+        deterministic=True,
+        **options,
+    )
+
+
+def _reading(reader, files, settings, number=int):
+    """A function that reads the next record and makes an example of it."""
+    chaos = Chaos(settings.chaos)
+
+    def example():
+        _, record = reader.read(files)
+        chaos()
+        return np.int64(number(record)), features(number(record))
+
+    return example
+
+
+def _line_reader(settings, shuffle=True):
+    return _reading(pipeline.TextLineReader(1), _files(settings, "txt", shuffle), settings)
+
+
+def _unpacked(record):
+    return struct.unpack("<q", record)[0]
+
+
+def lines(settings):
+    return _shuffled(_line_reader(settings), settings)
+
+
+def lines_in_order(settings):
+    return _in_order(_line_reader(settings, shuffle=False), settings)
+
+
+def line_blocks(settings):
+    files, chaos, reader = _files(settings, "txt"), Chaos(settings.chaos), pipeline.TextLineReader(1)
+
+    def block():
+        _, texts = reader.read_up_to(files, 7)
+        chaos()
+        numbers = [int(text) for text in texts]
+        return np.array(numbers), np.stack([features(number) for number in numbers])
+
+    return _shuffled(block, settings, enqueue_many=True)
+
+
+def records(settings):
+    reader = pipeline.FixedLengthRecordReader(8, header_bytes=4)
+    return _shuffled(_reading(reader, _files(settings, "bin"), settings, _unpacked), settings)
+
+
+def zipped_records(settings):
+    reader = pipeline.FixedLengthRecordReader(8, header_bytes=4, encoding="GZIP")
+    return _shuffled(_reading(reader, _files(settings, "gz"), settings, _unpacked), settings)
+
+
+def tf_records(settings):
+    return _shuffled(_reading(pipeline.TFRecordReader(), _files(settings, "tfrecord"), settings), settings)
+
+
+def slices(settings):
+    numbers = _numbers(settings)
+    rows = np.stack([features(number) for number in numbers])
+    source = pipeline.slice_input_producer([numbers, rows], EPOCHS, True, FILES_SEED, collection=[])
+    return _shuffled(source, settings)
+
+
+def slices_in_order(settings):
+    numbers = _numbers(settings)
+    rows = np.stack([features(number) for number in numbers])
+    source = pipeline.slice_input_producer([numbers, rows], EPOCHS, False, collection=[])
+    return _in_order(source, settings)
+
+
+def sequence(settings):
+    return _shuffled([(number, features(number)) for number in _numbers(settings)], settings)
+
+
+def mapped(settings):
+    chaos = Chaos(settings.chaos)
+
+    def function(number):
+        chaos()
+        return number, features(number)
+
+    executor = ThreadPoolExecutor(settings.threads)
+    source = pipeline.map_ahead(function, _numbers(settings), executor, chunksize=1 + settings.room % 9)
+    return _shuffled(source, settings)
+
+
+def kept(settings):
+    """Two of three examples."""
+    return _shuffled(_line_reader(settings), settings, keep_input=lambda example: bool(example[0] % 3))
+
+
+def skipped(settings):
+    """Some examples fail."""
+    inner = _line_reader(settings)
+
+    def example():
+        number, row = inner()
+        if number % BAD == 0:
+            raise ValueError(f"{number} is bad")
+        return number, row
+
+    return _shuffled(example, settings, on_error="skip")
+
+
+def bucketed(settings):
+    return pipeline.bucket_by_sequence_length(
+        lambda example: int(example[0]) % 30,
+        _line_reader(settings),
+        BATCH,
+        [10, 20],
+        settings.threads,
+        settings.room,
+        allow_smaller_final_batch=True,
+        min_after_dequeue=5,
+        seed=SEED,
+        deterministic=True,
+    )
+
+
+def joined(settings):
+    """Two sources, turn by turn."""
+    sources = [_line_reader(settings), _line_reader(settings, shuffle=False)]
+    return pipeline.shuffle_batch_join(
+        sources,
+        BATCH,
+        POOL + settings.room,
+        POOL,
+        SEED,
+        allow_smaller_final_batch=True,
+        deterministic=True,
+    )
+
+
+def together(settings):
+    """Now one line makes an example, now two."""
+    files, chaos, reader = _files(settings, "txt"), Chaos(settings.chaos), pipeline.TextLineReader(1)
+
+    def example():
+        with pipeline.together():
+            _, line = reader.read(files)
+            if int(line) % 4 == 1:
+                _, line = reader.read(files)
+        chaos()
+        number = int(line)
+        return np.int64(number), features(number)
+
+    return _shuffled(example, settings)
+
+
+def two_readers(settings):
+    """The number from one reader, the floats from another."""
+    files, others = _files(settings, "txt"), _files(settings, "bin", name="others")
+    reader, other = pipeline.TextLineReader(1), pipeline.FixedLengthRecordReader(8, header_bytes=4)
+    chaos = Chaos(settings.chaos)
+
+    def example():
+        _, line = reader.read(files)
+        _, record = other.read(others)
+        chaos()
+        return np.int64(int(line)), features(_unpacked(record))
+
+    return _shuffled(example, settings)
+
+
+def augmented(settings):
+    """With noise, which is the same for the same example."""
+    inner = _line_reader(settings)
+
+    def example():
+        number, row = inner()
+        return number, row + pipeline.example_rng().normal(size=3).astype(np.float32)
+
+    return _shuffled(example, settings)
+
+
+LOOPS = {
+    make.__name__: make
+    for make in (
+        lines,
+        lines_in_order,
+        line_blocks,
+        records,
+        zipped_records,
+        tf_records,
+        slices,
+        slices_in_order,
+        sequence,
+        mapped,
+        kept,
+        skipped,
+        bucketed,
+        joined,
+        together,
+        two_readers,
+        augmented,
+    )
+}
+
+
+# Those that can be saved anywhere. Examples that wait in buckets are not in a state, and a join may not be at its end.
+SAVED = [kind for kind in LOOPS if kind not in ("bucketed", "joined")]
+
+
+def make(kind, folder, **settings):
+    """The loop of this name; None of `settings` may change what it gives."""
+    return LOOPS[kind](Settings(str(folder), **settings))
+
+
+def random_settings(rng, chaos=False):
+    return {"threads": rng.randrange(1, 9), "room": rng.choice([1, 2, 8, 100, 5000]), "chaos": chaos}
+
+
+# What comes ----------------------------------------------------------------------------------------------------------
+
+
+def digest(batch):
+    """Of the bytes of a batch, row by row."""
+    total = hashlib.blake2b(digest_size=8)
+    for row in zip(*components(batch), strict=True):
+        for part in row:
+            total.update(part.tobytes())
+    return total.hexdigest()
+
+
+def components(batch):
+    for part in batch:
+        if isinstance(part, (list, tuple)):
+            yield from components(part)
+        else:
+            yield part
+
+
+def numbers_of(batch):
+    return list(next(components(batch)))
+
+
+# The oracle ----------------------------------------------------------------------------------------------------------
+
+
+def permutation(seed, seed2, skip, rows):
+    order = list(range(rows))
+    for k in range(rows - 1):
+        other = k + lockstep.word(seed, seed2, 4 * skip + k) % (rows - k)
+        order[k], order[other] = order[other], order[k]
+    return order
+
+
+def epochs(rows, shuffle=True):
+    """Rows in the order of a producer."""
+    for epoch in range(EPOCHS):
+        yield from permutation(*(87654321, FILES_SEED), epoch * -(-(rows - 1) // 4), rows) if shuffle else range(rows)
+
+
+def in_files(scale, shuffle=True):
+    """The numbers in the order in which a reader gives them."""
+    files = list(contents(scale))
+    return [number for file in epochs(len(files), shuffle) for number in files[file]]
+
+
+def _in_turn(*sources):
+    lists = [list(source) for source in sources]
+    return [each[i] for i in range(max(map(len, lists))) for each in lists if i < len(each)]
+
+
+def _arrivals(kind, scale):
+    count = sum(SIZES) * scale
+    if kind in ("slices", "slices_in_order"):
+        return list(epochs(count, kind == "slices"))
+    if kind in ("sequence", "mapped"):
+        return list(range(count))
+    read = in_files(scale, kind != "lines_in_order")
+    if kind == "kept":
+        return [number for number in read if number % 3]
+    if kind == "skipped":
+        return [number for number in read if number % BAD]
+    if kind == "joined":
+        return _in_turn(read, in_files(scale, False))
+    if kind == "together":
+        following = iter(read)
+        return [
+            number for each in following if (number := next(following, None) if each % 4 == 1 else each) is not None
+        ]
+    return read
+
+
+def expected(kind, scale=1):
+    """The numbers that a loop has to give, in order; None where the oracle does not reach."""
+    if kind == "bucketed":
+        return None
+    arrivals = _arrivals(kind, scale)
+    if kind in ("lines_in_order", "slices_in_order"):
+        return arrivals
+    return lockstep.play(*SEEDS, POOL, arrivals)[0]
+
+
+def expected_digests(kind, scale=1):
+    """The digests of the batches that a loop has to give; None where the oracle does not reach."""
+    numbers = expected(kind, scale)
+    if numbers is None or kind == "augmented":
+        return None
+    batches = [numbers[first : first + BATCH] for first in range(0, len(numbers), BATCH)]
+    return [digest([np.array(batch, np.int64), np.stack([features(number) for number in batch])]) for batch in batches]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +15,32 @@ from pipeline.batches.replay import Replay
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.explain.workers import current_worker
 from pipeline.on_error import Skips
-from pipeline.queues.base import QueueBase
-from pipeline.queues.typed import TypedQueue
 from pipeline.resume.journal import Journal
 
 Put = Callable[[Sequence[Any]], None]
+
+
+class Into(NamedTuple):
+    """Where the elements go.
+
+    Attributes:
+        put_one: Puts the values of an element in.
+        put_many: Puts those of a block in.
+        arrange: Moves what was put in to the places in the pool that it had when a state was saved.
+        check: Raises what `put_one` (False) or `put_many` (True) would for values that do not fit.
+    """
+
+    put_one: Put
+    put_many: Put
+    arrange: Callable[[NDArray[np.int64]], None]
+    check: Callable[[Sequence[Any], bool], None]
 
 
 class Arrivals:
     """Stores what calls gave. Only one thread at a time does so, in the order of the calls.
 
     Args:
-        queue: Where the elements go.
-        put: Puts the values of an element in, and of a block.
+        into: Where the elements go.
         journal: Is told at which element a call began.
         one_to_one: Each call gives one element.
         skips: What `on_error="skip"` leaves out.
@@ -40,15 +53,13 @@ class Arrivals:
 
     def __init__(
         self,
-        queue: QueueBase,
-        put: tuple[Put, Put],
+        into: Into,
         journal: Journal,
         one_to_one: bool,
         skips: Skips,
         replay: Replay | None,
     ) -> None:
-        self._queue = queue
-        self._put_one, self._put_many = put
+        self._put_one, self._put_many, self._arrange, self._check_fits = into
         self._journal = journal
         self._one_to_one = one_to_one
         self._skips = skips
@@ -139,16 +150,14 @@ class Arrivals:
 
     def _check(self, piece: Piece) -> None:
         """Raise what the queue would raise for a piece that does not fit."""
-        assert isinstance(self._queue, TypedQueue)
-        self._queue._convert(piece.held[0], piece.rows > 0)
+        self._check_fits(piece.held[0], piece.rows > 0)
 
     def _restore(self) -> None:
         """Once all elements of the pool are in, put them in their places."""
         replay = self._replay
         if replay is None or replay.places is None or self._restored < len(replay.needed):
             return
-        assert isinstance(self._queue, TypedQueue)
-        self._queue._arrange(replay.places)
+        self._arrange(replay.places)
         replay.places = None
 
     def _put(self, piece: Piece) -> None:

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import bisect
 import itertools
 import operator
-import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pipeline.batches.bucket_feed import BucketFeed
 from pipeline.batches.determinism import is_deterministic
-from pipeline.batches.feed import Feed
-from pipeline.batches.layout import ToComponents
 from pipeline.batches.loop import Batches
 from pipeline.batches.options import BatchOptions, takes_options
-from pipeline.batches.ordered import OrderedFeed
+from pipeline.batches.ordered_buckets import OrderedBucketFeed
 from pipeline.batches.request import Request, check_not_negative, seed_of
 from pipeline.dtypes import integer
-from pipeline.errors import OutOfRangeError
-from pipeline.queues.base import QueueBase
-from pipeline.queues.components import parse_partial_shapes, parse_shapes
-from pipeline.queues.kinds import FIFOQueue
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -85,7 +78,7 @@ def bucket_by_sequence_length(
         batch_size=1,
         capacity=capacity,
         min_after_dequeue=min_after_dequeue or None,
-        seed=seed_of(seed) if min_after_dequeue else None,
+        seed=seed_of(seed) if min_after_dequeue or seed is not None else None,
         seeded=seed is not None,
         shapes=shapes,
         dynamic_pad=dynamic_pad,
@@ -94,121 +87,16 @@ def bucket_by_sequence_length(
         name=name or "bucket",
         **options,
     )
-    feed = _OrderedBucketFeed if is_deterministic(request) else _BucketFeed
-    return Batches(feed(request, input_length, boundaries, sizes))
+    return Batches(_feed_of(request)(request, input_length, boundaries, sizes))
 
 
-class _Bucket:
-    """The examples of one range of lengths."""
-
-    def __init__(self, queue: QueueBase, batch_size: int, min_after_dequeue: int) -> None:
-        self.queue = queue
-        self.batch_size = batch_size
-        self._needed = min_after_dequeue + batch_size
-        self._count = 0  # of the examples that are in no batch yet
-        self._lock = threading.Lock()  # guards the count
-
-    def put(self, components: Sequence[Any]) -> Any:
-        """Put an example in; return a batch if there are enough examples for one now, else None."""
-        self.queue.enqueue(components)
-        with self._lock:
-            self._count += 1
-            if self._count < self._needed:
-                return None
-            self._count -= self.batch_size
-        return self.queue.dequeue_many(self.batch_size)
-
-
-class _BucketFeed(Feed):
-    """Puts examples into buckets; the loop takes whole batches from the queue."""
-
-    one_by_one = True
-
-    def __init__(
-        self, request: Request, input_length: Callable[[Any], int], boundaries: Sequence[int], sizes: Sequence[int]
-    ) -> None:
-        super().__init__(request)
-        self._length = input_length
-        self._boundaries = boundaries
-        self._sizes = sizes
-        self._buckets: list[_Bucket] = []
-
-    def _make_queue(self) -> QueueBase:
-        """Make the queue of finished batches, and the buckets."""
-        request = self.request
-        queue = FIFOQueue(request.capacity, [object], [()], shared_name=request.shared_name, name=request.name)
-        self._buckets = [self._bucket(i, size) for i, size in enumerate(self._sizes)]
-        self.close_op = self._flush
-        return queue
-
-    def _bucket(self, number: int, batch_size: int) -> _Bucket:
-        request, layout = self.request, self.layout
-        assert layout is not None
-        parse = parse_partial_shapes if request.dynamic_pad else parse_shapes
-        # Buckets of one seed would draw alike.
-        shapes = None if request.shapes is None else [(), *parse(request.shapes, len(layout.dtypes)), *self.more_shapes]
-        own = request.reseeded(number)._replace(capacity=-1, shapes=shapes, name=f"{request.name}_{number}")
-        queue = own.make_queue(self._layout_of_queue(layout).led_by(np.dtype(np.int32)))
-        return _Bucket(queue, batch_size, request.min_after_dequeue or 0)
-
-    def _to_components(self, many: bool, index: int) -> ToComponents:
-        to_components, length = super()._to_components(many, index), self._length
-        return lambda example: (operator.index(length(example)), *to_components(example))
-
-    def _put_of(self, many: bool) -> Callable[[Sequence[Any]], None]:
-        boundaries, buckets, ready = self._boundaries, self._buckets, self.queue
-
-        def put(components: Sequence[Any]) -> None:
-            batch = buckets[bisect.bisect_right(boundaries, components[0])].put(components)
-            if batch is not None:
-                ready.enqueue((batch,))
-
-        return put
-
-    def _flush(self) -> None:
-        """Make batches of what the buckets hold at the end of the input."""
-        try:
-            for bucket in self._buckets:
-                bucket.queue.close()
-                take = (
-                    bucket.queue.dequeue_up_to if self.request.allow_smaller_final_batch else bucket.queue.dequeue_many
-                )
-                try:
-                    while True:
-                        self.queue.enqueue((take(bucket.batch_size),))
-                except OutOfRangeError:
-                    pass
-        finally:
-            self.queue.close()
-
-    def left_over(self) -> tuple[int, int]:
-        each = [bucket.queue.stats() for bucket in self._buckets]
-        return sum(stats.size for stats in each), sum(stats.enqueued for stats in each)
-
-    def take(self) -> Any:
-        lengths, *rows = self.queue.dequeue()
-        assert self.layout is not None
-        return lengths, self.layout.rebuild(rows if len(rows) > 1 else rows[0])
-
-
-class _OrderedBucketFeed(_BucketFeed, OrderedFeed):
-    """The same in the order of tickets: whoever stores an example takes the batch that it completes."""
-
-    kind = "bucket_by_sequence_length"
-    held_back = None
-
-    def take(self) -> Any:
-        with self._delivering:
-            lengths, *rows, numbers = self.queue.dequeue()
-            self._count(numbers, len(numbers))
-        assert self.layout is not None
-        return lengths, self.layout.rebuild(rows if len(rows) > 1 else rows[0])
-
-    def _close_at_end(self) -> None:
-        self._flush()
-
-    def no_state(self) -> str | None:
-        return "examples wait in buckets"
+def _feed_of(request: Request) -> type[BucketFeed]:
+    if request.shard is not None:
+        raise ValueError(
+            "bucket_by_sequence_length takes no shard: the last batches of its buckets cannot be shared out evenly. "
+            "Share out the input, as by string_input_producer(..., shard=(host, hosts))"
+        )
+    return OrderedBucketFeed if is_deterministic(request) else BucketFeed
 
 
 def _boundaries(given: Any) -> list[int]:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pipeline._random import fold_ids
+from pipeline._random import fold_ids, lockstep_end, lockstep_pool
 from pipeline._tickets import Window
-from pipeline.batches.arrivals import Arrivals, used_up
+from pipeline.batches.arrivals import Arrivals, Into, used_up
 from pipeline.batches.calls import Call, Caller
 from pipeline.batches.feed import Feed
 from pipeline.batches.lanes import Lane, open_lane
@@ -45,12 +46,14 @@ class Delivered(NamedTuple):
         elements: How many, to all hosts.
         own: How many, to this host.
         value: The fingerprint of these.
+        moment: What else a state of that time needs to know; None if nothing.
     """
 
     batches: int
     elements: int
     own: int
     value: int
+    moment: Any = None
 
 
 class OrderedFeed(Feed):
@@ -160,7 +163,29 @@ class OrderedFeed(Feed):
         """Dtype and shape of each component; None before there is an example."""
         if self.arrivals is None:
             return None if self.loaded is None else self.loaded["loop"]["layout"]
-        return _layout_facts(self.queue)
+        return self._facts_of_layout()
+
+    def in_pool(self, delivered: Delivered, total: int | None) -> tuple[NDArray[np.int64] | None, int, bool]:
+        """Which elements the pool held after a delivery, by place; which comes next; whether the input had ended.
+
+        Args:
+            delivered: What was delivered, in this round too.
+            total: How many elements there are in this round; None while that is not known.
+        """
+        held_back, draws = self.held_back, delivered.elements - self.before
+        if held_back is None:
+            return None, draws, False
+        if total is not None and held_back + draws > total:
+            return lockstep_end(*self.seeds, held_back, total, draws), total, True
+        return lockstep_pool(*self.seeds, held_back, draws), held_back + draws, False
+
+    def more_state(self, delivered: Delivered) -> dict[str, Any]:
+        """What a state after that delivery has besides; `begin_at` finds it again."""
+        return {}
+
+    def more_facts(self) -> dict[str, Any]:
+        """What decides the batches besides the request."""
+        return {}
 
     def open(self) -> None:
         request = self.request
@@ -180,7 +205,8 @@ class OrderedFeed(Feed):
         self.queue = self._make_queue()
         self._check_loaded()
         put = self._put_of(False), self._put_of(True)
-        self.arrivals = Arrivals(self.queue, put, self.ledger.journal, one_to_one, self.skips, self.replay)
+        into = Into(*put, self._arrange, self._check_fits)
+        self.arrivals = Arrivals(into, self.ledger.journal, one_to_one, self.skips, self.replay)
         threads = request.num_threads or 1 if lanes[0].parallel and len(lanes) == 1 else 1
         if threads > 1 or len(lanes) > 1:
             self._window = Window(self._room(max(threads, len(lanes))))
@@ -212,7 +238,7 @@ class OrderedFeed(Feed):
         if self.loaded is None:
             return
         saved = self.loaded["loop"]["layout"]
-        here = _layout_facts(self.queue)
+        here = self._facts_of_layout()
         if saved is not None and saved != here:
             raise StateMismatchError([("layout", saved, here)])
         if self.held_back is not None:
@@ -221,10 +247,24 @@ class OrderedFeed(Feed):
 
     def _close_at_end(self) -> None:
         """Close the queue at the end of the input, and note how long that was: the last draws depend on it."""
+        self._note_total()
+        self.queue.close()
+
+    def _note_total(self) -> None:
         assert self.arrivals is not None
         if not self._left:
             self.arrivals.total = self.arrivals.count
-        self.queue.close()
+
+    def _arrange(self, places: NDArray[np.int64]) -> None:
+        assert isinstance(self.queue, TypedQueue)
+        self.queue._arrange(places)
+
+    def _check_fits(self, values: Sequence[Any], many: bool) -> None:
+        assert isinstance(self.queue, TypedQueue)
+        self.queue._convert(values, many)
+
+    def _facts_of_layout(self) -> list[Any]:
+        return facts_of_queue(self.queue)
 
     def take(self) -> Any:
         request, (index, count) = self.request, self.request.shard or (0, 1)
@@ -266,11 +306,10 @@ class OrderedFeed(Feed):
         if self._window is not None:
             self._window.wake()
 
-    def _count(self, numbers: Any, total: int) -> None:
-        batches, elements, own, value = self.delivered[-1]
-        self.delivered.append(
-            Delivered(batches + 1, elements + total, own + len(numbers), fold_ids(numbers.view(np.uint64), value))
-        )
+    def _count(self, numbers: Any, total: int, moment: Any = None) -> None:
+        batches, elements, own, value, _ = self.delivered[-1]
+        value = fold_ids(numbers.view(np.uint64), value)
+        self.delivered.append(Delivered(batches + 1, elements + total, own + len(numbers), value, moment))
 
     def _stopped(self) -> bool:
         return self._end is not None or super()._stopped()
@@ -387,7 +426,8 @@ class OrderedFeed(Feed):
                 raise loop_left()
 
 
-def _layout_facts(queue: QueueBase) -> list[Any]:
+def facts_of_queue(queue: QueueBase) -> list[Any]:
+    """Dtype and shape of each component of an example in a queue."""
     pairs = list(zip(queue.dtypes, queue.shapes, strict=True))[:-1]  # the last is the number
     return [[dtype.name, None if shape is None else list(shape)] for dtype, shape in pairs]
 

@@ -7,11 +7,7 @@ import logging
 from collections.abc import Collection
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pipeline import __version__
-from pipeline._random import lockstep_end, lockstep_pool
 from pipeline.batches.ordered import Delivered, OrderedFeed
 from pipeline.batches.replay import Replay
 from pipeline.errors import FailedPreconditionError, invalid
@@ -48,7 +44,8 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
     """
     if feed.ledger is None and feed.loaded is not None and behind == 0:
         return copy.deepcopy(feed.loaded)
-    batches, elements, own, value = _delivered(feed, behind)
+    delivered = _delivered(feed, behind)
+    batches, elements, own, value, _ = delivered
     ledger, total = feed.ledger, None
     journal: dict[str, Any] = {"columns": [], "first": [], "steps": []}
     facts: list[dict[str, Any]] = []
@@ -58,7 +55,7 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
         raise no_state(reason)
     if ledger is not None:
         total = None if feed.arrivals is None else feed.arrivals.total
-        pool, resume_at, ended = in_pool(feed, elements - feed.before, total)
+        pool, resume_at, ended = feed.in_pool(delivered, total)
         oldest = int(pool.min()) if pool is not None and len(pool) else resume_at
         entries = ledger.journal.between(oldest, resume_at)
         if feed.numbered:
@@ -79,6 +76,7 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
         "sources": facts,
         "journal": journal,
         "files": files,
+        **feed.more_state(delivered),
     }
 
 
@@ -117,19 +115,8 @@ def load(feed: OrderedFeed, state: Any, allow: Collection[str]) -> None:
         feed.replay = _replay(feed, entries, saved, allow)
 
 
-def in_pool(feed: OrderedFeed, draws: int, total: int | None) -> tuple[NDArray[np.int64] | None, int, bool]:
-    """Which elements the pool held after so many draws, by place; which comes next; whether the input had ended."""
-    held_back = feed.held_back
-    if held_back is None:
-        return None, draws, False
-    if total is not None and held_back + draws > total:
-        return lockstep_end(*feed.seeds, held_back, total, draws), total, True
-    return lockstep_pool(*feed.seeds, held_back, draws), held_back + draws, False
-
-
 def _replay(feed: OrderedFeed, entries: list[Entry], state: dict[str, Any], allow: Collection[str]) -> Replay:
-    draws = state["delivered"]["elements"] - feed.before
-    pool, resume_at, ended = in_pool(feed, draws, state["ended"])
+    pool, resume_at, ended = feed.in_pool(feed.delivered[-1], state["ended"])
     journal = state["journal"]
     every, regular = journal["every"], journal["regular"]
     return Replay(entries, pool, resume_at, ended, state["sources"], state["files"], every, regular, allow)
@@ -151,6 +138,7 @@ def loop_facts(feed: OrderedFeed) -> dict[str, Any]:
         "function": feed.functions,
         "round": feed.round,
         "before": feed.before,
+        **feed.more_facts(),
     }
 
 

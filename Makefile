@@ -74,11 +74,13 @@ MINUTES ?= 20
 soak: build
 	$(PROGRAM) soak.run --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
-# Training runs that are killed with -9, KILLS times each, and loops whose threads wait at random. Takes minutes.
+# Training runs that are killed with -9, KILLS times each, and loops whose threads wait at random; and
+# faults that the tests must find. Takes minutes.
 KILLS ?= 50
 resume: build
 	$(PROGRAM) endurance.resume $(KILLS) 4
 	$(PROGRAM) endurance.chaos 20
+	$(PROGRAM) endurance.planted
 
 bench: build
 	$(BIN)/python -m pytest bench --benchmark-columns=min,median,ops --benchmark-sort=name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from pipeline.batches.replay import Replay, facts_of
@@ -20,6 +21,7 @@ class Ledger:
 
     Args:
         replay: Where to begin, after a state was loaded.
+        trim: Called now and then, to forget what no state needs any more.
 
     Attributes:
         one_to_one: Each call gives one element, so that the two have the same number; a call for a block of rows has
@@ -29,13 +31,14 @@ class Ledger:
         every: Calls between two entries.
     """
 
-    def __init__(self, replay: Replay | None = None) -> None:
+    def __init__(self, replay: Replay | None = None, trim: Callable[[], None] = lambda: None) -> None:
         self.one_to_one = False
         # Those of a saved run that have not been pulled from again are None.
         self._things: list[Positioned | None] = [None] * (0 if replay is None else len(replay.facts))
         self.regular = True
         self.journal = Journal()
         self.every = EVERY
+        self._trim = trim
         self._how: Any = None
         self._by_row = False
         self._ticket = 0
@@ -74,6 +77,7 @@ class Ledger:
         if ticket % self.every == 0 and ticket > self._noted and not self._reasons:
             self._noted = ticket
             self.journal.note(ticket, self._positions(), ticket if self.one_to_one else None)
+            self._trim()
         self._ticket = ticket + 1
 
     def room(self) -> int:

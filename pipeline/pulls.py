@@ -13,15 +13,14 @@ Only outermost pulls count: the file name that a reader takes from its queue is 
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import threading
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import Any, Protocol
 
 import numpy as np
 
+from pipeline._tickets import Turn as Turn
 from pipeline.errors import FailedPreconditionError
 
 # Sets the words of `example_rng` apart from those of the draws, which have the same seeds.
@@ -70,80 +69,19 @@ class Book(Protocol):
         """A call is about to pull again after its baton has passed: raise an error."""
 
     def pulled(self, turn: Turn) -> None:
-        """An outermost pull of a call is over."""
+        """An outermost pull of a call is over, and it was not the usual one."""
 
+    def passes(self, turn: Turn) -> None:
+        """The call has pulled as often as the first: the next one may begin."""
 
-class Turn:
-    """One call of a function: which ticket it has, and what it has pulled so far. It belongs to one thread.
-
-    Attributes:
-        ticket: The number of the call: after a resume as in the run before.
-        place: How many calls have begun before it in this run.
-        lane: Of which source of a join.
-        held: Whether the call may still pull.
-        pulls: How often it has pulled.
-        how: From what it has pulled last, and how; None if that was made of several pulls.
-        ids: What each pull gave: the number of the first record and how many, or numbers; None if not known.
-        boundary: After a resume, where elements are counted anew: how many came before, and the number of the next.
-        given: Records that its reader is to give again before it reads on: (keys, values, `last_ids`) of each.
-    """
-
-    def __init__(self, book: Book, ticket: int, place: int = 0, lane: int = 0) -> None:
-        self.book = book
-        self.ticket = ticket
-        self.place = place
-        self.lane = lane
-        self.held = True
-        self.pulls = 0
-        self.how: Any = None
-        self.ids: list[Any] = []
-        self.boundary: tuple[int, int] | None = None
-        self.given: collections.deque[tuple[Sequence[bytes], list[bytes], Any]] = collections.deque()
-        self._depth = 0
-
-    def pulling(self, thing: Any, *how: Any) -> Turn:
-        """Begin a pull, which the `with` statement around it ends.
-
-        Args:
-            thing: What is pulled from, a `Positioned`; or a queue that is none.
-            how: How it can be pulled from again in the same way; see `Positioned._skip`.
-
-        Raises:
-            FailedPreconditionError: Another loop pulls from it, or the call has pulled more often than the first.
-        """
-        if self._depth == 0:
-            if not self.held and not self.given:
-                self.book.check(self)
-            self.how = (thing, *how)
-        if getattr(thing, "owner", None) is not self.book:
-            self.book.adopt(thing, how)
-        self._depth += 1
-        return self
-
-    def __enter__(self) -> Turn:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self.pulls += 1
-            self.book.pulled(self)
-
-    def together(self) -> Turn:
-        """Begin a pull that is made of those within."""
-        if self._depth == 0:
-            if not self.held:
-                self.book.check(self)
-            self.how = None
-        self._depth += 1
-        return self
+    @property
+    def seeds(self) -> tuple[int, int]:
+        """Those of the loop, for `example_rng`."""
 
 
 class _OfThread(threading.local):
     turn: Turn | None = None
-    draw: tuple[int, int, int] | None = None  # the two seeds and the number of the example, for `example_rng`
+    draw: tuple[int, int, int] | None = None  # in a worker of map_ahead: seeds and number of the item
 
 
 this_thread = _OfThread()
@@ -199,14 +137,17 @@ def example_rng() -> np.random.Generator:
 
     Thread safety: each thread has its own.
     """
-    if this_thread.draw is None:
+    turn, draw = this_thread.turn, this_thread.draw
+    if turn is not None and draw is None:
+        draw = (*turn.book.seeds, turn.ticket if turn.number is None else turn.number)
+    if draw is None:
         raise FailedPreconditionError(
             None,
             None,
             "example_rng: to be called in the function of a loop over batches that has deterministic=True (or a seed), "
             "or in that of map_ahead when such a loop reads it",
         )
-    seed, seed2, number = this_thread.draw
+    seed, seed2, number = draw
     # As an array: NumPy takes a list with one number above 2**63 for floats, which are equal for near seeds.
     key = np.array([seed ^ _OF_EXAMPLES, seed2], np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=[0, number, 0, 0]))

@@ -68,6 +68,11 @@ class Arrivals:
         self.count = 0 if replay is None else replay.first.element
         self.total: int | None = None
 
+    @property
+    def restoring(self) -> bool:
+        """Whether elements of a saved run are still to be picked."""
+        return self._replay is not None
+
     def store(self, call: Call) -> None:
         """Store the elements of a call.
 

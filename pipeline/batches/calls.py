@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -39,16 +40,18 @@ class Call:
 
     Attributes:
         ticket: Of the call.
+        place: How many calls have begun before it.
         boundary: See Turn.
         pieces: To be stored.
         error: Why there is nothing more: the end of the input, or what was raised.
         keys: Of the records that were read, to name them in an error.
     """
 
-    __slots__ = ("boundary", "error", "keys", "pieces", "ticket")
+    __slots__ = ("boundary", "error", "keys", "pieces", "place", "ticket")
 
     def __init__(self, turn: Turn, pieces: list[Piece], error: BaseException | None = None) -> None:
         self.ticket = turn.ticket
+        self.place = turn.place
         self.boundary = turn.boundary
         self.pieces = pieces
         self.error = error
@@ -85,24 +88,22 @@ class Caller:
         self._to_components: ToComponents | None = None
         self._careful = skips.active and not lane.iterator
 
-    def call(self, wait: Callable[[int], None] | None = None) -> tuple[int, Call]:
+    def call(self, wait: Callable[[int], None] | None = None) -> Call:
         """Call the source when it is its turn.
 
         Args:
             wait: See `Turns.begin`.
 
-        Returns:
-            How many calls had begun before it, and what it gave.
-
         Raises:
             CancelledError, OutOfRangeError: The loop was left.
         """
         turns, worker = self._turns, current_worker()
-        turn = turns.begin(self.index, wait)
+        turn = turns.turn_of(self.index)
+        turns.begin(turn, wait)
         if worker is not None:
             worker.keys = None
         try:
-            return turn.place, self._called(turn)
+            return self._called(turn)
         finally:
             turns.finish(turn)
 
@@ -115,16 +116,24 @@ class Caller:
                 self._turns.took(length(examples[0]))
             self._turns.returned(turn)
             return Call(turn, [piece for example in examples for piece in self._pieces(example, turn)])
-        except ENDS as error:
-            return Call(turn, [], error)
-        except CancelledError:
-            raise
         except Exception as error:
-            self._turns.returned(turn)
-            return self._failed(error, turn)
+            return self.failed(turn, error)
         finally:
             if self._careful:
                 noted_reads()
+
+    def failed(self, turn: Turn, error: Exception) -> Call:
+        """What a call gives that raised this.
+
+        Raises:
+            CancelledError: The error, if the loop was left.
+        """
+        if isinstance(error, CancelledError):
+            raise error
+        if isinstance(error, ENDS):
+            return Call(turn, [], error)
+        self._turns.returned(turn)
+        return self._failed(error, turn)
 
     def _failed(self, error: Exception, turn: Turn) -> Call:
         """What remains of a call that failed: nothing, or the records of its block that do not fail alone."""
@@ -137,6 +146,7 @@ class Caller:
         pieces: list[Piece] = []
         try:
             if self.lane.many and any(len(values) > 1 for _, _, values in reads):
+                turn.given = collections.deque()
                 known = turn.ids if len(turn.ids) == len(reads) else [None] * len(reads)
                 for (_, keys, values), ids in zip(reads, known, strict=True):
                     turn.given.extend((keys[i : i + 1], [value], _one_of(ids, i)) for i, value in enumerate(values))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,14 @@ class _Items:
             self._taken += 1
         return item
 
+    def following(self) -> Iterator[Any]:
+        """The items from here on; `took` says how many of them were taken."""
+        raise NotImplementedError
+
+    def took(self, count: int) -> None:
+        """So many items of `following` were taken."""
+        self._taken += count
+
     def _next(self) -> Any:
         raise NotImplementedError
 
@@ -83,6 +91,9 @@ class SequenceItems(_Items):
             raise StopIteration
         return self.source[self._taken]
 
+    def following(self) -> Iterator[Any]:
+        return map(self.source.__getitem__, range(self._taken, len(self.source)))
+
     def _facts(self) -> dict[str, Any]:
         facts = {**super()._facts(), "rows": len(self.source)}
         return {**facts, "digest": array_digest(self.source)} if isinstance(self.source, np.ndarray) else facts
@@ -112,10 +123,13 @@ class StatefulItems(_Items):
         super().__init__()
         self._iterator: Iterator[Any] | None = None
 
-    def _next(self) -> Any:
+    def following(self) -> Iterator[Any]:
         if self._iterator is None:
             self._iterator = iter(self.source)
-        return next(self._iterator)
+        return self._iterator
+
+    def _next(self) -> Any:
+        return next(self.following())
 
     def _position(self) -> list[Any]:
         return [{"items": self._taken, "state": self.source.state_dict()}]
@@ -136,12 +150,15 @@ class OnceItems(_Items):
     def __init__(self, source: Any) -> None:
         self.source = source
         super().__init__()
-        self._following: Callable[[], Any] | None = None
+        self._iterator: Iterator[Any] | None = None
+
+    def following(self) -> Iterator[Any]:
+        if self._iterator is None:
+            self._iterator = items(self.source)
+        return self._iterator
 
     def _next(self) -> Any:
-        if self._following is None:
-            self._following = items(self.source).__next__
-        return self._following()
+        return next(self.following())
 
     def _position(self) -> list[Any]:
         return [self._taken]

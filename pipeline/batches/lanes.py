@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from pipeline.batches.items import positioned_items
+from pipeline.batches.items import OnceItems, SequenceItems, StatefulItems, positioned_items
 from pipeline.batches.layout import length
 from pipeline.batches.source import BLOCK_ROWS, is_iterable, open_source, row_giver, sized
 from pipeline.errors import OutOfRangeError
@@ -21,6 +21,8 @@ class Lane(NamedTuple):
     """A source that is ready to be read.
 
     Attributes:
+        single: Gives the next example, if they come one by one.
+        items: The items of an iterable.
         take: Gives the next pieces: examples, or blocks of them; StopIteration or OutOfRangeError at the end.
         many: They are blocks.
         rows: How many rows a block has is of no meaning: each row is an example of its own.
@@ -35,6 +37,8 @@ class Lane(NamedTuple):
     parallel: bool
     iterator: bool
     name: str
+    single: Callable[[], Any] | None = None
+    items: SequenceItems | StatefulItems | OnceItems | None = None
 
 
 def open_lane(
@@ -48,8 +52,8 @@ def open_lane(
     """
     name = op_name(source)
     if is_iterable(source):
-        take = positioned_items(source).take
-        return Lane(lambda: [take()], many, False, False, True, name)
+        items = positioned_items(source)
+        return Lane(lambda: [items.take()], many, False, False, True, name, items.take, items)
     give = None if many or block_rows is None else row_giver(source, stopped)
     if give is not None and room is None:
         return Lane(_exactly(give), True, False, False, False, name)
@@ -59,7 +63,7 @@ def open_lane(
     opened = open_source(source, many, True, None, stopped)
     following = opened.take
     calls = not isinstance(source, QueueBase) and not hasattr(source, "block")
-    return Lane(lambda: [following()], many, False, calls, False, name)
+    return Lane(lambda: [following()], many, False, calls, False, name, following)
 
 
 def limited(give: Callable[[int], Any], room: Callable[[], int]) -> Callable[[int], Any]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
+from pipeline._tickets import Baton
 from pipeline.batches.replay import Replay, facts_of
 from pipeline.errors import OutOfRangeError, StateMismatchError
 from pipeline.pulls import Book, Positioned, Turn, in_use
@@ -21,36 +20,41 @@ class Ledger:
 
     Args:
         replay: Where to begin, after a state was loaded.
-        trim: Called now and then, to forget what no state needs any more.
 
     Attributes:
         one_to_one: Each call gives one element, so that the two have the same number; a call for a block of rows has
             the number of the first.
+        jumps: Calls may be left out after a resume; in a join the threads would be out of step.
         regular: All calls so far have pulled once, in the same way: calls can be skipped by pulling alone.
+        baton: It knows the ticket of the next call, and before which one the next entry is noted.
+        usual: How all calls so far have pulled; None if that is not known, or they vary.
         journal: Where things stood.
         every: Calls between two entries.
     """
 
-    def __init__(self, replay: Replay | None = None, trim: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, replay: Replay | None = None) -> None:
         self.one_to_one = False
+        self.jumps = True
         # Those of a saved run that have not been pulled from again are None.
         self._things: list[Positioned | None] = [None] * (0 if replay is None else len(replay.facts))
+        self._lanes = [] if replay is None else [facts["lane"] for facts in replay.facts]
         self.regular = True
+        self.usual: tuple[Any, ...] | None = None
         self.journal = Journal()
         self.every = EVERY
-        self._trim = trim
         self._how: Any = None
         self._by_row = False
-        self._ticket = 0
+        self._journaled = True
+        self.baton = Baton()
         self._replay = replay
         self._seeking = replay is not None
         self._reasons: list[str] = []
         if replay is not None:
             self.every, self.regular = replay.every, replay.regular
-            self._ticket = replay.first.ticket
+            self.baton.ticket = replay.first.ticket
             for entry in replay.entries:
                 self.journal.note(entry.ticket, entry.positions, entry.element)
-        self._noted = -1 if replay is None else replay.entries[-1].ticket
+            self.baton.note_at = (replay.entries[-1].ticket // self.every + 1) * self.every
 
     def no_state(self) -> str | None:
         """Why the place of the input cannot be given; None if it can."""
@@ -60,7 +64,8 @@ class Ledger:
     def facts(self) -> list[dict[str, Any]]:
         """The facts of the things, in the order of their first pull."""
         saved = [] if self._replay is None else self._replay.facts
-        return [saved[i] if thing is None else facts_of(thing) for i, thing in enumerate(self._things)]
+        things = enumerate(zip(self._things, self._lanes, strict=True))
+        return [saved[i] if thing is None else facts_of(thing, lane) for i, (thing, lane) in things]
 
     def files(self) -> dict[str, list[Any]]:
         """What tells the files that were read from changed ones, by name."""
@@ -73,23 +78,29 @@ class Ledger:
         """Put the input where the next call begins, and say which call that is."""
         if self._seeking:
             self._seek(turn)
-        turn.ticket = ticket = self._ticket
-        if ticket % self.every == 0 and ticket > self._noted and not self._reasons:
-            self._noted = ticket
-            self.journal.note(ticket, self._positions(), ticket if self.one_to_one else None)
-            self._trim()
-        self._ticket = ticket + 1
+        turn.ticket = self.next_ticket()
+
+    def next_ticket(self) -> int:
+        """The ticket of the next call, once nothing is sought any more; notes where things stand if it is time to."""
+        baton = self.baton
+        ticket = baton.ticket
+        if ticket >= baton.note_at:
+            baton.note_at = (ticket // self.every + 1) * self.every
+            if self._journaled and not self._reasons:
+                self.journal.note(ticket, self._positions(), ticket if self.one_to_one else None)
+        baton.ticket = ticket + 1
+        return ticket
 
     def room(self) -> int:
         """How many rows a call may take, so that the next one begins at an entry at the latest."""
-        return self.every - (self._ticket - 1) % self.every
+        return self.every - (self.baton.ticket - 1) % self.every
 
     def took(self, rows: int) -> None:
         """The last call took so many rows, each of which has a number; 0 counts as one."""
-        self._ticket += max(0, rows - 1)
+        self.baton.ticket += max(0, rows - 1)
         self._by_row = True
 
-    def adopt(self, book: Book, thing: Any) -> None:
+    def adopt(self, book: Book, thing: Any, lane: int = 0) -> None:
         """A call pulls from this for the first time: nobody else may from now on."""
         if not hasattr(thing, "_go_to"):
             self._reason(f"it pulls from {thing!r}, which other threads fill")
@@ -99,9 +110,10 @@ class Ledger:
         thing.owner = book
         journaled = getattr(thing, "journaled", True)
         if not journaled:
-            self._noted = sys.maxsize
+            self._journaled = False
         replay = self._replay
-        index = None if replay is None else replay.index_of(thing, [each is not None for each in self._things])
+        found = [each is not None for each in self._things]
+        index = None if replay is None else replay.index_of(thing, lane, found)
         if replay is not None and index is not None:
             replay.check_thing(index, thing)
             remember = getattr(thing, "_remember_files", None)
@@ -113,16 +125,24 @@ class Ledger:
         if journaled:
             self.journal.joined(thing._position())
         self._things.append(thing)
+        self._lanes.append(lane)
 
     def pulled(self, turn: Turn) -> None:
-        """A pull of a call is over."""
+        """A pull of a call is over that is not the usual one."""
         how = turn.how
         if self._how is None:
             self._how = how
-        if not self._by_row and (turn.pulls > 1 or how is None or how != self._how):
-            self.regular = False
-        ids = getattr(how[0], "last_ids", None) if how is not None else None
-        turn.ids.append(ids)
+        if self._by_row:
+            return
+        if turn.pulls > 1 or how is None or how != self._how:
+            self.vary()
+        elif self.regular:
+            self.usual = how
+
+    def vary(self) -> None:
+        """A call has not pulled once, in the way of the first."""
+        self.regular = False
+        self.usual = None
 
     def _reason(self, text: str) -> None:
         if text not in self._reasons:
@@ -134,12 +154,12 @@ class Ledger:
         if not self._known():  # before the first call nothing can be moved: what is not needed of it is dropped
             return
         if not self.one_to_one:
-            turn.boundary = replay.seek_segment(self._ticket, self)
+            turn.boundary = replay.seek_segment(self.baton.ticket, self, self.jumps)
             self._seeking = not replay.in_last_segment
-        elif self._ticket >= replay.resume_at:
+        elif self.baton.ticket >= replay.resume_at:
             self._seeking = False
         elif self.regular:
-            self._seeking = replay.seek(self._ticket, self)
+            self._seeking = replay.seek(self.baton.ticket, self)
 
     def _known(self) -> list[Positioned]:
         return [thing for thing in self._things if thing is not None]
@@ -159,10 +179,10 @@ class Ledger:
         for thing, position in zip(self._things, entry.positions, strict=False):
             if thing is not None:
                 thing._go_to(position)
-        self._ticket = entry.ticket
+        self.baton.ticket = entry.ticket
 
     def read_on_to(self, entry: Entry) -> None:
-        self.skip(entry.ticket - self._ticket)
+        self.skip(entry.ticket - self.baton.ticket)
         pairs = zip(self._things, entry.positions, strict=False)
         if any(thing is not None and thing._position() != position for thing, position in pairs):
             raise other_examples()
@@ -174,7 +194,7 @@ class Ledger:
                 thing._skip(count, *how)
             except OutOfRangeError as error:
                 raise other_examples() from error
-            self._ticket += count
+            self.baton.ticket += count
 
 
 def other_examples() -> StateMismatchError:

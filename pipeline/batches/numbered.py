@@ -90,9 +90,9 @@ class _Sequence:
     def take(self, numbers: Callable[[int], Numbers], n: int) -> tuple[Any, Numbers]:
         chosen = numbers(n if self.many else 1)
         if not self.many:
-            draw, number = this_thread.draw, int(chosen[0])
-            if draw is not None:
-                this_thread.draw = (draw[0], draw[1], number)
+            turn, number = current_turn(), int(chosen[0])
+            if turn is not None:
+                turn.number = number
             return self.source[number], chosen
         plain = not self.source.dtype.hasobject
         return Rows(self.source, chosen) if plain else self.source.take(chosen, axis=0), chosen
@@ -124,7 +124,11 @@ class _Mapped:
     def take(self, numbers: Callable[[int], Numbers], n: int) -> tuple[Any, Numbers]:
         if self._over is None:
             self._over = self.source._over(self._following(numbers))
-        block = self._over.take(n, self._stopped)
+        turn, this_thread.turn = this_thread.turn, None  # it is not pulled from by itself
+        try:
+            block = self._over.take(n, self._stopped)
+        finally:
+            this_thread.turn = turn
         components = list(block.values()) if isinstance(block, dict) else block
         rows = len(components[0])
         chosen, self._sent = self._sent[:rows], self._sent[rows:]
@@ -203,7 +207,7 @@ class NumberedSource:
         """The source as a lane."""
         take = sized(self._pull, BLOCK_ROWS) if self._items.many else lambda: self._pull(1)
         many = self._items.many
-        return Lane(lambda: [take()], many, many, False, False, op_name(self._items.source))
+        return Lane(lambda: [take()], many, many, False, False, op_name(self._items.source), take)
 
     def left_after(self, draws: int) -> int:
         """How many draws there are after so many."""
@@ -214,11 +218,7 @@ class NumberedSource:
         assert turn is not None
         with turn.pulling(self):
             self._claim(turn)
-            this_thread.turn = None  # what it is made of is not pulled from by itself
-            try:
-                rows, self.last_ids = self._items.take(self._next, n)
-            finally:
-                this_thread.turn = turn
+            rows, self.last_ids = self._items.take(self._next, n)
         return rows
 
     def _claim(self, turn: Turn) -> None:

@@ -4,36 +4,34 @@ from __future__ import annotations
 
 import collections
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._random import fold_ids
-from pipeline._tickets import Window
+from pipeline._random import fold_ids, lockstep_end, lockstep_pool
 from pipeline.batches.arrivals import Arrivals, Into, used_up
 from pipeline.batches.calls import Call, Caller
+from pipeline.batches.crossing import Crossing
 from pipeline.batches.feed import Feed
 from pipeline.batches.lanes import Lane, open_lane
 from pipeline.batches.layout import ExampleLayout, ToComponents
 from pipeline.batches.ledger import Ledger
 from pipeline.batches.numbered import Items, NumberedSource, by_number
-from pipeline.batches.pool import Pool
+from pipeline.batches.quick import calls_mover, items_mover
 from pipeline.batches.replay import Replay
 from pipeline.batches.request import Request
-from pipeline.batches.source import CHECK_INTERVAL, loop_left
+from pipeline.batches.source import loop_left
 from pipeline.batches.turns import Turns
 from pipeline.errors import CancelledError, OutOfRangeError, StateMismatchError
+from pipeline.pulls import Turn
 from pipeline.queues.base import QueueBase
 from pipeline.queues.components import parse_partial_shapes, parse_shapes
 from pipeline.queues.seeds import generator_seeds
 from pipeline.queues.typed import TypedQueue
 from pipeline.threads.enqueue_ops import op_name
 
-# Calls that may be finished before the one that is due: with fewer, a slow call stops the others.
-_WINDOW = 4096
-_WINDOW_BYTES = 64 << 20
 BEHIND = 64  # batches that `state_dict(behind=...)` can go back
 
 _NUMBER = np.dtype(np.int64)
@@ -68,8 +66,7 @@ class OrderedFeed(Feed):
     Attributes:
         ledger: What calls pull from; None before they begin.
         arrivals: What has entered the queue; None before.
-        delivered: What was delivered up to each of the last batches, in all rounds: twice as many as a state can go
-            back, so that nothing is forgotten while one is made.
+        delivered: What was delivered up to each of the last batches, in all rounds.
         before: How many elements were delivered in the rounds before this one.
         first_seeds: The seeds of the draws of the first round.
         loaded: The state that this began with, if one was loaded.
@@ -81,7 +78,7 @@ class OrderedFeed(Feed):
     def __init__(self, request: Request) -> None:
         self.first_seeds = generator_seeds(request.seed)
         super().__init__(request._replace(seed=self.first_seeds, deterministic=True))
-        self.delivered: collections.deque[Delivered] = collections.deque([Delivered(0, 0, 0, 0)], maxlen=2 * BEHIND)
+        self.delivered: collections.deque[Delivered] = collections.deque([Delivered(0, 0, 0, 0)], maxlen=BEHIND + 1)
         self.before = 0
         self.loaded: dict[str, Any] | None = None
         self.replay: Replay | None = None
@@ -91,11 +88,10 @@ class OrderedFeed(Feed):
         self.ledger: Ledger | None = None
         self.arrivals: Arrivals | None = None
         self._delivering = threading.Lock()  # held while a batch is taken and counted
-        self._window: Window[Call] | None = None
+        self._crossing: Crossing | None = None
         self._items = self._by_number()
         self._numbered: NumberedSource | None = None
-        self._pool = Pool(self.seeds, self.held_back)
-        self._firsts: list[tuple[int, Call]] = []
+        self._firsts: list[Call] = []
         self._end: BaseException | None = None  # the end of the input that a call has found, or that one has failed
 
     def again(self) -> Feed:
@@ -121,7 +117,6 @@ class OrderedFeed(Feed):
         self._planned = self._planned._replace(seed=seeds)
         self.round, self.before = place
         self.request = self._planned.seeded_for(self.round)
-        self._pool = Pool(self.seeds, self.held_back)
         self.delivered.clear()
         self.delivered.append(delivered)
         self.loaded = loaded
@@ -169,24 +164,19 @@ class OrderedFeed(Feed):
             return None if self.loaded is None else self.loaded["loop"]["layout"]
         return self._facts_of_layout()
 
-    def in_pool(self, delivered: Delivered, total: int | None) -> NDArray[np.int64] | None:
-        """Which elements the pool held after a delivery in this round, by place; see `Pool`."""
-        return self._pool.held(delivered.elements - self.before, total)
+    def in_pool(self, delivered: Delivered, total: int | None) -> tuple[NDArray[np.int64] | None, int, bool]:
+        """Which elements the pool held after a delivery, by place; which comes next; whether the input had ended.
 
-    def place(self, delivered: Delivered, total: int | None) -> tuple[int, bool]:
-        """Which element comes next into the pool that `in_pool` tells of, and whether the input had ended."""
-        return self._pool.place(delivered.elements - self.before, total)
-
-    def oldest(self, delivered: Delivered, total: int | None) -> int:
-        """A number that no element in that pool is below: not the largest such, but soon found."""
-        return self._pool.oldest(delivered.elements - self.before, total)
-
-    def _trim(self) -> None:
-        """Forget where the input stood before all that a state can be asked for."""
-        first, last = (each.elements - self.before for each in (self.delivered[0], self.delivered[-1]))
-        ended = self.replay is not None and self.replay.ended  # what is left is drawn in another way
-        if not self.numbered and not ended and self.ledger is not None and first >= 0:
-            self.ledger.journal.forget(self._pool.look(first, last))
+        Args:
+            delivered: What was delivered, in this round too.
+            total: How many elements there are in this round; None while that is not known.
+        """
+        held_back, draws = self.held_back, delivered.elements - self.before
+        if held_back is None:
+            return None, draws, False
+        if total is not None and held_back + draws > total:
+            return lockstep_end(*self.seeds, held_back, total, draws), total, True
+        return lockstep_pool(*self.seeds, held_back, draws), held_back + draws, False
 
     def more_state(self, delivered: Delivered) -> dict[str, Any]:
         """What a state after that delivery has besides; `begin_at` finds it again."""
@@ -201,9 +191,10 @@ class OrderedFeed(Feed):
         if self._keep.none:
             self._park()
             return
-        self.ledger = Ledger(self.replay, self._trim)
+        self.ledger = Ledger(self.replay)
         lanes = self._lanes(self.ledger)
         whole = self._keep.all and not self.skips.active and not request.joined
+        self.ledger.jumps = not request.joined
         one_to_one = self.ledger.one_to_one = whole and (lanes[0].rows or not lanes[0].many)
         turns = Turns(self.seeds, len(lanes), self._stopped, self.ledger)
         callers = [
@@ -213,12 +204,12 @@ class OrderedFeed(Feed):
         firsts, ends = self._first_calls(callers, turns)
         self.queue = self._make_queue()
         self._check_loaded()
-        put = self._put_of(False), self._put_of(True)
-        into = Into(*put, self._arrange, self._check_fits)
+        put_one = self._put_of(False)
+        into = Into(put_one, self._put_of(True), self._arrange, self._check_fits)
         self.arrivals = Arrivals(into, self.ledger.journal, one_to_one, self.skips, self.replay)
         threads = request.num_threads or 1 if lanes[0].parallel and len(lanes) == 1 else 1
-        if threads > 1 or len(lanes) > 1:
-            self._window = Window(self._room(max(threads, len(lanes))))
+        count, size = max(threads, len(lanes)), self.layout.example_bytes if self.layout else 1
+        self._crossing = Crossing(self.arrivals, put_one, count, size, self.ledger.baton, self._stopped)
         self._firsts = firsts
         self.close_op = self._close_at_end
         self.ops = [self._op_of(caller, turns, ends.get(caller.index)) for caller in callers for _ in range(threads)]
@@ -312,8 +303,8 @@ class OrderedFeed(Feed):
         self._wake()
 
     def _wake(self) -> None:
-        if self._window is not None:
-            self._window.wake()
+        if self._crossing is not None:
+            self._crossing.wake()
 
     def _count(self, numbers: Any, total: int, moment: Any = None) -> None:
         batches, elements, own, value, _ = self.delivered[-1]
@@ -321,7 +312,7 @@ class OrderedFeed(Feed):
         self.delivered.append(Delivered(batches + 1, elements + total, own + len(numbers), value, moment))
 
     def _stopped(self) -> bool:
-        return self._end is not None or super()._stopped()
+        return self._end is not None or self._left or self.coord.should_stop()
 
     def _make_queue(self) -> QueueBase:
         assert self.layout is not None
@@ -352,45 +343,45 @@ class OrderedFeed(Feed):
 
         return decide
 
-    def _first_calls(
-        self, callers: list[Caller], turns: Turns
-    ) -> tuple[list[tuple[int, Call]], dict[int, BaseException]]:
+    def _first_calls(self, callers: list[Caller], turns: Turns) -> tuple[list[Call], dict[int, BaseException]]:
         """Call the sources until there is an example. Return the calls, and the ends of the sources that have none."""
-        calls: list[tuple[int, Call]] = []
-        ends: dict[int, BaseException] = {}
+        calls: list[Call] = []
+        alive = turns.rotation.alive
+        ends: dict[int, BaseException] = {lane: StopIteration() for lane in range(len(alive)) if not alive[lane]}
         while self.layout is None:
             if len(ends) == len(callers) or self._stopped():
                 raise OutOfRangeError(None, None, "the source of the batches gave no example")
-            lane = turns.lane
-            place, call = callers[lane].call()
+            lane = turns.rotation.lane
+            call = callers[lane].call()
             if call.error is not None:
                 if not call.ended:
                     raise call.error
                 ends[lane], call.error = call.error, None
                 turns.drop_lane(lane)
-            calls.append((place, call))
+            calls.append(call)
         return calls, ends
-
-    def _room(self, threads: int) -> int:
-        """How many calls may wait for the one that is due."""
-        assert self.layout is not None
-        return max(16 * threads, min(_WINDOW, _WINDOW_BYTES // self.layout.example_bytes))
 
     def _op_of(self, caller: Caller, turns: Turns, end: BaseException | None) -> Callable[[], None]:
         """The enqueue op of one thread: calls the source until its end, and stores what is due."""
+        arrivals, crossing = self.arrivals, self._crossing
+        assert arrivals is not None
+        assert crossing is not None
+        quick = self._quick_way(caller, turns, crossing)
 
         def enqueue() -> None:
             if end is not None:
                 raise used_up(end)
             try:
-                for place, call in _taken_out(self._firsts):
-                    self._hand_over(place, call)
+                while self._firsts:
+                    crossing.hand_over(self._firsts.pop(0))
                 while not self._stopped():
-                    place, call = caller.call(self._wait_for_room)
+                    call = caller.call(crossing.wait_for_room) if quick is None or arrivals.restoring else quick()
+                    if call is None:
+                        break
                     if call.error is None:
-                        self._hand_over(place, call)
+                        crossing.hand_over(call)
                     else:
-                        self._last(place, call, caller, turns)
+                        self._last(call, caller, turns, crossing)
             except CancelledError:
                 if not self._left:
                     raise
@@ -402,46 +393,36 @@ class OrderedFeed(Feed):
         enqueue.__qualname__ = caller.lane.name
         return enqueue
 
-    def _last(self, place: int, call: Call, caller: Caller, turns: Turns) -> None:
+    def _quick_way(self, caller: Caller, turns: Turns, crossing: Crossing) -> Callable[[], Call | None] | None:
+        """What calls a source whose examples nobody has to look at, if this is one."""
+        lane, ledger, layout, joined = caller.lane, self.ledger, self.layout, self.request.joined
+        assert ledger is not None
+        assert layout is not None
+        if joined or lane.many or lane.single is None or self.keeps_some or self.skips.active or self.one_by_one:
+            return None
+        if lane.items is None:
+            return calls_mover(caller, layout.to_components, turns, ledger, crossing)
+        move = items_mover(lane.items, layout.to_components, layout.bare, ledger, crossing)
+
+        def moved() -> Call | None:
+            return Call(Turn(turns, ledger.baton.ticket), [], StopIteration()) if move() else None
+
+        return moved
+
+    def _last(self, call: Call, caller: Caller, turns: Turns, crossing: Crossing) -> None:
         """Hand over a call that was at the end of its source, or failed."""
         error = call.error
         assert error is not None
         if call.ended and self.request.joined:  # the others go on
             call.error = None
-            self._hand_over(place, call)
+            crossing.hand_over(call)
             turns.end_lane(caller.index)
             raise used_up(error)
         self._end = error if call.ended else loop_left()
-        self._hand_over(place, call)
-
-    def _hand_over(self, place: int, call: Call) -> None:
-        """Store a call when it is due: now, or after those before it, by the thread that stores these."""
-        window, arrivals = self._window, self.arrivals
-        assert arrivals is not None
-        if window is None:
-            arrivals.store(call)
-        elif window.offer(place, call):
-            due = window.take()
-            while due is not None:
-                arrivals.store(due)
-                due = window.take()
-
-    def _wait_for_room(self, place: int) -> None:
-        window = self._window
-        if window is None:
-            return
-        while not window.wait_for_room(place, CHECK_INTERVAL):
-            if self._stopped():
-                raise loop_left()
+        crossing.hand_over(call)
 
 
 def facts_of_queue(queue: QueueBase) -> list[Any]:
     """Dtype and shape of each component of an example in a queue."""
     pairs = list(zip(queue.dtypes, queue.shapes, strict=True))[:-1]  # the last is the number
     return [[dtype.name, None if shape is None else list(shape)] for dtype, shape in pairs]
-
-
-def _taken_out(items: list[Any]) -> Iterator[Any]:
-    """The items of a list, each removed before it is given."""
-    while items:
-        yield items.pop(0)

@@ -83,24 +83,28 @@ class Replay:
         """Where thing number `index` is to be put."""
         return self.entries[self._at].positions[index]
 
-    def index_of(self, thing: Positioned, found: Sequence[bool]) -> int | None:
+    def index_of(self, thing: Positioned, lane: int, found: Sequence[bool]) -> int | None:
         """Which of the things that were pulled from in the run before this is; None if it is a new one.
 
         Args:
             thing: What is pulled from.
+            lane: By which source of a join.
             found: Which of them are found already.
         """
         here = thing._facts()
         free = [i for i, facts in enumerate(self.facts) if not found[i] and facts["kind"] == here["kind"]]
-        named = [i for i in free if self.facts[i]["name"] == here["name"]]
-        return (named or free or [None])[0]  # type: ignore[list-item]
+        same = [i for i in free if self.facts[i]["name"] == here["name"]]
+        own = [i for i in free if self.facts[i]["lane"] == lane]  # what several share was found by any of them
+        both = [i for i in same if i in own]
+        return (both or own or same or free or [None])[0]  # type: ignore[list-item]
 
     def check_thing(self, index: int, thing: Positioned) -> None:
         """Check that this is what was pulled from in the run before. Seeds that were drawn by chance become those."""
-        here, saved = facts_of(thing), self.facts[index]
+        saved = self.facts[index]
+        here = facts_of(thing, saved["lane"])
         reseed = getattr(thing, "_reseed", None)
         if saved.get("seeds") != here.get("seeds") and reseed is not None and reseed(saved.get("seeds")):
-            here = facts_of(thing)
+            here = facts_of(thing, saved["lane"])
         compared = Comparison()
         compared.facts(f"source {saved['name']!r}", saved, here, self.allowed)
         compared.conclude()
@@ -139,7 +143,7 @@ class Replay:
         source.skip(target - ticket)
         return more
 
-    def seek_segment(self, ticket: int, source: Input) -> tuple[int, int] | None:
+    def seek_segment(self, ticket: int, source: Input, jumps: bool) -> tuple[int, int] | None:
         """If the next call begins a segment of the journal: move the input to the next segment with a needed element.
 
         Returns:
@@ -150,7 +154,7 @@ class Replay:
         if after == len(self.entries) or ticket < self.entries[after].ticket:
             return None
         before = self.entries[after].element
-        while after < len(self.entries) - 1 and not self._holds_needed(after):
+        while jumps and after < len(self.entries) - 1 and not self._holds_needed(after):
             after += 1
         entry = self.entries[after]
         (source.read_on_to if after == self._at + 1 else source.go_to)(entry)
@@ -170,6 +174,6 @@ class Replay:
         return bisect.bisect_right(self._elements, element) - 1
 
 
-def facts_of(thing: Positioned) -> dict[str, Any]:
-    """The facts about a thing, and what the numbers of its positions are."""
-    return {**thing._facts(), "columns": list(thing.columns)}
+def facts_of(thing: Positioned, lane: int) -> dict[str, Any]:
+    """The facts about a thing, which source of a join pulled from it first, and what the numbers of a position are."""
+    return {**thing._facts(), "lane": lane, "columns": list(thing.columns)}

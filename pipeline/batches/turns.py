@@ -6,14 +6,57 @@ what it has pulled, it does without. The lanes of a join pass the baton round.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from pipeline._tickets import Baton
 from pipeline.batches.ledger import Ledger
 from pipeline.batches.source import CHECK_INTERVAL, loop_left
 from pipeline.errors import FailedPreconditionError
-from pipeline.pulls import Turn, this_thread
+from pipeline.pulls import Book, Turn, this_thread
+
+
+class Rotation:
+    """Whose turn it is among the sources of a join, and which of them have ended: a `Positioned`.
+
+    Args:
+        lanes: How many there are.
+
+    Attributes:
+        lane: Whose turn it is.
+        alive: Which have not ended.
+    """
+
+    name = "join"
+    owner: Book | None = None
+    columns: Sequence[str] = ("lane", "ended")
+    last_ids = None
+
+    def __init__(self, lanes: int) -> None:
+        self.lane = 0
+        self.alive = [True] * lanes
+
+    def turn(self) -> None:
+        """Go to the next source that has not ended."""
+        lanes = len(self.alive)
+        following = ((self.lane + step) % lanes for step in range(1, lanes + 1))
+        self.lane = next((lane for lane in following if self.alive[lane]), self.lane)
+
+    def _facts(self) -> dict[str, Any]:
+        return {"name": self.name, "kind": self.name, "sources": len(self.alive)}
+
+    def _position(self) -> list[int]:
+        return [self.lane, sum(1 << lane for lane, alive in enumerate(self.alive) if not alive)]
+
+    def _go_to(self, position: Sequence[int]) -> None:
+        self.lane, ended = position
+        self.alive = [not ended >> lane & 1 for lane in range(len(self.alive))]
+
+    def _skip(self, count: int, *how: Any) -> None:
+        raise NotImplementedError
+
+    def _no_state(self) -> str | None:
+        return None
 
 
 class Turns:
@@ -28,76 +71,90 @@ class Turns:
     Thread safety: as documented for each method; what only the holder of the baton writes needs no lock.
 
     Attributes:
-        begun: How many calls have begun.
+        rotation: Whose turn it is.
         broken: Why there is no order any more; such an error is never skipped.
     """
 
     def __init__(self, seeds: tuple[int, int], lanes: int, stopped: Callable[[], bool], ledger: Ledger) -> None:
-        self.begun = 0
+        self.seeds = seeds
         self.broken: BaseException | None = None
-        # How often a call pulls before the baton passes, of each lane: learnt from its first call, None until then.
-        self._pulls: list[int | None] = [None] * lanes
-        self._seeds = seeds
+        # How often a call pulls before the baton passes, of each lane: learnt from its first call, -1 until then.
+        self._pulls = [-1] * lanes
         self._stopped = stopped
         self._ledger = ledger
-        self._alive = [True] * lanes
-        self._lane = 0  # whose turn it is
-        self._batons = [threading.Lock() for _ in range(lanes)]
-        for baton in self._batons[1:]:
-            baton.acquire()
+        self.rotation = Rotation(lanes)
+        if lanes > 1:
+            ledger.adopt(self, self.rotation)
+        self._batons = [ledger.baton, *(Baton() for _ in range(lanes - 1))]
+        for lane, baton in enumerate(self._batons):
+            if lane != self.rotation.lane:
+                baton.take()
 
-    def begin(self, lane: int, wait: Callable[[int], None] | None = None) -> Turn:
+    def turn_of(self, lane: int, alone: bool = False) -> Turn:
+        """A turn for a thread that calls this source; `begin` begins each call. `alone`: there is no other thread."""
+        turn = Turn(self, 0, 0, lane)
+        turn.alone = alone
+        turn.held = False  # until it begins
+        turn.baton = self._ledger.baton if len(self._batons) == 1 else None
+        return turn
+
+    def begin(self, turn: Turn, wait: Callable[[int], None] | None = None) -> None:
         """Wait for the baton, and take the next ticket.
 
         Args:
-            lane: Of which source.
+            turn: Of this thread.
             wait: Called, with the baton, with the number of calls that have begun before.
 
         Raises:
             OutOfRangeError: The loop was left, or has stopped.
         """
-        self._take_baton(lane)
+        ledger, baton = self._ledger, self._ledger.baton
+        if turn.alone:
+            turn.begin(ledger.next_ticket(), 0)
+            return
+        self._take_baton(turn.lane)
         try:
             if wait is not None:
-                wait(self.begun)
-            turn = Turn(self, 0, self.begun, lane)
-            self._ledger.next_call(turn)
-            self.begun += 1
+                wait(baton.begun)
+            turn.begin(0, baton.begun)
+            ledger.next_call(turn)
+            baton.begun += 1
         except BaseException:
             self._pass_on()
             raise
+        self.ready(turn)
         this_thread.turn = turn
-        this_thread.draw = (*self._seeds, turn.ticket)
-        return turn
+
+    def ready(self, turn: Turn) -> None:
+        """Tell a turn that has begun how calls pull."""
+        turn.passes_at = self._pulls[turn.lane]
+        turn.usual = self._ledger.usual
 
     def returned(self, turn: Turn) -> None:
         """The function has returned, or raised: the next one may be called now at the latest."""
-        if turn.pulls != 1:
-            self._ledger.regular = False
+        if turn.pulls != 1 and self._ledger.regular:
+            self._ledger.vary()
         if turn.held:
-            if self._pulls[turn.lane] is None:
+            if self._pulls[turn.lane] < 0:
                 self._pulls[turn.lane] = turn.pulls
             turn.held = False
-            self._pass_on()
+            if not turn.alone:
+                self._pass_on()
+
+    def finish(self, turn: Turn) -> None:
+        """The call is over, however it ended, and so is the turn of this thread."""
+        this_thread.turn = None
+        if turn.held:
+            self.returned(turn)
 
     def took(self, rows: int) -> None:
         """The holder of the baton has taken so many rows in one call."""
         self._ledger.took(rows)
 
-    def finish(self, turn: Turn) -> None:
-        """The call is over, however it ended, and so is the turn of this thread."""
-        this_thread.turn = this_thread.draw = None
-        self.returned(turn)
-
-    @property
-    def lane(self) -> int:
-        """Whose turn it is."""
-        return self._lane
-
     def drop_lane(self, lane: int) -> None:
         """As `end_lane`, while there is only one thread."""
-        self._alive[lane] = False
-        if self._lane == lane and any(self._alive):
+        self.rotation.alive[lane] = False
+        if self.rotation.lane == lane and any(self.rotation.alive):
             self._take_baton(lane)
             self._pass_on()
 
@@ -105,17 +162,18 @@ class Turns:
         """A source is at its end: leave it out from now on. To be called by its thread, when its turn comes again."""
         if len(self._batons) > 1:
             self._take_baton(lane)
-            self._alive[lane] = False
+            self.rotation.alive[lane] = False
             self._pass_on()
 
     # Book, for pipeline.pulls
 
     def adopt(self, thing: Any, how: tuple[Any, ...]) -> None:
         try:
-            self._ledger.adopt(self, thing)
+            turn = this_thread.turn
+            self._ledger.adopt(self, thing, 0 if turn is None else turn.lane)
             seeded = getattr(thing, "_seeded", None)  # workers make its examples
             if seeded is not None:
-                seeded(*self._seeds)
+                seeded(*self.seeds)
         except BaseException as error:
             self.broken = error
             raise
@@ -132,22 +190,19 @@ class Turns:
 
     def pulled(self, turn: Turn) -> None:
         self._ledger.pulled(turn)
-        if turn.held and turn.pulls == self._pulls[turn.lane]:
-            turn.held = False
-            self._pass_on()
+
+    def passes(self, turn: Turn) -> None:
+        turn.held = False
+        self._pass_on()
 
     def _take_baton(self, lane: int) -> None:
         baton = self._batons[lane]
-        while not baton.acquire(timeout=CHECK_INTERVAL):
-            if self._stopped():
-                raise loop_left()
+        if not baton.take():
+            while not baton.wait(CHECK_INTERVAL):
+                if self._stopped():
+                    raise loop_left()
 
     def _pass_on(self) -> None:
         if len(self._batons) > 1:
-            lanes = len(self._batons)
-            for step in range(1, lanes + 1):
-                lane = (self._lane + step) % lanes
-                if self._alive[lane]:
-                    self._lane = lane
-                    break
-        self._batons[self._lane].release()
+            self.rotation.turn()
+        self._batons[self.rotation.lane].pass_on()

@@ -9,7 +9,6 @@ import pytest
 
 import pipeline
 import pipeline.batches.ledger
-import pipeline.batches.pool
 
 ROWS = 23
 
@@ -18,7 +17,6 @@ ROWS = 23
 def short_journal(monkeypatch):
     """Entries so close together that small inputs have many."""
     monkeypatch.setattr(pipeline.batches.ledger, "EVERY", 4)
-    monkeypatch.setattr(pipeline.batches.pool, "_LOOK", 3)
 
 
 @pytest.fixture(scope="module")
@@ -173,12 +171,6 @@ def make(source, files, held_back, threads):
     return pipeline.shuffle_batch(examples, 6, capacity, held_back, seed=1, **options)
 
 
-def same_moment(state, other):
-    """Whether two states are equal, but for the files: how far threads have read ahead is a matter of time."""
-    differing = [key for key in state.keys() | other.keys() if key != "files" and state.get(key) != other.get(key)]
-    return not differing or print([(key, state.get(key), other.get(key)) for key in differing])
-
-
 @pytest.mark.parametrize("held_back", [None, 0, 1, 7, 40, 200])
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__name__)
 def test_every_moment(source, files, held_back):
@@ -198,9 +190,34 @@ def test_every_moment(source, files, held_back):
             for expected in whole[done : done + 1]:
                 assert repr(next(loop)) == expected
             middle = loop.state_dict()
-            if done < len(whole):
-                assert same_moment(middle, states[done + 1])
         with make(source, files, held_back, random.choice([1, 3])) as loop:
             loop.load_state_dict(middle)
             assert [repr(each) for each in loop] == whole[done + 1 :]
+            assert loop.fingerprint() == fingerprint
+
+
+def joined(files):
+    """Three sources, which end one after the other."""
+    return [list(range(n, n + count)) for n, count in ((100, 7), (200, 40), (300, 21))]
+
+
+@pytest.mark.parametrize("held_back", [None, 0, 7, 40])
+def test_every_moment_of_a_join(files, held_back):
+    def make():
+        options = {"deterministic": True, "allow_smaller_final_batch": True}
+        if held_back is None:
+            return pipeline.batch_join(joined(files), 3, **options)
+        return pipeline.shuffle_batch_join(joined(files), 3, held_back + 5, held_back, seed=1, **options)
+
+    with make() as loop:
+        states = [loop.state_dict()]
+        whole = []
+        for each in loop:
+            whole.append(each.tolist())
+            states.append(loop.state_dict())
+        fingerprint = loop.fingerprint()
+    for done, state in enumerate(states):
+        with make() as loop:
+            loop.load_state_dict(json.loads(json.dumps(state)))
+            assert [each.tolist() for each in loop] == whole[done:]
             assert loop.fingerprint() == fingerprint

@@ -1,0 +1,113 @@
+"""The short way of a deterministic loop: single examples that nobody has to look at between the source and the queue.
+
+The time that Python takes for each example counts here, as in `short_way.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pipeline.batches.calls import Call, Caller, element_id
+from pipeline.batches.crossing import Crossing
+from pipeline.batches.items import OnceItems, SequenceItems, StatefulItems
+from pipeline.batches.layout import ToComponents
+from pipeline.batches.ledger import Ledger
+from pipeline.batches.turns import Turns
+from pipeline.explain.workers import current_worker
+from pipeline.pulls import this_thread
+
+Items = OnceItems | SequenceItems | StatefulItems
+
+
+def items_mover(
+    items: Items, to_components: ToComponents, bare: bool, ledger: Ledger, crossing: Crossing
+) -> Callable[[], bool]:
+    """Make what moves the items of an iterable, whose number is their ticket, until its end.
+
+    Args:
+        items: Not begun, or gone on with here.
+        to_components: How each is taken apart.
+        bare: An item is the only component.
+        ledger: Gives the tickets; the caller has the baton for good.
+        crossing: The way to the queue.
+
+    Returns:
+        A function that returns whether the items are at their end, and not `stopped()`. It raises what the items and
+        the queue raise.
+    """
+
+    put, stopped = crossing.put, crossing.stopped
+
+    def move() -> bool:
+        while not stopped():
+            first = ledger.next_ticket()  # notes an entry when it is time
+            count = max(1, ledger.baton.note_at - first)
+            number = first - 1
+            following: Iterator[Any] = itertools.islice(items.following(), count)
+            try:
+                if bare:
+                    for each in zip(following, itertools.count(first)):
+                        put(each)
+                        number = each[1]
+                        if stopped():
+                            return False
+                else:
+                    for number, example in enumerate(following, first):
+                        put((*to_components(example), number))
+                        if stopped():
+                            return False
+            finally:
+                taken = number + 1 - first
+                items.took(taken)
+                ledger.baton.ticket = number + 1
+            if taken < count:
+                return True
+        return False
+
+    return move
+
+
+def calls_mover(
+    caller: Caller, to_components: ToComponents, turns: Turns, ledger: Ledger, crossing: Crossing
+) -> Callable[[], Call | None]:
+    """Make what calls a function again and again, and stores the examples that are due.
+
+    The function returns the call that found the end, or failed; None once stopped.
+    """
+    put, stopped, window = crossing.put, crossing.stopped, crossing.window
+    function = caller.lane.single
+    assert function is not None
+    alone, baton = window is None, ledger.baton
+
+    def move() -> Call | None:
+        worker, turn = current_worker(), turns.turn_of(caller.index, alone)
+        assert worker is not None
+        element, quick = turn.element, baton.begin_alone if alone else baton.begin
+        turns.ready(turn)
+        this_thread.turn = turn
+        try:
+            while not stopped():
+                if not quick(turn):
+                    turns.begin(turn, crossing.wait_for_room)
+                worker.keys = None
+                try:
+                    example = function()
+                    if turn.held:
+                        turns.returned(turn)
+                    number = element()
+                    # A list, out of which whoever puts them takes the values: then no name refers to them.
+                    held = [(*to_components(example), element_id(turn) if number is None else number)]
+                    del example
+                except Exception as error:
+                    return caller.failed(turn, error)
+                if window is None:
+                    put(held.pop())
+                elif window.offer(turn.place, held):
+                    crossing.store_due()
+        finally:
+            turns.finish(turn)
+        return None
+
+    return move

@@ -106,28 +106,31 @@ class Arrivals:
         self._journal.complete(call.ticket, self.count)
 
     def _store(self, piece: Piece) -> None:
-        wanted = None if self._replay is None else self._replay.wanted(self.count, piece.rows or 1)
-        if wanted is None:
-            if self._replay is not None:
-                self._restore()
-                self._replay = None
-            self._put(piece)
-        else:
-            self._pick(piece, wanted)
-
-    def _pick(self, piece: Piece, wanted: NDArray[np.bool_]) -> None:
-        """Store those elements of a piece that are wanted."""
         replay = self._replay
-        assert replay is not None
+        if replay is None:
+            self._put(piece)
+        elif self.count >= replay.resume_at and not replay.ended:
+            self._restore()
+            self._replay = None
+            self._put(piece)
+        elif piece.rows or self._skips.active:
+            self._pick(piece, replay)
+        elif replay.wants(self.count):
+            self._put(piece)
+            self._restored += 1
+            self._restore()
+        else:
+            self.count += 1
+
+    def _pick(self, piece: Piece, replay: Replay) -> None:
+        """Store those elements of a piece that are wanted."""
         if self._skips.active:  # elements that do not fit have no number
-            fits = self._fitting(piece, len(wanted))
+            fits = self._fitting(piece, piece.rows or 1)
             if not fits.any():
                 return
             piece = _rows_of(piece, fits)
-            chosen = replay.wanted(self.count, piece.rows or 1)
-            assert chosen is not None
-            wanted = chosen
         first, rows = self.count, piece.rows or 1
+        wanted = replay.wanted(first, rows)
         of_pool = wanted & (np.arange(first, first + rows) < replay.resume_at)
         for mask in (of_pool, wanted & ~of_pool):
             if mask.any():

@@ -64,9 +64,14 @@ class Replay:
         allowed: Collection[str] = (),
     ) -> None:
         self.entries = entries
-        held = np.empty(0, np.int64) if pool is None else pool
-        self.needed = needed = np.sort(held)
-        self.places: NDArray[np.int64] | None = None if pool is None else np.argsort(held)
+        numbers = np.empty(0, np.int64) if pool is None else pool
+        needed = np.sort(numbers)
+        self.needed: list[int] = needed.tolist()
+        self.places: NDArray[np.int64] | None = None if pool is None else np.argsort(numbers)
+        # One bool for each element from the oldest to the youngest of the pool: about 15 bytes for each that it holds.
+        self._oldest = self.needed[0] if self.needed else resume_at
+        self._held = np.zeros(self.needed[-1] + 1 - self._oldest if self.needed else 0, np.bool_)
+        self._held[needed - self._oldest] = True
         self.resume_at = resume_at
         self.ended = ended
         self.every = every
@@ -76,7 +81,7 @@ class Replay:
         self.allowed = {"name", *allowed}
         self._elements = [entry.element for entry in entries]
         self._found = 0  # how many of `needed` a call was found for
-        self._at = self._segment_of(int(needed[0]) if len(needed) else resume_at)
+        self._at = self._segment_of(self._oldest)
         self.first = entries[self._at]
 
     def position(self, index: int) -> Position:
@@ -109,14 +114,19 @@ class Replay:
         compared.facts(f"source {saved['name']!r}", saved, here, self.allowed)
         compared.conclude()
 
-    def wanted(self, first: int, count: int) -> NDArray[np.bool_] | None:
-        """Which of `count` elements from number `first` on are wanted; None for all of them."""
-        if first >= self.resume_at and not self.ended:
-            return None
+    def wants(self, number: int) -> bool:
+        """Whether the element with that number is wanted."""
+        if number >= self.resume_at:
+            return not self.ended
+        place = number - self._oldest
+        return 0 <= place < len(self._held) and bool(self._held[place])
+
+    def wanted(self, first: int, count: int) -> NDArray[np.bool_]:
+        """Which of `count` elements from number `first` on are wanted."""
         numbers = np.arange(first, first + count)
-        mask = np.isin(numbers, self.needed, assume_unique=True)
-        if not self.ended:
-            mask |= numbers >= self.resume_at
+        mask = numbers >= self.resume_at if not self.ended else np.zeros(count, np.bool_)
+        of_pool = (numbers >= self._oldest) & (numbers < self._oldest + len(self._held))
+        mask[of_pool] |= self._held[numbers[of_pool] - self._oldest]
         return mask
 
     def seek(self, ticket: int, source: Input) -> bool:
@@ -130,7 +140,7 @@ class Replay:
         while self._found < len(self.needed) and self.needed[self._found] < ticket:
             self._found += 1
         more = self._found < len(self.needed)
-        target = int(self.needed[self._found]) if more else self.resume_at
+        target = self.needed[self._found] if more else self.resume_at
         segment = self._segment_of(target)
         if segment > self._at + _NEAR:
             source.go_to(self.entries[segment])
@@ -167,8 +177,8 @@ class Replay:
         return self._at == len(self.entries) - 1
 
     def _holds_needed(self, segment: int) -> bool:
-        low, high = np.searchsorted(self.needed, self._elements[segment : segment + 2])
-        return bool(low < high)
+        low, high = (bisect.bisect_left(self.needed, element) for element in self._elements[segment : segment + 2])
+        return low < high
 
     def _segment_of(self, element: int) -> int:
         return bisect.bisect_right(self._elements, element) - 1

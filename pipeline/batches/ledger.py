@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pipeline._tickets import Baton
@@ -20,6 +21,7 @@ class Ledger:
 
     Args:
         replay: Where to begin, after a state was loaded.
+        trim: Called now and then, to forget what no state needs any more.
 
     Attributes:
         one_to_one: Each call gives one element, so that the two have the same number; a call for a block of rows has
@@ -32,7 +34,7 @@ class Ledger:
         every: Calls between two entries.
     """
 
-    def __init__(self, replay: Replay | None = None) -> None:
+    def __init__(self, replay: Replay | None = None, trim: Callable[[], None] = lambda: None) -> None:
         self.one_to_one = False
         self.jumps = True
         # Those of a saved run that have not been pulled from again are None.
@@ -42,6 +44,7 @@ class Ledger:
         self.usual: tuple[Any, ...] | None = None
         self.journal = Journal()
         self.every = EVERY
+        self._trim = trim
         self._how: Any = None
         self._by_row = False
         self._journaled = True
@@ -88,6 +91,7 @@ class Ledger:
             baton.note_at = (ticket // self.every + 1) * self.every
             if self._journaled and not self._reasons:
                 self.journal.note(ticket, self._positions(), ticket if self.one_to_one else None)
+                self._trim()
         baton.ticket = ticket + 1
         return ticket
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._random import fold_ids, lockstep_end, lockstep_pool
+from pipeline._random import fold_ids
 from pipeline.batches.arrivals import Arrivals, Into, used_up
 from pipeline.batches.calls import Call, Caller
 from pipeline.batches.crossing import Crossing
@@ -19,6 +19,7 @@ from pipeline.batches.lanes import Lane, open_lane
 from pipeline.batches.layout import ExampleLayout, ToComponents
 from pipeline.batches.ledger import Ledger
 from pipeline.batches.numbered import Items, NumberedSource, by_number
+from pipeline.batches.pool import Pool
 from pipeline.batches.quick import calls_mover, items_mover
 from pipeline.batches.replay import Replay
 from pipeline.batches.request import Request
@@ -66,7 +67,8 @@ class OrderedFeed(Feed):
     Attributes:
         ledger: What calls pull from; None before they begin.
         arrivals: What has entered the queue; None before.
-        delivered: What was delivered up to each of the last batches, in all rounds.
+        delivered: What was delivered up to each of the last batches, in all rounds: twice as many as a state can go
+            back, so that nothing is forgotten while one is made.
         before: How many elements were delivered in the rounds before this one.
         first_seeds: The seeds of the draws of the first round.
         loaded: The state that this began with, if one was loaded.
@@ -78,7 +80,7 @@ class OrderedFeed(Feed):
     def __init__(self, request: Request) -> None:
         self.first_seeds = generator_seeds(request.seed)
         super().__init__(request._replace(seed=self.first_seeds, deterministic=True))
-        self.delivered: collections.deque[Delivered] = collections.deque([Delivered(0, 0, 0, 0)], maxlen=BEHIND + 1)
+        self.delivered: collections.deque[Delivered] = collections.deque([Delivered(0, 0, 0, 0)], maxlen=2 * BEHIND)
         self.before = 0
         self.loaded: dict[str, Any] | None = None
         self.replay: Replay | None = None
@@ -91,6 +93,7 @@ class OrderedFeed(Feed):
         self._crossing: Crossing | None = None
         self._items = self._by_number()
         self._numbered: NumberedSource | None = None
+        self._pool = Pool(self.seeds, self.held_back)
         self._firsts: list[Call] = []
         self._end: BaseException | None = None  # the end of the input that a call has found, or that one has failed
 
@@ -117,6 +120,7 @@ class OrderedFeed(Feed):
         self._planned = self._planned._replace(seed=seeds)
         self.round, self.before = place
         self.request = self._planned.seeded_for(self.round)
+        self._pool = Pool(self.seeds, self.held_back)
         self.delivered.clear()
         self.delivered.append(delivered)
         self.loaded = loaded
@@ -164,19 +168,24 @@ class OrderedFeed(Feed):
             return None if self.loaded is None else self.loaded["loop"]["layout"]
         return self._facts_of_layout()
 
-    def in_pool(self, delivered: Delivered, total: int | None) -> tuple[NDArray[np.int64] | None, int, bool]:
-        """Which elements the pool held after a delivery, by place; which comes next; whether the input had ended.
+    def in_pool(self, delivered: Delivered, total: int | None) -> NDArray[np.int64] | None:
+        """Which elements the pool held after a delivery in this round, by place; see `Pool`."""
+        return self._pool.held(delivered.elements - self.before, total)
 
-        Args:
-            delivered: What was delivered, in this round too.
-            total: How many elements there are in this round; None while that is not known.
-        """
-        held_back, draws = self.held_back, delivered.elements - self.before
-        if held_back is None:
-            return None, draws, False
-        if total is not None and held_back + draws > total:
-            return lockstep_end(*self.seeds, held_back, total, draws), total, True
-        return lockstep_pool(*self.seeds, held_back, draws), held_back + draws, False
+    def place(self, delivered: Delivered, total: int | None) -> tuple[int, bool]:
+        """Which element comes next into the pool that `in_pool` tells of, and whether the input had ended."""
+        return self._pool.place(delivered.elements - self.before, total)
+
+    def oldest(self, delivered: Delivered, total: int | None) -> int:
+        """A number that no element in that pool is below: not the largest such, but soon found."""
+        return self._pool.oldest(delivered.elements - self.before, total)
+
+    def _trim(self) -> None:
+        """Forget where the input stood before all that a state can be asked for."""
+        first, last = (each.elements - self.before for each in (self.delivered[0], self.delivered[-1]))
+        ended = self.replay is not None and self.replay.ended  # what is left is drawn in another way
+        if not self.numbered and not ended and self.ledger is not None and first >= 0:
+            self.ledger.journal.forget(self._pool.look(first, last))
 
     def more_state(self, delivered: Delivered) -> dict[str, Any]:
         """What a state after that delivery has besides; `begin_at` finds it again."""
@@ -191,7 +200,7 @@ class OrderedFeed(Feed):
         if self._keep.none:
             self._park()
             return
-        self.ledger = Ledger(self.replay)
+        self.ledger = Ledger(self.replay, self._trim)
         lanes = self._lanes(self.ledger)
         whole = self._keep.all and not self.skips.active and not request.joined
         self.ledger.jumps = not request.joined

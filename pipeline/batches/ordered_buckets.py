@@ -17,9 +17,6 @@ from pipeline.batches.ordered import Delivered, OrderedFeed, facts_of_queue
 from pipeline.queues.base import QueueBase
 from pipeline.queues.typed import TypedQueue
 
-# A bucket looks each time so many elements have entered it which numbers nobody can ask for any more.
-_TRIM_EVERY = 1024
-
 Numbers = NDArray[np.int64]
 
 
@@ -85,6 +82,12 @@ class OrderedBucket(Bucket):
         with self._lock:
             return np.array([self._numbers[i - self._first] for i in arrivals.tolist()], np.int64)
 
+    def oldest(self, entered: int, left: int) -> int | None:
+        """The least number of what it held at a moment; None if that was nothing."""
+        arrivals, _ = self._arrivals(entered, left)
+        with self._lock:
+            return self._numbers[int(arrivals.min()) - self._first] if len(arrivals) else None
+
     def forget_before(self, entered: int, left: int) -> None:
         """Drop the numbers that are not needed for that moment, or later ones."""
         arrivals, _ = self._arrivals(entered, left)
@@ -129,6 +132,11 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
     held_back = None
     _buckets: list[OrderedBucket]  # type: ignore[assignment]
 
+    def _begin_round(self) -> None:
+        super()._begin_round()
+        self._buckets = []
+        self._trim_at = 0  # how many elements are to enter before the next look at what can be forgotten
+
     def take(self) -> Any:
         with self._delivering:
             (lengths, *rows, numbers), moment = self.queue.dequeue()
@@ -136,13 +144,18 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
         assert self.layout is not None
         return lengths, self.layout.rebuild(rows if len(rows) > 1 else rows[0])
 
-    def in_pool(self, delivered: Delivered, total: int | None) -> tuple[Numbers, int, bool]:
+    def in_pool(self, delivered: Delivered, total: int | None) -> Numbers:
+        assert self.loaded is not None  # nobody asks before
+        return np.concatenate([np.empty(0, np.int64), *map(_undone, self.loaded["buckets"]["held"])])
+
+    def place(self, delivered: Delivered, total: int | None) -> tuple[int, bool]:
         moment = self._moment(delivered)
-        if self.ledger is None and self.loaded is not None and self.loaded["buckets"]["held"]:
-            held = [_undone(each) for each in self.loaded["buckets"]["held"]]
-        else:
-            held = [bucket.held(*counts) for bucket, counts in zip(self._buckets, moment.counts, strict=True)]
-        return np.concatenate([np.empty(0, np.int64), *held]), moment.element, moment.ended
+        return moment.element, moment.ended
+
+    def oldest(self, delivered: Delivered, total: int | None) -> int:
+        moment = self._moment(delivered)
+        each = [bucket.oldest(*counts) for bucket, counts in zip(self._buckets, moment.counts, strict=True)]
+        return min([moment.element, *(number for number in each if number is not None)])
 
     def more_state(self, delivered: Delivered) -> dict[str, Any]:
         moment = self._moment(delivered)
@@ -198,8 +211,6 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
             batch = bucket.put_in(components, number)
             if batch is not None:
                 self._ready(bucket, batch, Moment(number + 1, False, ()))
-            if bucket.entered % max(_TRIM_EVERY, bucket.held_back) == 0:
-                self._trim()
 
         return put
 
@@ -214,10 +225,15 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
         self._ready(bucket, batch, Moment(self.arrivals.count, True, ()))
 
     def _trim(self) -> None:
-        """Forget what no state can be asked for any more."""
-        oldest = self._moment(self.delivered[0])
-        for bucket, counts in zip(self._buckets, oldest.counts, strict=True):
+        first = self.delivered[0]
+        entered = sum(bucket.entered for bucket in self._buckets)
+        if self.ledger is None or not self._buckets or first.elements < self.before or entered < self._trim_at:
+            return
+        # As often as keeps the scans of the pools cheap.
+        self._trim_at = entered + (self.request.min_after_dequeue or 0) * len(self._buckets)
+        for bucket, counts in zip(self._buckets, self._moment(first).counts, strict=True):
             bucket.forget_before(*counts)
+        self.ledger.journal.forget(self.oldest(first, None))
 
     def _arrange(self, places: Numbers) -> None:
         """Each bucket does so by itself."""

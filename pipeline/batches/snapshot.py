@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 from pipeline import __version__
-from pipeline.batches.ordered import Delivered, OrderedFeed
+from pipeline.batches.ordered import BEHIND, Delivered, OrderedFeed
 from pipeline.batches.replay import Replay
 from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.files.identity import difference, file_identity
@@ -55,14 +55,14 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
         raise no_state(reason)
     if ledger is not None:
         total = None if feed.arrivals is None else feed.arrivals.total
-        pool, resume_at, ended = feed.in_pool(delivered, total)
-        oldest = int(pool.min()) if pool is not None and len(pool) else resume_at
-        entries = ledger.journal.between(oldest, resume_at)
-        if feed.numbered:
-            entries = [Entry(resume_at, resume_at, [[resume_at]])]
+        resume_at, ended = feed.place(delivered, total)
         facts = ledger.facts()
         columns = [f"{each['name']}.{column}" for each in facts for column in each["columns"]]
-        journal = {**packed(entries, columns), "every": ledger.every, "regular": ledger.regular}
+        if feed.numbered:
+            journal = packed([Entry(resume_at, resume_at, [[resume_at]])], columns)
+        else:
+            journal = ledger.journal.packed(feed.oldest(delivered, total), resume_at, columns)
+        journal |= {"every": ledger.every, "regular": ledger.regular}
         files = ledger.files()
         total = total if ended else None
     return {
@@ -116,7 +116,9 @@ def load(feed: OrderedFeed, state: Any, allow: Collection[str]) -> None:
 
 
 def _replay(feed: OrderedFeed, entries: list[Entry], state: dict[str, Any], allow: Collection[str]) -> Replay:
-    pool, resume_at, ended = feed.in_pool(feed.delivered[-1], state["ended"])
+    delivered, total = feed.delivered[-1], state["ended"]
+    pool = feed.in_pool(delivered, total)
+    resume_at, ended = feed.place(delivered, total)
     journal = state["journal"]
     every, regular = journal["every"], journal["regular"]
     return Replay(entries, pool, resume_at, ended, state["sources"], state["files"], every, regular, allow)
@@ -153,11 +155,11 @@ def no_state(reason: str) -> FailedPreconditionError:
 
 
 def _delivered(feed: OrderedFeed, behind: int) -> Delivered:
-    history = list(feed.delivered)
+    history = [each for each in list(feed.delivered)[-1 - BEHIND :] if each.elements >= feed.before]
     if not 0 <= behind < len(history):
         raise ValueError(
-            f"state_dict: behind must be at least 0 and at most {len(history) - 1}, the number of batches (up to 64) "
-            f"that this loop has delivered, got {behind}"
+            f"state_dict: behind must be at least 0 and at most {len(history) - 1}, the number of batches "
+            f"(up to {BEHIND}) that this round of the loop has delivered, got {behind}"
         )
     return history[-1 - behind]
 

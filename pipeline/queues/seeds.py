@@ -64,4 +64,5 @@ def entropy_if_zero(seeds: tuple[int, int]) -> tuple[int, int]:
     if seeds != (0, 0):
         return seeds
     entropy = os.urandom(16)
-    return int.from_bytes(entropy[:8], "little"), int.from_bytes(entropy[8:], "little")
+    first, second = int.from_bytes(entropy[:8], "little"), int.from_bytes(entropy[8:], "little")
+    return first >> 1, second >> 1  # 63 bits: states hold them, and not all formats take more

@@ -39,6 +39,7 @@ class Journal:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._entries: list[Entry] = []
+        self._steps: list[list[Any]] = []  # to each entry from the one before, so that a state costs a copy of them
         self._open: list[tuple[int, list[Position]]] = []  # whose element number is not known yet
 
     def note(self, ticket: int, positions: list[Position], element: int | None = None) -> None:
@@ -47,35 +48,50 @@ class Journal:
             if element is None:
                 self._open.append((ticket, positions))
             else:
-                self._entries.append(Entry(element, ticket, positions))
+                self._append(Entry(element, ticket, positions))
 
     def complete(self, ticket: int, element: int) -> None:
         """The first element of the call with this ticket, or of a later one, has that number."""
         with self._lock:
             while self._open and self._open[0][0] <= ticket:
                 number, positions = self._open.pop(0)
-                self._entries.append(Entry(element, number, positions))
+                self._append(Entry(element, number, positions))
 
     def joined(self, position: Position) -> None:
         """One more thing is pulled from, for the first time: it stood there at all entries so far."""
         with self._lock:
-            for each in self._entries:
+            entries, self._entries, self._steps = self._entries, [], []
+            for each in entries:
                 each.positions.append(position)
+                self._append(each)
             for _, positions in self._open:
                 positions.append(position)
 
     def forget(self, oldest: int) -> None:
         """Drop the entries that are not needed for that element, or later ones."""
         with self._lock:
-            del self._entries[: max(0, self._at(oldest))]
+            unneeded = max(0, self._end(oldest) - 1)
+            del self._entries[:unneeded], self._steps[:unneeded]
 
-    def between(self, oldest: int, latest: int) -> list[Entry]:
-        """The entries that are needed to find the elements from `oldest` on, and to go on at `latest`."""
+    def packed(self, oldest: int, latest: int, columns: Sequence[str]) -> dict[str, Any]:
+        """As plain data, the entries that are needed to find the elements from `oldest` on and to go on at `latest`."""
         with self._lock:
-            return self._entries[max(0, self._at(oldest)) : self._at(latest) + 1]
+            end = self._end(latest)
+            first = max(0, min(self._at(oldest), end - 1))
+            steps = [list(step) for step in self._steps[first + 1 : end]]
+            return _plain(columns, _flat(self._entries[first]) if first < end else [], steps)
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def _append(self, entry: Entry) -> None:
+        self._steps.append(_step(self._entries[-1], entry) if self._entries else [])
+        self._entries.append(entry)
+
+    def _end(self, element: int) -> int:
+        """After which entry an element can be gone on at: one before it, as one right there may not be known yet."""
+        before = bisect.bisect_left(self._entries, element, key=lambda entry: entry.element)
+        return min(max(1, before), len(self._entries))
 
     def _at(self, element: int) -> int:
         """The number of the last entry at or before an element."""
@@ -84,12 +100,8 @@ class Journal:
 
 def packed(entries: Sequence[Entry], columns: Sequence[str]) -> dict[str, Any]:
     """Entries as plain data: the first one, and the steps between neighbours."""
-    rows = [_flat(entry) for entry in entries]
-    steps = [
-        [later - row if _is_int(later) and _is_int(row) else later for row, later in zip(*pair, strict=True)]
-        for pair in itertools.pairwise(rows)
-    ]
-    return {"columns": ["element", "ticket", *columns], "first": rows[0] if rows else [], "steps": steps}
+    steps = [_step(*pair) for pair in itertools.pairwise(entries)]
+    return _plain(columns, _flat(entries[0]) if entries else [], steps)
 
 
 def unpacked(journal: dict[str, Any], widths: Sequence[int]) -> list[Entry]:
@@ -102,6 +114,15 @@ def unpacked(journal: dict[str, Any], widths: Sequence[int]) -> list[Entry]:
         ]
         rows.append(row)
     return [_entry(row, widths) for row in rows]
+
+
+def _plain(columns: Sequence[str], first: list[Any], steps: list[list[Any]]) -> dict[str, Any]:
+    return {"columns": ["element", "ticket", *columns], "first": first, "steps": steps}
+
+
+def _step(entry: Entry, later: Entry) -> list[Any]:
+    pairs = zip(_flat(entry), _flat(later), strict=True)
+    return [after - before if _is_int(after) and _is_int(before) else after for before, after in pairs]
 
 
 def _flat(entry: Entry) -> list[Any]:

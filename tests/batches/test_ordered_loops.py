@@ -249,3 +249,37 @@ class TestShards:
 
         shares = itertools.zip_longest(*(make(host, count) for host in range(count)), fillvalue=[])
         assert [list(itertools.chain(*share)) for share in shares] == make(0, 1)
+
+
+class TestMemory:
+    def test_where_the_input_stood_is_forgotten_in_time(self):
+        queue = pipeline.range_input_producer(1 << 20, seed=1)
+        loop = pipeline.shuffle_batch(lambda: int(queue.dequeue()), 50, 400, 300, seed=1, deterministic=True)
+        with loop:
+            for _ in itertools.islice(loop, 1200):
+                pass
+            # 128 batches, a pool of 300 whose oldest element has waited for 2,000 draws, and what is under way.
+            assert len(loop._feed.ledger.journal) < 24 < 1200 * 50 // 1024
+            assert len(loop._feed._pool._oldest) < 24
+
+    def test_states_of_batches_before_are_still_whole(self):
+        def make():
+            source = pipeline.range_input_producer(5000, num_epochs=1, seed=1)
+            return pipeline.shuffle_batch(lambda: int(source.dequeue()), 10, 400, 300, seed=1, deterministic=True)
+
+        with make() as loop:
+            taken = [next(loop).tolist() for _ in range(400)]
+            for behind in (0, 1, 63, 64):
+                with make() as other:
+                    other.load_state_dict(loop.state_dict(behind=behind))
+                    assert next(other).tolist() == (taken[-behind] if behind else next(loop).tolist())
+                if not behind:
+                    taken.append(None)
+            with pytest.raises(ValueError, match="behind must be at least 0 and at most 64"):
+                loop.state_dict(behind=65)
+
+
+def test_seeds_drawn_by_chance_fit_into_63_bits():
+    for _ in range(20):
+        seeds = pipeline.batch([1], 1, deterministic=True).state_dict()["loop"]["seeds"]
+        assert max(seeds) < 1 << 63

@@ -269,12 +269,10 @@ class TestMemory:
 
         with make() as loop:
             taken = [next(loop).tolist() for _ in range(400)]
-            for behind in (0, 1, 63, 64):
+            for behind in (1, 63, 64):
                 with make() as other:
                     other.load_state_dict(loop.state_dict(behind=behind))
-                    assert next(other).tolist() == (taken[-behind] if behind else next(loop).tolist())
-                if not behind:
-                    taken.append(None)
+                    assert next(other).tolist() == taken[-behind]
             with pytest.raises(ValueError, match="behind must be at least 0 and at most 64"):
                 loop.state_dict(behind=65)
 

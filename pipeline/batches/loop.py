@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from types import TracebackType
 from typing import Any, TypeAlias, TypeVar
 
+from pipeline.batches.content import combined
 from pipeline.batches.feed import Feed
 from pipeline.batches.ordered import OrderedFeed
 from pipeline.batches.snapshot import fingerprint_text, load, state_of
@@ -228,18 +229,27 @@ class Batches(Iterator[T_co]):
                 raise FailedPreconditionError(None, None, text)
             load(feed, state, allow)
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, *, content: bool = False) -> str:
         """A short text for the order of all examples delivered so far: "<how many>-<16 hex digits>".
 
         It is the same for every number of threads and processes, batch size and way of resuming, if the order is.
 
+        Args:
+            content: Add "-<8 hex digits>" for the bytes of these examples, in a loop with `fingerprint="content"`. They
+                do not depend on the batch size either, but for components that are padded.
+
         Raises:
-            FailedPreconditionError: The loop is not deterministic.
+            FailedPreconditionError: The loop is not deterministic, or was not to look at the bytes.
 
         Thread safety: any thread may call it.
         """
-        delivered = self._ordered("fingerprint").delivered[-1]
-        return fingerprint_text(delivered.own, delivered.value)
+        feed = self._ordered("fingerprint")
+        delivered = feed.delivered[-1]
+        text = fingerprint_text(delivered.own, delivered.value)
+        if content and feed.request.fingerprint != "content":
+            reason = 'fingerprint(content=True): pass fingerprint="content" to the batch function, so that bytes count'
+            raise FailedPreconditionError(None, None, reason)
+        return f"{text}-{combined(delivered.content):08x}" if content else text
 
     @property
     def delivered(self) -> tuple[int, int]:

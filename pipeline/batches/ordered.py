@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pipeline._random import fold_ids
 from pipeline.batches.arrivals import Arrivals, Into, used_up
 from pipeline.batches.calls import Call, Caller
+from pipeline.batches.content import checksums
 from pipeline.batches.crossing import Crossing
 from pipeline.batches.feed import Feed
 from pipeline.batches.lanes import Lane, open_lane
@@ -34,7 +35,6 @@ from pipeline.queues.typed import TypedQueue
 from pipeline.threads.enqueue_ops import op_name
 
 BEHIND = 64  # batches that `state_dict(behind=...)` can go back
-
 _NUMBER = np.dtype(np.int64)
 
 
@@ -47,6 +47,7 @@ class Delivered(NamedTuple):
         own: How many, to this host.
         value: The fingerprint of these.
         moment: What else a state of that time needs to know; None if nothing.
+        content: Checksums of their bytes, if these were asked for.
     """
 
     batches: int
@@ -54,6 +55,7 @@ class Delivered(NamedTuple):
     own: int
     value: int
     moment: Any = None
+    content: tuple[int, ...] = ()
 
 
 class OrderedFeed(Feed):
@@ -287,7 +289,7 @@ class OrderedFeed(Feed):
                 components, numbers = [np.array(each[part]) for each in components], numbers[part]
             elif count > 1:
                 total = self._of_all_hosts(whole)
-            self._count(numbers, total)
+            self._count(numbers, total, components)
         if not len(numbers):
             raise OutOfRangeError(None, None, "this host has no share of the last batch")
         assert self.layout is not None
@@ -315,10 +317,11 @@ class OrderedFeed(Feed):
         if self._crossing is not None:
             self._crossing.wake()
 
-    def _count(self, numbers: Any, total: int, moment: Any = None) -> None:
-        batches, elements, own, value, _ = self.delivered[-1]
-        value = fold_ids(numbers.view(np.uint64), value)
-        self.delivered.append(Delivered(batches + 1, elements + total, own + len(numbers), value, moment))
+    def _count(self, numbers: Any, total: int, components: Sequence[Any], moment: Any = None) -> None:
+        last = self.delivered[-1]
+        value, own = fold_ids(numbers.view(np.uint64), last.value), last.own + len(numbers)
+        content = checksums(last.content, components) if self.request.fingerprint == "content" else ()
+        self.delivered.append(Delivered(last.batches + 1, last.elements + total, own, value, moment, content))
 
     def _stopped(self) -> bool:
         return self._end is not None or self._left or self.coord.should_stop()

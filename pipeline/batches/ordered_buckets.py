@@ -140,7 +140,7 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
     def take(self) -> Any:
         with self._delivering:
             (lengths, *rows, numbers), moment = self.queue.dequeue()
-            self._count(numbers, len(numbers), moment)
+            self._count(numbers, len(numbers), [lengths, *rows], moment)
         assert self.layout is not None
         return lengths, self.layout.rebuild(rows if len(rows) > 1 else rows[0])
 

@@ -45,7 +45,7 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
     if feed.ledger is None and feed.loaded is not None and behind == 0:
         return copy.deepcopy(feed.loaded)
     delivered = _delivered(feed, behind)
-    batches, elements, own, value, _ = delivered
+    batches, elements, own, value = delivered[:4]
     ledger, total = feed.ledger, None
     journal: dict[str, Any] = {"columns": [], "first": [], "steps": []}
     facts: list[dict[str, Any]] = []
@@ -76,6 +76,7 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
         "sources": facts,
         "journal": journal,
         "files": files,
+        **({"content": [f"{each:08x}" for each in delivered.content]} if delivered.content else {}),
         **feed.more_state(delivered),
     }
 
@@ -100,12 +101,13 @@ def load(feed: OrderedFeed, state: Any, allow: Collection[str]) -> None:
         )
     saved = copy.deepcopy(state)
     own, _, text = saved["fingerprint"].partition("-")
+    content = tuple(int(each, 16) for each in saved.get("content", ()))
     if saved["loop"]["shard"] != loop_facts(feed)["shard"]:  # the share of another host has another fingerprint
-        own, text = "0", "0"
+        own, text, content = "0", "0", ()
     delivered = saved["delivered"]
     feed.begin_at(
         seeds=(saved["loop"]["seeds"][0], saved["loop"]["seeds"][1]),
-        delivered=Delivered(delivered["batches"], delivered["elements"], int(own), int(text, 16)),
+        delivered=Delivered(delivered["batches"], delivered["elements"], int(own), int(text, 16), None, content),
         place=(saved["loop"]["round"], saved["loop"]["before"]),
         loaded=saved,
     )
@@ -140,6 +142,7 @@ def loop_facts(feed: OrderedFeed) -> dict[str, Any]:
         "function": feed.functions,
         "round": feed.round,
         "before": feed.before,
+        **({} if request.fingerprint == "order" else {"fingerprint": request.fingerprint}),
         **feed.more_facts(),
     }
 

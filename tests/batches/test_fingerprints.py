@@ -1,11 +1,15 @@
 """What the fingerprint says of an order depends on the records, not on how they were read."""
 
+import fractions
 import itertools
+import json
+import zlib
 
 import numpy as np
 import pytest
 
 import pipeline
+from pipeline.errors import FailedPreconditionError, StateMismatchError
 
 FILES = [13, 0, 20, 1, 34]
 _MASK = (1 << 64) - 1
@@ -176,3 +180,85 @@ def test_of_shares_of_hosts_make_that_of_all(tmp_path):
             of_batch = (share[batch] - share[batch - 1] * power) & _MASK
             value = (value * power + of_batch) & _MASK
     assert value == folded(whole[: 8 * len(parts[0])])
+
+
+def examples(changed=-1):
+    """Five components of several kinds; one value may be another."""
+    for i in range(20):
+        value = i + 100 * (i == changed)
+        yield {
+            "number": value,
+            "row": np.arange(3, dtype=np.float32) + i,
+            "bytes": b"x" * i,
+            "text": "y" * (i % 4),
+            "object": fractions.Fraction(i, 7),
+        }
+
+
+def content_of(batch_size, source=None, **options):
+    loop = pipeline.batch(
+        list(source or examples()), batch_size, fingerprint="content", allow_smaller_final_batch=True, **options
+    )
+    list(loop)
+    return loop.fingerprint(content=True)
+
+
+class TestContent:
+    def test_does_not_depend_on_the_batch_size(self):
+        assert len({content_of(size) for size in (1, 3, 7, 20)}) == 1
+
+    def test_is_that_of_the_bytes(self):
+        rows = np.random.default_rng(0).integers(0, 256, (50, 7), np.uint8)
+        loop = pipeline.batch(rows, 8, fingerprint="content", allow_smaller_final_batch=True)
+        list(loop)
+        crc = zlib.crc32(zlib.crc32(rows.tobytes()).to_bytes(4, "little"))
+        assert loop.fingerprint(content=True) == f"{loop.fingerprint()}-{crc:08x}"
+
+    @pytest.mark.parametrize("changed", [0, 19])
+    def test_finds_another_value_where_the_order_is_the_same(self, changed):
+        one, other = content_of(6), content_of(6, examples(changed))
+        assert one.rpartition("-")[0] == other.rpartition("-")[0]
+        assert one != other
+
+    def test_where_strings_end_counts(self):
+        assert content_of(2, [b"ab", b"c"]) != content_of(2, [b"a", b"bc"])
+
+    def test_goes_on_after_a_resume(self):
+        def make(size=3):
+            return pipeline.shuffle_batch(
+                list(examples()), size, 30, 7, seed=1, fingerprint="content", allow_smaller_final_batch=True
+            )
+
+        whole = make(4)
+        list(whole)
+        with make() as loop:
+            list(itertools.islice(loop, 3))
+            state = loop.state_dict()
+        loop = make()
+        loop.load_state_dict(json.loads(json.dumps(state)))
+        assert loop.fingerprint(content=True).endswith("-" + combined_text(state["content"]))
+        list(loop)
+        assert loop.fingerprint(content=True) == whole.fingerprint(content=True)
+
+    def test_of_buckets(self):
+        def run(threads, change=0):
+            numbers = pipeline.range_input_producer(40, num_epochs=1, seed=2)
+            source = lambda: np.full(int(numbers.dequeue()) % 7 + 1, 1 + change)  # noqa: E731
+            loop = pipeline.bucket_by_sequence_length(len, source, 3, [3, 5], threads, fingerprint="content")
+            list(loop)
+            return loop.fingerprint(content=True)
+
+        assert run(1) == run(4) != run(1, change=1)
+
+    def test_must_be_asked_for_at_the_start(self):
+        loop = pipeline.batch([1], 1, deterministic=True)
+        with pytest.raises(FailedPreconditionError, match='pass fingerprint="content" to the batch function'):
+            loop.fingerprint(content=True)
+        state = loop.state_dict()
+        with pytest.raises(StateMismatchError, match="fingerprint"):
+            pipeline.batch([1], 1, fingerprint="content").load_state_dict(state)
+
+
+def combined_text(hexes):
+    crc = zlib.crc32(b"".join(int(each, 16).to_bytes(4, "little") for each in hexes))
+    return f"{crc:08x}"

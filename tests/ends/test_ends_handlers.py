@@ -3,11 +3,13 @@
 A trace function stands in for it: like a handler it runs in the thread itself, and it comes to every line.
 """
 
+import inspect
 import sys
 import threading
 
 import pytest
 from helpers import run_in_thread
+from orchestration import Gate
 
 import pipeline
 from pipeline import Coordinator, FIFOQueue, QueueRunner, RandomShuffleQueue
@@ -63,8 +65,11 @@ def at_each_line(functions, make):
             return number - 1
 
 
-WAITING = [StopFlag.wait, StopFlag._wait_once, StopFlag.set, StopFlag.is_set]
-WAITING += [threading.Condition.wait, threading.Condition.notify]
+def methods_of(cls):
+    return [each for each in vars(cls).values() if inspect.isfunction(each)]
+
+
+WAITING = [*methods_of(StopFlag), threading.Condition.wait, threading.Condition.notify]
 
 
 @pytest.mark.parametrize("wait", ["wait_for_stop", "join", "request_stop"])
@@ -107,6 +112,32 @@ def test_a_handler_that_raises_in_a_wait(call):
         return (lambda: coord.wait_for_stop(0.001)) if call == "wait_for_stop" else coord.request_stop, handle, check
 
     assert at_each_line(WAITING, make) > 2
+
+
+def test_a_handler_that_raises_in_join():
+    """Inside `Thread.is_alive` or `Thread.join` it makes a running thread count as ended, up to Python 3.12.
+
+    So it finds `join` in neither of them, as long as the thread runs.
+    """
+    with Gate("laggard") as gate:
+
+        def make():
+            coord = Coordinator()
+            coord.register_thread(gate.thread)
+            coord.request_stop()
+
+            def handle():
+                raise Raised
+
+            def check(running):
+                assert isinstance(running.exception(), (RuntimeError, Raised))
+                assert gate.thread.is_alive()
+                with pytest.raises(RuntimeError, match="laggard"):
+                    coord.join([gate.thread], stop_grace_period_secs=0)
+
+            return lambda: coord.join(stop_grace_period_secs=0.001), handle, check
+
+        at_each_line(methods_of(threading.Thread), make)
 
 
 TYING = [Coordinator.close_on_stop, Coordinator._close_tied]

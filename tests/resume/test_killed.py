@@ -8,7 +8,7 @@ from endurance import resume
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["lines", "line_blocks", "slices", "augmented"])
+@pytest.mark.parametrize("kind", ["lines", "line_blocks", "slices", "bucketed", "augmented"])
 def test_killed(kind, tmp_path):
     seed = random.randrange(2**32)
     print("seed", seed)

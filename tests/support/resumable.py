@@ -316,8 +316,8 @@ LOOPS = {
 }
 
 
-# Those that can be saved anywhere. Examples that wait in buckets are not in a state, and a join may not be at its end.
-SAVED = [kind for kind in LOOPS if kind not in ("bucketed", "joined")]
+# Those that can be saved anywhere; a join may not be at its end.
+SAVED = [kind for kind in LOOPS if kind != "joined"]
 
 
 def make(kind, folder, **settings):

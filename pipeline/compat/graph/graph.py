@@ -43,6 +43,8 @@ class Graph(Placement):
         self.version = 0
         self._seed: int | None = None
         self._op_seeds = 0
+        # Names of the queues whose runners' threads hand over in turn; see `enable_op_determinism`.
+        self._in_order: set[str] = set()
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from pipeline.compat.graph.determinism import is_op_determinism_enabled
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.input.components import as_components, common_dtypes, common_shapes
 from pipeline.compat.input.fullness import summarize_fraction
@@ -106,13 +107,20 @@ def _dequeued(request: Request, sources: Sequence[Sequence[Any]], scope: str) ->
     dense, sparse = stored(sources, many, keep)
     dtypes = common_dtypes(dense)
     shapes = common_shapes(dense, many) if request.shapes is None else request.shapes
-    queue = request.queue(dtypes, shapes)
+    queue = filled_in_order(request.queue(dtypes, shapes))
     enqueue = queue.enqueue_many if many else queue.enqueue
     enqueue_ops = [enqueue_kept(enqueue, source, keep) for source in dense]
     add_queue_runner(QueueRunner(queue, enqueue_ops * request.num_threads))
     request.summarize(queue)
     dequeue = queue.dequeue_up_to if request.allow_smaller_final_batch else queue.dequeue_many
     return restored(dequeue(request.batch_size, name=scope), sparse)
+
+
+def filled_in_order(queue: Any) -> Any:
+    """Return the queue; if results are to be the same in every run, the threads of its runner fill it in order."""
+    if is_op_determinism_enabled():
+        queue.queue_ref.op.graph._in_order.add(queue.name)
+    return queue
 
 
 def in_order(tensors: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.queues.order import Work
 from pipeline.compat.queues.turns import Turns
 from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.plan import Plan
@@ -46,6 +47,14 @@ def in_blocks(sess: Any, op: Any, single: Callable[[], object], several: bool = 
         return None
     mover = _BlockMover(sess, op, source, single)
     return mover.move_in_turn if several else mover.move
+
+
+def blocks_in_order(sess: BaseSession, op: Any, single: Callable[[], object]) -> Work | None:
+    """Return the work of threads that move blocks of elements and store them in the order in which they took them; None
+    if `op` cannot run in blocks."""
+    source = _source(op) if isinstance(op, Operation) and op.type == "QueueEnqueueV2" else None
+    mover = None if source is None else _BlockMover(sess, op, source, single)
+    return mover if mover is not None and mover.takes_blocks else None
 
 
 def _source(op: Operation) -> Operation | None:
@@ -121,6 +130,47 @@ class _BlockMover:
         finally:
             current.run = outer
         return None
+
+    # The same in three steps, for threads whose order is kept by an Order.
+
+    @property
+    def takes_blocks(self) -> bool:
+        """Whether more than one element can be taken at once."""
+        return self._source.type != "QueueDequeueV2" or self._ends()[0][0].stackable
+
+    def take(self) -> list[Any]:
+        """Take what is there and fits, at least one; returns its components."""
+        upstream, downstream = self._ends()
+        outer = current.run
+        try:
+            current.run = run = self._run()
+            held = self._held.popleft() if self._held else None
+            return [_vector(each) for each in held] if held else self._take_some(upstream, downstream, run)
+        except OpError as error:
+            raise op_error(error, self._op) from error.__cause__
+        finally:
+            current.run = outer
+
+    def make(self, block: list[Any]) -> tuple[list[Any], tuple[Any, ...] | None]:
+        """Compute what to enqueue of a block."""
+        return block, self._values(block)
+
+    def store(self, made: tuple[list[Any], tuple[Any, ...] | None]) -> None:
+        """Enqueue what was computed of a block."""
+        block, values = made
+        outer = current.run
+        try:
+            current.run = run = self._run()
+            self._store(block, values, self._ends()[1], run)
+        except OpError as error:
+            raise op_error(error, self._op) from error.__cause__
+        finally:
+            current.run = outer
+
+    def room(self, made: Any, threads: int) -> int:
+        """Return how many blocks may wait for the one that is due: a thread that is too early waits, as blocks grow
+        meanwhile."""
+        return threads
 
     def _ends(self) -> tuple[list[Any], Any]:
         """The queue or reader to take from, and the queue to store into."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 from collections.abc import Callable
@@ -11,8 +12,10 @@ import pipeline.threads.runner as native
 from pipeline.compat.graph.default_session import get_default_session
 from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.graph.scopes import get_default_graph
-from pipeline.compat.queues.move_blocks import in_blocks
+from pipeline.compat.queues.move_blocks import blocks_in_order, in_blocks
+from pipeline.compat.queues.order import Order
 from pipeline.compat.queues.runner_def import QueueRunnerDef, definition, elements
+from pipeline.compat.session.phased_plan import PhasedPlan
 from pipeline.compat.session.session import BaseSession
 from pipeline.errors import OpError, OutOfRangeError
 from pipeline.explain.workers import WorkerGroup, current_worker
@@ -90,7 +93,21 @@ class QueueRunner(native.QueueRunner):
         if worker is not None and worker.group.gate is not None:
             worker.group.gate.wait()
         single = sess.make_callable(op)
-        return in_blocks(sess, op, single, several=len(self.enqueue_ops) > 1) or single
+        several = len(self.enqueue_ops) > 1
+        if worker is not None and isinstance(worker.group, _Group) and worker.group.order is not None:
+            return self._in_order(sess, op, single, worker.group.order, worker.number)
+        return in_blocks(sess, op, single, several) or single
+
+    def _in_order(
+        self, sess: BaseSession, op: Any, single: Callable[[], object], order: Order, number: int
+    ) -> Callable[[], object]:
+        """The function that thread `number` calls, if the threads fill the queue in order."""
+        if order.lanes > 1:
+            return functools.partial(order.run, number - 1, PhasedPlan(sess, op))
+        if len(self.enqueue_ops) > 1:
+            return functools.partial(order.run, 0, blocks_in_order(sess, op, single) or PhasedPlan(sess, op))
+        plan = PhasedPlan(sess, op)
+        return in_blocks(sess, op, single) or (single if plan.sequential else functools.partial(order.run, 0, plan))
 
     def _group_for(self, sess: Any) -> WorkerGroup:
         queue: Any = self.queue
@@ -99,12 +116,20 @@ class QueueRunner(native.QueueRunner):
             queue = sess.run(queue.queue_ref if hasattr(queue, "queue_ref") else queue.outputs[0])
         except Exception as error:  # the threads meet it too, and report it
             _log.debug("no queue in the session for '%s': %s", self.name, error)
-        group = WorkerGroup(queue, len(self.enqueue_ops))
+        group = _Group(queue, len(self.enqueue_ops))
         group.gate = _starting.gate
         watchdog = getattr(queue, "watchdog", None)
         if watchdog is not None:
             watchdog.filled_by(group)
+            if isinstance(sess, BaseSession) and self.name in sess.graph._in_order:
+                group.order = self._order(queue)
         return group
+
+    def _order(self, queue: Any) -> Order:
+        """The order in which new threads fill the queue."""
+        ops = self.enqueue_ops
+        lanes = len(ops) if any(op is not ops[0] for op in ops) else 1
+        return Order(queue, len(ops), lanes, self.queue_closed_exception_types)
 
     def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
         """Return the definition of this runner; None if its queue is not in `export_scope`."""
@@ -114,6 +139,16 @@ class QueueRunner(native.QueueRunner):
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
         """Make a runner from a definition that names operations of the default graph."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
+
+
+class _Group(WorkerGroup):
+    """The threads of a runner that were made together in a session.
+
+    Attributes:
+        order: The order in which they fill the queue; None if it does not matter.
+    """
+
+    order: Order | None = None
 
 
 def _is_error(kind: Any) -> bool:

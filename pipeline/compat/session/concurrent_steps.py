@@ -32,7 +32,7 @@ class _Follower:
 
     def __init__(self, steps: list[Step], run: Run, values: list[Any]) -> None:
         self._steps, self._run, self._values = steps, run, values
-        self._missing, self._dependents = _dependencies(steps)
+        self._missing, self._dependents = dependencies(steps)
         self._ready = [number for number, count in enumerate(self._missing) if count == 0]  # a heap
         self._dead: set[Operation] = set()
         self._answers: queue.SimpleQueue[tuple[int, BaseException | None]] = queue.SimpleQueue()
@@ -100,7 +100,7 @@ def _next(answers: queue.SimpleQueue[tuple[int, BaseException | None]]) -> tuple
             return answers.get(timeout=_POLL)
 
 
-def _dependencies(steps: list[Step]) -> tuple[list[int], list[list[int]]]:
+def dependencies(steps: list[Step]) -> tuple[list[int], list[list[int]]]:
     """For each step, how many steps it depends on, and which steps depend on it."""
     makers: dict[int, int] = {}  # place -> the step that fills it
     numbers: dict[Operation, int] = {}

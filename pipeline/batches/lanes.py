@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.batches.items import OnceItems, SequenceItems, StatefulItems, positioned_items
 from pipeline.batches.layout import length
+from pipeline.batches.request import Request
 from pipeline.batches.source import BLOCK_ROWS, is_iterable, open_source, row_giver, sized
 from pipeline.errors import OutOfRangeError
 from pipeline.pulls import together
@@ -15,6 +17,18 @@ from pipeline.threads.enqueue_ops import op_name
 
 # Rows of a block source that a join takes at once.
 JOINED_ROWS = 16
+
+_ALL_HOSTS = (
+    "with shard, every host makes the examples of all hosts and keeps its share, because this source cannot be asked "
+    "for single items. To read only its own files, give each host string_input_producer(..., shard=(host, hosts)) "
+    "instead"
+)
+_ONE_AT_A_TIME = (
+    "num_threads is of no use: calls of this source run one at a time, or their order would depend on the threads. Let "
+    "a function read from a reader or a producer, and decode what it read"
+)
+
+_log = logging.getLogger(__name__)
 
 
 class Lane(NamedTuple):
@@ -64,6 +78,21 @@ def open_lane(
     following = opened.take
     calls = not isinstance(source, QueueBase) and not hasattr(source, "block")
     return Lane(lambda: [following()], many, False, calls, False, name, following)
+
+
+def warn_of_cost(request: Request, lane: Lane, by_number: bool, pulled_from: bool) -> None:
+    """Say in the log what costs more than somebody who asked for it may think.
+
+    Args:
+        request: What was asked for.
+        lane: The first source.
+        by_number: It can be asked for single items, and is.
+        pulled_from: Its first call pulled from something that is known.
+    """
+    if request.shard is not None and not by_number:
+        _log.warning("%s: %s", request.name, _ALL_HOSTS)
+    if (request.num_threads or 1) > 1 and (lane.iterator or not pulled_from):
+        _log.warning("%s: %s", request.name, _ONE_AT_A_TIME)
 
 
 def limited(give: Callable[[int], Any], room: Callable[[], int]) -> Callable[[int], Any]:

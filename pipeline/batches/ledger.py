@@ -59,6 +59,11 @@ class Ledger:
                 self.journal.note(entry.ticket, entry.positions, entry.element)
             self.baton.note_at = (replay.entries[-1].ticket // self.every + 1) * self.every
 
+    @property
+    def pulled_from(self) -> bool:
+        """Whether calls pull from anything that is known."""
+        return bool(self._things or self._reasons)
+
     def no_state(self) -> str | None:
         """Why the place of the input cannot be given; None if it can."""
         reasons = [*self._reasons, *(reason for thing in self._known() if (reason := thing._no_state()))]

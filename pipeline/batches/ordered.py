@@ -16,7 +16,7 @@ from pipeline.batches.calls import Call, Caller
 from pipeline.batches.content import checksums
 from pipeline.batches.crossing import Crossing
 from pipeline.batches.feed import Feed
-from pipeline.batches.lanes import Lane, open_lane
+from pipeline.batches.lanes import Lane, open_lane, warn_of_cost
 from pipeline.batches.layout import ExampleLayout, ToComponents
 from pipeline.batches.ledger import Ledger
 from pipeline.batches.numbered import Items, NumberedSource, by_number
@@ -215,6 +215,8 @@ class OrderedFeed(Feed):
         firsts, ends = self._first_calls(callers, turns)
         self.queue = self._make_queue()
         self._check_loaded()
+        if not self.round:
+            warn_of_cost(request, lanes[0], self.numbered, self.ledger.pulled_from)
         put_one = self._put_of(False)
         into = Into(put_one, self._put_of(True), self._arrange, self._check_fits)
         self.arrivals = Arrivals(into, self.ledger.journal, one_to_one, self.skips, self.replay)

@@ -281,3 +281,27 @@ def test_seeds_drawn_by_chance_fit_into_63_bits():
     for _ in range(20):
         seeds = pipeline.batch([1], 1, deterministic=True).state_dict()["loop"]["seeds"]
         assert max(seeds) < 1 << 63
+
+
+class TestWarnings:
+    def said(self, caplog, loop):
+        caplog.clear()
+        with caplog.at_level("WARNING"):
+            next(loop)
+            loop.close()
+        return [record.getMessage() for record in caplog.records]
+
+    def test_of_shares_that_every_host_makes(self, caplog):
+        (text,) = self.said(caplog, pipeline.batch(function(numbers()), 2, shard=(0, 2)))
+        assert text.startswith("batch: with shard, every host makes the examples of all hosts")
+        assert "string_input_producer(..., shard=(host, hosts))" in text
+        assert self.said(caplog, pipeline.batch(list(range(9)), 2, shard=(0, 2))) == []
+
+    @pytest.mark.parametrize(
+        "source", [lambda: (i for i in range(9)), lambda: lambda: 1], ids=["generator", "function"]
+    )
+    def test_of_threads_that_take_turns(self, caplog, source):
+        (text,) = self.said(caplog, pipeline.batch(source(), 2, num_threads=2, deterministic=True))
+        assert text.startswith("batch: num_threads is of no use: calls of this source run one at a time")
+        assert self.said(caplog, pipeline.batch(source(), 2, num_threads=1, deterministic=True)) == []
+        assert self.said(caplog, pipeline.batch(function(numbers()), 2, num_threads=2, deterministic=True)) == []

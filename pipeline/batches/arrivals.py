@@ -96,6 +96,16 @@ class Arrivals:
             self.count = replay.resume_at
             raise OutOfRangeError(None, None, "the input had ended when the state was saved")
 
+    def store_block(self, ticket: int, held: list[tuple[Any, ...]], rows: int) -> None:
+        """Store the values in a list, a block of so many elements, when nothing is restored or skipped."""
+        if self._one_to_one:
+            self.count = ticket
+        else:
+            self._journal.complete(ticket, self.count)
+        if rows:
+            self._put_many(held.pop())
+            self.count += rows
+
     def _numbered(self, call: Call) -> None:
         """Note which number the first element of a call has; after a resume, check that it is what it was."""
         if call.boundary is not None:

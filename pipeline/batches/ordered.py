@@ -21,7 +21,7 @@ from pipeline.batches.layout import ExampleLayout, ToComponents
 from pipeline.batches.ledger import Ledger
 from pipeline.batches.numbered import Items, NumberedSource, by_number
 from pipeline.batches.pool import Pool
-from pipeline.batches.quick import calls_mover, items_mover
+from pipeline.batches.quick import blocks_mover, calls_mover, items_mover
 from pipeline.batches.replay import Replay
 from pipeline.batches.request import Request
 from pipeline.batches.source import loop_left
@@ -412,7 +412,12 @@ class OrderedFeed(Feed):
         lane, ledger, layout, joined = caller.lane, self.ledger, self.layout, self.request.joined
         assert ledger is not None
         assert layout is not None
-        if joined or lane.many or lane.single is None or self.keeps_some or self.skips.active or self.one_by_one:
+        if joined or self.keeps_some or self.skips.active or self.one_by_one:
+            return None
+        if lane.many and crossing.window is None:
+            assert self.arrivals is not None
+            return blocks_mover(caller, layout.to_components, turns, self.arrivals, crossing)
+        if lane.many or lane.single is None:
             return None
         if lane.items is None:
             return calls_mover(caller, layout.to_components, turns, ledger, crossing)

@@ -1,4 +1,4 @@
-"""The short way of a deterministic loop: single examples that nobody has to look at between the source and the queue.
+"""The short way of a deterministic loop: examples and blocks that nobody has to look at between source and queue.
 
 The time that Python takes for each example counts here, as in `short_way.py`.
 """
@@ -9,10 +9,11 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pipeline.batches.calls import Call, Caller, element_id
+from pipeline.batches.arrivals import Arrivals
+from pipeline.batches.calls import Call, Caller, block_ids, element_id
 from pipeline.batches.crossing import Crossing
 from pipeline.batches.items import OnceItems, SequenceItems, StatefulItems
-from pipeline.batches.layout import ToComponents
+from pipeline.batches.layout import ToComponents, length
 from pipeline.batches.ledger import Ledger
 from pipeline.batches.turns import Turns
 from pipeline.explain.workers import current_worker
@@ -106,6 +107,39 @@ def calls_mover(
                     put(held.pop())
                 elif window.offer(turn.place, held):
                     crossing.store_due()
+        finally:
+            turns.finish(turn)
+        return None
+
+    return move
+
+
+def blocks_mover(
+    caller: Caller, to_components: ToComponents, turns: Turns, arrivals: Arrivals, crossing: Crossing
+) -> Callable[[], Call | None]:
+    """As `calls_mover`, for the only thread of a source that gives blocks."""
+    lane, stopped, baton = caller.lane, crossing.stopped, turns.baton
+
+    def move() -> Call | None:
+        worker, turn = current_worker(), turns.turn_of(caller.index, True)
+        assert worker is not None
+        this_thread.turn = turn
+        try:
+            while not stopped():
+                if not baton.begin_alone(turn):
+                    turns.begin(turn)
+                worker.keys = None
+                try:
+                    (block,) = lane.take()
+                    rows = length(block)
+                    if lane.rows:
+                        turns.took(rows)
+                    turns.returned(turn)
+                    held = [(*to_components(block), block_ids(turn, rows))]
+                    del block
+                except Exception as error:
+                    return caller.failed(turn, error)
+                arrivals.store_block(turn.ticket, held, rows)
         finally:
             turns.finish(turn)
         return None

@@ -90,6 +90,11 @@ class Turns:
             if lane != self.rotation.lane:
                 baton.take()
 
+    @property
+    def baton(self) -> Baton:
+        """That of a single source."""
+        return self._ledger.baton
+
     def turn_of(self, lane: int, alone: bool = False) -> Turn:
         """A turn for a thread that calls this source; `begin` begins each call. `alone`: there is no other thread."""
         turn = Turn(self, 0, 0, lane)

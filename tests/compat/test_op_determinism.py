@@ -175,6 +175,23 @@ def test_native_loops_give_the_same_batches(folder):
     assert [(values // 10).tolist() for _, values in here] == [[int(each) for each in batch] for batch in native]
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_dequeues_of_one_example_come_in_the_order_of_the_graph(threads):
+    def slowly(i):
+        time.sleep(0.001)  # so that the second dequeue could come before the first
+        return np.int64(i)
+
+    def build(threads, _):
+        queue = tf.train.range_input_producer(100, num_epochs=1, shuffle=False)
+        with tf.control_dependencies([tf.train.batch([late(numbers(50, 1), slowly)], 1)]):
+            first = queue.dequeue()
+        return tf.train.batch([first, queue.dequeue()], 10, threads)
+
+    first, second = zip(*batches(build, threads), strict=True)
+    assert np.concatenate(first).tolist() == list(range(0, 100, 2))
+    assert np.concatenate(second).tolist() == list(range(1, 100, 2))
+
+
 def test_a_slow_example_does_not_stop_the_other_threads(sess):
     another = threading.Event()
 

@@ -56,9 +56,9 @@ def test_threads_that_ask_for_the_first_batch_together(monkeypatch):
         return create_threads(*args, **kwargs)
 
     monkeypatch.setattr(QueueRunner, "create_threads", slowly)
-    first = next(batches).tolist()
-    assert sorted([first, others[0].result().tolist()]) == [[0, 1], [2, 3]]
-    batches.close()
+    with batches:
+        first = run_in_thread(next, batches).result().tolist()
+        assert sorted([first, others[0].result().tolist()]) == [[0, 1], [2, 3]]
 
 
 def stands_in_start(ident):

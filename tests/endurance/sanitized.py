@@ -139,6 +139,7 @@ SANITIZERS = {
             ),
         ],
         MEMORY | SLOW,
+        support="tests/support/tsan",
     ),
     "address": Sanitizer(
         "asan",

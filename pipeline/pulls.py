@@ -144,8 +144,8 @@ def example_rng() -> np.random.Generator:
         raise FailedPreconditionError(
             None,
             None,
-            "example_rng: to be called in the function of a loop over batches that has deterministic=True (or a seed), "
-            "or in that of map_ahead when such a loop reads it",
+            "example_rng: to be called in the function of a loop over batches that has deterministic=True, or in that "
+            "of map_ahead when such a loop reads it",
         )
     seed, seed2, number = draw
     # As an array: NumPy takes a list with one number above 2**63 for floats, which are equal for near seeds.

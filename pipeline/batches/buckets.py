@@ -55,7 +55,7 @@ def bucket_by_sequence_length(
         allow_smaller_final_batch: Return the last examples of each bucket as a smaller batch too.
         min_after_dequeue: Examples that stay in a bucket after a batch is made of it. From 1 on, the examples of a
             batch are drawn at random from their bucket; 0 keeps their order.
-        seed: Seed of the draws. With one thread it fixes the batches and their order.
+        seed: Seed of the draws. With one thread, or in a deterministic loop, it fixes the batches and their order.
         name: Name of the queues, `bucket` by default.
 
     Returns:
@@ -63,7 +63,8 @@ def bucket_by_sequence_length(
         int32 array, and the batch.
 
     Raises:
-        ValueError: There are no boundaries, or they do not increase; a number is out of range.
+        ValueError: There are no boundaries, or they do not increase; a number is out of range; or there is a `shard`:
+            share out the input instead, as by `string_input_producer(..., shard=(host, hosts))`.
         TypeError: `input_length` is not callable, or a number is not an integer.
     """
     if not callable(input_length):

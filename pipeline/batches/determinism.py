@@ -17,6 +17,8 @@ def set_deterministic(deterministic: bool | None) -> None:
 
     Raises:
         TypeError: It is something else.
+
+    Thread safety: any thread may call it; loops that exist stay as they are.
     """
     global _default
     _default = _checked(deterministic)

@@ -46,8 +46,9 @@ def batch(
     Args:
         tensors: The source.
         batch_size: Examples in a batch, at least 1.
-        num_threads: Threads that read the source. With more than one the order of the examples may vary; small
-            examples of an iterator keep theirs, because one thread reads while the others wait.
+        num_threads: Threads that read the source. With more than one the order of the examples may vary, unless the
+            loop is deterministic; small examples of an iterator keep theirs, because one thread reads while the others
+            wait.
         capacity: Capacity of the queue, in examples: at least 1, or -1 for an unbounded one.
         enqueue_many: The source gives a block of examples each time: arrays whose first dimension counts them.
         shapes: Shape of each component of an example (of a dict: in the order of its sorted keys); None takes those of
@@ -74,9 +75,11 @@ def batch(
             read what it reads from readers, producers and queues, and at once from then on; a function that reads from
             none of them is called by one thread at a time. False: examples come as threads have them, and the pool is
             as full as it gets. None: as `set_deterministic` says, else False.
-        shard: (host, hosts): this host's share of each batch of all hosts, which has `hosts * batch_size` examples.
-            Hosts that pass the same sources and seeds together get what one host would. Needs a deterministic loop.
-        fingerprint: "order", or "content": `fingerprint(content=True)` of the result then covers the bytes too.
+        shard: (host, hosts): this host's share of each batch of all hosts, which has `hosts * batch_size` examples;
+            `host` counts from 0. Hosts that pass the same sources and seeds together get what one host would. It makes
+            the loop deterministic, and is not for `bucket_by_sequence_length`.
+        fingerprint: "order", or "content": `fingerprint(content=True)` of the result then covers the bytes too. The
+            latter makes the loop deterministic.
 
     Returns:
         An iterator over the batches that is a context manager too. Examples that are dicts give dicts; lists or tuples
@@ -84,9 +87,9 @@ def batch(
 
     Raises:
         TypeError: `tensors` is no source, `keep_input` is neither callable nor made of bools, a number is not an
-            integer, or there is no such option.
+            integer, `deterministic` is not a bool or None, `shard` is not a pair, or there is no such option.
         ValueError: A number is out of range; `keep_input` has more than one dimension, or has one without
-            `enqueue_many`.
+            `enqueue_many`; or `deterministic=False` comes with `shard` or with `fingerprint="content"`.
     """
     request = Request(
         sources=[tensors],
@@ -129,7 +132,8 @@ def shuffle_batch(
         capacity: Capacity of the pool, in examples.
         min_after_dequeue: Examples that stay in the pool after a batch is drawn. More of them shuffle better, take
             more memory and delay the first batch. Must be less than `capacity`.
-        seed: Seed of the draws. With one thread it fixes the draws, but not how full the pool is at each of them.
+        seed: Seed of the draws. It fixes the batches of a deterministic loop. Of others it fixes the draws, if there is
+            one thread, but not how full the pool is at each of them.
         name: Name of the queue, `shuffle_batch` by default.
 
     Raises:
@@ -170,9 +174,10 @@ def batch_join(
 ) -> Batches[Any]:
     """Make batches of the examples of several sources, each with a thread of its own.
 
-    The examples of one source stay in order; those of different sources mix as they come. The input ends when the last
-    source ends. The first source that has an example decides the container, dtypes and shapes: the examples of the
-    others must have the same keys, or at least as many components (the rest is dropped), of the same dtypes.
+    The examples of one source stay in order. Those of different sources mix as they come; in a deterministic loop the
+    sources take turns, one call each, until they end. The input ends when the last source ends. The first source that
+    has an example decides the container, dtypes and shapes: the examples of the others must have the same keys, or at
+    least as many components (the rest is dropped), of the same dtypes.
 
     See `batch` for the result and the arguments that are not listed here.
 

@@ -89,7 +89,7 @@ def warn_of_cost(request: Request, lane: Lane, by_number: bool, pulled_from: boo
         by_number: It can be asked for single items, and is.
         pulled_from: Its first call pulled from something that is known.
     """
-    if request.shard is not None and not by_number:
+    if request.shard is not None and request.shard[1] > 1 and not by_number:
         _log.warning("%s: %s", request.name, _ALL_HOSTS)
     if (request.num_threads or 1) > 1 and (lane.iterator or not pulled_from):
         _log.warning("%s: %s", request.name, _ONE_AT_A_TIME)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.batches.iterables import check_example
+from pipeline.queues.base import QueueBase
 from pipeline.queues.values import infer
 
 ToComponents = Callable[[Any], Sequence[Any]]  # takes an example apart
@@ -230,3 +231,9 @@ def _infer(component: Any, many: bool, where: str) -> tuple[Any, tuple[int | Non
         if all(isinstance(value, (bytes, str)) for value in component.flat):
             dtype = np.dtype("S")
     return dtype, shape or ()
+
+
+def facts_of_queue(queue: QueueBase) -> list[Any]:
+    """Dtype and shape of each component of an example in a queue."""
+    pairs = list(zip(queue.dtypes, queue.shapes, strict=True))[:-1]  # the last is the number
+    return [[dtype.name, None if shape is None else list(shape)] for dtype, shape in pairs]

@@ -11,7 +11,7 @@ from pipeline.errors import OutOfRangeError, StateMismatchError
 from pipeline.pulls import Book, Positioned, Turn, in_use
 from pipeline.resume.journal import EVERY, Entry, Journal, Position
 
-_NO_PULLS = "its function pulls from nothing that has a place"
+_NO_PULLS = "its source reads from nothing that knows its place, such as a reader, a producer or a sequence"
 
 
 class Ledger:

@@ -213,6 +213,11 @@ class NumberedSource:
         """How many draws there are after so many."""
         return sys.maxsize if self._items.total is None else self._items.total - draws
 
+    @property
+    def unshared(self) -> int:
+        """How many numbers were drawn that no host gets: at the end, those that fill no batch of all hosts."""
+        return 0 if self._smaller else len(self._part)
+
     def _pull(self, n: int) -> Any:
         turn = current_turn()
         assert turn is not None

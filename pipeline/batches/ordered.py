@@ -17,7 +17,7 @@ from pipeline.batches.content import checksums
 from pipeline.batches.crossing import Crossing
 from pipeline.batches.feed import Feed
 from pipeline.batches.lanes import Lane, open_lane, warn_of_cost
-from pipeline.batches.layout import ExampleLayout, ToComponents
+from pipeline.batches.layout import ExampleLayout, ToComponents, facts_of_queue
 from pipeline.batches.ledger import Ledger
 from pipeline.batches.numbered import Items, NumberedSource, by_number
 from pipeline.batches.pool import Pool
@@ -307,6 +307,11 @@ class OrderedFeed(Feed):
         left = self._numbered.left_after(self.delivered[-1][1] - self.before)
         return min(whole, left)
 
+    def left_over(self) -> tuple[int, int]:
+        left, _ = super().left_over()  # the other number would leave out what came before a resume
+        left += 0 if self._numbered is None else self._numbered.unshared
+        return left, self.delivered[-1].elements - self.before + left
+
     def stop(self) -> None:
         super().stop()
         self._wake()
@@ -439,9 +444,3 @@ class OrderedFeed(Feed):
             raise used_up(error)
         self._end = error if call.ended else loop_left()
         crossing.hand_over(call)
-
-
-def facts_of_queue(queue: QueueBase) -> list[Any]:
-    """Dtype and shape of each component of an example in a queue."""
-    pairs = list(zip(queue.dtypes, queue.shapes, strict=True))[:-1]  # the last is the number
-    return [[dtype.name, None if shape is None else list(shape)] for dtype, shape in pairs]

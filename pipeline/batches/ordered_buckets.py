@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from pipeline._random import lockstep_end, lockstep_pool
 from pipeline.batches.bucket_feed import Bucket, BucketFeed
+from pipeline.batches.layout import facts_of_queue
 from pipeline.batches.ledger import other_examples
-from pipeline.batches.ordered import Delivered, OrderedFeed, facts_of_queue
+from pipeline.batches.ordered import Delivered, OrderedFeed
 from pipeline.queues.base import QueueBase
 from pipeline.queues.typed import TypedQueue
 
@@ -219,6 +220,10 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
         bucket.left += len(batch[0])
         counts = [(each.entered, each.left) for each in self._buckets]
         self.queue.enqueue(((batch, moment._replace(counts=counts)),))
+
+    def left_over(self) -> tuple[int, int]:
+        left, _ = super().left_over()
+        return left, self.delivered[-1].elements - self.before + left
 
     def _flushed(self, bucket: Bucket, batch: Any) -> None:
         assert self.arrivals is not None

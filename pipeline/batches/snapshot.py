@@ -88,9 +88,11 @@ def load(feed: OrderedFeed, state: Any, allow: Collection[str]) -> None:
         InvalidArgumentError: It is no state, or one of a later version.
         StateMismatchError: It was saved by another loop, or files have changed.
         ValueError: `allow` names something else.
-        TypeError: The state is not a dict.
+        TypeError: The state is not a dict, or `allow` is a str.
     """
     _check_state(state)
+    if isinstance(allow, str):
+        raise TypeError(f"allow must be a collection of names, such as {{{allow!r}}}, not {allow!r}")
     unknown = sorted(set(allow) - set(ALLOWED))
     if unknown:
         raise ValueError(f"allow: only {', '.join(ALLOWED)} can be allowed to differ, not {', '.join(unknown)}")
@@ -171,7 +173,11 @@ def _check_state(state: Any) -> None:
     if not isinstance(state, dict):
         raise TypeError(f"load_state_dict: the state must be what state_dict returned, a dict, not {state!r:.80}")
     if state.get("format") != FORMAT:
-        raise invalid(f"load_state_dict: no state of a loop over batches: 'format' is {state.get('format')!r}")
+        keys = ", ".join(map(repr, state)) or "none"
+        raise invalid(
+            f"load_state_dict: this dict is not what state_dict returned: its keys are {keys:.80}. If it is part of "
+            'a checkpoint, pass that part, such as checkpoint["input"]'
+        )
     if not isinstance(state.get("version"), int) or state["version"] > VERSION:
         raise invalid(
             f"load_state_dict: the state has version {state.get('version')}, of queue-runner {state.get('made_by')}; "

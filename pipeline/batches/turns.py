@@ -184,12 +184,14 @@ class Turns:
             raise
 
     def check(self, turn: Turn) -> None:
+        pulls = self._pulls[turn.lane]
         self.broken = FailedPreconditionError(
             None,
             None,
-            f"call number {turn.ticket:,} of the function pulls more than {self._pulls[turn.lane]} times from readers, "
-            "producers or queues, which is how often its first call did. The next call has begun to pull meanwhile, so "
-            "the order would depend on the threads. Do all that may vary within `with pipeline.together():`",
+            f"call number {turn.ticket:,} of the function reads more often from readers, producers or queues than its "
+            f"first call, which read {'once' if pulls == 1 else f'{pulls} times'}. The next call has begun to read "
+            "meanwhile, so the order would depend on the threads. Put all that a call reads into one block: "
+            "`with pipeline.together():`",
         )
         raise self.broken
 

@@ -130,9 +130,9 @@ def _check(value: Any, place: str, above: list[int]) -> None:
 
 
 def _called(value: Any) -> str:
-    name = type(value).__qualname__
-    module = type(value).__module__
-    return f"a {name}" if module == "builtins" else f"a {module}.{name}"
+    module, name = type(value).__module__, type(value).__qualname__
+    full = name if module == "builtins" else f"{module}.{name}"
+    return f"{'an' if full[0] in 'aeiou' else 'a'} {full}"
 
 
 def _advice(value: Any) -> str:

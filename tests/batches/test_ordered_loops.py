@@ -178,7 +178,7 @@ class TestErrors:
             seen.append(1)
             return sum(int(queue.dequeue()) for _ in range(2 if len(seen) > 3 else 1))
 
-        with pytest.raises(FailedPreconditionError, match=r"pulls more than 1 times.*together"):
+        with pytest.raises(FailedPreconditionError, match=r"reads more often .* which read once\..*together"):
             list(pipeline.batch(more, 1, num_threads=2, deterministic=True, on_error="skip"))
 
     def test_together(self):
@@ -296,6 +296,7 @@ class TestWarnings:
         assert text.startswith("batch: with shard, every host makes the examples of all hosts")
         assert "string_input_producer(..., shard=(host, hosts))" in text
         assert self.said(caplog, pipeline.batch(list(range(9)), 2, shard=(0, 2))) == []
+        assert self.said(caplog, pipeline.batch(function(numbers()), 2, shard=(0, 1))) == []  # there is one host
 
     @pytest.mark.parametrize(
         "source", [lambda: (i for i in range(9)), lambda: lambda: 1], ids=["generator", "function"]

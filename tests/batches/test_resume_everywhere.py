@@ -231,3 +231,21 @@ def test_every_moment_of_a_join(files, held_back):
             loop.load_state_dict(json.loads(json.dumps(state)))
             assert [each.tolist() for each in loop] == whole[done:]
             assert loop.fingerprint() == fingerprint
+
+
+class TestWhatIsNoState:
+    def loop(self):
+        return pipeline.batch(range(9), 2, deterministic=True)
+
+    def test_a_checkpoint_that_has_it(self):
+        checkpoint = {"step": 1, "input": self.loop().state_dict()}
+        text = r"its keys are 'step', 'input'\..*pass that part, such as checkpoint\[\"input\"\]"
+        with pytest.raises(pipeline.errors.InvalidArgumentError, match=text):
+            self.loop().load_state_dict(checkpoint)
+        self.loop().load_state_dict(checkpoint["input"])
+
+    def test_a_name_for_a_collection_of_names(self):
+        with pytest.raises(
+            TypeError, match=r"^allow must be a collection of names, such as {'batch_size'}, not 'batch"
+        ):
+            self.loop().load_state_dict(self.loop().state_dict(), allow="batch_size")

@@ -189,6 +189,28 @@ class TestDropped:
         assert loop.num_dropped == 1
         assert len(said()) == 1
 
+    @pytest.mark.parametrize("host", [0, 1])
+    @pytest.mark.parametrize("make", [np.arange, source])
+    def test_by_all_hosts(self, said, make, host):
+        loop = batch(make(105) if make is np.arange else make(range(105)), 5, shard=(host, 2))
+        assert len(values(loop)) == 10
+        assert said()[-1].startswith("batch: the last 5 of 105 examples fill no batch and are dropped")
+        assert loop.num_dropped == 5
+
+    def test_after_a_resume(self, said):
+        def buckets():
+            return bucket_by_sequence_length(len, [b"x"] * 105, 10, [5], deterministic=True)
+
+        for make in (lambda: batch(range(105), 10, deterministic=True), buckets):
+            with make() as loop:
+                for _ in range(4):
+                    next(loop)
+                state = loop.state_dict()
+            loop = make()
+            loop.load_state_dict(state)
+            assert len(list(loop)) == 6
+            assert "the last 5 of 105 examples" in said()[-1]
+
     def test_nothing(self, said):
         assert len(values(batch(range(4), 2))) == 2
         assert len(values(batch(range(5), 2, allow_smaller_final_batch=True))) == 3

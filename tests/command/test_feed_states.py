@@ -134,7 +134,9 @@ class TestErrors:
 
     def test_a_state_of_something_else(self, capsys, state):
         pipeline.save_state(state, {"input": 1})
-        self.check(capsys, "load_state_dict: no state of a loop over batches: 'format' is None", "--resume", state)
+        what = "load_state_dict: this dict is not what state_dict returned: its keys are 'input'."
+        advice = 'If it is part of a checkpoint, pass that part, such as checkpoint["input"]'
+        self.check(capsys, f"{what} {advice}", "--resume", state)
 
     def test_another_batch_size(self, capsys, state):
         report(capsys, DIGITS, "--save-state", state)

@@ -135,7 +135,7 @@ def test_what_would_not_come_back(path, state, place, advice):
     assert pipeline.load_state(path) == STATE
 
 
-@pytest.mark.parametrize(("key", "called"), [(1, "a int"), (None, "a NoneType"), (np.str_("x"), "a numpy.str_")])
+@pytest.mark.parametrize(("key", "called"), [(1, "an int"), (None, "a NoneType"), (np.str_("x"), "a numpy.str_")])
 def test_keys_are_strings(path, key, called):
     with pytest.raises(TypeError, match=rf"^save_state: state\['a'\] has the key .*, {called}; keys have to be str$"):
         pipeline.save_state(path, {"a": {key: 1}})

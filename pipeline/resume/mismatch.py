@@ -41,7 +41,8 @@ class Comparison:
         """
         for key in [*saved, *(key for key in here if key not in saved)]:
             if key not in but and (key not in saved or key not in here or not _same(saved[key], here[key])):
-                self.note(f"{place}: {key}", saved.get(key), here.get(key))
+                line = f"{place}: its values are others than when the state was saved" if key == "digest" else None
+                self.note(f"{place}: {key}", saved.get(key), here.get(key), line)
 
     def conclude(self) -> None:
         """Raise StateMismatchError if there is any difference."""

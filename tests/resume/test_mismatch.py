@@ -79,3 +79,13 @@ def test_copies(again):
     error = compared("loop", SAVED, HERE)
     twin = again(error)
     assert (type(twin), str(twin), twin.differences) == (type(error), str(error), error.differences)
+
+
+def test_a_digest_is_said_in_words():
+    comparison = Comparison()
+    comparison.facts("source 'ndarray'", {"digest": "ac22"}, {"digest": "5e7c"})
+    with pytest.raises(
+        pipeline.StateMismatchError, match=r"^source 'ndarray': its values are others than when"
+    ) as caught:
+        comparison.conclude()
+    assert caught.value.differences == [("source 'ndarray': digest", "ac22", "5e7c")]

@@ -212,7 +212,7 @@ class StateMismatchError(InvalidArgumentError):
 
     Args:
         differences: A tuple (what, saved, here) for each; None where one of the two has no such thing.
-        message: A line for each; by default made of the tuples.
+        message: A line for each, or for the first of very many; by default made of the tuples.
 
     Attributes:
         differences: The same, a list.

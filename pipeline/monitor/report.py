@@ -72,6 +72,8 @@ class Report(NamedTuple):
 
     def bottleneck(self) -> tuple[str, str]:
         """Return the stage that holds up the others, and a sentence that says so and names the option to change."""
+        if not (self.examples or self.interrupted) and self.fingerprint and not self.fingerprint.startswith("0-"):
+            return "start", "No batch was left: the run that saved the state had come to the end of its input."
         return bottleneck(self.queue, self.examples, self.seconds, self.first_batch_s, self.settings)
 
     def _row(self, use: QueueUse) -> str:

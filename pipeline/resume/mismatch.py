@@ -7,6 +7,9 @@ from typing import Any
 
 from pipeline.errors import StateMismatchError, told
 
+# Differences that the message shows; each of many files may have changed.
+_SHOWN = 20
+
 
 class Comparison:
     """Collects what differs between a state and the program here, so that one error can tell all of it.
@@ -47,7 +50,9 @@ class Comparison:
     def conclude(self) -> None:
         """Raise StateMismatchError if there is any difference."""
         if self._differences:
-            raise StateMismatchError(self._differences, "\n".join(self._lines))
+            more = len(self._lines) - _SHOWN
+            lines = [*self._lines[:_SHOWN], f"and {more:,} more: see `differences`"] if more > 1 else self._lines
+            raise StateMismatchError(self._differences, "\n".join(lines))
 
 
 def _same(saved: Any, here: Any) -> bool:

@@ -75,6 +75,7 @@ def test_the_state_at_the_end(capsys, state):
     assert saved["delivered"] == {"batches": 15, "elements": 1797}
     again = report(capsys, DIGITS, "--resume", state)
     assert (again["examples"], again["fingerprint"]) == (0, whole["fingerprint"])
+    assert again["bottleneck"]["advice"].startswith("No batch was left")
 
 
 @pytest.mark.parametrize("seed", [["--seed", 1], []], ids=["seed", "no seed"])

@@ -89,3 +89,15 @@ def test_a_digest_is_said_in_words():
     ) as caught:
         comparison.conclude()
     assert caught.value.differences == [("source 'ndarray': digest", "ac22", "5e7c")]
+
+
+def test_many_differences_have_a_short_message():
+    comparison = Comparison()
+    for number in range(200):
+        comparison.note(f"files: '{number}'", 1, 2)
+    with pytest.raises(pipeline.StateMismatchError) as caught:
+        comparison.conclude()
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 21
+    assert lines[-1] == "and 180 more: see `differences`"
+    assert len(caught.value.differences) == 200

@@ -73,6 +73,12 @@ class Arrivals:
         """Whether elements of a saved run are still to be picked."""
         return self._replay is not None
 
+    @property
+    def disarranged(self) -> bool:
+        """Whether the pool of a saved run is not whole yet: draws from it would be wrong."""
+        replay = self._replay
+        return replay is not None and replay.places is not None
+
     def store(self, call: Call) -> None:
         """Store the elements of a call.
 

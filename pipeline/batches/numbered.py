@@ -6,7 +6,6 @@ first batch waits for its own examples only, and a resume reads nothing again.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from pipeline._random import NumberPool, lockstep_end, lockstep_pool
 from pipeline.batches.items import array_digest, is_sequence
 from pipeline.batches.lanes import Lane
+from pipeline.batches.request import Request
 from pipeline.batches.source import BLOCK_ROWS, is_iterable, sized
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
 from pipeline.producers.slices import SliceSource
@@ -209,9 +209,13 @@ class NumberedSource:
         many = self._items.many
         return Lane(lambda: [take()], many, many, False, False, op_name(self._items.source), take)
 
-    def left_after(self, draws: int) -> int:
-        """How many draws there are after so many."""
-        return sys.maxsize if self._items.total is None else self._items.total - draws
+    def of_all_hosts(self, own: int, request: Request, draws: int) -> int:
+        """How many examples all hosts took when this one took so many, after so many draws."""
+        assert request.shard is not None
+        whole = request.batch_size * request.shard[1]
+        if own == request.batch_size or self._items.total is None:
+            return whole
+        return min(whole, self._items.total - draws)
 
     @property
     def unshared(self) -> int:

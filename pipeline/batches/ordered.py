@@ -285,27 +285,20 @@ class OrderedFeed(Feed):
         hosts = 1 if self.numbered else count  # whose examples the queue has
         with self._delivering:
             *components, numbers = take(request.batch_size * hosts)
+            if self.arrivals is not None and self.arrivals.disarranged:
+                raise OutOfRangeError(None, None, "the loop ended before its pool was what it had been")
             whole, total = len(numbers), len(numbers)
             if hosts > 1:
                 part = slice(index * whole // hosts, (index + 1) * whole // hosts)
                 components, numbers = [np.array(each[part]) for each in components], numbers[part]
             elif count > 1:
-                total = self._of_all_hosts(whole)
+                assert self._numbered is not None
+                total = self._numbered.of_all_hosts(whole, request, self.delivered[-1].elements - self.before)
             self._count(numbers, total, components)
         if not len(numbers):
             raise OutOfRangeError(None, None, "this host has no share of the last batch")
         assert self.layout is not None
         return self.layout.rebuild(components if len(components) > 1 else components[0])
-
-    def _of_all_hosts(self, own: int) -> int:
-        """How many examples all hosts took when this one took so many, each by number."""
-        assert self.request.shard is not None
-        whole = self.request.batch_size * self.request.shard[1]
-        if own == self.request.batch_size:
-            return whole
-        assert self._numbered is not None
-        left = self._numbered.left_after(self.delivered[-1][1] - self.before)
-        return min(whole, left)
 
     def left_over(self) -> tuple[int, int]:
         left, _ = super().left_over()  # the other number would leave out what came before a resume
@@ -392,13 +385,13 @@ class OrderedFeed(Feed):
                 raise used_up(end)
             try:
                 while self._firsts:
-                    crossing.hand_over(self._firsts.pop(0))
+                    self._hand_over(self._firsts.pop(0), crossing)
                 while not self._stopped():
                     call = caller.call(crossing.wait_for_room) if quick is None or arrivals.restoring else quick()
                     if call is None:
                         break
                     if call.error is None:
-                        crossing.hand_over(call)
+                        self._hand_over(call, crossing)
                     else:
                         self._last(call, caller, turns, crossing)
             except CancelledError:
@@ -432,6 +425,13 @@ class OrderedFeed(Feed):
             return Call(Turn(turns, ledger.baton.ticket), [], StopIteration()) if move() else None
 
         return moved
+
+    def _hand_over(self, call: Call, crossing: Crossing) -> None:
+        try:
+            crossing.hand_over(call)
+        except OutOfRangeError as error:  # nothing more is wanted: the other threads must not wait for their turns
+            self._end = error
+            raise
 
     def _last(self, call: Call, caller: Caller, turns: Turns, crossing: Crossing) -> None:
         """Hand over a call that was at the end of its source, or failed."""

@@ -55,6 +55,7 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
         raise no_state(reason)
     if ledger is not None:
         total = None if feed.arrivals is None else feed.arrivals.total
+        _check_drawn(feed, delivered, total)
         resume_at, ended = feed.place(delivered, total)
         facts = ledger.facts()
         columns = [f"{each['name']}.{column}" for each in facts for column in each["columns"]]
@@ -157,6 +158,20 @@ def no_state(reason: str) -> FailedPreconditionError:
         f"state_dict: {reason}, so nobody could go back to where it is. Pass an array, a list or another sequence, a "
         "function that reads by a reader from a producer, or an object with state_dict and load_state_dict",
     )
+
+
+def _check_drawn(feed: OrderedFeed, delivered: Delivered, total: int | None) -> None:
+    """Refuse the state after a batch that no other run has: one from a pool that was no longer filled."""
+    first = feed.before if feed.loaded is None else feed.loaded["delivered"]["elements"]
+    if total is not None or feed.held_back is None or delivered.elements == first or not feed.queue.is_closed():
+        return
+    if feed.delivered[-1].elements + feed.queue.size() < delivered.elements + feed.held_back:
+        raise FailedPreconditionError(
+            None,
+            None,
+            "state_dict: the loop failed or was stopped, and its last batch was drawn from what its pool had left. "
+            "No other run has this batch; go on from an earlier state",
+        )
 
 
 def _delivered(feed: OrderedFeed, behind: int) -> Delivered:

@@ -317,7 +317,7 @@ LOOPS = {
 
 
 # Those that can be saved anywhere; a join may not be at its end.
-SAVED = [kind for kind in LOOPS if kind != "joined"]
+SAVED = list(LOOPS)
 
 
 def make(kind, folder, **settings):

@@ -40,6 +40,7 @@ class Ledger:
         # Those of a saved run that have not been pulled from again are None.
         self._things: list[Positioned | None] = [None] * (0 if replay is None else len(replay.facts))
         self._lanes = [] if replay is None else [facts["lane"] for facts in replay.facts]
+        self._starts: list[tuple[Any, Position | None]] = []
         self.regular = True
         self.usual: tuple[Any, ...] | None = None
         self.journal = Journal()
@@ -109,6 +110,15 @@ class Ledger:
         self.baton.ticket += max(0, rows - 1)
         self._by_row = True
 
+    def release(self) -> None:
+        """Let the things be pulled from by others again, from where they stood before."""
+        for thing, start in self._starts:
+            thing.owner = None
+            if start is None:
+                thing._release()
+            elif thing._no_state() is None:
+                thing._go_to(start)
+
     def adopt(self, book: Book, thing: Any, lane: int = 0) -> None:
         """A call pulls from this for the first time: nobody else may from now on."""
         if not hasattr(thing, "_go_to"):
@@ -117,6 +127,7 @@ class Ledger:
         if thing.owner is not None:
             raise in_use(thing)
         thing.owner = book
+        self._starts.append((thing, thing._position() if getattr(thing, "journaled", True) else None))
         journaled = getattr(thing, "journaled", True)
         if not journaled:
             self._journaled = False

@@ -276,6 +276,11 @@ class NumberedSource:
             own = np.concatenate([own, self._part[index * left // count : (index + 1) * left // count]])
         return own
 
+    def _release(self) -> None:
+        """Let others pull from the source again: nothing was taken from it, as only numbers were drawn."""
+        if hasattr(self._items.source, "owner"):
+            self._items.source.owner = None
+
     # Positioned
 
     def _facts(self) -> dict[str, Any]:

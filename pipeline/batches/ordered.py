@@ -123,8 +123,7 @@ class OrderedFeed(Feed):
         self.round, self.before = place
         self.request = self._planned.seeded_for(self.round)
         self._pool = Pool(self.seeds, self.held_back)
-        self.delivered.clear()
-        self.delivered.append(delivered)
+        self.delivered = collections.deque([delivered], maxlen=BEHIND + 1)
         self.loaded = loaded
 
     @property
@@ -202,6 +201,8 @@ class OrderedFeed(Feed):
         if self._keep.none:
             self._park()
             return
+        if self.ledger is not None:  # Ctrl-C came while the first example was made
+            self.ledger.release()
         self.ledger = Ledger(self.replay, self._trim)
         lanes = self._lanes(self.ledger)
         whole = self._keep.all and not self.skips.active and not request.joined
@@ -419,7 +420,7 @@ class OrderedFeed(Feed):
             return None
         if lane.items is None:
             return calls_mover(caller, layout.to_components, turns, ledger, crossing)
-        move = items_mover(lane.items, layout.to_components, layout.bare, ledger, crossing)
+        move = items_mover(lane.items, layout.to_components, layout.bare, turns, crossing)
 
         def moved() -> Call | None:
             return Call(Turn(turns, ledger.baton.ticket), [], StopIteration()) if move() else None

@@ -17,13 +17,13 @@ from pipeline.batches.layout import ToComponents, length
 from pipeline.batches.ledger import Ledger
 from pipeline.batches.turns import Turns
 from pipeline.explain.workers import current_worker
-from pipeline.pulls import this_thread
+from pipeline.pulls import Turn, this_thread
 
 Items = OnceItems | SequenceItems | StatefulItems
 
 
 def items_mover(
-    items: Items, to_components: ToComponents, bare: bool, ledger: Ledger, crossing: Crossing
+    items: Items, to_components: ToComponents, bare: bool, turns: Turns, crossing: Crossing
 ) -> Callable[[], bool]:
     """Make what moves the items of an iterable, whose number is their ticket, until its end.
 
@@ -31,40 +31,50 @@ def items_mover(
         items: Not begun, or gone on with here.
         to_components: How each is taken apart.
         bare: An item is the only component.
-        ledger: Gives the tickets; the caller has the baton for good.
+        turns: Of the only source; the caller has the baton for good.
         crossing: The way to the queue.
 
     Returns:
         A function that returns whether the items are at their end, and not `stopped()`. It raises what the items and
         the queue raise.
     """
+    put, stopped, baton = crossing.put, crossing.stopped, turns.baton
 
-    put, stopped = crossing.put, crossing.stopped
+    def move_some(turn: Turn) -> bool:
+        turns.begin(turn)  # notes an entry when it is time
+        first = turn.ticket
+        count = max(1, baton.note_at - first)
+        number = first - 1
+        following: Iterator[Any] = itertools.islice(items.following(), count)
+        try:
+            if bare:
+                for each in zip(following, itertools.count(first)):
+                    put(each)
+                    number = each[1]
+                    turn.ticket = number + 1
+                    if stopped():
+                        return False
+            else:
+                for number, example in enumerate(following, first):
+                    put((*to_components(example), number))
+                    turn.ticket = number + 1
+                    if stopped():
+                        return False
+        finally:
+            items.took(number + 1 - first)
+            baton.ticket = number + 1
+        return number + 1 - first < count
 
     def move() -> bool:
-        while not stopped():
-            first = ledger.next_ticket()  # notes an entry when it is time
-            count = max(1, ledger.baton.note_at - first)
-            number = first - 1
-            following: Iterator[Any] = itertools.islice(items.following(), count)
-            try:
-                if bare:
-                    for each in zip(following, itertools.count(first)):
-                        put(each)
-                        number = each[1]
-                        if stopped():
-                            return False
-                else:
-                    for number, example in enumerate(following, first):
-                        put((*to_components(example), number))
-                        if stopped():
-                            return False
-            finally:
-                taken = number + 1 - first
-                items.took(taken)
-                ledger.baton.ticket = number + 1
-            if taken < count:
-                return True
+        turn = turns.turn_of(0, True)
+        this_thread.turn = turn  # an item may be made by a function that asks for `example_rng`, or reads
+        try:
+            while not stopped():
+                if move_some(turn):
+                    return True
+        finally:
+            turn.held = False
+            turns.finish(turn)
         return False
 
     return move

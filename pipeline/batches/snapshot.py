@@ -10,7 +10,8 @@ from typing import Any
 from pipeline import __version__
 from pipeline.batches.ordered import BEHIND, Delivered, OrderedFeed
 from pipeline.batches.replay import Replay
-from pipeline.errors import FailedPreconditionError, invalid
+from pipeline.errors import FailedPreconditionError, OpError, invalid
+from pipeline.explain.wording import named
 from pipeline.files.identity import difference, file_identity
 from pipeline.resume.journal import Entry, packed, unpacked
 from pipeline.resume.mismatch import Comparison
@@ -97,12 +98,22 @@ def load(feed: OrderedFeed, state: Any, allow: Collection[str]) -> None:
     unknown = sorted(set(allow) - set(ALLOWED))
     if unknown:
         raise ValueError(f"allow: only {', '.join(ALLOWED)} can be allowed to differ, not {', '.join(unknown)}")
-    _compare(feed, state, allow)
-    if state["loop"]["function"] != loop_facts(feed)["function"]:
-        _log.warning(
-            "the state was saved by a loop over %s, this one is over %s", state["loop"]["function"], feed.functions
-        )
-    saved = copy.deepcopy(state)
+    before = dict(vars(feed))
+    try:
+        _compare(feed, state, allow)
+        _begin(feed, copy.deepcopy(state), allow)
+    except OpError:
+        raise
+    except Exception as error:  # it was edited by hand
+        vars(feed).update(before)
+        raise invalid(f"load_state_dict: the state is damaged: {named(error)}") from error
+
+
+def _begin(feed: OrderedFeed, saved: dict[str, Any], allow: Collection[str]) -> None:
+    """Let a feed go on from a state that fits it."""
+    function = saved["loop"]["function"]
+    if function != feed.functions:
+        _log.warning("the state was saved by a loop over %s, this one is over %s", function, feed.functions)
     own, _, text = saved["fingerprint"].partition("-")
     content = tuple(int(each, 16) for each in saved.get("content", ()))
     if saved["loop"]["shard"] != loop_facts(feed)["shard"]:  # the share of another host has another fingerprint
@@ -116,6 +127,8 @@ def load(feed: OrderedFeed, state: Any, allow: Collection[str]) -> None:
     )
     if saved["journal"]["first"]:
         journal = saved["journal"]
+        if journal["every"] < 1:
+            raise ValueError(f"entries every {journal['every']} calls")
         entries = unpacked(journal, [len(facts["columns"]) for facts in saved["sources"]])
         feed.replay = _replay(feed, entries, saved, allow)
 

@@ -306,3 +306,96 @@ class TestWarnings:
         assert text.startswith("batch: num_threads is of no use: calls of this source run one at a time")
         assert self.said(caplog, pipeline.batch(source(), 2, num_threads=1, deterministic=True)) == []
         assert self.said(caplog, pipeline.batch(function(numbers()), 2, num_threads=2, deterministic=True)) == []
+
+
+class TestInterrupts:
+    @pytest.mark.parametrize("kind", ["function", "slices", "resumed"])
+    def test_ctrl_c_in_the_first_next(self, kind):
+        """The next one begins again from where the source stood."""
+
+        def make(interrupted):
+            queue = numbers()
+            rows = pipeline.slice_input_producer([np.arange(53)], num_epochs=2, seed=4)
+            calls = []
+
+            def example():
+                value = int(queue.dequeue()) if kind != "slices" else int(rows()[0])
+                calls.append(value)
+                if interrupted and len(calls) == 1:
+                    raise KeyboardInterrupt
+                return value
+
+            return pipeline.shuffle_batch(example, 5, 40, 20, seed=1, deterministic=True)
+
+        whole = [each.tolist() for each in make(False)]
+        state = None
+        if kind == "resumed":
+            with make(False) as loop:
+                done = [next(loop).tolist() for _ in range(3)]
+                state, whole = loop.state_dict(), whole[len(done) :]
+        with make(True) as loop:
+            if state is not None:
+                loop.load_state_dict(state)
+            with pytest.raises(KeyboardInterrupt):
+                next(loop)
+            assert [each.tolist() for each in loop] == whole
+
+
+class TestIterables:
+    def test_a_generator_may_read(self):
+        queue = numbers(1)
+
+        def rows():
+            while True:
+                yield int(queue.dequeue())
+
+        read = np.concatenate(list(pipeline.batch(rows, 7, deterministic=True)))
+        assert read.tolist() == np.concatenate(list(pipeline.batch(numbers(1), 7)))[: len(read)].tolist()
+        assert len(read) == 49
+
+    def test_example_rng_in_items(self):
+        class Noisy:
+            def __len__(self):
+                return 3000
+
+            def __getitem__(self, index):
+                return index + pipeline.example_rng().random()
+
+        pipeline.set_random_seed(3)
+        one = np.concatenate(list(pipeline.batch(Noisy(), 10, deterministic=True)))
+        pipeline.set_random_seed(3)
+        other = np.concatenate(list(pipeline.batch(Noisy(), 60, deterministic=True)))
+        pipeline.set_random_seed(None)
+        assert one.tolist() == other.tolist()
+        assert len(set(one % 1)) > 2990
+
+
+class TestEditedStates:
+    @pytest.mark.parametrize(
+        "edit",
+        [
+            lambda state: state.update(delivered={}),
+            lambda state: state.update(fingerprint=None),
+            lambda state: state["loop"].pop("seeds"),
+            lambda state: state["loop"].update(seeds=[]),
+            lambda state: state["journal"].pop("steps"),
+            lambda state: state["journal"].update(first=[1]),
+            lambda state: state["journal"].update(every=0),
+            lambda state: state.update(sources=[1]),
+            lambda state: state.update(files=3),
+        ],
+        ids=["delivered", "fingerprint", "no seeds", "seeds", "steps", "first", "every", "sources", "files"],
+    )
+    def test_one_clear_error_and_nothing_changes(self, edit):
+        def make():
+            return pipeline.shuffle_batch(function(numbers()), 5, 40, 20, deterministic=True)
+
+        with make() as loop:
+            next(loop)
+            state = loop.state_dict()
+        edit(state)
+        with make() as loop:
+            with pytest.raises(pipeline.errors.InvalidArgumentError):
+                loop.load_state_dict(state)
+            assert loop.delivered == (0, 0)
+            next(loop)

@@ -27,16 +27,8 @@ def items_mover(
 ) -> Callable[[], bool]:
     """Make what moves the items of an iterable, whose number is their ticket, until its end.
 
-    Args:
-        items: Not begun, or gone on with here.
-        to_components: How each is taken apart.
-        bare: An item is the only component.
-        turns: Of the only source; the caller has the baton for good.
-        crossing: The way to the queue.
-
-    Returns:
-        A function that returns whether the items are at their end, and not `stopped()`. It raises what the items and
-        the queue raise.
+    The function returns whether the items are at their end, and not stopped. It raises what they and the queue raise.
+    `bare`: an item is the only component. The items are those of the only source, so the baton is never passed on.
     """
     put, stopped, baton = crossing.put, crossing.stopped, turns.baton
 

@@ -38,20 +38,16 @@ def items_mover(
         count = max(1, baton.note_at - first)
         number = first - 1
         following: Iterator[Any] = itertools.islice(items.following(), count)
+        taken: Iterator[Any] = zip(following, itertools.count(first))
+        if not bare:
+            taken = ((*to_components(example), place) for example, place in taken)
         try:
-            if bare:
-                for each in zip(following, itertools.count(first)):
-                    put(each)
-                    number = each[1]
-                    turn.ticket = number + 1
-                    if stopped():
-                        return False
-            else:
-                for number, example in enumerate(following, first):
-                    put((*to_components(example), number))
-                    turn.ticket = number + 1
-                    if stopped():
-                        return False
+            for each in taken:
+                put(each)
+                number = each[-1]
+                turn.ticket = number + 1
+                if stopped():
+                    return False
         finally:
             items.took(number + 1 - first)
             baton.ticket = number + 1

@@ -83,18 +83,24 @@ from pipeline import FIFOQueue
 
 empty, full = FIFOQueue(9, "int64", shapes=()), FIFOQueue(1, "int64", shapes=())
 full.enqueue(0)
+end = time.monotonic() + 2  # of every wait, when the interpreter is gone; until then all threads must be in their calls
+
+def left():
+    return end - time.monotonic()
+
 calls = [
-    lambda: empty.dequeue(timeout=0.2),
-    lambda: empty.dequeue_many(3, timeout=0.2),
-    lambda: full.enqueue(1, timeout=0.2),
-    lambda: full.enqueue_many([[1, 2, 3]], timeout=0.2),
-    lambda: full.close(timeout=0.2),
+    lambda: empty.dequeue(timeout=left()),
+    lambda: empty.dequeue_many(3, timeout=left()),
+    lambda: full.enqueue(1, timeout=left()),
+    lambda: full.enqueue_many([[1, 2, 3]], timeout=left()),
+    lambda: full.close(timeout=left()),
 ]
 
 class Last:
     # Most modules are empty by now, so it brings along what it needs.
-    def __del__(self, sleep=time.sleep, write=os.write, empty=empty, full=full, two=np.arange(2)):
-        sleep(0.5)
+    def __del__(self, sleep=time.sleep, now=time.monotonic, end=end, write=os.write, empty=empty, full=full,
+                two=np.arange(2)):
+        sleep(max(0, end + 0.3 - now()))
         empty.enqueue_many(two, timeout=0)
         full.dequeue(timeout=0)
         write(1, b"%d %d" % (empty.size(), full.size()))
@@ -106,7 +112,7 @@ for _ in range(12):
     for call in calls:
         threading.Thread(target=call, daemon=True).start()
 while empty.stats().waiting_dequeues + full.stats().waiting_enqueues < 60:
-    pass
+    assert left() > 0, "the threads did not begin in time"
 """
 
 

@@ -18,7 +18,7 @@ from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.explain.reads import name_record, note_reads, noted_reads
 from pipeline.explain.workers import current_worker
 from pipeline.on_error import Skips
-from pipeline.pulls import Turn
+from pipeline.pulls import Turn, this_thread
 
 ENDS = (StopIteration, OutOfRangeError)
 
@@ -98,7 +98,7 @@ class Caller:
             CancelledError, OutOfRangeError: The loop was left.
         """
         turns, worker = self._turns, current_worker()
-        turn = turns.turn_of(self.index)
+        outer, turn = this_thread.turn, turns.turn_of(self.index)  # a function may ask a loop of its own
         turns.begin(turn, wait)
         if worker is not None:
             worker.keys = None
@@ -106,6 +106,7 @@ class Caller:
             return self._called(turn)
         finally:
             turns.finish(turn)
+            this_thread.turn = outer
 
     def _called(self, turn: Turn) -> Call:
         if self._careful:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.batches.iterables import is_generator_function, items
-from pipeline.errors import OutOfRangeError
+from pipeline.errors import FailedPreconditionError, OutOfRangeError
 from pipeline.pulls import Book, current_turn
 
 _SAMPLE = 1024  # rows of an array that its digest looks at
@@ -113,39 +113,8 @@ class SequenceItems(_Items):
         return None
 
 
-class StatefulItems(_Items):
-    """The items of an iterable that has `state_dict` and `load_state_dict`."""
-
-    columns = ("state",)
-
-    def __init__(self, source: Any) -> None:
-        self.source = source
-        super().__init__()
-        self._iterator: Iterator[Any] | None = None
-
-    def following(self) -> Iterator[Any]:
-        if self._iterator is None:
-            self._iterator = iter(self.source)
-        return self._iterator
-
-    def _next(self) -> Any:
-        return next(self.following())
-
-    def _position(self) -> list[Any]:
-        return [{"items": self._taken, "state": self.source.state_dict()}]
-
-    def _go_to(self, position: Sequence[Any]) -> None:
-        (saved,) = position
-        self.source.load_state_dict(saved["state"])
-        self._taken = saved["items"]
-        self._iterator = None
-
-    def _no_state(self) -> str | None:
-        return None
-
-
-class OnceItems(_Items):
-    """The items of what can only be read once, from the start."""
+class _OfIterator(_Items):
+    """Items that come one after the other."""
 
     def __init__(self, source: Any) -> None:
         self.source = source
@@ -160,11 +129,33 @@ class OnceItems(_Items):
     def _next(self) -> Any:
         return next(self.following())
 
+
+class StatefulItems(_OfIterator):
+    """The items of an iterable that has `state_dict` and `load_state_dict`."""
+
+    columns = ("state",)
+
+    def _position(self) -> list[Any]:
+        return [{"items": self._taken, "state": self.source.state_dict()}]
+
+    def _go_to(self, position: Sequence[Any]) -> None:
+        (saved,) = position
+        self.source.load_state_dict(saved["state"])
+        self._taken = saved["items"]
+        self._iterator = None
+
+    def _no_state(self) -> str | None:
+        return None
+
+
+class OnceItems(_OfIterator):
+    """The items of what can only be read once, from the start."""
+
     def _position(self) -> list[Any]:
         return [self._taken]
 
     def _go_to(self, position: Sequence[Any]) -> None:
-        raise NotImplementedError(self._no_state())
+        raise FailedPreconditionError(None, None, f"{self._no_state()}, so it cannot go to item {position[0]}")
 
     def _no_state(self) -> str | None:
         what = "a generator" if is_generator_function(self.source) else f"a {self.name}, which is read once"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec
 
 from pipeline.batches.items import OnceItems, SequenceItems, StatefulItems, positioned_items
 from pipeline.batches.layout import length
@@ -14,6 +14,8 @@ from pipeline.errors import OutOfRangeError
 from pipeline.pulls import together
 from pipeline.queues.base import QueueBase
 from pipeline.threads.enqueue_ops import op_name
+
+P = ParamSpec("P")
 
 # Rows of a block source that a join takes at once.
 JOINED_ROWS = 16
@@ -72,10 +74,12 @@ def open_lane(
     if give is not None and room is None:
         return Lane(_exactly(give), True, False, False, False, name)
     if give is not None and room is not None:
+        if _is_plain_queue(source):
+            give = in_one_pull(give)
         take = sized(limited(give, room), BLOCK_ROWS)
         return Lane(lambda: [take()], True, True, False, False, name)
     opened = open_source(source, many, True, None, stopped)
-    following = opened.take
+    following = in_one_pull(opened.take) if _is_plain_queue(source) else opened.take
     calls = not isinstance(source, QueueBase) and not hasattr(source, "block")
     return Lane(lambda: [following()], many, False, calls, False, name, following)
 
@@ -93,6 +97,21 @@ def warn_of_cost(request: Request, lane: Lane, by_number: bool, pulled_from: boo
         _log.warning("%s: %s", request.name, _ALL_HOSTS)
     if (request.num_threads or 1) > 1 and (lane.iterator or not pulled_from):
         _log.warning("%s: %s", request.name, _ONE_AT_A_TIME)
+
+
+def _is_plain_queue(source: Any) -> bool:
+    """Whether a source is a queue that somebody fills by hand: one of a producer knows which elements it gave."""
+    return isinstance(source, QueueBase) and not hasattr(source, "_go_to")
+
+
+def in_one_pull(take: Callable[P, Any]) -> Callable[P, Any]:
+    """Takes from a queue in one pull: a thread that waits there looks up from time to time, which is a dequeue each."""
+
+    def taken(*args: P.args, **kwargs: P.kwargs) -> Any:
+        with together():
+            return take(*args, **kwargs)
+
+    return taken
 
 
 def limited(give: Callable[[int], Any], room: Callable[[], int]) -> Callable[[int], Any]:

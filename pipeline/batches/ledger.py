@@ -122,7 +122,7 @@ class Ledger:
     def adopt(self, book: Book, thing: Any, lane: int = 0) -> None:
         """A call pulls from this for the first time: nobody else may from now on."""
         if not hasattr(thing, "_go_to"):
-            self._reason(f"it pulls from {thing!r}, which other threads fill")
+            self._reason(f"it pulls from '{thing.name}', which other threads fill")
             return
         if thing.owner is not None:
             raise in_use(thing)

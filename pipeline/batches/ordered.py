@@ -25,7 +25,7 @@ from pipeline.batches.quick import blocks_mover, calls_mover, items_mover
 from pipeline.batches.replay import Replay
 from pipeline.batches.request import Request
 from pipeline.batches.source import loop_left
-from pipeline.batches.turns import Turns
+from pipeline.batches.turns import Turns, watch_dequeues
 from pipeline.errors import CancelledError, OutOfRangeError, StateMismatchError
 from pipeline.pulls import Turn
 from pipeline.queues.base import QueueBase
@@ -93,6 +93,7 @@ class OrderedFeed(Feed):
         self.arrivals: Arrivals | None = None
         self._delivering = threading.Lock()  # held while a batch is taken and counted
         self._crossing: Crossing | None = None
+        self._unwatch: Callable[[], object] | None = None
         self._items = self._by_number()
         self._numbered: NumberedSource | None = None
         self._pool = Pool(self.seeds, self.held_back)
@@ -201,6 +202,7 @@ class OrderedFeed(Feed):
         if self._keep.none:
             self._park()
             return
+        self._unwatch = self._unwatch or watch_dequeues(self)
         if self.ledger is not None:  # Ctrl-C came while the first example was made
             self.ledger.release()
         self.ledger = Ledger(self.replay, self._trim)
@@ -251,8 +253,7 @@ class OrderedFeed(Feed):
         """Check that the queue is for the elements that it was for; have its draws go on where they were."""
         if self.loaded is None:
             return
-        saved = self.loaded["loop"]["layout"]
-        here = self._facts_of_layout()
+        saved, here = self.loaded["loop"]["layout"], self._facts_of_layout()
         if saved is not None and saved != here:
             raise StateMismatchError([("layout", saved, here)])
         if self.held_back is not None:
@@ -313,6 +314,8 @@ class OrderedFeed(Feed):
     def leave(self) -> None:
         super().leave()
         self._wake()
+        if self._unwatch is not None:
+            self._unwatch()
 
     def _wake(self) -> None:
         if self._crossing is not None:

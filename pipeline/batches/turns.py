@@ -6,9 +6,11 @@ what it has pulled, it does without. The lanes of a join pass the baton round.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pipeline._queue import watch_pulls
 from pipeline._tickets import Baton
 from pipeline.batches.ledger import Ledger
 from pipeline.batches.source import CHECK_INTERVAL, loop_left
@@ -213,3 +215,11 @@ class Turns:
         if len(self._batons) > 1:
             self.rotation.turn()
         self._batons[self.rotation.lane].pass_on()
+
+
+def watch_dequeues(owner: object) -> Callable[[], object]:
+    """From now on a dequeue of any queue counts as a pull. Call the result to end that; it ends with the owner too."""
+    watch_pulls(1)
+    finalize = weakref.finalize(owner, watch_pulls, -1)
+    finalize.atexit = False
+    return finalize

@@ -25,6 +25,13 @@ from pipeline.threads.runner import QueueRunner
 _READY = 256  # scalars that are made ready at once
 
 
+class _Hand(FIFOQueue):
+    """What the rows of a producer pass through when they are asked for by number: taking from it is no pull."""
+
+    def _pulling(self) -> None:
+        return None
+
+
 class ProducerQueue(FIFOQueue):
     """The queue of a producer. The first dequeue by a loop over batches starts its thread, unless it already runs.
 
@@ -157,7 +164,7 @@ class ProducerQueue(FIFOQueue):
         """Let rows pass through a queue of their own, so that they come out just as from this one."""
         hand, self._hand = self._hand, None  # after an error it is gone, with what is in it
         if hand is None:
-            hand = FIFOQueue(-1, self.dtypes, self.shapes, name=self.name)
+            hand = _Hand(-1, self.dtypes, self.shapes, name=self.name)
         if len(numbers):
             hand.enqueue_many((self._rows[numbers],))
         taken = take(hand)

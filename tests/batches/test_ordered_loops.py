@@ -6,9 +6,11 @@ import threading
 
 import numpy as np
 import pytest
+from helpers import run_in_thread, wait_until
 from lockstep import play  # the oracle
 
 import pipeline
+from pipeline._queue import watch_pulls
 from pipeline.errors import FailedPreconditionError
 
 THREADS = (1, 2, 4, 8)
@@ -399,3 +401,58 @@ class TestEditedStates:
                 loop.load_state_dict(state)
             assert loop.delivered == (0, 0)
             next(loop)
+
+
+class TestPlainQueues:
+    """What other threads fill has an order, but no place to go back to."""
+
+    def filled(self):
+        queue = pipeline.FIFOQueue(200, "int64", shapes=())
+        queue.enqueue_many(np.arange(100))
+        queue.close()
+        return queue
+
+    @pytest.mark.parametrize("threads", THREADS)
+    @pytest.mark.parametrize("pulls_first", [True, False])
+    def test_beside_a_producer(self, threads, pulls_first):
+        plain, rows = self.filled(), pipeline.range_input_producer(100, num_epochs=1, shuffle=False)
+
+        def example():
+            first = uneven(int(plain.dequeue())) if pulls_first else int(rows.dequeue())
+            return first, int(rows.dequeue()) if pulls_first else uneven(int(plain.dequeue()))
+
+        loop = pipeline.batch(example, 10, num_threads=threads, deterministic=True)
+        with loop:
+            for number, (one, other) in enumerate(loop):
+                assert one.tolist() == other.tolist() == list(range(number * 10, number * 10 + 10))
+                with pytest.raises(FailedPreconditionError, match=r"'fifo_queue.*which other threads fill"):
+                    loop.state_dict()
+
+    def test_another_loop(self):
+        inner = pipeline.batch([1, 2, 3, 4], 1, deterministic=True)
+        rows = numbers(1)
+
+        def example():
+            return int(next(inner)[0]), int(rows.dequeue())
+
+        with inner, pipeline.batch(example, 2, num_threads=2, deterministic=True) as loop:
+            assert next(loop)[0].tolist() == [1, 2]
+            with pytest.raises(FailedPreconditionError, match="which other threads fill"):
+                loop.state_dict()
+
+    def test_as_the_source_of_a_join(self):
+        slow = pipeline.FIFOQueue(200, "int64", shapes=())
+        loop = pipeline.batch_join([self.filled(), slow], 4, deterministic=True)
+        with loop:
+            asking = run_in_thread(list, loop)
+            wait_until(lambda: slow.stats().dequeue_waits > 3, "the loop to look up and ask again")
+            slow.enqueue_many(np.arange(200, 210))
+            slow.close()
+            taken = np.concatenate(asking.result()).tolist()
+        assert taken == [*range(16), *range(200, 210), *range(16, 100)][:108]
+
+    def test_nobody_watches_after_the_loops(self):
+        for _ in range(3):
+            list(pipeline.batch(self.filled(), 10, deterministic=True))
+        with pytest.raises(RuntimeError, match="nobody watches"):
+            watch_pulls(-1)

@@ -21,8 +21,8 @@ from pipeline.command.feed import FilePipeline, Settings
 from pipeline.command.formats import HELP, record_bytes
 from pipeline.command.saving import EVERY, Saving
 from pipeline.errors import OpError
-from pipeline.monitor.report import Report
-from pipeline.monitor.verdict import QueueUse
+from pipeline.watch.report import Report
+from pipeline.watch.verdict import QueueUse
 
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
 BROKEN_PIPE = 141  # 128 + SIGPIPE

@@ -8,8 +8,8 @@ import numpy as np
 
 from pipeline.decode.image.png import png_bytes
 from pipeline.errors import invalid, show
-from pipeline.monitor.summary_proto import Summary
 from pipeline.proto.wire import WireError, fields
+from pipeline.watch.summary_proto import Summary
 
 _LARGEST = float(np.finfo(np.float64).max)
 _limits: list[Any] = []

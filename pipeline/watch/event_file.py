@@ -13,7 +13,7 @@ from pipeline.files.crc32c import crc_function_or_slow
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.files.tfrecord import framed
 from pipeline.files.tfrecord_cutter import records
-from pipeline.monitor.summary_proto import Event
+from pipeline.watch.summary_proto import Event
 
 
 class EventFile:

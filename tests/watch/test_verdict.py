@@ -5,8 +5,8 @@ import os
 import pytest
 
 from pipeline import QueueStats
-from pipeline.monitor.report import Report
-from pipeline.monitor.verdict import QueueUse
+from pipeline.watch.report import Report
+from pipeline.watch.verdict import QueueUse
 
 NOTHING = QueueStats(100, 0, True, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 10.0, 0, 0)
 

@@ -14,6 +14,7 @@ TRACE = "PIPELINE_TRACE" in os.environ  # line coverage: its plugin wants the C+
 MACROS = [
     ("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION"),
     ("NPY_TARGET_VERSION", "NPY_1_22_API_VERSION"),  # for its allocators, which NumPy 2.0 hides otherwise
+    ("PIPELINE_NUMPY", f'"{numpy.__version__}"'),  # for pipeline.show_config()
 ]
 if BOUNDS:
     MACROS += [("PIPELINE_BOUNDS", "1")]

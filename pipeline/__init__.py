@@ -18,6 +18,7 @@ from pipeline import _random as _random
 if TYPE_CHECKING:  # for type checkers and editors; at run time the table below says the same
     from pipeline import errors
     from pipeline._batch import concatenate, pad, stack
+    from pipeline.about import show_config
     from pipeline.batches.buckets import bucket_by_sequence_length
     from pipeline.batches.collate import collate
     from pipeline.batches.determinism import set_deterministic
@@ -183,6 +184,7 @@ __all__ = [
     "save_state",
     "set_deterministic",
     "set_random_seed",
+    "show_config",
     "shuffle_batch",
     "shuffle_batch_join",
     "slice_input_producer",
@@ -195,6 +197,7 @@ __all__ = [
 
 _ROOMS = {
     "._batch": "concatenate pad stack",
+    ".about": "show_config",
     ".batches.buckets": "bucket_by_sequence_length",
     ".batches.collate": "collate",
     ".batches.determinism": "set_deterministic",

@@ -1,10 +1,11 @@
 """Philox as a function of NumPy arrays: the random numbers and row orders that the rest of the package asks for, draws
-in lockstep of numbers alone, and the fingerprint of an order."""
+in lockstep of numbers alone, and the fingerprint of an order. And what the package was compiled with."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 cimport numpy as cnp
 
+from built cimport COMPILER, CYTHON, LIBC, NUMPY, SIMD, STANDARD
 from lockstep cimport draw_last, scan_back
 from philox cimport Philox, philox_jump, philox_next, philox_seed, philox_skip
 from sync cimport mutex
@@ -308,3 +309,16 @@ def mixed_ids(uint64_t first, Py_ssize_t n):
     for i in range(n):
         ids[i] = first + mixed(i)
     return result
+
+
+def built_with():
+    """Return what the modules were compiled with; `simd` lists the extensions that are used without asking the
+    processor, as every processor of this architecture has them."""
+    return {
+        "compiler": COMPILER.decode(),
+        "standard": f"C++{STANDARD // 100 % 100}",
+        "C library": LIBC.decode(),
+        "Cython": f"{CYTHON >> 24}.{CYTHON >> 16 & 255}.{CYTHON >> 8 & 255}",
+        "NumPy": NUMPY.decode(),
+        "simd": SIMD.decode().split(),
+    }

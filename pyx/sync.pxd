@@ -14,16 +14,9 @@ cdef extern from "<mutex>" namespace "std" nogil:
         guard() noexcept
         guard(mutex&) noexcept
 
-cdef extern from "<condition_variable>" namespace "std" nogil:
-    cppclass condition_variable:
-        condition_variable() noexcept
-        void notify_one() noexcept
-        void wait(guard&) noexcept
-
-cdef extern from *:
+cdef extern from * nogil:
     """
     #include <chrono>
-    #include <condition_variable>
     #include <mutex>
     #include <atomic>
     #include <time.h>
@@ -47,11 +40,42 @@ cdef extern from *:
     #endif
     }
 
-    static inline void pipeline_wait_until(std::condition_variable& wake, std::unique_lock<std::mutex>& held,
-                                           long long instant) {
-        using namespace std::chrono;
-        wake.wait_until(held, steady_clock::time_point(duration_cast<steady_clock::duration>(nanoseconds(instant))));
-    }
+    /* Its deadlines are instants of that clock. Those of std::condition_variable follow the clock on the wall wherever
+       the C library has no pthread_cond_clockwait: glibc before 2.30, musl, macOS. Set back an hour, it makes a timeout
+       of a second an hour long. */
+    class pipeline_signal {
+        pthread_cond_t wake;
+    public:
+        pipeline_signal() noexcept {
+            pthread_condattr_t kind;
+            pthread_condattr_init(&kind);
+    #ifndef __APPLE__
+            pthread_condattr_setclock(&kind, CLOCK_MONOTONIC);
+    #endif
+            pthread_cond_init(&wake, &kind);
+            pthread_condattr_destroy(&kind);
+        }
+        pipeline_signal(const pipeline_signal&) = delete;
+        pipeline_signal& operator=(const pipeline_signal&) = delete;
+        ~pipeline_signal() { pthread_cond_destroy(&wake); }
+
+        void notify_one() noexcept { pthread_cond_signal(&wake); }
+        void wait(std::unique_lock<std::mutex>& held) noexcept {
+            pthread_cond_wait(&wake, held.mutex()->native_handle());
+        }
+        void wait_until(std::unique_lock<std::mutex>& held, long long instant) noexcept {
+            pthread_mutex_t* lock = held.mutex()->native_handle();
+    #ifdef __APPLE__
+            const long long left = instant - pipeline_now();
+            if (left <= 0) return;
+            const struct timespec span = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
+            pthread_cond_timedwait_relative_np(&wake, lock, &span);
+    #else
+            const struct timespec end = {(time_t)(instant / 1000000000), (long)(instant % 1000000000)};
+            pthread_cond_timedwait(&wake, lock, &end);
+    #endif
+        }
+    };
 
     /* Counts the forks between the first process and this one. */
     static std::atomic<long> pipeline_forks{0};
@@ -59,8 +83,12 @@ cdef extern from *:
     static inline int pipeline_watch_forks() { return pthread_atfork(nullptr, nullptr, pipeline_forked); }
     static inline long pipeline_fork_count() { return pipeline_forks.load(std::memory_order_relaxed); }
     """
+    cppclass condition_variable "pipeline_signal":
+        condition_variable() noexcept
+        void notify_one() noexcept
+        void wait(guard&) noexcept
+        void wait_until(guard&, long long instant) noexcept
     long long now "pipeline_now"() noexcept nogil
     long long coarse_now "pipeline_coarse_now"() noexcept nogil
-    void wait_until "pipeline_wait_until"(condition_variable&, guard&, long long instant) noexcept nogil
     int watch_forks "pipeline_watch_forks"() noexcept nogil
     long fork_count "pipeline_fork_count"() noexcept nogil

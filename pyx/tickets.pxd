@@ -8,7 +8,7 @@ reference is counted.
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
-from sync cimport condition_variable, guard, mutex, now, wait_until
+from sync cimport condition_variable, guard, mutex, now
 
 cdef struct Sleeper:            # a thread that waits for room; lies on its stack
     int64_t ticket
@@ -204,7 +204,7 @@ cdef inline bint wait_room(Tickets* t, int64_t ticket, int64_t until) noexcept n
         elif now() >= until:
             break
         else:
-            wait_until(signal, lock, until)
+            signal.wait_until(lock, until)
     if s.before == NULL:
         t.sleepers = s.after
     else:

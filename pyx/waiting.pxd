@@ -35,7 +35,7 @@ from state cimport (
     CLOSE, DONE, ENQUEUE, PENDING, TIMED_OUT, Attempt, Queue, Side, Waiting, look, put_back, remove, undecided, wake,
 )
 from steps cimport locked, note, step_put_back
-from sync cimport condition_variable, fork_count, guard, now, wait_until
+from sync cimport condition_variable, fork_count, guard, now
 
 cdef extern from "pythread.h":
     """
@@ -168,7 +168,7 @@ cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int
         elif now() >= until:
             break
         else:
-            wait_until(signal[0], held, until)
+            signal.wait_until(held, until)
     a.wake = NULL
     a.nudged = a.poked
     a.poked = False

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pipeline import __version__
 from pipeline.command.check import check
 from pipeline.command.check import report as check_report
+from pipeline.command.completion import PROGRAM, SHELLS, completion
 from pipeline.command.feed import FilePipeline, Settings
 from pipeline.command.formats import HELP, record_bytes
 from pipeline.command.saving import EVERY, Saving
@@ -44,10 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if sys.stdout is None:
             print("pipeline: the standard output is closed", file=sys.stderr)
             return 1
-        parser = _parser()
+        parser = _parser(_called())
         arguments = parser.parse_args(argv)
         if arguments.command == "check":
             return _check(arguments.programs)
+        if arguments.command == "completion":
+            print(completion(_parser(PROGRAM), arguments.shell))
+            return 0
         report = run(_settings(parser, arguments), _saving(parser, arguments))
         print(json.dumps(report.to_dict()) if arguments.json else report.to_text(), flush=True)
         return INTERRUPTED if report.interrupted else 0
@@ -58,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except ImportError as error:
-        print(f"pipeline feed: {error}", file=sys.stderr)
+        print(f"pipeline {arguments.command}: {error}", file=sys.stderr)
         return 1
     except RuntimeError as error:
         if "start new thread" not in str(error):
@@ -156,9 +160,14 @@ def _programs(given: str) -> list[str]:
     return sorted(found) or [os.path.join(given, "*.py")]
 
 
-def _parser() -> argparse.ArgumentParser:
+def _called() -> str:
+    """How this program was started, for its messages."""
+    return PROGRAM if os.path.basename(sys.argv[0]).startswith(PROGRAM) else "python -m pipeline"
+
+
+def _parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m pipeline",
+        prog=program,
         description="Feed files through an input pipeline, or check what a TensorFlow 1 program needs.",
     )
     parser.add_argument("--version", action="version", version=f"queue-runner {__version__}")
@@ -178,6 +187,12 @@ def _parser() -> argparse.ArgumentParser:
         "name that pipeline.compat.v1 lacks, with its line and what to use instead.",
     )
     checking.add_argument("programs", nargs="+", metavar="PROGRAM", help="a Python file, or a folder of them")
+    completing = commands.add_parser(
+        "completion",
+        help="print a script that completes the options of queue-runner in a shell",
+        description="Print a script with which a shell completes the commands and options of queue-runner.",
+    )
+    completing.add_argument("shell", choices=SHELLS, help="the shell")
     return parser
 
 

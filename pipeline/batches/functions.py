@@ -32,7 +32,8 @@ def batch(
 ) -> Batches[Any]:
     """Make batches of the examples that threads get from a source, in the order in which they come.
 
-    An example is an array, number, bytes or object, or a list, tuple or dict of them. The source of examples is one of
+    An example is an array, number, bytes or object, or a list, tuple or dict of them, which may be nested. The source
+    of examples is one of
 
     - a callable without arguments that returns one example, and raises OutOfRangeError or StopIteration at the end of
       the input; with several threads, several call it at once
@@ -82,8 +83,9 @@ def batch(
             latter makes the loop deterministic.
 
     Returns:
-        An iterator over the batches that is a context manager too. Examples that are dicts give dicts; lists or tuples
-        of two or more components give lists; a single component comes bare.
+        An iterator over the batches that is a context manager too. Batches have the structure of the examples: dicts,
+        lists, tuples, named tuples and dataclasses, also inside each other. The only component of a list or tuple comes
+        bare. Inside an example, a list of plain Python values is an array; in blocks every list is a column of rows.
 
     Raises:
         TypeError: `tensors` is no source, `keep_input` is neither callable nor made of bools, a number is not an

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.nest import Nest, parts_of
+
 WANTED = "the source of a batch must be a callable that returns an example, or an iterable, queue or producer of them"
 
 
@@ -59,26 +61,18 @@ def check_callable(source: Any) -> None:
         raise TypeError(f"{WANTED}, not {source!r:.80}: an async function cannot run in a thread of a queue")
 
 
-def check_example(example: Any) -> None:
+def check_example(example: Any, many: bool) -> None:
     """Raise TypeError for a first example that would become an array of objects by mistake."""
     _check_value(example, "the first example")
-    if isinstance(example, dict):
-        components = [(repr(key), value) for key, value in example.items()]
-    elif isinstance(example, (list, tuple)):
-        components = [(str(i), value) for i, value in enumerate(example)]
-    else:
-        components = []
-        if isinstance(example, Mapping):
-            raise TypeError(f"batch: the first example is a {_kind(example)}; return dict(example)")
-    for name, value in components:
-        where = f"component {name} of the first example"
-        _check_value(value, where)
-        if isinstance(value, Mapping):
-            inner = next(iter(value), "key")
-            raise TypeError(
-                f"batch: {where} is a {_kind(value)}, and examples are not nested. Make one flat dict, such as "
-                f"{{'{name.strip(chr(39))}/{inner}': ...}}"
-            )
+    if isinstance(example, Mapping) and not isinstance(example, dict):
+        raise TypeError(f"batch: the first example is a {_kind(example)}; return dict(example)")
+    if parts_of(example):
+        nest = Nest(example, many)
+        for name, value in zip(nest.names, nest.flatten(example), strict=True):
+            where = f"component {name if name.isdigit() else repr(name)} of the first example"
+            _check_value(value, where)
+            if isinstance(value, Mapping):
+                raise TypeError(f"batch: {where} is a {_kind(value)}; make a dict of it")
 
 
 def _check_value(value: Any, where: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.batches.iterables import check_example
+from pipeline.nest import Nest, has_nested, is_nested, make_like, parts_of
 from pipeline.queues.base import QueueBase
 from pipeline.queues.values import infer
 
@@ -21,12 +22,12 @@ class ExampleLayout:
     """The layout of examples, learnt from the first one; takes examples apart and puts batches together.
 
     Args:
-        example: The first example: a dict, list or tuple of components, or a single component.
+        example: The first example: a dict, list or tuple of components, which may be nested, or a single component.
         many: It is a block of examples: the first dimension of each component counts them.
 
     Raises:
         ValueError: The example has no components.
-        TypeError: It is nested, or itself a source of examples.
+        TypeError: It is itself a source of examples.
 
     Attributes:
         to_components: Called with an example, returns its components in the order of the queue; ValueError if its keys
@@ -39,12 +40,18 @@ class ExampleLayout:
     to_components: ToComponents
 
     def __init__(self, example: Any, many: bool) -> None:
-        check_example(example)
+        check_example(example, many)
         self._keys: list[Any] | None = None
         self._count = 1
         self.to_components = _itself
         self._pick: ToComponents = _itself
-        if isinstance(example, dict):
+        self._nest: Nest | None = None
+        self._kind = type(example)
+        if has_nested(example, many):
+            self._nest = nest = Nest(example, many)
+            self._keys, self._count = list(nest.names), len(nest.names)
+            self.to_components = nest.flatten
+        elif isinstance(example, dict):
             self._keys = sorted(example, key=str)
             self._key_set = set(self._keys)
             # C makes a tuple of the values, or of one its value.
@@ -55,7 +62,7 @@ class ExampleLayout:
             self.to_components = self._of_list
             self._count = len(example)
         self.bare = self.to_components is _itself
-        self.tuple_length = self._count if isinstance(example, (list, tuple)) else 0
+        self.tuple_length = self._count if isinstance(example, (list, tuple)) and self._nest is None else 0
         components = self.to_components(example)
         if not components:
             raise ValueError("Expected at least one tensor in batch(): the example is empty")
@@ -86,7 +93,9 @@ class ExampleLayout:
 
     def _joined(self, example: Any, index: int, many: bool) -> ToComponents:
         chosen = self.to_components
-        if self._keys is not None:
+        if self._nest is not None:
+            pass  # `flatten` checks each example
+        elif self._keys is not None:
             if not isinstance(example, dict) or example.keys() != self._key_set:
                 raise ValueError(
                     "All dictionaries in tensors_list must have the same keys: "
@@ -154,14 +163,22 @@ class ExampleLayout:
         return f"batch: component {self._name(index)} of the first example"
 
     def rebuild(self, batch: Any) -> Any:
-        """Put a batch that the queue gave into the container of the examples."""
-        if self._keys is None:
+        """Put a batch that the queue gave into the container of the examples. The only one of a flat list comes
+        bare, and so does that of a tuple."""
+        if self.bare:
             return batch
-        return dict(zip(self._keys, batch if len(self._keys) > 1 else [batch], strict=True))
+        components = batch if self._count > 1 else [batch]
+        if self._nest is not None:
+            return self._nest.pack(components)
+        if self._keys is not None:
+            return dict(zip(self._keys, components, strict=True))
+        if self._count == 1 and not hasattr(self._kind, "_make"):
+            return batch
+        return make_like(self._kind, components)
 
     @property
     def keys(self) -> list[Any] | None:
-        """The keys of examples that are dicts."""
+        """The keys of examples that are dicts; of nested ones, where each component is."""
         return self._keys
 
     def led_by(self, dtype: Any) -> ExampleLayout:
@@ -202,9 +219,9 @@ class ExampleLayout:
 
 def length(example: Any) -> int:
     """How many examples a block has; 1 if its components have no length."""
-    if isinstance(example, dict):
-        example = list(example.values())
-    component = example[0] if isinstance(example, (list, tuple)) and example else example
+    component = next(iter(parts_of(example) or [example]))
+    if component is not example and is_nested(component, True):
+        return length(component)
     try:
         return len(component)
     except TypeError:

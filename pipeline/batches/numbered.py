@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pipeline._random import NumberPool, lockstep_end, lockstep_pool
 from pipeline.batches.items import array_digest, is_sequence
 from pipeline.batches.lanes import Lane
+from pipeline.batches.layout import length
 from pipeline.batches.request import Request
 from pipeline.batches.source import BLOCK_ROWS, is_iterable, sized
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
@@ -129,8 +130,7 @@ class _Mapped:
             block = self._over.take(n, self._stopped)
         finally:
             this_thread.turn = turn
-        components = list(block.values()) if isinstance(block, dict) else block
-        rows = len(components[0])
+        rows = length(block)
         chosen, self._sent = self._sent[:rows], self._sent[rows:]
         return block, np.asarray(chosen)
 

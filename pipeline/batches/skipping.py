@@ -12,6 +12,7 @@ from typing import Any
 from pipeline.batches.layout import length
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.explain.reads import give_again, has_read, name_record, note_reads, noted_reads
+from pipeline.nest import map_values
 from pipeline.on_error import SKIPPED, Skips
 
 _ENDS = (StopIteration, OutOfRangeError, CancelledError)
@@ -90,6 +91,4 @@ def _leave_out(error: Exception, skips: Skips, many: bool) -> None:
 
 def row_of(block: Any, i: int) -> Any:
     """A block of one row."""
-    if isinstance(block, dict):
-        return {key: value[i : i + 1] for key, value in block.items()}
-    return [value[i : i + 1] for value in block] if isinstance(block, (list, tuple)) else block[i : i + 1]
+    return map_values(lambda component: component[i : i + 1], block)

@@ -13,6 +13,7 @@ import numpy as np
 
 from pipeline.batches.iterables import WANTED, check_callable, check_iterable, is_generator_function, items
 from pipeline.errors import DeadlineExceededError, OutOfRangeError
+from pipeline.nest import map_values
 from pipeline.queues.base import QueueBase
 from pipeline.queues.rows import Rows
 from pipeline.threads.enqueue_ops import op_name
@@ -152,8 +153,14 @@ def sized(give: Callable[[int], Any], rows: int) -> Callable[[], Any]:
 
 
 def _row_bytes(block: Any) -> int:
-    components = list(block.values()) if isinstance(block, dict) else block
-    return max(1, sum(map(_component_bytes, components if isinstance(components, (list, tuple)) else [components])))
+    size = 0
+
+    def add(component: Any) -> None:
+        nonlocal size
+        size += _component_bytes(component)
+
+    map_values(add, block)
+    return max(1, size)
 
 
 def _component_bytes(component: Any) -> int:
@@ -198,18 +205,14 @@ def _queue_block(queue: QueueBase, n: int, stopped: Callable[[], bool]) -> Any:
 
 def _as_block(example: Any) -> Any:
     """Make a block of one example."""
-    if isinstance(example, dict):
-        return {key: _as_block(value) for key, value in example.items()}
-    if isinstance(example, (list, tuple)):
-        return [_as_block(value) for value in example]
-    return np.asarray(example)[None] if isinstance(example, (np.ndarray, np.generic)) else [example]
+    return map_values(
+        lambda each: np.asarray(each)[None] if isinstance(each, (np.ndarray, np.generic)) else [each], example
+    )
 
 
 def _row(block: Any) -> Any:
     """The first example of a block."""
-    if isinstance(block, dict):
-        return {key: value[0] for key, value in block.items()}
-    return [value[0] for value in block] if isinstance(block, (list, tuple)) else block[0]
+    return map_values(lambda component: component[0], block)
 
 
 def recall(sources: Sequence[Any]) -> None:

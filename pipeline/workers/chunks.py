@@ -13,6 +13,7 @@ import numpy as np
 
 from pipeline._batch import stack
 from pipeline.errors import OutOfRangeError, UnknownError
+from pipeline.nest import Nest, has_nested, make_like
 from pipeline.pulls import this_thread
 from pipeline.queues.values import copied_lists
 
@@ -22,7 +23,8 @@ class Block(NamedTuple):
 
     Attributes:
         size: The number of examples.
-        container: For dicts the tuple of their keys; for tuples and lists that class; None for single components.
+        container: For dicts the tuple of their keys; for tuples and lists that class; None for single components; for
+            nested examples a Nest.
         components: The values of each component: an array, or a list of values that are not NumPy's.
     """
 
@@ -122,10 +124,13 @@ def _call(function: Callable[[Any], Any], item: Any) -> tuple[Any, Any]:
 
 
 def _taken_apart(example: Any) -> tuple[Any, list[Any]]:
+    if has_nested(example, False):
+        nest = Nest(example, False)
+        return nest, nest.flatten(example)
     if isinstance(example, dict):
         return tuple(example), list(example.values())
     if isinstance(example, (list, tuple)):
-        return list if isinstance(example, list) else tuple, list(example)
+        return type(example), list(example)
     return None, [example]
 
 
@@ -159,18 +164,21 @@ def _stacked(values: list[Any]) -> Any:
 
 def example_at(block: Block, index: int) -> Any:
     """Return one example of a block."""
-    parts = [each[index] for each in block.components]
-    if isinstance(block.container, tuple):
-        return dict(zip(block.container, parts, strict=True))
-    return parts[0] if block.container is None else block.container(parts)
+    return _put_together(block.container, [each[index] for each in block.components], False)
 
 
 def split(block: Block, count: int) -> tuple[Any, Block | None]:
-    """Return the components of the first examples, as a list or a dict, and the block of the others or None."""
+    """Return the first examples as a block, and the block of the others or None. A single component is in a list."""
     components, rest = block.components, None
     if count < block.size:
         components = [each[:count] for each in block.components]
         rest = block._replace(size=block.size - count, components=[each[count:] for each in block.components])
-    if isinstance(block.container, tuple):
-        return dict(zip(block.container, components, strict=True)), rest
-    return list(components), rest
+    return _put_together(block.container or list, components, True), rest
+
+
+def _put_together(container: Any, parts: Sequence[Any], many: bool) -> Any:
+    if isinstance(container, Nest):
+        return container.pack(parts, many)
+    if isinstance(container, tuple):
+        return dict(zip(container, parts, strict=True))
+    return parts[0] if container is None else make_like(container, parts)

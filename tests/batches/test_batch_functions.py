@@ -26,11 +26,11 @@ class TestExamples:
     def test_single_values(self):
         assert taken(batch(source(range(6)), 3)) == [[0, 1, 2], [3, 4, 5]]
 
-    def test_tuples_and_lists_give_lists(self):
+    def test_tuples_give_tuples_and_lists_give_lists(self):
         for kind in (tuple, list):
             with batch(source([kind((i, np.full(2, i, np.float32))) for i in range(4)]), 2) as batches:
                 [first, second] = batches
-            assert isinstance(first, list)
+            assert type(first) is type(second) is kind
             assert first[0].tolist() == [0, 1]
             assert second[1].tolist() == [[2, 2], [3, 3]]
             assert second[1].dtype == np.float32

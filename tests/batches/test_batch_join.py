@@ -86,9 +86,10 @@ class TestForms:
         assert sorted(zip(got["a"].tolist(), got["b"].tolist(), strict=True)) == [(1, 2), (3, 4)]
 
     def test_container_of_the_first(self):
-        with batch_join([[(1, 2)], [[3, 4]]], 2) as batches:
-            [got] = batches
-        assert isinstance(got, list)
+        for first, second in [((1, 2), [3, 4]), ([1, 2], (3, 4))]:
+            with batch_join([[first], [second]], 2) as batches:
+                [got] = batches
+            assert type(got) is type(first)
 
     @pytest.mark.parametrize("sources", [[[1], [(2,)]], [[[1]], [2]], [[(1,)], [[2]]]])
     def test_a_single_component_may_be_in_a_list(self, sources):

@@ -185,4 +185,4 @@ def test_every_form_of_example(example):
 def _first(batch):
     if isinstance(batch, dict):
         return batch["k"]
-    return batch[0] if isinstance(batch, list) else batch
+    return batch[0] if isinstance(batch, (list, tuple)) else batch

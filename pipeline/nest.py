@@ -1,0 +1,156 @@
+"""Nest: how an example is made of dicts, tuples, dataclasses and lists; its values as a flat list, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+class Parts(list[Any]):
+    """A list that is part of the structure of a block, where other lists are columns of rows."""
+
+
+def is_nested(value: Any, many: bool) -> bool:
+    """Whether something inside an example has a structure of its own: a dict, tuple or dataclass, or a list of such.
+
+    A list of plain Python values is an array that is not made yet. In blocks every list is one, of the rows, and so is
+    a tuple of plain values.
+    """
+    if isinstance(value, dict):
+        return True
+    if isinstance(value, tuple):
+        return not many or hasattr(value, "_make") or not all(map(_is_plain, value))
+    if isinstance(value, list):
+        return isinstance(value, Parts) or (not many and not all(map(_is_plain, value)))
+    return is_dataclass(value)
+
+
+def is_dataclass(value: Any) -> bool:
+    """Whether this is an instance of a dataclass."""
+    return hasattr(type(value), "__dataclass_fields__")
+
+
+def make_like(kind: type[Any], parts: Sequence[Any]) -> Any:
+    """Make a named tuple of a class; a tuple or list for all other tuples and lists."""
+    if hasattr(kind, "_make"):
+        return kind._make(parts)
+    return tuple(parts) if issubclass(kind, tuple) else list(parts)
+
+
+def parts_of(value: Any) -> Sequence[Any] | None:
+    """What is directly in a dict, list, tuple or dataclass; None for anything else."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, (list, tuple)):
+        return value
+    return [getattr(value, field.name) for field in dataclasses.fields(value)] if is_dataclass(value) else None
+
+
+def has_nested(example: Any, many: bool) -> bool:
+    """Whether an example, or a block of them, is more than a dict, list or tuple of values."""
+    return is_dataclass(example) or any(is_nested(part, many) for part in parts_of(example) or ())
+
+
+def map_values(function: Callable[[Any], Any], block: Any) -> Any:
+    """Apply a function to each value of an example or block, and keep its structure."""
+    if isinstance(block, dict) and not has_nested(block, True):
+        return {key: function(value) for key, value in block.items()}
+    if parts_of(block) is None:
+        return function(block)
+    nest = Nest(block, True)
+    return nest.pack([function(value) for value in nest.flatten(block)], True)
+
+
+class Nest:
+    """The structure of a nested value, by the rules of TensorFlow's `nest`: the values of a dict come by sorted key.
+
+    Lists are lists again, dicts are dicts, tuples and named tuples are of their class. So are dataclasses, whose
+    fields are set without a call of `__init__`.
+
+    Attributes:
+        names: Where each value is, such as "image/size/0".
+
+    Args:
+        value: A dict, list, tuple or dataclass.
+        many: It is a block of examples.
+    """
+
+    def __init__(self, value: Any, many: bool) -> None:
+        self._kind = list if isinstance(value, list) else type(value)
+        self._keys: list[Any] = []
+        if isinstance(value, dict):
+            self._keys = sorted(value, key=str)
+            self._kind = dict
+        elif is_dataclass(value):
+            self._keys = [field.name for field in dataclasses.fields(value)]
+        else:
+            self._keys = list(range(len(value)))
+        self._children = [Nest(part, many) if is_nested(part, many) else None for part in self._parts(value)]
+        self.names = [
+            name for key, child in zip(self._keys, self._children, strict=True) for name in _names(key, child)
+        ]
+
+    def flatten(self, value: Any) -> list[Any]:
+        """Return the values of another example; ValueError if it has another structure."""
+        flat: list[Any] = []
+        for part, child in zip(self._parts(value), self._children, strict=True):
+            if child is None:
+                flat.append(part)
+            else:
+                flat.extend(child.flatten(part))
+        return flat
+
+    def pack(self, values: Sequence[Any], many: bool = False) -> Any:
+        """Put values, as many as `flatten` gives, into the structure; `many`: they are columns of a block."""
+        return self._pack(iter(values), many)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Nest) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self._kind, *self.names))
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{key}: {child or '*'}" for key, child in zip(self._keys, self._children, strict=True))
+        return f"{self._kind.__name__}({inner})"
+
+    def _pack(self, values: Iterator[Any], many: bool) -> Any:
+        parts = [next(values) if child is None else child._pack(values, many) for child in self._children]
+        if self._kind is dict:
+            return dict(zip(self._keys, parts, strict=True))
+        if not issubclass(self._kind, (list, tuple)):
+            made = object.__new__(self._kind)
+            for key, part in zip(self._keys, parts, strict=True):
+                object.__setattr__(made, key, part)  # it may be frozen
+            return made
+        return Parts(parts) if many and self._kind is list else make_like(self._kind, parts)
+
+    def _parts(self, value: Any) -> list[Any]:
+        """What is directly in a value; ValueError if that is not what is in the first."""
+        if self._kind is dict:
+            if isinstance(value, dict) and value.keys() == set(self._keys):
+                return [value[key] for key in self._keys]
+        elif issubclass(self._kind, (list, tuple)):
+            # A function may return a list here and a tuple there, as it may without nesting.
+            if isinstance(value, (list, tuple)) and len(value) == len(self._keys):
+                return list(value)
+        elif isinstance(value, self._kind):
+            return [getattr(value, key) for key in self._keys]
+        raise ValueError(f"every example must be nested as the first one: expected {self!r}, got {_shown(value)}")
+
+
+def _names(key: Any, child: Nest | None) -> list[str]:
+    return [str(key)] if child is None else [f"{key}/{name}" for name in child.names]
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, _PLAIN) or (isinstance(value, list) and all(map(_is_plain, value)))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"a dict with the keys {sorted(value, key=str)}"
+    return f"{type(value).__name__} of {len(value)}" if isinstance(value, (list, tuple)) else type(value).__name__

@@ -1,0 +1,192 @@
+"""Examples that are nested come back nested: dicts, lists, tuples, named tuples and dataclasses."""
+
+import concurrent.futures
+import dataclasses
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from helpers import raises
+from orchestration import fresh_collection, no_thread_left
+
+import pipeline
+import pipeline.nest
+from pipeline import batch, batch_join, shuffle_batch
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    with fresh_collection(), no_thread_left():
+        yield
+
+
+class Box(NamedTuple):
+    corner: Any
+    size: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    image: Any
+    box: Box
+
+    def __post_init__(self):
+        assert np.ndim(self.box.size) == 0  # of an example: a batch is made without this
+
+
+def nested(i):
+    return {
+        "b": (np.full(2, i, np.float32), [np.int32(i), {"deep": b"%d" % i}]),
+        "a": Box(i, 2 * i),
+    }
+
+
+def values(got):
+    """What is in a batch of `nested`, as plain lists, once its containers are as they should be."""
+    assert type(got) is dict
+    assert list(got) == ["a", "b"]
+    pair, box = got["b"], got["a"]
+    assert type(pair) is tuple
+    assert type(pair[1]) is list
+    assert type(box) is Box
+    assert pair[0].dtype == np.float32
+    assert pair[1][0].dtype == np.int32
+    numbers = box.corner.tolist()
+    assert pair[0].tolist() == [[i, i] for i in numbers]
+    assert pair[1][0].tolist() == numbers
+    assert pair[1][1]["deep"].tolist() == [b"%d" % i for i in numbers]
+    assert box.size.tolist() == [2 * i for i in numbers]
+    return numbers
+
+
+def taken(batches):
+    with batches:
+        return [values(got) for got in batches]
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+class TestBatchesOf:
+    def test_an_iterable(self, deterministic):
+        assert taken(batch(map(nested, range(4)), 2, deterministic=deterministic)) == [[0, 1], [2, 3]]
+
+    def test_a_function(self, deterministic):
+        numbers = iter(range(4))
+        assert taken(batch(lambda: nested(next(numbers)), 2, deterministic=deterministic)) == [[0, 1], [2, 3]]
+
+    def test_a_pool(self, deterministic):
+        got = taken(shuffle_batch([nested(i) for i in range(20)], 5, 19, 10, seed=3, deterministic=deterministic))
+        assert sorted(i for numbers in got for i in numbers) == list(range(20))
+
+    def test_a_join(self, deterministic):
+        sources = [[nested(i) for i in range(4)], [nested(i) for i in range(4, 8)]]
+        got = taken(batch_join(sources, 4, deterministic=deterministic))
+        assert sorted(i for numbers in got for i in numbers) == list(range(8))
+
+    def test_workers(self, deterministic):
+        with concurrent.futures.ThreadPoolExecutor(2) as executor:
+            source = pipeline.map_ahead(nested, range(10), executor, chunksize=3)
+            assert taken(batch(source, 5, deterministic=deterministic)) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+
+    @pytest.mark.parametrize("many", [False, True])
+    def test_blocks(self, deterministic, many):
+        def block(numbers):
+            pixels = np.repeat(numbers, 2).reshape(-1, 2).astype(np.float32)
+            words = {"deep": [b"%d" % i for i in numbers]}
+            inner = pipeline.nest.Parts([numbers.astype(np.int32), words])  # other lists are columns in a block
+            return {"b": (pixels, inner), "a": Box(numbers.tolist(), tuple((2 * numbers).tolist()))}
+
+        blocks = [block(np.arange(0, 3)), block(np.arange(3, 8))]
+        source = blocks if many else _Blocks(blocks)
+        assert taken(batch(source, 4, enqueue_many=many, deterministic=deterministic)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+class _Blocks:
+    """Gives blocks, however many rows are asked for: at most those of the first one."""
+
+    def __init__(self, blocks):
+        self._whole = blocks
+        self._next = 0
+
+    def block(self, n):
+        rows = [(i, k) for i, size in enumerate([3, 5]) for k in range(size)]
+        if self._next == len(rows):
+            raise StopIteration
+        i, k = rows[self._next]
+        self._next += 1
+        return pipeline.nest.map_values(lambda column: column[k : k + 1], self._whole[i])
+
+
+def test_a_dataclass():
+    examples = [Sample(np.full(3, i), Box(i, i + 1)) for i in range(2)]
+    [got] = batch(examples, 2)
+    assert type(got) is Sample
+    assert got.image.tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert type(got.box) is Box
+    assert got.box.size.tolist() == [1, 2]
+
+
+def test_a_named_tuple_that_is_flat():
+    [got] = batch([Box(1, 2), Box(3, 4)], 2)
+    assert type(got) is Box
+    assert got.corner.tolist() == [1, 3]
+
+
+def test_a_list_of_plain_values_is_an_array():
+    [got] = batch([(1, [2, 3]), (4, [5, 6])], 2)
+    assert got[1].tolist() == [[2, 3], [5, 6]]
+
+
+def test_buckets():
+    def example(i):
+        return {"text": np.arange(i), "meta": (i,)}
+
+    batches = pipeline.bucket_by_sequence_length(
+        lambda example: len(example["text"]), map(example, [1, 5, 2, 6]), 2, [4], dynamic_pad=True
+    )
+    got = {tuple(lengths.tolist()): rows for lengths, rows in batches}
+    assert set(got) == {(1, 2), (5, 6)}
+    assert got[1, 2]["meta"][0].tolist() == [1, 2]
+    assert got[1, 2]["text"].tolist() == [[0, 0], [0, 1]]
+
+
+def test_rows_that_are_left_out():
+    def block():
+        numbers = np.arange(6)
+        yield {"x": (numbers, {"y": 2 * numbers})}
+
+    with batch(block(), 2, enqueue_many=True, keep_input=np.arange(6) % 3 > 0) as batches:
+        got = [each["x"][1]["y"].tolist() for each in batches]
+    assert got == [[2, 4], [8, 10]]
+
+
+def test_another_structure():
+    inner, outer = "expected dict(b: *), got ", "expected dict(a: dict(b: *)), got "
+    for other, text in [
+        ({"a": {"b": 1, "c": 2}}, inner + "a dict with the keys ['b', 'c']"),
+        ({"a": [1]}, inner + "list of 1"),
+        ({"a": 1}, inner + "int"),
+        ([1], outer + "list of 1"),
+    ]:
+        with raises(ValueError, "every example must be nested as the first one: " + text):
+            list(batch([{"a": {"b": 1}}, other], 2))
+
+
+def test_an_error_says_where_in_the_structure():
+    with pytest.raises(ValueError, match="a/b"):
+        list(batch([{"a": {"b": np.zeros(2)}}, {"a": {"b": np.zeros(3)}}], 2))
+
+
+def test_states():
+    def loop():
+        examples = [nested(i) for i in range(30)]
+        return shuffle_batch(examples, 3, 20, 9, seed=1, deterministic=True)
+
+    with loop() as batches:
+        whole = [values(got) for got in batches]
+    with loop() as batches:
+        for _ in range(4):
+            next(batches)
+        state = batches.state_dict()
+    resumed = loop()
+    resumed.load_state_dict(state)
+    assert taken(resumed) == whole[4:]

@@ -95,6 +95,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.threads.looper import LooperThread
     from pipeline.threads.registry import add_queue_runner, reset, start_queue_runners
     from pipeline.threads.runner import QueueRunner
+    from pipeline.watch.sampler import monitor, report
     from pipeline.workers.map_ahead import map_ahead
 
 __version__ = "0.1.0"
@@ -176,10 +177,12 @@ __all__ = [
     "maybe_batch_join",
     "maybe_shuffle_batch",
     "maybe_shuffle_batch_join",
+    "monitor",
     "pad",
     "parse_example",
     "parse_single_example",
     "range_input_producer",
+    "report",
     "reset",
     "save_state",
     "set_deterministic",
@@ -239,6 +242,7 @@ _ROOMS = {
     ".threads.looper": "LooperThread",
     ".threads.registry": "add_queue_runner reset start_queue_runners",
     ".threads.runner": "QueueRunner",
+    ".watch.sampler": "monitor report",
     ".workers.map_ahead": "map_ahead",
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}

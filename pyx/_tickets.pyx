@@ -9,7 +9,7 @@ from libc.string cimport memset
 from collections import deque
 from threading import Lock as allocate_lock
 
-from sync cimport mutex
+from sync cimport mutex, now, sleep_for
 from tickets cimport (
     NOT_STORING, OUTSIDE, STORES, TWICE, Request, Step, Tickets, held, step_claim, step_drop, step_look, step_offer,
     step_release, step_take, step_wake, wait_room,
@@ -23,6 +23,15 @@ cdef extern from *:
     PyObject** places "pipeline_places"(object list)
 
 cdef object NOTHING = object()      # parked for None: None in the ring is an empty place
+
+
+def lock_delay(double seconds):
+    """Sleep so many seconds, and return how many this thread then waited for its turn with the interpreter's lock."""
+    cdef int64_t woken
+    with nogil:
+        sleep_for(<int64_t>(seconds * 1e9))
+        woken = now()
+    return (now() - woken) * 1e-9
 
 
 cdef class Window:

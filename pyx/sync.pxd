@@ -18,6 +18,7 @@ cdef extern from * nogil:
     """
     #include <chrono>
     #include <mutex>
+    #include <thread>
     #include <atomic>
     #include <time.h>
     #include <pthread.h>
@@ -77,6 +78,10 @@ cdef extern from * nogil:
         }
     };
 
+    static inline void pipeline_sleep(long long span) {
+        std::this_thread::sleep_for(std::chrono::nanoseconds(span));
+    }
+
     /* Counts the forks between the first process and this one. */
     static std::atomic<long> pipeline_forks{0};
     static void pipeline_forked() { pipeline_forks.fetch_add(1, std::memory_order_relaxed); }
@@ -90,5 +95,6 @@ cdef extern from * nogil:
         void wait_until(guard&, long long instant) noexcept
     long long now "pipeline_now"() noexcept nogil
     long long coarse_now "pipeline_coarse_now"() noexcept nogil
+    void sleep_for "pipeline_sleep"(long long span) noexcept nogil
     int watch_forks "pipeline_watch_forks"() noexcept nogil
     long fork_count "pipeline_fork_count"() noexcept nogil

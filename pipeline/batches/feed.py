@@ -60,6 +60,12 @@ class Feed:
         self._block_rows = None if single else max(request.capacity, request.batch_size)
 
     @property
+    def kind(self) -> str:
+        """The name of the batch function."""
+        shuffled = "" if self.request.min_after_dequeue is None else "shuffle_"
+        return f"{shuffled}batch{'_join' if self.request.joined else ''}"
+
+    @property
     def starts_over(self) -> bool:
         """Whether the sources begin with their first example each time they are opened."""
         return all(is_iterable(source) and starts_over(source) for source in self.request.sources)

@@ -8,23 +8,32 @@ import threading
 import weakref
 from collections.abc import Collection, Iterator
 from types import TracebackType
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pipeline.batches.content import combined
 from pipeline.batches.feed import Feed
 from pipeline.batches.ordered import OrderedFeed
 from pipeline.batches.snapshot import fingerprint_text, load, state_of
+from pipeline.batches.source import is_iterable
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
+from pipeline.explain.live import LoopFacts, LoopTimes, loops, noted_inputs
+from pipeline.explain.workers import WorkerGroup
 from pipeline.queues.base import QueueBase
 from pipeline.threads.coordinator import Coordinator
 from pipeline.threads.current_loop import batch_loop
 from pipeline.threads.registry import start_registered
 from pipeline.threads.runner import QueueRunner
 
+if TYPE_CHECKING:
+    from pipeline.watch.model import Report
+
 # Seconds between two looks at whether a loop has become garbage; its finalizer stops the threads at once.
 LOOK_INTERVAL = 1.0
 
 T_co = TypeVar("T_co", covariant=True)  # a batch
+
+# What reports show of a request.
+SETTINGS = "batch_size", "num_threads", "capacity", "min_after_dequeue", "enqueue_many", "deterministic"
 
 # Any, as typeshed says "perhaps None": a type checker knows the attributes of what it is joined with, and does not ask
 # for a check that is in vain after the first batch.
@@ -88,6 +97,9 @@ class Batches(Iterator[T_co]):
         self._told: set[str] = set()  # what the log says once
         self.num_dropped = 0
         self._guard: weakref.finalize[[Feed, Coordinator | None], Batches[Any]] | None = None
+        self._group: WorkerGroup | None = None
+        self._times = LoopTimes()
+        loops.add(self)
 
     @property
     def num_errors(self) -> int:
@@ -100,10 +112,13 @@ class Batches(Iterator[T_co]):
         return list(self._skips.errors)
 
     def __repr__(self) -> str:
-        state = (
-            "closed" if self._closed else "ended" if self._ended else "not started" if self._feed is None else "running"
-        )
-        return f"<Batches '{self._name}': {state}>"
+        return f"<Batches '{self._name}': {self._state}>"
+
+    @property
+    def _state(self) -> str:
+        if self._closed:
+            return "closed"
+        return "ended" if self._ended else "not started" if self._feed is None else "running"
 
     def __iter__(self) -> Batches[T_co]:
         """Begin again after the end, if the sources can be read again; else change nothing."""
@@ -132,9 +147,12 @@ class Batches(Iterator[T_co]):
         """
         feed = None
         try:
-            feed = self._feed or self._start()
+            feed = self._feed
             if feed is not None:
                 return feed.take()  # type: ignore[no-any-return]  # whoever names T knows the examples
+            feed = self._start()
+            if feed is not None:
+                return self._times.timed_first(feed.take)  # type: ignore[no-any-return]
         except OutOfRangeError:
             self._end(feed)
         self._seen.over = self._over
@@ -275,6 +293,26 @@ class Batches(Iterator[T_co]):
         delivered = self._ordered("delivered").delivered[-1]
         return delivered.batches, delivered.elements
 
+    def report(self) -> Report:
+        """What the stages of this loop do, what holds it back, and what to turn: see docs/monitoring.md.
+
+        `print(batches.report())` shows it as a table. Counters tell the most; within `with pipeline.monitor():` it
+        also knows processors, the interpreter's lock and how full the queues were. It starts, blocks and changes
+        nothing.
+
+        Thread safety: any thread may call it at any time, also before the first batch and after the end.
+        """
+        from pipeline.watch.sampler import report  # dataclasses and the tables, for those who look
+
+        return report(self)
+
+    def _facts(self) -> LoopFacts:
+        feed = self._latest
+        settings = {name: getattr(feed.request, name) for name in SETTINGS}
+        settings["in_turns"] = any(map(is_iterable, feed.request.sources)) and not feed.request.joined
+        facts = self._name, feed.kind, self._state, self.queue, self._group, feed.request.sources, settings
+        return LoopFacts(*facts, self.num_errors, self.num_dropped, self._times)
+
     def _ordered(self, what: str) -> OrderedFeed:
         feed = self._latest
         if not isinstance(feed, OrderedFeed):
@@ -298,11 +336,15 @@ class Batches(Iterator[T_co]):
                 self._guard.atexit = False
             try:
                 with batch_loop(self.coord):
+                    self._times.begin()
                     start_registered(self.coord)
-                    feed.open()
+                    with noted_inputs() as inputs:
+                        feed.open()
                     self.queue = feed.queue
                     self._open, self._planned = feed, None
                     crew = _Crew(feed, weakref.ref(self), self._owner)
+                    self._group = crew.group
+                    crew.group.takes_from(inputs)
                     crew.create_threads(coord=self.coord, daemon=True, start=True)
             except OutOfRangeError:
                 raise
@@ -356,6 +398,7 @@ class Batches(Iterator[T_co]):
         `close` does it again."""
         with self._lock:
             self._ended = True
+            self._times.end()
             if self._open is not None:
                 self._open.leave()
             if self._owner:

@@ -134,12 +134,6 @@ class OrderedFeed(Feed):
         return self.request.seed
 
     @property
-    def kind(self) -> str:
-        """The name of the batch function."""
-        shuffled = "" if self.request.min_after_dequeue is None else "shuffle_"
-        return f"{shuffled}batch{'_join' if self.request.joined else ''}"
-
-    @property
     def keeps_some(self) -> bool:
         """Whether `keep_input` leaves something out."""
         return not self._keep.all

@@ -20,10 +20,10 @@ from pipeline.command.check import report as check_report
 from pipeline.command.completion import PROGRAM, SHELLS, completion
 from pipeline.command.feed import FilePipeline, Settings
 from pipeline.command.formats import HELP, record_bytes
+from pipeline.command.report import Report
 from pipeline.command.saving import EVERY, Saving
+from pipeline.command.verdict import QueueUse
 from pipeline.errors import OpError
-from pipeline.watch.report import Report
-from pipeline.watch.verdict import QueueUse
 
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
 BROKEN_PIPE = 141  # 128 + SIGPIPE

@@ -23,7 +23,7 @@ def caller() -> Place | None:
     """Return the place outside this package that the current call came from; None in a thread of the package's own."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if not _is_ours(frame) and frame.f_globals.get("__name__") not in _BETWEEN:
+        if not is_ours(frame) and frame.f_globals.get("__name__") not in _BETWEEN:
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None
@@ -71,8 +71,20 @@ def whereabouts(thread: threading.Thread) -> str:
     queue = _waited_for(number, frame)
     if queue is not None:
         return f"{name} is blocked in {_waits[number][1]} of {queue.kind} '{queue.name}'"
-    frame = next((each for each in _outwards(frame) if not _is_ours(each) and not _is_standard(each)), frame)
+    frame = next((each for each in _outwards(frame) if not is_ours(each) and not is_standard(each)), frame)
     return f"{name} is in {frame.f_code.co_name}() at {shown((frame.f_code.co_filename, frame.f_lineno))}"
+
+
+def last_wait(thread: threading.Thread) -> tuple[Any, str] | None:
+    """Return the queue that a thread last waited for, and the call; None if it never did, or the queue is gone."""
+    ref, call, *_ = _waits.get(thread.ident or 0, (None, ""))
+    queue = None if ref is None else ref()
+    return None if queue is None else (queue, call)
+
+
+def waiting_in(number: int, frame: FrameType) -> str | None:
+    """Return the queue call that blocks a thread whose innermost frame this is; None if none does."""
+    return None if _waited_for(number, frame) is None else _waits[number][1]
 
 
 def _waited_for(number: int, frame: FrameType) -> Any:
@@ -90,11 +102,13 @@ def _outwards(frame: FrameType) -> Iterator[FrameType]:
         each = each.f_back
 
 
-def _is_ours(frame: FrameType) -> bool:
+def is_ours(frame: FrameType) -> bool:
+    """Return whether a frame is of this package."""
     name = frame.f_globals.get("__name__") or ""
     return bool(name == _PACKAGE or name.startswith(_PACKAGE + "."))
 
 
-def _is_standard(frame: FrameType) -> bool:
+def is_standard(frame: FrameType) -> bool:
+    """Return whether a frame is of the standard library."""
     name = frame.f_code.co_filename
     return name.startswith("<frozen") or (name.startswith(_STANDARD) and "-packages" not in name)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Sequence
+import time
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.explain.ends import EndOfInput
@@ -43,12 +45,16 @@ class WorkerGroup:
         listed: Whether `add_queue_runner` put the runner on the process-wide list (True), another (False), none (None).
         begun: Whether threads were ever created.
         gate: The threads wait for it before they begin; None to begin at once.
+        ops: The names of the enqueue ops.
+        inputs: What the threads take from, as far as it was noted: readers, producers. Held weakly.
     """
 
-    def __init__(self, queue: Any, size: int) -> None:
+    def __init__(self, queue: Any, size: int, ops: Sequence[str] = ()) -> None:
         self.queue = queue
         self.name = ""
         self.size = size
+        self.ops = ops
+        self.inputs: weakref.WeakSet[Any] = weakref.WeakSet()
         self.made_at: Place | None = caller()
         self.listed: bool | None = None
         self.begun = False
@@ -58,6 +64,22 @@ class WorkerGroup:
         self._running: set[threading.Thread] = set()
         self._ends: list[tuple[EndOfInput, BaseException | None]] = []
         self._failures: list[WorkerFailure] = []
+        self._times: dict[threading.Thread, tuple[float, float | None]] = {}
+
+    def takes_from(self, sources: Iterable[Any]) -> None:
+        """Note what the threads take from."""
+        with self._lock:
+            self.inputs.update(sources)
+
+    def taken_from(self) -> list[Any]:
+        """Return what the threads were seen to take from."""
+        with self._lock:
+            return list(self.inputs)
+
+    def times(self) -> dict[threading.Thread, tuple[float, float | None]]:
+        """Return when each thread was made and when it ended, by `time.monotonic`; None while it runs."""
+        with self._lock:
+            return dict(self._times)
 
     def begin(self, name: str, threads: list[threading.Thread]) -> None:
         """Note that threads were created."""
@@ -65,8 +87,9 @@ class WorkerGroup:
             self.name = name
             self.begun = True
             if not self._running:
-                self._threads, self._ends, self._failures = [], [], []
+                self._threads, self._ends, self._failures, self._times = [], [], [], {}
             self._threads += threads
+            self._times.update(dict.fromkeys(threads, (time.monotonic(), None)))
             self._running |= set(threads)
 
     def idle(self) -> bool:
@@ -76,8 +99,11 @@ class WorkerGroup:
 
     def leave(self, thread: threading.Thread | None = None) -> None:
         """Note that a thread, by default this one, has ended; calling it twice changes nothing."""
+        thread = thread or threading.current_thread()
         with self._lock:
-            self._running.discard(thread or threading.current_thread())
+            if thread in self._running:
+                self._running.discard(thread)
+                self._times[thread] = self._times[thread][0], time.monotonic()
 
     def reached_end(self, error: BaseException) -> None:
         """Note that a thread reached the end of its input, as `error` reports."""
@@ -171,10 +197,12 @@ class OfThread(threading.local):
     Attributes:
         worker: The Worker whose thread it is.
         reads: The (reader, keys, values) of its reads, while they are noted; see `reads.py`.
+        inputs: What it takes from, while it makes a loop's first example for the threads to come; see `live.py`.
     """
 
     worker: Worker | None = None
     reads: list[tuple[Any, Sequence[bytes], Sequence[bytes]]] | None = None
+    inputs: list[Any] | None = None
 
 
 this_thread = OfThread()

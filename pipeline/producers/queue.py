@@ -14,6 +14,7 @@ from pipeline._queue import CALLS
 from pipeline.errors import DeadlineExceededError, OutOfRangeError, invalid
 from pipeline.explain.causes import InputUsedUp
 from pipeline.explain.ends import end_of_input, with_end
+from pipeline.explain.live import note_input
 from pipeline.explain.workers import WorkerGroup
 from pipeline.producers.numbered import Numbered
 from pipeline.pulls import Book, Turn, in_use, this_thread
@@ -27,6 +28,8 @@ _READY = 256  # scalars that are made ready at once
 
 class _Hand(FIFOQueue):
     """What the rows of a producer pass through when they are asked for by number: taking from it is no pull."""
+
+    _listed = False
 
     def _pulling(self) -> None:
         return None
@@ -129,8 +132,14 @@ class ProducerQueue(FIFOQueue):
         if coord is not None:
             with self._starting:
                 runner, self.runner = self.runner, None
+            note_input(self)
             if runner is not None and not runner.begun:
                 runner.create_threads(coord=coord, daemon=True, start=True)
+
+    def progress(self) -> tuple[int, int | None, int]:
+        """Return how many elements were taken, how many there are in all epochs (None: no end), and in one."""
+        taken = self.stats().dequeued if self._next is None else self._next
+        return taken, self._numbered.total, self._numbered.length
 
     # By number.
 

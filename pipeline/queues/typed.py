@@ -15,6 +15,7 @@ from pipeline.dtypes import STRING
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError
 from pipeline.explain.causes import cause_of_closing
 from pipeline.explain.frames import note_wait
+from pipeline.explain.live import queues
 from pipeline.explain.waits import Watchdog
 from pipeline.pulls import Turn, current_turn
 from pipeline.queues import texts
@@ -39,6 +40,7 @@ class TypedQueue(Engine, QueueBase):
     _components: list[Component] | None
     _names: list[str] | None
     _endless = FailedPreconditionError  # what a hook raises about a wait that would never end
+    _listed = True  # among what is alive, for reports
     labels: list[Any] | None = None  # what errors call the components of a queue without names
 
     def _setup(
@@ -59,6 +61,8 @@ class TypedQueue(Engine, QueueBase):
         self._deciding = threading.RLock()  # reentrant: code that a value runs may enqueue too
         if components is not None:
             self._decide(components)
+        if self._listed:
+            queues.add(self)
 
     def _unique(self, name: str | None) -> str:
         """Return a name that differs from the default as it is; number the default from the second queue on."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from pipeline.errors import (
     UnimplementedError,
     invalid,
 )
+from pipeline.explain.live import note_input, readers
 from pipeline.explain.workers import note_read
 from pipeline.files.identity import Opened
 from pipeline.on_error import Skips
@@ -87,7 +89,9 @@ class ReaderBase:
         self._work = -1  # the number of the work item in progress, as its producer counts; -1 if it is not known
         self._first_id: int | None = None  # the row of its name in the producer's input, times 2**40
         self._opened = Opened()
+        self._fed_by: weakref.ref[Any] | None = None  # the queue of the last work item
         self._restore(ReaderState())
+        readers.add(self)
 
     def read(self, queue: QueueBase, *, timeout: float | None = None) -> ReaderRead:
         """Return the next record; take the next work item from `queue` if none is in progress.
@@ -144,6 +148,10 @@ class ReaderBase:
         """Return the number of work items read to their end; the reader may notice an end only at the next read."""
         with self._lock:
             return self._finished
+
+    def counts(self) -> tuple[int, int, Any]:
+        """Return the records and work items read so far, and the queue of these, without waiting for a read."""
+        return self._produced, self._finished, None if self._fed_by is None else self._fed_by()
 
     @property
     def num_errors(self) -> int:
@@ -370,6 +378,8 @@ class ReaderBase:
             raise TypeError(
                 f"a reader takes file names from a queue, such as string_input_producer(['a.csv']), not {queue!r:.80}"
             )
+        note_input(self)
+        self._fed_by = weakref.ref(queue)
         work_item = self._take_work_item(queue, deadline)
         self._work_item = work_item
         try:

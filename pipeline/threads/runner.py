@@ -15,6 +15,7 @@ from typing import Any
 
 from pipeline.errors import OpError, OutOfRangeError
 from pipeline.explain.causes import InputUsedUp, because
+from pipeline.explain.live import groups
 from pipeline.explain.wording import count
 from pipeline.explain.workers import Worker, WorkerGroup
 from pipeline.threads.coordinator import Coordinator
@@ -78,7 +79,7 @@ class QueueRunner:
         # By session: the numbers of the running threads; without a session the runner is the key. Sessions come and go.
         self._running: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
         self._exceptions_raised: list[Exception] = []
-        self._group = WorkerGroup(queue, len(enqueue_ops))
+        self._group = WorkerGroup(queue, len(enqueue_ops), list(map(op_name, enqueue_ops)))
         watchdog = getattr(queue, "watchdog", None)
         if watchdog is not None:
             watchdog.filled_by(self._group)
@@ -164,6 +165,7 @@ class QueueRunner:
                 worker = Worker(group, number)
                 threads.append(self._thread(self._run, op_name(op), running, sess, coord, op, worker, loop))
             group.begin(self.name, [*threads])
+            groups.add(group)
             if coord is not None:
                 closing.append(self._thread(self._close_on_stop, "close_on_stop", sess, coord))
             for thread in threads + closing:

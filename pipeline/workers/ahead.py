@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.errors import AbortedError, CancelledError, FailedPreconditionError, OutOfRangeError, invalid
+from pipeline.explain.live import mappings
 from pipeline.explain.wording import named
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.threads.stop_flag import StopFlag
@@ -105,6 +106,7 @@ class MapAhead(Iterator[Any]):
         self.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
         # At exit, the executor decides what happens to its chunks.
         weakref.finalize(self, self._in_flight.cancel).atexit = False
+        mappings.add(self)
 
     def __iter__(self) -> MapAhead:
         return self
@@ -334,6 +336,21 @@ class MapAhead(Iterator[Any]):
 
     def _no_state(self) -> str | None:
         return "the items of map_ahead are an iterator, not a sequence" if self._sequence is None else None
+
+    # For reports.
+
+    def progress(self) -> tuple[int, int | None]:
+        """Return how many items were delivered, and how many there are; None if nobody can say."""
+        return self._delivered, None if self._sequence is None else len(self._sequence)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what it was made with, the workers of the executor included."""
+        return {
+            "workers": getattr(self._executor, "_max_workers", None),
+            "processes": hasattr(self._executor, "_processes"),
+            "chunksize": self._chunksize,
+            "buffersize": self._buffersize,
+        }
 
     # For deterministic loops.
 

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from pipeline import QueueStats
-from pipeline.watch.report import Report
-from pipeline.watch.verdict import QueueUse
+from pipeline.command.report import Report
+from pipeline.command.verdict import QueueUse
 
 NOTHING = QueueStats(100, 0, True, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 10.0, 0, 0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pipeline.watch.verdict import QueueUse, bottleneck, share
+from pipeline.command.verdict import QueueUse, bottleneck, share
 
 
 class Report(NamedTuple):

@@ -1,0 +1,133 @@
+"""What is alive in this process, for those who look at a run: queues, readers, workers' results, threads, loops.
+
+Everything is held weakly and noted once, when it is made. Nothing here costs anything for each element.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from pipeline.explain.workers import this_thread
+
+T = TypeVar("T")
+
+_numbers = itertools.count(1)  # one count for all: a number stands for one thing
+
+
+class Live(Generic[T]):
+    """Things that are alive, in the order in which they were added. Each has a number that no other thing ever gets.
+
+    Thread safety: every method may be called from every thread, also while things end.
+    """
+
+    def __init__(self) -> None:
+        self._refs: dict[int, tuple[int, weakref.ref[T]]] = {}  # by id, while the thing lives
+
+    def add(self, thing: T) -> None:
+        """Note a thing; once it is known, this changes nothing."""
+        key, refs = id(thing), self._refs
+        if key not in refs:
+            refs[key] = next(_numbers), weakref.ref(thing, lambda _: refs.pop(key, None))
+
+    def numbered(self) -> list[tuple[int, T]]:
+        """Return what is alive, each thing with its number."""
+        known = [(number, ref()) for number, ref in self._refs.copy().values()]
+        return [(number, thing) for number, thing in known if thing is not None]
+
+    def number(self, thing: T) -> int | None:
+        """Return the number of a thing; None if it was never added."""
+        known = self._refs.get(id(thing))
+        return None if known is None else known[0]
+
+
+queues: Live[Any] = Live()
+readers: Live[Any] = Live()
+mappings: Live[Any] = Live()  # what `map_ahead` returned
+groups: Live[Any] = Live()
+loops: Live[Any] = Live()
+
+
+def note_input(source: Any) -> None:
+    """Note that this thread takes from something, such as a reader; see `WorkerGroup.inputs`.
+
+    Call it where something is begun, such as a file, not for each element.
+    """
+    worker, first = this_thread.worker, this_thread.inputs
+    if worker is not None:
+        worker.group.takes_from((source,))
+    elif first is not None:
+        first.append(source)
+
+
+@contextlib.contextmanager
+def noted_inputs() -> Iterator[list[Any]]:
+    """Yield a list of what this thread takes from within the body, in the place of threads that do not run yet."""
+    inputs: list[Any] = []
+    outer, this_thread.inputs = this_thread.inputs, inputs
+    try:
+        yield inputs
+    finally:
+        this_thread.inputs = outer
+
+
+class LoopTimes:
+    """When a loop did what, by `time.monotonic`; None until then.
+
+    Attributes:
+        begun_at: When its first batch, or `start`, was asked for.
+        first_at: When the first batch was there; None if `start` was called before.
+        ended_at: When it ended.
+        taker: The native number of the thread that began it, which most likely takes the batches.
+    """
+
+    begun_at: float | None = None
+    first_at: float | None = None
+    ended_at: float | None = None
+    taker: int | None = None
+
+    def begin(self) -> None:
+        self.begun_at, self.first_at, self.ended_at = time.monotonic(), None, None
+        self.taker = threading.get_native_id()
+
+    def timed_first(self, take: Callable[[], T]) -> T:
+        """Take the first batch."""
+        batch = take()
+        self.first_at = time.monotonic()
+        return batch
+
+    def end(self) -> None:
+        """Note the end; the second time changes nothing."""
+        self.ended_at = self.ended_at or time.monotonic()
+
+
+class LoopFacts(NamedTuple):
+    """What a loop over batches says of itself.
+
+    Attributes:
+        name: Its name.
+        kind: The batch function.
+        state: "not started", "running", "ended" or "closed".
+        queue: What it takes batches from; None before it has begun.
+        group: Its threads; None before.
+        sources: What the threads call or take from, as it was passed.
+        settings: What it was asked for, by the names of the parameters.
+        errors, dropped: Examples that were skipped after an error, and that filled no batch.
+        times: When it did what.
+    """
+
+    name: str
+    kind: str
+    state: str
+    queue: Any
+    group: Any
+    sources: Sequence[Any]
+    settings: dict[str, Any]
+    errors: int
+    dropped: int
+    times: LoopTimes

@@ -1,0 +1,264 @@
+"""From what is alive, and looks at it, to the model of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline.explain import live
+from pipeline.explain.live import LoopFacts
+from pipeline.explain.workers import WorkerGroup
+from pipeline.stats import QueueStats
+from pipeline.watch.doing import DOINGS
+from pipeline.watch.flow import edges_of, in_order, without_strangers
+from pipeline.watch.look import Look, look, processors
+from pipeline.watch.model import Level, Progress, Report, Stage, Tank
+from pipeline.watch.verdict import judge
+
+_ZERO = QueueStats(0, 0, False, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0)
+
+
+def collect(looks: Sequence[Look], only: Any = None) -> Report:
+    """Make the model of what is alive.
+
+    Args:
+        looks: Those of a watcher, oldest first; none if nobody watches.
+        only: A loop: leave out what does not lead to it.
+    """
+    return _Collector(looks, only).report()
+
+
+class _Collector:
+    """Holds what is alive for the time that it takes to make one report."""
+
+    def __init__(self, looks: Sequence[Look], only: Any) -> None:
+        self.looks = looks
+        self.only = only
+        self.now = look()
+        self.queues = dict(live.queues.numbered())
+        self.groups: dict[int, WorkerGroup] = dict(live.groups.numbered())
+        self.loops = {number: loop._facts() for number, loop in live.loops.numbered() if only in (None, loop)}
+        self.edges = edges_of(self.groups, self.loops)
+        begun = [facts.times.begun_at for facts in self.loops.values() if facts.times.begun_at is not None]
+        self.begin = looks[0].at if looks else min(begun, default=self.now.at)
+        self.end = self.now.at
+        if only is not None and self.loops:
+            self._clip_to(next(iter(self.loops.values())))
+
+    def _clip_to(self, facts: LoopFacts) -> None:
+        """Let the window lie within the life of a loop."""
+        times = facts.times
+        self.end = times.ended_at or self.end
+        self.begin = max(self.begin, times.begun_at or self.begin)
+        if self.begin >= self.end:  # it had ended before anybody looked
+            self.looks, self.begin = (), times.begun_at or self.end
+        self.looks = [each for each in self.looks if self.begin <= each.at <= self.end + 1]
+
+    @property
+    def seconds(self) -> float:
+        return max(self.end - self.begin, 1e-9)
+
+    def report(self) -> Report:
+        stages = [self._queue(number, queue) for number, queue in self.queues.items()]
+        stages += [self._reader(number, reader) for number, reader in live.readers.numbered()]
+        stages += [self._workers(number, mapping) for number, mapping in live.mappings.numbered()]
+        stages += [self._function(number, group) for number, group in self.groups.items() if not _is_producer(group)]
+        stages += [self._loop(number, facts) for number, facts in self.loops.items()]
+        edges = list(self.edges)
+        if self.only is not None:
+            stages, edges = without_strangers(stages, edges, live.loops.number(self.only))
+        probes, held = self._probes()
+        report = Report(
+            self.seconds,
+            bool(self.looks),
+            tuple(in_order(stages, edges)),
+            tuple(edges),
+            processors(),
+            held / probes if probes else None,
+        )
+        return dataclasses.replace(report, verdicts=tuple(judge(report)))
+
+    # One stage each.
+
+    def _queue(self, number: int, queue: Any) -> Stage:
+        stats, change, seconds = self._change(number, queue)
+        producer = hasattr(queue, "progress")
+        takers = max(1, stats.waiting_dequeues, *(self._threads(target) for target in self._targets(number)))
+        return Stage(
+            number,
+            "producer" if producer else "queue",
+            queue.name,
+            "closed" if stats.closed else "open",
+            threads=1 if producer else 0,
+            elements=stats.dequeued,
+            rate=change.dequeued / seconds,
+            waits_in=_share(change.dequeue_wait_s, seconds * takers),
+            waits_out=_share(change.enqueue_wait_s, seconds * max(1, self._fillers(queue))),
+            progress=_progress(queue, change.dequeued / seconds) if producer else None,
+            tank=self._tank(number, queue, stats, change, seconds),
+            settings={"capacity": stats.capacity},
+        )
+
+    def _tank(self, number: int, queue: Any, stats: QueueStats, change: QueueStats, seconds: float) -> Tank:
+        known = [(each.at, each.queues[number].size) for each in self.looks if number in each.queues]
+        levels = tuple(Level(self.now.at - at, size) for at, size in known)
+        mean = sum(level.size for level in levels) / len(levels) if levels else float(stats.size)
+        held_back = queue.watchdog.min_after_dequeue
+        full, empty = _share(change.full_s, seconds), _share(change.empty_s, seconds)
+        return Tank(stats, held_back, mean, full, empty, levels)
+
+    def _reader(self, number: int, reader: Any) -> Stage:
+        records, files, _ = reader.counts()
+        before = next((each.counts[number] for each in self.looks if number in each.counts), 0)
+        return Stage(
+            number,
+            "reader",
+            reader.name,
+            elements=records,
+            rate=(records - before) / self.seconds,
+            errors=reader.num_errors,
+            settings={"kind": type(reader).__name__, "files_finished": files},
+        )
+
+    def _workers(self, number: int, mapping: Any) -> Stage:
+        done, total = mapping.progress()
+        before = next((each.counts[number] for each in self.looks if number in each.counts), 0)
+        rate = (done - before) / self.seconds
+        left = None if total is None or not rate else (total - done) / rate
+        settings = mapping.settings()
+        return Stage(
+            number,
+            "workers",
+            mapping.__qualname__,
+            threads=settings["workers"] or 0,
+            elements=done,
+            rate=rate,
+            progress=Progress(done, total, 1, 1, left),
+            settings=settings,
+        )
+
+    def _function(self, number: int, group: WorkerGroup) -> Stage:
+        times = group.times()
+        spans = [max(0.0, min(end or self.end, self.end) - max(begin, self.begin)) for begin, end in times.values()]
+        total = max(sum(spans), 1e-9)
+        filled = live.queues.number(group.queue)
+        change = self._change(filled, group.queue)[1] if filled is not None else _ZERO
+        share = group.size / max(1, self._fillers(group.queue))
+        doings = self._doing(number)
+        waits_out = _share(change.enqueue_wait_s * share, total)
+        waits_in = doings.get("in", 0.0)
+        if not doings:
+            inputs = [self._change(each, self.queues[each]) for each in self._inputs(number)]
+            waits_in = _share(sum(each[1].dequeue_wait_s for each in inputs), total)
+        rest = sum(doings.get(each, 0.0) for each in ("turn", "results"))
+        return Stage(
+            number,
+            "function",
+            ", ".join(dict.fromkeys(group.ops)) or group.name,
+            "running" if any(end is None for _, end in times.values()) else "ended",
+            threads=group.size,
+            running=sum(end is None for _, end in times.values()),
+            elements=change.enqueued,
+            rate=change.enqueued / self.seconds,
+            busy=max(0.0, 1 - waits_in - waits_out - rest),
+            waits_in=waits_in,
+            waits_out=waits_out,
+            cpu=self._cpu(number),
+            doing=doings,
+            settings={"alive": _share(total, group.size * self.seconds)},
+        )
+
+    def _loop(self, number: int, facts: LoopFacts) -> Stage:
+        queue = live.queues.number(facts.queue) if facts.queue is not None else None
+        change = self._change(queue, facts.queue)[1] if queue is not None else _ZERO
+        times = facts.times
+        first = None if times.first_at is None or times.begun_at is None else times.first_at - times.begun_at
+        waited = _share(change.dequeue_wait_s, self.seconds)
+        return Stage(
+            number,
+            "loop",
+            facts.name,
+            facts.state,
+            threads=1,
+            running=int(facts.state == "running"),
+            elements=0 if queue is None else facts.queue.stats().dequeued,
+            rate=change.dequeued / self.seconds,
+            busy=1 - waited,
+            waits_in=waited,
+            cpu=self._cpu(number),
+            errors=facts.errors,
+            dropped=facts.dropped,
+            first_s=first,
+            settings={"kind": facts.kind, **facts.settings},
+        )
+
+    # What the stages are made of.
+
+    def _change(self, number: int, queue: Any) -> tuple[QueueStats, QueueStats, float]:
+        """The statistics of a queue now, what has changed within the window, and the seconds of the window."""
+        stats = self.now.queues.get(number) or queue.stats()
+        known = [each.queues[number] for each in self.looks if number in each.queues]
+        before, after = (known[0] if known else _ZERO), stats
+        if self.end < self.now.at and known:
+            after = known[-1]
+        changes: list[Any] = [a - b for a, b in zip(after, before, strict=True)]
+        return stats, QueueStats(*changes), max(min(self.seconds, stats.age_s), 1e-9)
+
+    def _doing(self, number: int) -> dict[str, float]:
+        """What the threads of a group did, as shares."""
+        known = [each.doing[number] for each in self.looks if number in each.doing]
+        if not known:
+            return {}
+        counts = [b - a for a, b in zip(known[0], known[-1], strict=True)] if len(known) > 1 else list(known[0])
+        total = sum(counts)
+        return {what: count / total for what, count in zip(DOINGS, counts, strict=True) if count} if total else {}
+
+    def _cpu(self, number: int) -> float | None:
+        """How many processors the threads of a group, or the taker of a loop, kept busy."""
+        known = [(each.at, each.cpu[number]) for each in self.looks if number in each.cpu]
+        if len(known) < 2:
+            return None
+        return max(0.0, (known[-1][1] - known[0][1]) / max(known[-1][0] - known[0][0], 1e-9))
+
+    def _probes(self) -> tuple[int, int]:
+        if not self.looks:
+            return 0, 0
+        first, last = self.looks[0], self.looks[-1]
+        return last.probes - first.probes, last.held - first.held
+
+    def _fillers(self, queue: Any) -> int:
+        """How many threads fill a queue."""
+        return sum(group.size for group in self.groups.values() if group.queue is queue)
+
+    def _targets(self, number: int) -> list[int]:
+        return [edge.target for edge in self.edges if edge.source == number]
+
+    def _threads(self, number: int) -> int:
+        """How many threads take from what goes to this stage."""
+        if number in self.groups:
+            return self.groups[number].size
+        return max((self.groups[each].size for each in self._targets(number) if each in self.groups), default=1)
+
+    def _inputs(self, number: int) -> list[int]:
+        """The queues that a group takes from, itself or through readers."""
+        sources = [edge.source for edge in self.edges if edge.target == number]
+        further = [edge.source for edge in self.edges if edge.target in sources and edge.target not in self.queues]
+        return [each for each in dict.fromkeys(sources + further) if each in self.queues]
+
+
+def _is_producer(group: WorkerGroup) -> bool:
+    """Whether these are the threads of a producer, which is a stage with its queue."""
+    return hasattr(group.queue, "progress")
+
+
+def _progress(producer: Any, rate: float) -> Progress:
+    taken, total, length = producer.progress()
+    epochs = None if total is None else total // max(1, length)
+    epoch = taken // max(1, length) + 1
+    left = None if total is None or not rate else (total - taken) / rate
+    return Progress(taken, total, epoch if epochs is None else min(epoch, max(1, epochs)), epochs, left)
+
+
+def _share(part: float, whole: float) -> float:
+    return min(1.0, max(0.0, part / whole)) if whole > 0 else 0.0

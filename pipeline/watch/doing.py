@@ -1,0 +1,55 @@
+"""What threads are doing, seen from outside: by their stacks and CPU clocks. The threads themselves do nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from types import FrameType
+
+from pipeline.explain.frames import is_ours, is_standard, waiting_in
+from pipeline.readers.base import ReaderBase
+from pipeline.threads.runner import QueueRunner
+from pipeline.workers.ahead import MapAhead
+
+DOINGS = "calling", "reading", "moving", "turn", "results", "in", "out"
+
+_RUNNER = QueueRunner._fill.__code__
+_READ = ReaderBase._read_up_to.__code__
+_RESULTS = MapAhead._advance.__code__
+_READING = "pipeline.readers.", "pipeline.files."
+
+
+def doing(ident: int, frame: FrameType) -> str:
+    """Return what a thread of a queue runner is doing, one of DOINGS; `frame` is its innermost frame."""
+    call = waiting_in(ident, frame)
+    if call is not None:
+        return "in" if call.startswith("dequeue") else "out"
+    each: FrameType | None = frame
+    while each is not None and is_standard(each):
+        each = each.f_back
+    if each is not None and each.f_code is _READ:  # whoever reads is further in
+        return "turn"
+    while each is not None and each.f_code is not _RUNNER:
+        if each.f_code is _RESULTS:
+            return "results"
+        if not is_ours(each):
+            if not is_standard(each):
+                return "calling"
+        elif each.f_globals["__name__"].startswith(_READING):
+            return "reading"
+        each = each.f_back
+    return "moving"
+
+
+def cpu_seconds(native: int | None) -> float | None:
+    """Return the CPU time of a thread so far, by its native number; None if it has ended, or the system cannot say.
+
+    On Linux the number of the clock follows from that of the thread, so that a thread that ends meanwhile is an error.
+    `time.pthread_getcpuclockid` would read memory that is no longer the thread's.
+    """
+    if native is None or not sys.platform.startswith("linux"):
+        return None
+    with contextlib.suppress(OSError):
+        return time.clock_gettime((~native << 3) | 6)
+    return None

@@ -1,0 +1,85 @@
+"""Which stage feeds which: from what is known, never from names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipeline.explain import live
+from pipeline.explain.live import LoopFacts
+from pipeline.explain.workers import WorkerGroup
+from pipeline.watch.model import Edge, Stage
+
+
+def edges_of(groups: Mapping[int, WorkerGroup], loops: Mapping[int, LoopFacts]) -> list[Edge]:
+    """Return what goes where.
+
+    A group fills its queue, and takes from what its threads were seen to take from. A reader takes from the queue that
+    gave it the last work item. A loop takes from its queue, and its threads from its sources.
+    """
+    edges: list[Edge] = []
+    readers = dict(live.readers.numbered())
+    for number, reader in readers.items():
+        _add(edges, _number(reader.counts()[2]), number)
+    for number, group in groups.items():
+        filled = _number(group.queue)
+        if hasattr(group.queue, "progress"):  # of a producer, which is one stage with its queue
+            continue
+        _add(edges, number, filled)
+        sources = [_number(each) for each in group.taken_from()]
+        between = {edge.source for edge in edges if edge.target in sources and edge.target in readers}
+        for source in sources:
+            if source not in between:
+                _add(edges, source, number)
+    for number, facts in loops.items():
+        _add(edges, _number(facts.queue), number)
+        for source in facts.sources:
+            _add(edges, _number(getattr(source, "queue", source)), _number(facts.group))
+    return edges
+
+
+def _add(edges: list[Edge], source: int | None, target: int | None) -> None:
+    if source is not None and target is not None and source != target and Edge(source, target) not in edges:
+        edges.append(Edge(source, target))
+
+
+def _number(thing: Any) -> int | None:
+    """The number of whatever can be a stage."""
+    if thing is None:
+        return None
+    for kind in (live.queues, live.readers, live.mappings, live.groups):
+        number = kind.number(thing)
+        if number is not None:
+            return number
+    return None
+
+
+def without_strangers(
+    stages: Sequence[Stage], edges: Sequence[Edge], number: int | None
+) -> tuple[list[Stage], list[Edge]]:
+    """Keep what leads to the stage with this number."""
+    wanted, found = {number}, True
+    while found:
+        more = {edge.source for edge in edges if edge.target in wanted} - wanted
+        wanted |= more
+        found = bool(more)
+    kept = [stage for stage in stages if stage.id in wanted]
+    return kept, [edge for edge in edges if edge.source in wanted and edge.target in wanted]
+
+
+def in_order(stages: Sequence[Stage], edges: Sequence[Edge]) -> list[Stage]:
+    """Return the stages so that each comes after those that feed it; circles are cut somewhere."""
+    by_number = {stage.id: stage for stage in stages}
+    done: dict[int, None] = {}
+
+    def visit(number: int, path: tuple[int, ...]) -> None:
+        for edge in edges:
+            if edge.target == number and edge.source not in path and edge.source not in done:
+                visit(edge.source, (*path, number))
+        done.setdefault(number)
+
+    ends = [stage.id for stage in stages if stage.kind == "loop"] + [stage.id for stage in stages]
+    for number in ends:
+        if number not in done:
+            visit(number, ())
+    return [by_number[number] for number in done if number in by_number]

@@ -1,0 +1,147 @@
+"""Sampler: one thread that looks at everything that is alive, while somebody wants to know."""
+
+from __future__ import annotations
+
+import collections
+import logging
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from pipeline._tickets import lock_delay
+from pipeline.watch.collect import collect
+from pipeline.watch.look import Look, Seen, look
+from pipeline.watch.model import Report
+
+_log = logging.getLogger(__name__)
+
+GLANCES = 4  # at the threads, and at the lock, for each sample
+HELD = 20e-6  # seconds: somebody held the lock if it took longer than this to get it
+
+_watching: list[Sampler] = []  # those that run, the latest last
+
+
+class Sampler:
+    """Samples what is alive: how full queues are, what threads do, and who holds the interpreter's lock.
+
+    A context manager: the thread runs within the body. Reports that anybody asks for meanwhile use its samples.
+
+    Args:
+        interval: Seconds between two samples.
+        keep: How many samples are kept; the oldest one is where the window of a report begins.
+
+    Raises:
+        ValueError: `interval` is not above 0, or `keep` is below 2.
+
+    Thread safety: every method may be called from every thread.
+
+    Attributes:
+        listeners: Called with a report after each sample, in the thread of the sampler. One that raises is logged, and
+            called no more.
+    """
+
+    def __init__(self, interval: float = 0.1, keep: int = 600) -> None:
+        if not interval > 0:
+            raise ValueError(f"interval must be above 0 seconds, got {interval}")
+        if keep < 2:
+            raise ValueError(f"keep must be at least 2 samples, got {keep}")
+        self.interval = interval
+        self.listeners: list[Callable[[Report], object]] = []
+        self._looks: collections.deque[Look] = collections.deque(maxlen=keep)
+        self._seen = Seen()
+        self._lock = threading.Lock()  # guards the start and the end
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+
+    def start(self) -> None:
+        """Start the thread; does nothing if it runs."""
+        with self._lock:
+            if self._thread is None:
+                self._stop.clear()
+                self._sample()
+                self._thread = threading.Thread(target=self._run, name="pipeline-sampler", daemon=True)
+                self._thread.start()
+                _watching.append(self)
+
+    def stop(self) -> None:
+        """Take a last sample and end the thread; does nothing if it does not run. The samples stay."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+            if thread is None:
+                return
+            _watching.remove(self)
+            self._stop.set()
+            if thread is not threading.current_thread():
+                thread.join()
+            self._sample()
+
+    def __enter__(self) -> Sampler:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def report(self, loop: Any = None) -> Report:
+        """Return the model of all that is alive, or of what leads to one loop."""
+        return collect(tuple(self._looks), loop)
+
+    def _sample(self) -> None:
+        self._looks.append(look(self._seen))
+
+    def _run(self) -> None:
+        glances = 0
+        while not self._stop.is_set():
+            self._seen.note_lock(lock_delay(self.interval / GLANCES) > HELD)
+            self._seen.look_at_threads()
+            glances += 1
+            if glances % GLANCES == 0:
+                self._sample()
+                self._tell()
+
+    def _tell(self) -> None:
+        if not self.listeners:
+            return
+        report = self.report()
+        for listener in list(self.listeners):
+            try:
+                listener(report)
+            except Exception:
+                _log.exception("a listener of the sampler failed and is called no more: %r", listener)
+                self.listeners.remove(listener)
+
+
+def report(loop: Any = None) -> Report:
+    """Return the model of everything that is alive in this process: queues, readers, threads and loops.
+
+    `print(pipeline.report())` shows it as a table with a verdict for each loop. It uses the samples of the watcher that
+    began last, if one runs (see `pipeline.monitor`), else the counters alone. It starts, blocks and changes nothing.
+
+    Args:
+        loop: A loop: leave out what does not lead to it. `loop.report()` is the same.
+
+    Thread safety: any thread may call it at any time.
+    """
+    watching = _watching[-1:]
+    return watching[0].report(loop) if watching else collect((), loop)
+
+
+def monitor(*, interval: float = 0.1) -> Sampler:
+    """Watch all pipelines of this process while the body of `with pipeline.monitor():` runs, or until `stop`.
+
+    One thread looks at them, some dozen times a second; the pipelines themselves do nothing more than before.
+
+    Args:
+        interval: Seconds between two samples.
+
+    Returns:
+        The sampler, a context manager. Its `report()` gives the model of the run, and `listeners` are called with one
+        after each sample.
+
+    Raises:
+        ValueError: `interval` is not above 0.
+    """
+    return Sampler(interval)

@@ -1,0 +1,204 @@
+"""The model of a run: its stages and edges, what it knows with and without a sampler; looking changes nothing."""
+
+import gc
+import itertools
+import json
+import sys
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from helpers import start_blocked, wait_blocked, wait_until
+
+import pipeline
+from pipeline import _tickets
+
+
+@pytest.fixture
+def lines(tmp_path):
+    """Three files of 100 lines."""
+    names = [tmp_path / f"{i}.csv" for i in range(3)]
+    for name in names:
+        name.write_text("1,2\n" * 100)
+    return names
+
+
+def csv_loop(lines, **settings):
+    files = pipeline.string_input_producer(lines, num_epochs=2, name="names", collection=[])
+    reader = pipeline.TextLineReader(name="rows")
+
+    def decode():
+        _, value = reader.read(files)
+        return pipeline.decode_csv(value, [np.float32, np.float32])
+
+    return pipeline.batch(decode, 10, num_threads=2, capacity=50, name="examples", **settings)
+
+
+def named(report):
+    return {(stage.kind, stage.name.rpartition(".")[2]): stage for stage in report.stages}
+
+
+def test_stages_and_edges(lines):
+    with csv_loop(lines) as loop:
+        next(loop)
+        wait_blocked(loop.queue, enqueues=2)
+        report = loop.report()
+        kinds = [stage.kind for stage in report.stages]
+        assert kinds == ["producer", "reader", "function", "queue", "loop"]
+        assert [stage.name for stage in report.stages if stage.kind != "function"] == [
+            "names",
+            "rows",
+            "examples",
+            "examples",
+        ]
+        numbers = [stage.id for stage in report.stages]
+        assert sorted(report.edges) == sorted(itertools.pairwise(numbers))
+        producer, reader, function, queue, batches = report.stages
+        assert (producer.progress.total, producer.progress.epoch, producer.progress.epochs) == (6, 1, 2)
+        assert reader.elements == function.elements + 2  # two rows are in the hands of the threads
+        assert (queue.elements, queue.tank.stats.size, function.threads, function.running) == (10, 50, 2, 2)
+        assert (batches.elements, batches.state, batches.settings["batch_size"]) == (10, "running", 10)
+        assert report.before(queue) == [function]
+        assert report.after(queue) == [batches]
+        assert not report.watched
+        assert report.lock is None
+
+
+def test_before_the_first_batch_and_after_the_end(lines):
+    loop = csv_loop(lines)
+    (stage,) = loop.report().stages
+    assert (stage.kind, stage.state, loop.report().verdict) == ("loop", "not started", None)
+    assert "loop examples" in str(loop.report())
+    assert sum(len(batch[0]) for batch in loop) == 600
+    report = loop.report()
+    assert named(report)["loop", "examples"].state == "ended"
+    assert named(report)["function", "decode"].running == 0
+    seconds = report.seconds
+    assert loop.report().seconds == seconds  # time after the end does not count
+
+
+def test_everything_is_json(lines):
+    with pipeline.monitor(interval=0.005) as sampler, csv_loop(lines) as loop:
+        next(loop)
+        wait_until(lambda: len(named(loop.report())["queue", "examples"].tank.levels) > 2, "three samples")
+        told = json.loads(json.dumps(sampler.report(loop).to_dict()))
+    assert [stage["kind"] for stage in told["stages"]] == ["producer", "reader", "function", "queue", "loop"]
+    assert told["watched"]
+    assert 0 <= told["lock"] <= 1
+    assert set(told["verdicts"][0]) == {"loop", "stage", "kind", "knob", "value", "gain", "text"}
+
+
+def test_a_wait_that_goes_on_counts():
+    queue = pipeline.FIFOQueue(5, ["int32"], [()], name="slow")
+    taker = start_blocked(queue, "dequeue")
+    before = queue.stats().dequeue_wait_s
+    wait_until(lambda: queue.stats().dequeue_wait_s > before, "the wait to grow")
+    assert named(pipeline.report())["queue", "slow"].waits_in > 0
+    queue.close()
+    assert isinstance(taker.exception(), pipeline.OutOfRangeError)
+
+
+def test_a_queue_that_a_function_takes_from():
+    """The edge is known once a thread had to wait."""
+    upstream = pipeline.FIFOQueue(5, ["int32"], [()], name="upstream")
+
+    def add_one():
+        return upstream.dequeue() + 1
+
+    upstream.enqueue(1)
+    with pipeline.batch(add_one, 1, capacity=5) as loop:
+        next(loop)
+        wait_blocked(upstream, dequeues=1)
+        with pipeline.monitor(interval=0.005):
+            wait_until(lambda: ("queue", "upstream") in named(loop.report()), "the edge to be seen")
+        report = loop.report()
+        upstream.close()
+    known = named(report)
+    assert (known["queue", "upstream"].id, known["function", "add_one"].id) in report.edges
+
+
+def test_workers_of_an_executor():
+    with ThreadPoolExecutor(3) as executor:
+        source = pipeline.map_ahead(float, range(40), executor)
+        with pipeline.batch(source, 4, capacity=8) as loop:
+            next(loop)
+            report = loop.report()
+    workers = named(report)["workers", "float"]
+    assert (workers.threads, workers.progress.total) == (3, 40)
+    assert named(report)["function", "float"] in report.after(workers)
+
+
+def test_reports_keep_nothing_alive():
+    queue = pipeline.FIFOQueue(5, ["int32"], [()], name="mayfly")
+    with pipeline.monitor(interval=0.005) as sampler:
+        wait_until(lambda: len(named(sampler.report())["queue", "mayfly"].tank.levels) > 1, "a sample")
+        ref, report = weakref.ref(queue), sampler.report()
+        del queue
+        gc.collect()
+        assert ref() is None
+        assert ("queue", "mayfly") in named(report)
+        assert ("queue", "mayfly") not in named(sampler.report())
+
+
+def test_an_abandoned_loop_ends_while_it_is_watched(lines):
+    with pipeline.monitor(interval=0.005) as sampler:
+        loop = csv_loop(lines)
+        next(loop)
+        ref = weakref.ref(loop)
+        assert ("loop", "examples") in named(sampler.report())
+        del loop
+        wait_until(lambda: gc.collect() is not None and ref() is None, "the loop to be collected")
+
+
+def test_a_listener_that_fails_is_called_no_more(caplog):
+    calls, told = [], threading.Event()
+
+    def bad(report):
+        calls.append(report)
+        raise ValueError("no")
+
+    with pipeline.monitor(interval=0.005) as sampler:
+        sampler.listeners += [bad, lambda report: len(calls) and told.set()]
+        assert told.wait(30)
+        wait_until(lambda: bad not in sampler.listeners, "the listener to be dropped")
+    assert len(calls) == 1
+    assert "a listener of the sampler failed" in caplog.text
+
+
+def test_a_sampler_starts_and_stops_once():
+    sampler = pipeline.monitor(interval=0.005)
+    before = threading.active_count()
+    with sampler:
+        sampler.start()
+        assert threading.active_count() == before + 1
+    sampler.stop()
+    assert threading.active_count() == before
+    with sampler:  # again
+        assert threading.active_count() == before + 1
+
+
+def test_bad_intervals():
+    for interval in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match="interval must be above 0"):
+            pipeline.monitor(interval=interval)
+
+
+def test_the_lock_is_seen_to_be_held():
+    """A thread that runs Python code holds the lock, unless there is none."""
+    stop = threading.Event()
+
+    def spin():
+        while not stop.is_set():
+            pass
+
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        pytest.skip("this Python has no such lock")
+    thread = threading.Thread(target=spin)
+    thread.start()
+    try:
+        wait_until(lambda: _tickets.lock_delay(0.001) > 20e-6, "the lock to be held")
+    finally:
+        stop.set()
+        thread.join()

@@ -90,6 +90,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.readers.tfrecord import TFRecordReader
     from pipeline.readers.whole import IdentityReader, WholeFileReader
     from pipeline.resume.state_file import load_state, save_state
+    from pipeline.sources.arrays import arrays
     from pipeline.stats import QueueStats
     from pipeline.threads.coordinator import Coordinator
     from pipeline.threads.looper import LooperThread
@@ -151,6 +152,7 @@ __all__ = [
     "VarLenFeature",
     "WholeFileReader",
     "add_queue_runner",
+    "arrays",
     "batch",
     "batch_join",
     "bucket_by_sequence_length",
@@ -237,6 +239,7 @@ _ROOMS = {
     ".readers.tfrecord": "TFRecordReader",
     ".readers.whole": "IdentityReader WholeFileReader",
     ".resume.state_file": "load_state save_state",
+    ".sources.arrays": "arrays",
     ".stats": "QueueStats",
     ".threads.coordinator": "Coordinator",
     ".threads.looper": "LooperThread",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,3 +64,13 @@ def object_vector(values: Sequence[Any]) -> NDArray[Any]:
     vector = np.empty(len(values), object)
     vector[:] = list(values)
     return vector
+
+
+def strings_as_bytes(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of strings as one of objects, all of them bytes; any other array as it is."""
+    if array.dtype.kind in "SUT" or (array.dtype == object and any(isinstance(each, str) for each in array.flat)):
+        strings = np.empty(array.shape, object)
+        flat = array.reshape(-1).tolist()
+        strings.reshape(-1)[:] = [os.fsencode(each) if isinstance(each, str) else each for each in flat]
+        return strings
+    return array

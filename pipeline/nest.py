@@ -29,8 +29,9 @@ def is_nested(value: Any, many: bool) -> bool:
 
 
 def is_dataclass(value: Any) -> bool:
-    """Whether this is an instance of a dataclass."""
-    return hasattr(type(value), "__dataclass_fields__")
+    """Whether this is an instance of a dataclass, and not an array that is one, as those of Zarr are."""
+    kind = type(value)
+    return hasattr(kind, "__dataclass_fields__") and not hasattr(kind, "__array__")
 
 
 def make_like(kind: type[Any], parts: Sequence[Any]) -> Any:

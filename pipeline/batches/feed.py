@@ -12,7 +12,7 @@ from pipeline.batches.layout import ExampleLayout, ToComponents, length
 from pipeline.batches.request import Request
 from pipeline.batches.short_way import mover
 from pipeline.batches.skipping import careful_store, careful_take
-from pipeline.batches.source import OpenSource, is_iterable, loop_left, open_source, recall
+from pipeline.batches.source import OpenSource, is_iterable, loop_left, number_of_examples, open_source, recall
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.explain.reads import Read, first_reads, note_reads_again, noted_reads
 from pipeline.on_error import SKIPPED, Skips
@@ -51,7 +51,8 @@ class Feed:
     def __init__(self, request: Request) -> None:
         self._keep = KeepInput(request.keep_input, request.enqueue_many)
         self.skips = Skips(request.on_error, request.max_errors)
-        self.request = self._planned = request = request.checked()
+        self._planned = request.checked()
+        self.request = request = self._planned.for_round(0)
         self.coord = Coordinator() if request.coord is None else request.coord
         self.layout: ExampleLayout | None = None
         self._left = False
@@ -68,13 +69,24 @@ class Feed:
     @property
     def starts_over(self) -> bool:
         """Whether the sources begin with their first example each time they are opened."""
-        return all(is_iterable(source) and starts_over(source) for source in self.request.sources)
+        return all(is_iterable(source) and starts_over(source) for source in self._planned.sources)
+
+    def number_of_batches(self) -> int | None:
+        """How many batches one time through the sources gives; None if that is not known."""
+        request = self._planned
+        totals = [number_of_examples(each, request.enqueue_many) for each in request.sources]
+        if self.one_by_one or not self._keep.all or self.skips.active or None in totals:
+            return None
+        index, count = request.shard or (0, 1)
+        whole, left = divmod(sum(each for each in totals if each is not None), request.batch_size * count)
+        has_share = index * left // count < (index + 1) * left // count
+        return whole + (request.allow_smaller_final_batch and has_share)
 
     def again(self) -> Feed:
         """A feed like this one that reads the sources from their first example; see `starts_over`."""
         other = copy.copy(self)
         other.round = self.round + 1
-        other.request = self._planned.seeded_for(other.round)
+        other.request = self._planned.for_round(other.round)
         other.coord = Coordinator() if self.request.coord is None else self.coord
         other.layout, other._left = None, False
         other.__dict__.pop("queue", None)  # `_abandon` asks whether there is one

@@ -10,7 +10,13 @@ from pipeline.batches.feed import Feed
 from pipeline.batches.loop import Batches
 from pipeline.batches.options import BatchOptions, shows_signature_of, takes_options
 from pipeline.batches.ordered import OrderedFeed
-from pipeline.batches.request import Request, check_joined_min_after_dequeue, check_min_after_dequeue, seed_of
+from pipeline.batches.request import (
+    Request,
+    check_joined_min_after_dequeue,
+    check_min_after_dequeue,
+    pool_capacity,
+    seed_of,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -113,8 +119,8 @@ def batch(
 def shuffle_batch(
     tensors: Any,
     batch_size: int,
-    capacity: int,
-    min_after_dequeue: int,
+    capacity: int | None = None,
+    min_after_dequeue: int = 1000,
     num_threads: int = 1,
     seed: int | None = None,
     enqueue_many: bool = False,
@@ -131,7 +137,7 @@ def shuffle_batch(
     See `batch` for the arguments that are not listed here.
 
     Args:
-        capacity: Capacity of the pool, in examples.
+        capacity: Capacity of the pool, in examples; None for `min_after_dequeue + (num_threads + 3) * batch_size`.
         min_after_dequeue: Examples that stay in the pool after a batch is drawn. More of them shuffle better, take
             more memory and delay the first batch. Must be less than `capacity`.
         seed: Seed of the draws. It fixes the batches of a deterministic loop. Of others it fixes the draws, if there is
@@ -141,6 +147,7 @@ def shuffle_batch(
     Raises:
         ValueError: `capacity` is not above `min_after_dequeue`.
     """
+    capacity = pool_capacity(capacity, min_after_dequeue, num_threads, batch_size)
     check_min_after_dequeue(capacity, min_after_dequeue)
     request = Request(
         sources=[tensors],
@@ -211,8 +218,8 @@ def batch_join(
 def shuffle_batch_join(
     tensors_list: Sequence[Any],
     batch_size: int,
-    capacity: int,
-    min_after_dequeue: int,
+    capacity: int | None = None,
+    min_after_dequeue: int = 1000,
     seed: int | None = None,
     enqueue_many: bool = False,
     shapes: Sequence[Any] | None = None,
@@ -230,9 +237,11 @@ def shuffle_batch_join(
     Raises:
         InvalidArgumentError: `capacity` is not above `min_after_dequeue`. A ValueError too.
     """
+    sources = _sources(tensors_list)
+    capacity = pool_capacity(capacity, min_after_dequeue, len(sources), batch_size)
     check_joined_min_after_dequeue(capacity, min_after_dequeue)
     request = Request(
-        sources=_sources(tensors_list),
+        sources=sources,
         num_threads=None,
         batch_size=batch_size,
         capacity=capacity,

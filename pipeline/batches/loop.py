@@ -120,6 +120,21 @@ class Batches(Iterator[T_co]):
             return "closed"
         return "ended" if self._ended else "not started" if self._feed is None else "running"
 
+    def __len__(self) -> int:
+        """How many batches one time through the sources gives.
+
+        Raises:
+            TypeError: It is not known: a source is a function, a queue or an iterator, or has no end; blocks come from
+                `enqueue_many`; `keep_input` or `on_error` leave something out; or the examples go into buckets.
+        """
+        count = self._latest.number_of_batches()
+        if count is None:
+            raise TypeError(f"{self._name}: how many batches there are is known only at the end of its source")
+        return count
+
+    def __bool__(self) -> bool:
+        return True  # not whether there are batches, which may not be known
+
     def __iter__(self) -> Batches[T_co]:
         """Begin again after the end, if the sources can be read again; else change nothing."""
         over = getattr(self._seen, "over", None)

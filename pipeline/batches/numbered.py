@@ -22,6 +22,7 @@ from pipeline.errors import FailedPreconditionError, OutOfRangeError
 from pipeline.producers.slices import SliceSource
 from pipeline.pulls import Book, Turn, current_turn, in_use, this_thread
 from pipeline.queues.rows import Rows
+from pipeline.sources.source import TableCursor
 from pipeline.threads.enqueue_ops import op_name
 from pipeline.workers.ahead import MapAhead
 
@@ -59,7 +60,7 @@ class Items(Protocol):
 class _Slices:
     many = True
 
-    def __init__(self, source: SliceSource) -> None:
+    def __init__(self, source: SliceSource | TableCursor) -> None:
         self.source = source
         self.total = source._total()
 
@@ -158,8 +159,8 @@ def by_number(source: Any, stopped: Callable[[], bool]) -> Items | None:
         source: What `check_source` lets pass.
         stopped: Whether waiting for the next item is in vain.
     """
-    if isinstance(source, SliceSource):
-        return None if source._must_check else _Slices(source)
+    if isinstance(source, (SliceSource, TableCursor)):
+        return _Slices(source) if source._by_number else None
     if isinstance(source, MapAhead):
         return _Mapped(source, stopped) if source._no_state() is None else None
     return _Sequence(source) if is_iterable(source) and is_sequence(source) else None
@@ -317,6 +318,10 @@ class NumberedSource:
             return elements
         first = int(elements.min())
         return self._items.numbers(first, int(elements.max()) + 1 - first)[elements - first]
+
+    def _reseed(self, seeds: Sequence[int]) -> bool:
+        reseed = getattr(self._items.source, "_reseed", None)
+        return reseed is not None and bool(reseed(seeds))
 
     def _skip(self, count: int, *how: Any) -> None:
         while count:

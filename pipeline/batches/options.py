@@ -38,8 +38,9 @@ def shows_signature_of(function: Callable[..., R], keep_input_at: int) -> Callab
     It refuses all other arguments itself, so that the error names the alias.
     """
     parameters = [each for each in inspect.signature(function).parameters.values() if each.name != "keep_input"]
+    before = [each.replace(default=each.empty) for each in parameters[:keep_input_at]]
     keep_input = inspect.Parameter("keep_input", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Any)
-    parameters.insert(keep_input_at, keep_input)
+    parameters = [*before, keep_input, *parameters[keep_input_at:]]
 
     return lambda alias: _refusing_others(alias, parameters)
 

@@ -122,8 +122,8 @@ class OrderedFeed(Feed):
         self.first_seeds = seeds
         self._planned = self._planned._replace(seed=seeds)
         self.round, self.before = place
-        self.request = self._planned.seeded_for(self.round)
-        self._pool = Pool(self.seeds, self.held_back)
+        self.request = self._planned.for_round(self.round)
+        self._begin_round()
         self.delivered = collections.deque([delivered], maxlen=BEHIND + 1)
         self.loaded = loaded
 

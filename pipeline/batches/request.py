@@ -13,6 +13,7 @@ from pipeline.queues.base import QueueBase
 from pipeline.queues.components import parse_capacity
 from pipeline.queues.kinds import FIFOQueue, PaddingFIFOQueue, PaddingShuffleQueue, RandomShuffleQueue
 from pipeline.queues.seeds import get_seed
+from pipeline.sources.source import Source
 from pipeline.threads.coordinator import Coordinator
 
 # Between the seeds of two rounds of a loop; those of its buckets are neighbours.
@@ -51,9 +52,10 @@ class Request(NamedTuple):
     shard: tuple[int, int] | None = None
     fingerprint: str = "order"
 
-    def seeded_for(self, round_number: int) -> Request:
-        """The request for another time through the sources: its draws differ from those before."""
-        return self.reseeded(_BETWEEN_ROUNDS * round_number)
+    def for_round(self, round_number: int) -> Request:
+        """The request for one time through the sources: they are at their start, and each round has other draws."""
+        sources = [each.cursor(round_number) if isinstance(each, Source) else each for each in self.sources]
+        return self.reseeded(_BETWEEN_ROUNDS * round_number)._replace(sources=sources)
 
     def reseeded(self, step: int) -> Request:
         """The request with another seed, if it has one."""
@@ -109,6 +111,14 @@ def check_shard(shard: Any) -> None:
     index, count = (integer(each, "shard") for each in shard)
     if not 0 <= index < count:
         raise ValueError(f"shard must be (index, count) with 0 <= index < count, got {shard!r:.80}")
+
+
+def pool_capacity(capacity: int | None, min_after_dequeue: int, num_threads: int, batch_size: int) -> int:
+    """The capacity that was given, or what TensorFlow advises: some batches more than stay in the pool."""
+    if capacity is not None:
+        return capacity
+    batches = integer(num_threads, "num_threads") + 3
+    return integer(min_after_dequeue, "min_after_dequeue") + batches * integer(batch_size, "batch_size")
 
 
 def check_min_after_dequeue(capacity: int | None, min_after_dequeue: int) -> None:

@@ -16,6 +16,7 @@ from pipeline.errors import DeadlineExceededError, OutOfRangeError
 from pipeline.nest import map_values
 from pipeline.queues.base import QueueBase
 from pipeline.queues.rows import Rows
+from pipeline.sources.source import TableSource
 from pipeline.threads.enqueue_ops import op_name
 from pipeline.workers.ahead import MapAhead
 
@@ -98,6 +99,18 @@ def open_source(
         return _without_turns(following, many, op_name(source), iterator=True)
     lock = threading.Lock()
     return OpenSource(_locked(following, lock, stopped), many, True, op_name(source), lock, following)
+
+
+def number_of_examples(source: Any, many: bool) -> int | None:
+    """How many examples a source has in all, if that can be known without reading it."""
+    if many or isinstance(source, QueueBase):
+        return None
+    total = getattr(source, "_total", None)
+    if total is not None:
+        return None if source._no_state() is not None else total()
+    if isinstance(source, TableSource):
+        return source.total
+    return len(source) if is_iterable(source) and hasattr(type(source), "__len__") else None
 
 
 def row_giver(source: Any, stopped: Callable[[], bool]) -> Callable[[int], Any] | None:

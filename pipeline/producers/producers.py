@@ -121,7 +121,7 @@ def string_input_producer(
         if not isinstance(value, (str, bytes, os.PathLike)):
             raise TypeError(f"string_input_producer: item {i} is not a string: {value!r}")
         strings[i] = os.fsencode(value)
-    hosts = _parse_shard(shard, len(strings))
+    hosts = parse_shard(shard, len(strings), "strings")
     queue = ProducerQueue(capacity, ["string"], [()], shared_name=shared_name, name=name or "input_producer")
     epochs = _Epochs(num_epochs, shuffle, seed, hosts)
     return _produce(queue, _of_array("string_input_producer", strings), epochs, cancel_op, collection)
@@ -232,7 +232,7 @@ def _produce(
     return queue
 
 
-def _parse_shard(shard: Any, rows: int) -> tuple[int, int]:
+def parse_shard(shard: Any, rows: int, what: str) -> tuple[int, int]:
     """Return the index of this host and the number of hosts."""
     if shard is None:
         return 0, 1
@@ -243,7 +243,7 @@ def _parse_shard(shard: Any, rows: int) -> tuple[int, int]:
         raise ValueError(f"shard must be (index, count) with 0 <= index < count, not ({index}, {count})")
     if rows < count:
         raise ValueError(
-            f"shard=({index}, {count}): there are only {rows} strings, fewer than hosts, so some would get none. "
+            f"shard=({index}, {count}): there are only {rows} {what}, fewer than hosts, so some would get none. "
             "Use more files, or let the batch function share out the examples"
         )
     return index, count

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
@@ -12,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.dtypes import strings_as_bytes
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.producers.numbered import digest
 from pipeline.producers.producers import range_input_producer
@@ -190,7 +190,16 @@ class SliceSource:
         self.last_ids = numbers
         return numbers
 
+    def _reseed(self, seeds: Sequence[int]) -> bool:
+        """Shuffle with the seeds of a saved run if those here were drawn by chance; return whether they were."""
+        return self.queue._reseed(seeds)
+
     # For loops that draw row numbers before they make examples of them.
+
+    @property
+    def _by_number(self) -> bool:
+        """Whether every row that is asked for is there."""
+        return not self._must_check
 
     def _total(self) -> int | None:
         """The number of elements in all epochs; None if there is no end."""
@@ -261,9 +270,4 @@ def _array(value: Any, index: int) -> NDArray[Any]:
             f"slice_input_producer: item {index} must have rank 1 or more, got the scalar {value!r:.40}; "
             "put a single array into a list"
         )
-    if array.dtype.kind in "SU" or (array.dtype == object and any(isinstance(each, str) for each in array.flat)):
-        strings = np.empty(array.shape, object)
-        flat = array.reshape(-1).tolist()
-        strings.reshape(-1)[:] = [os.fsencode(each) if isinstance(each, str) else each for each in flat]
-        return strings
-    return array
+    return strings_as_bytes(array)

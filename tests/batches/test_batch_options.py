@@ -1,4 +1,4 @@
-"""The batch functions take TensorFlow's arguments in TensorFlow's order, and additions by name only."""
+"""The batch functions take TensorFlow's arguments in TensorFlow's order; defaults and additions by name are ours."""
 
 import inspect
 import typing
@@ -13,17 +13,18 @@ from pipeline.batches.options import BatchOptions
 
 BATCH = "capacity=32, enqueue_many=False, shapes=None, dynamic_pad=False, allow_smaller_final_batch=False"
 SHUFFLE = "seed=None, enqueue_many=False, shapes=None, allow_smaller_final_batch=False"
+POOL = "capacity=None, min_after_dequeue=1000"
 NAMES = "shared_name=None, name=None"
 POSITIONAL = {
     batching.batch: f"tensors, batch_size, num_threads=1, {BATCH}, {NAMES}",
     batching.maybe_batch: f"tensors, keep_input, batch_size, num_threads=1, {BATCH}, {NAMES}",
     joining.batch_join: f"tensors_list, batch_size, {BATCH}, {NAMES}",
     joining.maybe_batch_join: f"tensors_list, keep_input, batch_size, {BATCH}, {NAMES}",
-    batching.shuffle_batch: (f"tensors, batch_size, capacity, min_after_dequeue, num_threads=1, {SHUFFLE}, {NAMES}"),
+    batching.shuffle_batch: f"tensors, batch_size, {POOL}, num_threads=1, {SHUFFLE}, {NAMES}",
     batching.maybe_shuffle_batch: (
         f"tensors, batch_size, capacity, min_after_dequeue, keep_input, num_threads=1, {SHUFFLE}, {NAMES}"
     ),
-    joining.shuffle_batch_join: f"tensors_list, batch_size, capacity, min_after_dequeue, {SHUFFLE}, {NAMES}",
+    joining.shuffle_batch_join: f"tensors_list, batch_size, {POOL}, {SHUFFLE}, {NAMES}",
     joining.maybe_shuffle_batch_join: (
         f"tensors_list, batch_size, capacity, min_after_dequeue, keep_input, {SHUFFLE}, {NAMES}"
     ),

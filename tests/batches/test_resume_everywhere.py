@@ -249,3 +249,20 @@ class TestWhatIsNoState:
             TypeError, match=r"^allow must be a collection of names, such as {'batch_size'}, not 'batch"
         ):
             self.loop().load_state_dict(self.loop().state_dict(), allow="batch_size")
+
+
+@pytest.mark.parametrize("pool", [None, 20])
+def test_slices_whose_seeds_chance_gave(pool):
+    def loop():
+        slices = pipeline.slice_input_producer([np.arange(100)], num_epochs=2, collection=[])
+        if pool is None:
+            return pipeline.batch(slices, 5, deterministic=True)
+        return pipeline.shuffle_batch(slices, 5, 50, pool, deterministic=True)
+
+    with loop() as batches:
+        next(batches)
+        state = batches.state_dict()
+        rest = [each.tolist() for each in batches]
+    with loop() as resumed:
+        resumed.load_state_dict(state)
+        assert [each.tolist() for each in resumed] == rest

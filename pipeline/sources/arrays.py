@@ -1,0 +1,290 @@
+"""arrays: rows of arrays in memory, in memory-mapped files, in HDF5 and Zarr, and of other sequences."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._batch import stack
+from pipeline.dtypes import strings_as_bytes
+from pipeline.errors import DataLossError, InvalidArgumentError, invalid
+from pipeline.files.opening import read_whole
+from pipeline.files.os_errors import translated
+from pipeline.nest import Nest, is_nested, parts_of
+from pipeline.producers.numbered import digest
+from pipeline.queues.rows import Rows
+from pipeline.sources.order import Epochs
+from pipeline.sources.source import TableSource
+
+# Stored arrays are read in pieces of about this many bytes: whole chunks.
+_PIECE_BYTES = 1 << 20
+# Pieces that stay in memory: an order that goes through a piece row by row reads it once.
+_PIECES = 2
+
+
+class Column(Protocol):
+    """A column of a table of arrays.
+
+    Attributes:
+        step: How many rows are read together, if rows are not had one by one.
+    """
+
+    step: int | None
+
+    def __len__(self) -> int: ...
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        """Return the rows of these numbers."""
+
+    def facts(self) -> Any:
+        """What tells the column from others; plain data."""
+
+
+def arrays(
+    tensors: Any,
+    *,
+    num_epochs: int | None = 1,
+    shuffle: bool = False,
+    seed: int | None = None,
+    shard: tuple[int, int] | None = None,
+) -> TableSource:
+    """Make a source of the rows of arrays: example i is row i of each of them, in the structure they are given in.
+
+    A column of examples is one of
+
+    - an array of rank 1 or more, or what becomes one without reading a file: a tensor of PyTorch or JAX, a Series
+    - the path of a `.npy` file, which is mapped into memory; one behind a URL is read
+    - an array of a store that has `chunks`, such as a Dataset of h5py or an Array of Zarr: it is read in whole chunks,
+      each once in an epoch, and `shuffle` gives a random order of the chunks and of the rows in each
+    - a list, which becomes an array, and any other object with `__len__` and `__getitem__`: its items are asked for
+      one by one, and may themselves be nested
+
+    Args:
+        tensors: A column, or a dict, tuple, named tuple or dataclass of columns, which may be nested. They are not
+            copied: do not change them.
+        num_epochs: How often the rows are read; None means without end.
+        shuffle: Whether the order is random, another one in each epoch.
+        seed: Seed of the orders.
+        shard: (index, count): read the rows (of stored arrays the chunks) `index`, `index + count`, ... of each order.
+
+    Returns:
+        The source, for the batch functions. It is a sequence too.
+
+    Raises:
+        ValueError: There is no column, a column has no rows, or they have different numbers of rows; a list is ragged;
+            a path does not end in `.npy`; or `num_epochs` or `shard` is out of range.
+        TypeError: A column is nothing of these, or a number is not an integer.
+        NotFoundError: There is no such file. DataLossError: It is no `.npy` file.
+    """
+    return TableSource(_Arrays(tensors), Epochs(num_epochs, shuffle, seed, shard))
+
+
+class _Arrays:
+    kind = "arrays"
+
+    def __init__(self, tensors: Any) -> None:
+        single = isinstance(tensors, list) or parts_of(tensors) is None
+        self._nest = None if single else Nest(tensors, True)
+        names = [""] if self._nest is None else self._nest.names
+        given = [tensors] if self._nest is None else self._nest.flatten(tensors)
+        if not given:
+            raise ValueError("arrays: there are no arrays")
+        places = [f"component {name!r}" if name else "the input" for name in names]
+        self._columns = [column(each, place) for each, place in zip(given, places, strict=True)]
+        rows = [len(each) for each in self._columns]
+        if len(set(rows)) > 1:
+            listed = ", ".join(f"{name!r} has {count:,}" for name, count in zip(names, rows, strict=True))
+            raise ValueError(f"arrays: all must have the same number of rows: {listed}")
+        self._rows = rows[0]
+        step = max((each.step or 0 for each in self._columns), default=0)
+        self._pieces = None if step == 0 else range(0, self._rows, step)
+        self.unit = "rows" if step == 0 else "chunks"
+        self.sizes: Sequence[int] | None = (
+            None if self._pieces is None else [min(step, self._rows - first) for first in self._pieces]
+        )
+        self._columns = [_Pieces(each, step) if each.step else each for each in self._columns]
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        taken = [each.take(numbers) for each in self._columns]
+        return taken[0] if self._nest is None else self._nest.pack(taken, True)
+
+    def facts(self) -> dict[str, Any]:
+        names = [""] if self._nest is None else self._nest.names
+        return {"arrays": [[name, each.facts()] for name, each in zip(names, self._columns, strict=True)]}
+
+
+def column(given: Any, where: str) -> Column:
+    """Make a column of what `arrays` takes for one."""
+    if isinstance(given, (str, os.PathLike)):
+        return _of_file(os.fspath(given), where)
+    if hasattr(given, "chunks") and isinstance(getattr(given, "shape", None), tuple):
+        return _Stored(given, where)
+    kind = type(given)
+    if hasattr(kind, "__dataframe__"):
+        raise TypeError(f"arrays: {where} is a {kind.__name__}, whose items are columns: pass a dict of its columns")
+    if isinstance(given, (np.ndarray, list)) or hasattr(kind, "__array__"):
+        return _InMemory(_as_array(given, where))
+    if hasattr(kind, "__len__") and hasattr(kind, "__getitem__") and not isinstance(given, (bytes, bytearray)):
+        return _Items(given, where)
+    raise TypeError(f"arrays: {where} is no array and no sequence: {given!r:.80}")
+
+
+def _as_array(given: Any, where: str) -> NDArray[Any]:
+    try:
+        array = np.asarray(given)
+    except ValueError as error:
+        raise ValueError(
+            f"arrays: {where} is a list of rows of different shapes. Pass the list itself to a batch function, with "
+            "dynamic_pad=True"
+        ) from error
+    if array.ndim == 0:
+        raise ValueError(f"arrays: {where} must have rank 1 or more, got the scalar {given!r:.40}")
+    return strings_as_bytes(array)
+
+
+class _InMemory:
+    step: int | None = None
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array = array
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        return self._array.take(numbers, axis=0) if self._array.dtype.hasobject else Rows(self._array, numbers)
+
+    def facts(self) -> Any:
+        return digest([self._array])
+
+
+class _Mapped(_InMemory):
+    """A mapped file. Its rows are read by the thread that takes them, not by the one that gets the batch."""
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        return self._array.take(numbers, axis=0)
+
+
+def _of_file(path: str | bytes, where: str) -> Column:
+    """Map a local file into memory, or read a remote one."""
+    name, remote = os.fsencode(path), b"://" in os.fsencode(path)
+    if not name.endswith(b".npy"):
+        raise ValueError(f"arrays: {where} is the path {os.fsdecode(name)!r}: only .npy files can be read by row")
+    try:
+        if remote:
+            array = np.load(io.BytesIO(read_whole(name, sys.maxsize)), allow_pickle=False)
+        else:
+            array = np.load(os.fsdecode(name), mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise DataLossError(None, None, f"arrays: {where}: {os.fsdecode(name)}: {error}") from error
+    except OSError as error:
+        raise translated(name, error) from error
+    return (_InMemory if remote else _Mapped)(_as_array(array, where))
+
+
+class _Stored:
+    """An array of HDF5, Zarr or the like."""
+
+    def __init__(self, stored: Any, where: str) -> None:
+        if not stored.shape:
+            raise ValueError(f"arrays: {where} must have rank 1 or more, got the scalar {stored!r:.80}")
+        self._stored = stored
+        self._lock = threading.Lock()  # what is thread safe differs from store to store
+        chunk = stored.chunks[0] if isinstance(stored.chunks, tuple) else 1
+        row_bytes = max(1, math.prod(stored.shape[1:]) * np.dtype(stored.dtype).itemsize)
+        self.step: int | None = int(chunk) * max(1, _PIECE_BYTES // (int(chunk) * row_bytes))
+
+    def __len__(self) -> int:
+        return int(self._stored.shape[0])
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        """Return the rows from the first of these numbers to the last."""
+        with self._lock:
+            return strings_as_bytes(np.asarray(self._stored[int(numbers[0]) : int(numbers[-1]) + 1]))
+
+    def facts(self) -> Any:
+        return [str(self._stored.dtype), list(self._stored.shape)]
+
+
+class _Pieces:
+    """A column that is read piece by piece, `step` rows each; the last few stay in memory."""
+
+    def __init__(self, whole: Column, step: int) -> None:
+        self.step: int | None = step
+        self._whole = whole
+        self._load = last_used(self._piece)
+        self.facts = whole.facts
+
+    def __len__(self) -> int:
+        return len(self._whole)
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        assert self.step is not None
+        piece = int(numbers[0]) // self.step
+        return self._load(piece).take(numbers - piece * self.step, axis=0)
+
+    def _piece(self, piece: int) -> NDArray[Any]:
+        assert self.step is not None
+        first = piece * self.step
+        rows: NDArray[Any] = self._whole.take(np.array([first, min(first + self.step, len(self)) - 1]))
+        return rows
+
+
+class _Items:
+    """The items of a sequence."""
+
+    step: int | None = None
+
+    def __init__(self, items: Any, where: str) -> None:
+        self._items = items
+        self._where = where
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        items = [self._items[number] for number in numbers.tolist()]
+        nested = is_nested(items[0], False)
+        nest = Nest(items[0], False) if nested else None
+        rows = [nest.flatten(item) for item in items] if nest is not None else [[item] for item in items]
+        columns = [self._stacked(list(values)) for values in zip(*rows, strict=True)]
+        return columns[0] if nest is None else nest.pack(columns, True)
+
+    def _stacked(self, values: list[Any]) -> Any:
+        if not hasattr(values[0], "__array__"):
+            return _as_array(values, self._where)
+        try:
+            return stack([np.asarray(value) for value in values])
+        except InvalidArgumentError as error:
+            text = f"arrays: {self._where}: the items differ in shape. Pass the sequence itself to a batch function, "
+            raise invalid(text + "with dynamic_pad=True") from error
+
+    def facts(self) -> Any:
+        return [type(self._items).__name__, len(self._items)]
+
+
+def last_used(load: Callable[[int], Any], count: int = _PIECES) -> Callable[[int], Any]:
+    """Return a function that calls `load`, one call at a time, and keeps the results that were used last."""
+    kept: dict[int, Any] = {}
+    lock = threading.Lock()
+
+    def loaded(number: int) -> Any:
+        with lock:
+            found = kept.pop(number) if number in kept else load(number)
+            kept[number] = found  # the last one
+            if len(kept) > count:
+                del kept[next(iter(kept))]
+            return found
+
+    return loaded

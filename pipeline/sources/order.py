@@ -1,0 +1,126 @@
+"""Orders: which row each element of a source is, epoch after epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._random import permutation
+from pipeline.producers.epochs import EpochLimit, EpochShuffle
+from pipeline.producers.numbered import Numbered
+from pipeline.producers.producers import parse_shard
+
+# Sets the words for the rows of a group apart from those for the order of the groups, which have the same seeds.
+_OF_ROWS = 0x5851F42D4C957F2D
+
+
+class Epochs(NamedTuple):
+    """How often and in which order a source is read: the arguments that all sources share.
+
+    Attributes:
+        num_epochs: How often; None means without end.
+        shuffle: Whether the order is random, and another one in each epoch.
+        seed: Of the random orders.
+        shard: (index, count) of the share to read.
+    """
+
+    num_epochs: int | None = 1
+    shuffle: bool = False
+    seed: int | None = None
+    shard: tuple[int, int] | None = None
+
+
+class Order:
+    """The order of the rows of a table, for any number of epochs. Each reader asks `numbered` for one of its own.
+
+    Attributes:
+        num_epochs: None means no limit.
+        length: The number of elements of an epoch.
+        shuffle: What shuffles; None keeps the order of the table.
+
+    Args:
+        rows: The number of rows.
+        sizes: How many rows each group has, if groups are read as a whole: then their order is shuffled, and the rows
+            within each. None shuffles all rows.
+        epochs: What was asked for.
+        what: What is shared out by `shard`, for messages.
+
+    Raises:
+        ValueError: `num_epochs` is less than 1; the shard does not exist, or there are fewer rows or groups than
+            shards; or there are no rows and no limit of epochs.
+        TypeError: A number is not an integer.
+    """
+
+    def __init__(self, rows: int, sizes: Sequence[int] | None, epochs: Epochs, what: str) -> None:
+        self.num_epochs = EpochLimit(epochs.num_epochs).limit
+        if self.num_epochs is None and rows == 0:
+            raise ValueError("the input has no rows, and num_epochs=None would look for one forever")
+        count = rows if sizes is None else len(sizes)
+        shard = parse_shard(epochs.shard, count, what)
+        if sizes is not None:
+            count = len(range(shard[0], count, shard[1]))
+        self.shuffle = EpochShuffle(count, epochs.seed) if epochs.shuffle else None
+        self._rows, self._sizes, self._shard = rows, sizes, shard
+        self.length = self.numbered().length
+
+    def numbered(self) -> Numbered:
+        """Return the elements by number, through any number of epochs; for one thread at a time."""
+        if self._sizes is None:
+            return Numbered(self._rows, None, self.shuffle, self._shard)
+        return _Groups(self._rows, self._sizes, self.shuffle, self._shard)
+
+    def facts(self) -> dict[str, Any]:
+        """What decides the order; plain data."""
+        return {**self.numbered().facts(), "num_epochs": self.num_epochs}
+
+
+class _Groups(Numbered):
+    """As Numbered, group by group. A host gets the groups `index`, `index + count`, ... in every epoch."""
+
+    def __init__(self, rows: int, sizes: Sequence[int], shuffle: EpochShuffle | None, shard: tuple[int, int]) -> None:
+        super().__init__(rows, None, shuffle, shard)
+        ends = np.cumsum(np.asarray(sizes, np.int64))
+        self._sizes = np.asarray(sizes, np.int64)[shard[0] :: shard[1]]
+        self._starts = (ends - np.asarray(sizes, np.int64))[shard[0] :: shard[1]]
+        self._ends = np.cumsum(self._sizes)  # of the groups in the order of the epoch, in elements
+        self._rows_of: tuple[int, int, NDArray[np.int64]] | None = None  # of an epoch and a group
+        self.length = int(self._sizes.sum())
+
+    def numbers(self, first: int, count: int) -> NDArray[np.int64]:
+        """As Numbered, but fewer at the end of a group."""
+        if count < 1 or not self.length:
+            return np.empty(0, np.int64)
+        epoch, begin = divmod(first, self.length)
+        groups = self._order_of(epoch)
+        place = int(np.searchsorted(self._ends, begin, "right"))
+        group = place if groups is None else int(groups[place])
+        inside = begin - int(self._ends[place] - self._sizes[group])
+        end = min(inside + count, int(self._sizes[group]))
+        start = int(self._starts[group])
+        if groups is None:
+            return np.arange(start + inside, start + end)
+        return start + self._shuffled(epoch, group)[inside:end]
+
+    def order(self, epoch: int) -> NDArray[np.int64] | None:
+        """Return the numbers of the groups of an epoch, in order; None if they are in the order of the input."""
+        if self.shuffle is None:
+            return None
+        groups = self.shuffle.order(epoch)
+        self._ends = np.cumsum(self._sizes[groups])
+        return groups
+
+    def reseed(self, seeds: Sequence[int]) -> None:
+        super().reseed(seeds)
+        self._rows_of = None
+
+    def _shuffled(self, epoch: int, group: int) -> NDArray[np.int64]:
+        if self._rows_of is None or self._rows_of[:2] != (epoch, group):
+            assert self.shuffle is not None
+            size, (seed, seed2) = int(self._sizes[group]), self.shuffle.seeds
+            words = -(-size // 4)  # each epoch uses up whole blocks of four words, as in EpochShuffle
+            key = (seed2 + group + 1) & ((1 << 64) - 1)
+            self._rows_of = epoch, group, permutation(seed ^ _OF_ROWS, key, epoch * words, size)
+        return self._rows_of[2]

@@ -1,0 +1,259 @@
+"""Source: examples that can be read again and again; TableSource: those that are rows with numbers."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.dtypes import integer
+from pipeline.errors import OutOfRangeError
+from pipeline.explain.ends import end_of_input
+from pipeline.nest import Nest, map_values, parts_of
+from pipeline.producers.queue import at_least_one
+from pipeline.pulls import Book, in_use, this_thread
+from pipeline.queues.rows import Rows
+from pipeline.sources.order import Epochs, Order
+
+# Rows that an iterator over single examples takes at once.
+_AHEAD = 256
+
+
+class Cursor(Protocol):
+    """A place in a source. Thread safe: each example is delivered once."""
+
+    def block(self, n: int) -> Any:
+        """Take the next examples: at least 1, at most `n`, as arrays. OutOfRangeError at the end."""
+
+
+class Source:
+    """A source of examples for the batch functions. It stays as it is: each loop has a place of its own in it.
+
+    Iterating gives the examples of all its epochs, one by one. A loop over batches reads it in blocks; `iter` of the
+    loop begins again, with other random orders if it is shuffled.
+
+    Thread safety: every method may be called from every thread.
+    """
+
+    name: str
+
+    def cursor(self, round_number: int = 0) -> Cursor:
+        """Return a place at the start of the examples: its method `block(n)` takes up to n of them, as arrays.
+
+        A function that threads call takes blocks from a cursor, made once, to work on them before they are batched.
+
+        Args:
+            round_number: How often the source has been read before; only random orders depend on it.
+        """
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the examples one by one."""
+        cursor = self.cursor()
+        while True:
+            try:
+                block = cursor.block(_AHEAD)
+            except OutOfRangeError:
+                return
+            yield from rows_of(block)
+
+
+class Table(Protocol):
+    """Rows that can be asked for by number. Several threads may ask at once.
+
+    Attributes:
+        kind: What the function that makes such sources is called.
+        sizes: How many rows each group has, where the rows of a group can only be had together; else None.
+        unit: What rows or groups are called, in the plural.
+    """
+
+    kind: str
+    sizes: Sequence[int] | None
+    unit: str
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        """Return the rows of these numbers as a block; with `sizes`, they are all of one group."""
+
+    def facts(self) -> dict[str, Any]:
+        """What tells the rows from others; plain data."""
+
+
+class TableSource(Source):
+    """The rows of a table. A sequence too: `source[i]` is example number i of all epochs, `len(source)` their number.
+
+    Args:
+        table: The rows.
+        epochs: How often and in which order.
+
+    Raises:
+        ValueError, TypeError: As Order.
+    """
+
+    def __init__(self, table: Table, epochs: Epochs) -> None:
+        self.name = self.__qualname__ = table.kind
+        self.table = table
+        self.order = Order(len(table), table.sizes, epochs, table.unit)
+        self.facts = functools.cache(table.facts)  # it takes time if there are many rows
+
+    def __len__(self) -> int:
+        """How many examples all epochs have. TypeError if they do not end."""
+        if self.order.num_epochs is None:
+            raise TypeError(f"{self.name}: with num_epochs=None there is no number of examples")
+        return self.order.num_epochs * self.order.length
+
+    def __getitem__(self, index: int) -> Any:
+        """Return example number `index`. IndexError if there is none, TypeError if it is not an integer."""
+        number, total = integer(index, f"{self.name}: an index"), self.total
+        if number < 0 and total is not None:
+            number += total
+        if number < 0 or (total is not None and number >= total):
+            raise IndexError(f"{self.name}: there is no example {index}")
+        return next(rows_of(map_values(gathered, self.table.take(self.order.numbered().numbers(number, 1)))))
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.order.length:,} examples, num_epochs={self.order.num_epochs}>"
+
+    @property
+    def total(self) -> int | None:
+        """The number of examples of all epochs; None if there is no end."""
+        return None if self.order.num_epochs is None else len(self)
+
+    def cursor(self, round_number: int = 0) -> TableCursor:
+        """As `Source.cursor`."""
+        return TableCursor(self, round_number)
+
+
+class TableCursor:
+    """A place in the rows of a table: `block` takes examples from there on.
+
+    Thread safety: every method may be called from every thread; each example is delivered once.
+
+    Attributes:
+        owner: The book of the deterministic loop that takes them; then nobody else may.
+    """
+
+    columns = ("next",)
+    last_ids: Any = None
+    owner: Book | None = None
+
+    def __init__(self, source: TableSource, round_number: int) -> None:
+        self.name = self.__qualname__ = source.name
+        self._source = source
+        self._numbered = source.order.numbered()
+        self._begin = round_number * (source.total or 0)  # the first element of this round
+        self._next = 0
+        self._lock = threading.Lock()
+
+    def block(self, n: int) -> Any:
+        """Take the next examples: at least 1, at most `n`.
+
+        Returns:
+            A block, in the structure of the examples: arrays whose first dimension counts them.
+
+        Raises:
+            OutOfRangeError: All epochs are over.
+            ValueError: `n` is less than 1.
+        """
+        return map_values(gathered, self.rows(n))
+
+    def rows(self, n: int) -> Any:
+        """As `block`, but rows of arrays may be left for the queue to gather."""
+        n, turn = at_least_one(n), this_thread.turn
+        if turn is not None:
+            with turn.pulling(self, "rows", n):
+                self.last_ids = numbers = self._advance(n)
+        elif self.owner is not None:
+            raise in_use(self)
+        else:
+            with self._lock:
+                numbers = self._advance(n)
+        return self._source.table.take(numbers)
+
+    def _advance(self, n: int) -> NDArray[np.int64]:
+        numbers = self._numbers(self._next, n)
+        if not len(numbers):
+            raise self._ended()
+        self._next += len(numbers)
+        return numbers
+
+    def _ended(self) -> OutOfRangeError:
+        order = self._source.order
+        why = None if order.length else f"{self.name} has no rows"
+        return end_of_input(f"{self.name}: there are no more examples", order.num_epochs, why)
+
+    # A Positioned.
+
+    def _facts(self) -> dict[str, Any]:
+        return {"name": self.name, "kind": self.name, **self._source.facts(), **self._source.order.facts()}
+
+    def _position(self) -> list[int]:
+        return [self._next]
+
+    def _go_to(self, position: Sequence[int]) -> None:
+        (self._next,) = map(int, position)
+
+    def _skip(self, count: int, what: str = "rows", n: int = 1) -> None:
+        """Drop what `count` pulls of up to `n` rows give."""
+        total = self._total()
+        if n > 1:  # the end of an epoch or a group may cut a block short
+            for _ in range(count):
+                self._advance(n)
+        elif total is not None and self._next + count > total:
+            raise self._ended()
+        else:
+            self._next += count
+
+    def _no_state(self) -> str | None:
+        return None
+
+    def _reseed(self, seeds: Sequence[int]) -> bool:
+        """Shuffle with the seeds of a saved run if those here were drawn by chance; return whether they were."""
+        shuffle = self._source.order.shuffle  # later rounds go on with them too
+        drawn = shuffle is not None and shuffle.drawn
+        if drawn:
+            self._numbered.reseed(seeds)
+        return drawn
+
+    # For loops that draw row numbers before they make examples of them.
+
+    @property
+    def _by_number(self) -> bool:
+        """Whether any rows may be asked for together."""
+        return self._source.table.sizes is None
+
+    def _total(self) -> int | None:
+        """The number of elements in all epochs; None if there is no end."""
+        return self._source.total
+
+    def _numbers(self, first: int, count: int) -> NDArray[np.int64]:
+        """Return the row numbers of up to `count` elements from number `first` on; none at the end."""
+        total = self._total()
+        if total is not None:
+            count = min(count, total - first)
+        return self._numbered.numbers(self._begin + first, count)
+
+    def _rows_of(self, numbers: NDArray[np.int64]) -> Any:
+        """Return the rows of these numbers as a block."""
+        return self._source.table.take(numbers)
+
+
+def gathered(column: Any) -> Any:
+    """Rows that a queue would gather, as an array; any other column as it is."""
+    return np.asarray(column) if isinstance(column, Rows) else column
+
+
+def rows_of(block: Any) -> Iterator[Any]:
+    """Yield the rows of a block."""
+    if parts_of(block) is None:
+        yield from block
+        return
+    nest = Nest(block, True)
+    for values in zip(*nest.flatten(block), strict=True):
+        yield nest.pack(values)

@@ -1,0 +1,261 @@
+"""arrays: in memory, in files, in HDF5 and Zarr, and sequences of any kind."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import fsspec
+import h5py
+import numpy as np
+import pyarrow
+import pytest
+import zarr
+from helpers import raises
+from source_contract import SourceContract
+
+import pipeline
+
+COUNT = 30
+NUMBERS = np.arange(COUNT, dtype=np.int32)
+ROWS = np.outer(NUMBERS, [1, 10, 100]).astype(np.float32)
+
+
+def check(numbers, rows):
+    assert rows.dtype == np.float32
+    assert rows.tolist() == [[i, 10 * i, 100 * i] for i in numbers]
+    return numbers
+
+
+class TestInMemory(SourceContract):
+    count = COUNT
+
+    def make(self, **options):
+        words = [f"{i}é" for i in range(COUNT)]
+        return pipeline.arrays({"x": ROWS, "n": (NUMBERS, list(range(COUNT))), "words": words}, **options)
+
+    def numbers(self, batch):
+        assert list(batch) == ["n", "words", "x"]
+        numbers = batch["n"][0].tolist()
+        assert batch["n"][1].tolist() == numbers
+        assert batch["words"].tolist() == [f"{i}é".encode() for i in numbers]
+        return check(numbers, batch["x"])
+
+
+class TestMapped(SourceContract):
+    count = COUNT
+
+    @pytest.fixture(autouse=True)
+    def _files(self, tmp_path):
+        self.folder = tmp_path
+        np.save(tmp_path / "x.npy", ROWS)
+        np.save(tmp_path / "n.npy", NUMBERS)
+
+    def make(self, **options):
+        return pipeline.arrays((self.folder / "x.npy", str(self.folder / "n.npy")), **options)
+
+    def numbers(self, batch):
+        assert type(batch) is tuple
+        return check(batch[1].tolist(), batch[0])
+
+
+def test_a_remote_file():
+    with fsspec.open("memory://arrays/n.npy", "wb") as file:
+        np.save(file, NUMBERS)
+    [got] = pipeline.batch(pipeline.arrays("memory://arrays/n.npy"), COUNT)
+    assert got.tolist() == NUMBERS.tolist()
+    with pytest.raises(pipeline.NotFoundError, match=r"memory://arrays/no\.npy"):
+        pipeline.arrays("memory://arrays/no.npy")
+
+
+class TestHDF5(SourceContract):
+    count = COUNT
+
+    @pytest.fixture(autouse=True)
+    def _files(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("pipeline.sources.arrays._PIECE_BYTES", 1)  # so that a piece is a chunk
+        with h5py.File(tmp_path / "data.h5", "w") as file:
+            file.create_dataset("x", data=ROWS, chunks=(7, 3), compression="gzip")
+            file.create_dataset("words", data=[b"%d" % i for i in range(COUNT)], chunks=(4,))
+        with h5py.File(tmp_path / "data.h5") as self.file:
+            yield
+
+    def make(self, **options):
+        return pipeline.arrays({"x": self.file["x"], "n": NUMBERS, "words": self.file["words"]}, **options)
+
+    def numbers(self, batch):
+        numbers = batch["n"].tolist()
+        assert batch["words"].tolist() == [b"%d" % i for i in numbers]
+        return check(numbers, batch["x"])
+
+
+class TestZarr(SourceContract):
+    count = COUNT
+
+    @pytest.fixture(autouse=True)
+    def _files(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("pipeline.sources.arrays._PIECE_BYTES", 1)
+        zarr.save(str(tmp_path / "flat.zarr"), ROWS)
+        self.x = zarr.open(str(tmp_path / "x.zarr"), mode="w", shape=ROWS.shape, chunks=(8, 2), dtype="float32")
+        self.x[:] = ROWS
+        self.n = zarr.open(str(tmp_path / "n.zarr"), mode="w", shape=(COUNT,), chunks=(5,), dtype="int32")
+        self.n[:] = NUMBERS
+
+    def make(self, **options):
+        return pipeline.arrays((self.x, self.n), **options)
+
+    def numbers(self, batch):
+        return check(batch[1].tolist(), batch[0])
+
+
+class Dataset:
+    """As a map-style Dataset of PyTorch: it has items, and no iterator."""
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, i):
+        if not 0 <= i < COUNT:
+            raise IndexError(i)
+        return {"x": ROWS[i], "n": (i, f"w{i}")}
+
+
+class TestItems(SourceContract):
+    count = COUNT
+
+    def make(self, **options):
+        return pipeline.arrays(Dataset(), **options)
+
+    def numbers(self, batch):
+        numbers, words = batch["n"]
+        assert words.tolist() == [b"w%d" % i for i in numbers]
+        return check(numbers.tolist(), batch["x"])
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+@dataclasses.dataclass
+class Sample:
+    x: Any
+    at: Point
+
+
+class TestStructure:
+    def test_classes(self):
+        [got] = pipeline.batch(pipeline.arrays(Sample(ROWS, Point(NUMBERS, [1.5] * COUNT))), COUNT)
+        assert type(got) is Sample
+        assert type(got.at) is Point
+        assert got.at.x.tolist() == NUMBERS.tolist()
+        assert pipeline.arrays(Sample(ROWS, Point(NUMBERS, NUMBERS)))[4].at == Point(4, 4)
+
+    @pytest.mark.parametrize("given", [ROWS, ROWS.tolist(), ROWS.astype(">f4"), np.asfortranarray(ROWS), ROWS[:, ::-1]])
+    def test_a_single_array(self, given):
+        got = np.concatenate(list(pipeline.batch(pipeline.arrays(given), 10)))
+        assert got.tolist() == np.asarray(given).tolist()
+
+    def test_the_examples_of_a_loop_are_the_users(self):
+        """They can be changed: no array of the source is."""
+        for got in pipeline.batch(pipeline.arrays({"x": ROWS}), 10):
+            got["x"] += 1
+        assert ROWS[1].tolist() == [1, 10, 100]
+
+
+class TestStores:
+    def test_each_chunk_is_read_once(self, monkeypatch):
+        monkeypatch.setattr("pipeline.sources.arrays._PIECE_BYTES", 1)
+        stored = Stored(ROWS, (7, 3))
+        source = pipeline.arrays((stored, NUMBERS), shuffle=True, seed=1)
+        got = [tuple(each.tolist()) for batch in pipeline.batch(source, 3) for each in batch]
+        assert len(got) == 2 * COUNT // 3
+        assert sorted(stored.read) == [(0, 7), (7, 14), (14, 21), (21, 28), (28, 30)]
+        assert stored.read != sorted(stored.read)
+
+    def test_small_chunks_are_read_together(self):
+        stored = Stored(ROWS, (7, 3))
+        next(pipeline.batch(pipeline.arrays(stored), COUNT))
+        assert stored.read == [(0, COUNT)]
+
+    def test_large_chunks_are_not(self):
+        rows = np.zeros((8, 1 << 17))  # 1 MiB each
+        stored = Stored(rows, (2, 1 << 17))
+        next(pipeline.batch(pipeline.arrays(stored), 8))
+        assert stored.read == [(0, 2), (2, 4), (4, 6), (6, 8)]
+
+
+class Stored:
+    """An array that notes which rows are read."""
+
+    def __init__(self, rows, chunks):
+        self._rows = rows
+        self.chunks, self.shape, self.dtype = chunks, rows.shape, rows.dtype
+        self.read = []
+
+    def __getitem__(self, rows):
+        self.read.append((rows.start, min(rows.stop, self.shape[0])))
+        return self._rows[rows]
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("given", "error", "text"),
+        [
+            ({}, ValueError, "arrays: there are no arrays"),
+            ({"a": 3}, TypeError, "arrays: component 'a' is no array and no sequence: 3"),
+            ({"a": np.float32(3)}, ValueError, "arrays: component 'a' must have rank 1 or more, got the scalar"),
+            (b"abc", TypeError, "arrays: the input is no array and no sequence: b'abc'"),
+            ("abc", ValueError, "arrays: the input is the path 'abc': only .npy files can be read by row"),
+            (
+                pyarrow.table({"a": [1]}),
+                TypeError,
+                "arrays: the input is a Table, whose items are columns: pass a dict of its columns",
+            ),
+            (
+                {"a": NUMBERS, "b": {"c": NUMBERS[1:]}},
+                ValueError,
+                "arrays: all must have the same number of rows: 'a' has 30, 'b/c' has 29",
+            ),
+            (
+                ([[1, 2], [3]], NUMBERS),
+                ValueError,
+                "arrays: component '0' is a list of rows of different shapes. Pass the list itself to a batch function",
+            ),
+        ],
+    )
+    def test_of_the_input(self, given, error, text):
+        with raises(error, text):
+            pipeline.arrays(given)
+
+    def test_of_files(self, tmp_path):
+        missing = str(tmp_path / "no.npy")
+        with raises(pipeline.NotFoundError, f"{missing}; No such file or directory"):
+            pipeline.arrays(missing)
+        (tmp_path / "bad.npy").write_bytes(b"not an array")
+        with pytest.raises(pipeline.DataLossError, match=r"component '0': .*bad\.npy: "):
+            pipeline.arrays((tmp_path / "bad.npy",))
+        np.save(tmp_path / "objects.npy", np.array([None, {}], object))
+        with pytest.raises(pipeline.DataLossError, match=r"objects\.npy: Array can't be memory-mapped"):
+            pipeline.arrays(tmp_path / "objects.npy")
+
+    def test_items_of_different_shapes(self):
+        items = type("Items", (), {"__len__": lambda _: 3, "__getitem__": lambda _, i: np.zeros(i)})()
+        with pytest.raises(ValueError, match=r"arrays: the input: the items differ in shape.*dynamic_pad=True"):
+            list(pipeline.batch(pipeline.arrays(items), 3))
+
+    def test_an_error_of_a_store_ends_the_loop(self):
+        stored = Stored(ROWS, (7, 3))
+        stored._rows = None
+        with pytest.raises(TypeError, match="not subscriptable"):
+            list(pipeline.batch(pipeline.arrays(stored), 3))
+
+    def test_another_array_does_not_take_the_state(self):
+        def loop(rows):
+            return pipeline.shuffle_batch(pipeline.arrays(rows), 3, 20, 5, seed=1, deterministic=True)
+
+        with loop(ROWS) as batches:
+            next(batches)
+            state = batches.state_dict()
+        resumed = loop(ROWS + 1)
+        resumed.load_state_dict(state)
+        with pytest.raises(pipeline.StateMismatchError, match="source 'arrays': arrays was"):
+            next(resumed)

@@ -1,0 +1,203 @@
+"""What every source promises: a class that the tests of each kind of source inherit from."""
+
+import json
+
+import lockstep
+import pytest
+from orchestration import no_thread_left
+
+import pipeline
+
+SEEDS = (87654321, 9)  # what seed=9 becomes without a global one
+
+
+class SourceContract:
+    """The examples of an epoch have the numbers 0 to `count`; everything in an example follows from its number.
+
+    Attributes:
+        count: The number of examples.
+        known: Whether `len` tells it.
+        shuffles: Whether the source can shuffle.
+        shards: How many hosts can share it out; 0 if it cannot be.
+    """
+
+    count: int
+    known = True
+    shuffles = True
+    shards = 2
+
+    def make(self, **options):
+        """Make the source."""
+        raise NotImplementedError
+
+    def numbers(self, batch):
+        """The numbers of the examples of a batch, whose contents this checks."""
+        raise NotImplementedError
+
+    @pytest.fixture(autouse=True)
+    def _no_thread_left(self):
+        with no_thread_left():
+            yield
+
+    def taken(self, batches):
+        """The numbers in all further batches."""
+        with batches:
+            return [self.numbers(each) for each in batches]
+
+    def in_order(self, source, size=4, **options):
+        """The numbers of all examples of a source."""
+        batches = pipeline.batch(source, size, allow_smaller_final_batch=True, **options)
+        return [number for numbers in self.taken(batches) for number in numbers]
+
+    def random(self, **options):
+        return self.make(**options, **({"shuffle": True, "seed": 3} if self.shuffles else {}))
+
+    def test_examples_come_in_order(self):
+        assert self.in_order(self.make()) == list(range(self.count))
+
+    def test_examples_one_by_one(self):
+        source = self.make()
+        for _ in range(2):
+            for number, example in enumerate(source):
+                [got] = pipeline.batch([example], 1)
+                assert self.numbers(got) == [number]
+            assert number == self.count - 1
+
+    def test_epochs(self):
+        assert self.in_order(self.make(num_epochs=2)) == 2 * list(range(self.count))
+        endless = pipeline.batch(self.make(num_epochs=None), self.count, capacity=self.count)
+        with endless:
+            for _ in range(3):
+                assert self.numbers(next(endless)) == list(range(self.count))
+
+    def test_a_loop_begins_again(self):
+        with pipeline.batch(self.make(), 4, allow_smaller_final_batch=True) as batches:
+            for _ in range(3):
+                assert [i for got in batches for i in self.numbers(got)] == list(range(self.count))
+
+    def test_length(self):
+        source = self.make(num_epochs=3)
+        if not self.known:
+            with pytest.raises(TypeError):
+                len(source)
+            with pytest.raises(TypeError, match="how many batches there are is known only at the end"):
+                len(pipeline.batch(source, 4))
+            return
+        assert len(source) == 3 * self.count
+        for smaller in (False, True):
+            batches = pipeline.batch(source, 4, allow_smaller_final_batch=smaller)
+            assert len(batches) == len(list(batches)) == (3 * self.count + 3 * smaller) // 4
+        with pytest.raises(TypeError, match="num_epochs=None"):
+            len(self.make(num_epochs=None))
+
+    def test_items(self):
+        if not self.known:
+            pytest.skip("this source has no items by number")
+        source = self.random(num_epochs=2)
+        order = self.in_order(source)
+        for i in (0, self.count, 2 * self.count - 1, -1, -2 * self.count):
+            [got] = pipeline.batch([source[i]], 1)
+            assert self.numbers(got) == [order[i]]
+        for i in (2 * self.count, -2 * self.count - 1):
+            with pytest.raises(IndexError, match=f"there is no example {i}"):
+                source[i]
+
+    def test_orders_are_random(self):
+        if not self.shuffles:
+            pytest.skip("this source does not shuffle")
+        order = self.in_order(self.make(shuffle=True, seed=3, num_epochs=2))
+        first, second = order[: self.count], order[self.count :]
+        assert sorted(first) == sorted(second) == list(range(self.count))
+        assert first != list(range(self.count))
+        assert first != second
+        assert self.in_order(self.make(shuffle=True, seed=3)) == first
+        assert self.in_order(self.make(shuffle=True, seed=4)) != first
+        with pipeline.batch(self.make(shuffle=True, seed=3), 4, allow_smaller_final_batch=True) as batches:
+            rounds = [[i for got in batches for i in self.numbers(got)] for _ in range(2)]
+        assert rounds == [first, second]
+
+    def test_threads_share_the_examples(self):
+        assert sorted(self.in_order(self.random(num_epochs=3), num_threads=3)) == sorted(3 * list(range(self.count)))
+
+    @pytest.mark.parametrize("threads", [1, 3])
+    def test_deterministic_loops(self, threads):
+        order = self.in_order(self.random(num_epochs=2))
+        options = {"deterministic": True, "num_threads": threads}
+        assert self.in_order(self.random(num_epochs=2), capacity=3, **options) == order
+        pool = pipeline.shuffle_batch(
+            self.random(num_epochs=2), 3, 20, 7, seed=9, allow_smaller_final_batch=True, **options
+        )
+        drawn, _ = lockstep.play(*SEEDS, 7, order)
+        assert [i for numbers in self.taken(pool) for i in numbers] == drawn
+
+    @pytest.mark.parametrize("seed", [3, None])
+    @pytest.mark.parametrize("kind", ["batch", "shuffle_batch"])
+    def test_states(self, kind, seed):
+        def loop():
+            source = self.make(num_epochs=2, **({"shuffle": True, "seed": seed} if self.shuffles else {}))
+            if kind == "batch":
+                return pipeline.batch(source, 3, deterministic=True)
+            return pipeline.shuffle_batch(source, 3, 30, 5, seed=seed and 9, deterministic=True)
+
+        states = []
+        with loop() as batches:
+            states.append(batches.state_dict())
+            got = []
+            for each in batches:
+                got.append(self.numbers(each))
+                states.append(batches.state_dict())
+        # Before the first batch a loop has not asked its source for the seeds that chance gave.
+        for i in range(seed is None, len(states), max(1, len(states) // 7)):
+            resumed = loop()
+            resumed.load_state_dict(json.loads(json.dumps(states[i])))
+            assert self.taken(resumed) == got[i:]
+
+    def test_a_state_of_the_second_round(self):
+        def loop():
+            return pipeline.batch(self.random(), 3, deterministic=True)
+
+        with loop() as batches:
+            for _ in batches:
+                pass
+            iter(batches)
+            next(batches)
+            state = batches.state_dict()
+            rest = [self.numbers(each) for each in batches]
+        resumed = loop()
+        resumed.load_state_dict(state)
+        assert self.taken(resumed) == rest
+
+    def test_a_function_that_takes_blocks(self):
+        order = self.in_order(self.random())
+        for threads in (1, 3):
+            cursor = self.random().cursor()
+            batches = pipeline.batch(
+                lambda cursor=cursor: cursor.block(3), 4, threads, enqueue_many=True, deterministic=True
+            )
+            got = [i for numbers in self.taken(batches) for i in numbers]
+            assert got == order[: len(got)]
+            assert len(got) == self.count // 4 * 4
+
+    def test_hosts_share_the_batches(self):
+        whole = self.taken(pipeline.batch(self.random(), 4, deterministic=True))
+        parts = [self.taken(pipeline.batch(self.random(), 2, shard=(host, 2))) for host in range(2)]
+        assert [first + second for first, second in zip(*parts, strict=True)] == whole
+
+    def test_hosts_share_the_source(self):
+        if not self.shards:
+            pytest.skip("this source is not shared out")
+        for options in ({}, {"shuffle": True, "seed": 3}) if self.shuffles else ({},):
+            parts = [self.in_order(self.make(shard=(host, self.shards), **options)) for host in range(self.shards)]
+            assert sorted(i for part in parts for i in part) == list(range(self.count))
+            assert all(parts)
+        with pytest.raises(ValueError, match="fewer than hosts"):
+            self.make(shard=(0, 10_000))
+
+    def test_bad_options(self):
+        for options, error in [
+            ({"num_epochs": 0}, ValueError),
+            ({"num_epochs": 1.5}, TypeError),
+            *([({"shard": (2, 2)}, ValueError), ({"shard": 1}, TypeError)] if self.shards else []),
+        ]:
+            with pytest.raises(error):
+                self.make(**options)

@@ -89,7 +89,7 @@ class Feed:
         other.request = self._planned.for_round(other.round)
         other.coord = Coordinator() if self.request.coord is None else self.coord
         other.layout, other._left = None, False
-        other.__dict__.pop("queue", None)  # `_abandon` asks whether there is one
+        other.__dict__.pop("queue", None)  # `abandon` asks whether there is one
         return other
 
     def left_over(self) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pipeline.batches.content import combined
+from pipeline.batches.crew import Crew, abandon
 from pipeline.batches.feed import Feed
 from pipeline.batches.ordered import OrderedFeed
 from pipeline.batches.snapshot import fingerprint_text, load, state_of
@@ -22,13 +23,9 @@ from pipeline.queues.base import QueueBase
 from pipeline.threads.coordinator import Coordinator
 from pipeline.threads.current_loop import batch_loop
 from pipeline.threads.registry import start_registered
-from pipeline.threads.runner import QueueRunner
 
 if TYPE_CHECKING:
     from pipeline.watch.model import Report
-
-# Seconds between two looks at whether a loop has become garbage; its finalizer stops the threads at once.
-LOOK_INTERVAL = 1.0
 
 T_co = TypeVar("T_co", covariant=True)  # a batch
 
@@ -347,7 +344,7 @@ class Batches(Iterator[T_co]):
                 self._finish()
                 return None
             if self._guard is None:  # before there are threads: Ctrl-C may strike while they are made
-                self._guard = weakref.finalize(self, _abandon, feed, self.coord if self._owner else None)
+                self._guard = weakref.finalize(self, abandon, feed, self.coord if self._owner else None)
                 self._guard.atexit = False
             try:
                 with batch_loop(self.coord):
@@ -357,7 +354,7 @@ class Batches(Iterator[T_co]):
                         feed.open()
                     self.queue = feed.queue
                     self._open, self._planned = feed, None
-                    crew = _Crew(feed, weakref.ref(self), self._owner)
+                    crew = Crew(feed, weakref.ref(self), self._owner)
                     self._group = crew.group
                     crew.group.takes_from(inputs)
                     crew.create_threads(coord=self.coord, daemon=True, start=True)
@@ -425,35 +422,3 @@ class Batches(Iterator[T_co]):
             if self._owner and not self.coord.joined:
                 self.coord.join(stop_grace_period_secs=self.grace)
             self.coord.raise_requested_exception()
-
-
-class _Crew(QueueRunner):
-    """The threads of a loop. The one that waits for a stop also looks whether the loop has become garbage: a signal
-    handler that raises in the finalizer of a loop keeps it from stopping the threads.
-
-    Args:
-        feed: What the threads do.
-        loop: The loop.
-        owner: Whether the Coordinator is the loop's own.
-    """
-
-    def __init__(self, feed: Feed, loop: weakref.ref[Batches[Any]], owner: bool) -> None:
-        super().__init__(feed.queue, feed.ops, close_op=feed.close_op)
-        self._feed = feed
-        self._loop = loop
-        self._owner = owner
-
-    def _wait_for_stop(self, coord: Coordinator) -> None:
-        while not coord.wait_for_stop(LOOK_INTERVAL):
-            if self._loop() is None:
-                if self._owner or not self._feed.queue.stats().closed:
-                    _abandon(self._feed, coord if self._owner else None)
-                return
-
-
-def _abandon(feed: Feed, coord: Coordinator | None) -> None:
-    if coord is not None:
-        coord.request_stop()
-    feed.stop()
-    if hasattr(feed, "queue"):  # not while it waits for the first example
-        feed.leave()

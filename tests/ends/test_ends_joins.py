@@ -100,7 +100,7 @@ def test_a_handler_that_raises_in_the_finalizer_of_a_loop(monkeypatch):
     monkeypatch.setattr(sys, "unraisablehook", unraised.append)
 
     def strike(frame, event, _):
-        if event == "call" and frame.f_code.co_name == "_abandon":
+        if event == "call" and frame.f_code.co_name == "abandon":
             raise KeyboardInterrupt
 
     with contextlib.ExitStack() as stack:

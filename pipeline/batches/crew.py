@@ -1,0 +1,49 @@
+"""Crew: the threads of a loop over batches, which end when the loop has become garbage."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from pipeline.batches.feed import Feed
+from pipeline.threads.coordinator import Coordinator
+from pipeline.threads.runner import QueueRunner
+
+if TYPE_CHECKING:
+    from pipeline.batches.loop import Batches
+
+# Seconds between two looks at whether a loop has become garbage; its finalizer stops the threads at once.
+LOOK_INTERVAL = 1.0
+
+
+class Crew(QueueRunner):
+    """The threads of a loop. The one that waits for a stop also looks whether the loop has become garbage: a signal
+    handler that raises in the finalizer of a loop keeps it from stopping the threads.
+
+    Args:
+        feed: What the threads do.
+        loop: The loop.
+        owner: Whether the Coordinator is the loop's own.
+    """
+
+    def __init__(self, feed: Feed, loop: weakref.ref[Batches[Any]], owner: bool) -> None:
+        super().__init__(feed.queue, feed.ops, close_op=feed.close_op)
+        self._feed = feed
+        self._loop = loop
+        self._owner = owner
+
+    def _wait_for_stop(self, coord: Coordinator) -> None:
+        while not coord.wait_for_stop(LOOK_INTERVAL):
+            if self._loop() is None:
+                if self._owner or not self._feed.queue.stats().closed:
+                    abandon(self._feed, coord if self._owner else None)
+                return
+
+
+def abandon(feed: Feed, coord: Coordinator | None) -> None:
+    """Stop what a loop has started that nobody can ask for batches any more."""
+    if coord is not None:
+        coord.request_stop()
+    feed.stop()
+    if hasattr(feed, "queue"):  # not while it waits for the first example
+        feed.leave()

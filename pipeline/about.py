@@ -39,6 +39,11 @@ def show_config(mode: str = "stdout") -> dict[str, dict[str, Any]] | None:
         ValueError: `mode` is neither of these.
 
     Thread safety: any thread may call it.
+
+    Examples:
+        >>> config = pipeline.show_config("dicts")
+        >>> sorted(config)
+        ['NumPy', 'Python', 'compiled with', 'extras', 'queue-runner', 'system']
     """
     if mode not in ("stdout", "dicts"):
         raise ValueError(f"show_config: mode must be 'stdout' or 'dicts', got {mode!r}")

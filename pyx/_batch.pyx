@@ -177,6 +177,10 @@ def stack(arrays, out=None):
         TypeError: Differing dtypes. Nothing is ever converted.
 
     Nothing is written before everything is checked. Threads may call it at once.
+
+    Examples:
+        >>> pipeline.stack([np.array([1, 2]), np.array([3, 4])]).tolist()
+        [[1, 2], [3, 4]]
     """
     cdef tuple items = own("stack", arrays)
     cdef Parts p
@@ -210,6 +214,10 @@ def concatenate(arrays, out=None):
         TypeError: Differing dtypes. Nothing is ever converted.
 
     Nothing is written before everything is checked. Threads may call it at once.
+
+    Examples:
+        >>> pipeline.concatenate([np.array([1, 2]), np.array([3])]).tolist()
+        [1, 2, 3]
     """
     cdef tuple items = own("concatenate", arrays)
     cdef Parts p
@@ -253,6 +261,10 @@ def pad(arrays, value=0, out=None):
         TypeError: Differing dtypes. No array is ever converted.
 
     Nothing is written before everything is checked. Threads may call it at once.
+
+    Examples:
+        >>> pipeline.pad([np.array([1]), np.array([2, 3])], value=-1).tolist()
+        [[1, -1], [2, 3]]
     """
     cdef tuple items = own("pad", arrays)
     cdef Parts p

@@ -1,8 +1,10 @@
-"""The names of `import pipeline`: three lists that must agree, and what is imported when."""
+"""The names of `import pipeline`: lists that must agree, what is imported when, and what programs rely on."""
 
 import ast
+import difflib
 import pathlib
 
+import public_api
 import pytest
 from helpers import run_script
 
@@ -76,3 +78,9 @@ print([name for name in sys.modules if name.startswith(("pipeline.decode", "pipe
 print(pipeline.errors.OutOfRangeError.__name__)
 """
     assert run_script(script).stdout.splitlines() == ["['pipeline', 'pipeline._random']", "[]", "OutOfRangeError"]
+
+
+def test_what_programs_rely_on():
+    """Names, arguments and members, as listed; `python tests/support/public_api.py` lists them again."""
+    told = public_api.LISTED.read_text().splitlines()
+    assert "\n".join(difflib.unified_diff(told, public_api.listing(), "listed", "found", n=0, lineterm="")) == ""

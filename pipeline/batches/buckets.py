@@ -66,6 +66,14 @@ def bucket_by_sequence_length(
         ValueError: There are no boundaries, or they do not increase; a number is out of range; or there is a `shard`:
             share out the input instead, as by `string_input_producer(..., shard=(host, hosts))`.
         TypeError: `input_length` is not callable, or a number is not an integer.
+
+    Examples:
+        >>> lines = [[1], [1, 2, 3], [2], [4, 5]]
+        >>> with pipeline.bucket_by_sequence_length(len, map(np.array, lines), 2, [2], dynamic_pad=True) as batches:
+        ...     for lengths, numbers in batches:
+        ...         print(lengths.tolist(), numbers.tolist())
+        [1, 1] [[1], [2]]
+        [3, 2] [[1, 2, 3], [4, 5, 0]]
     """
     if not callable(input_length):
         raise TypeError(f"input_length must be a callable that returns the length of an example, not {input_length!r}")

@@ -38,6 +38,11 @@ def collate(examples: Iterable[Any]) -> Any:
         TypeError: Structures or dtypes differ; the message gives the path.
 
     Thread safety: several threads may call it at once.
+
+    Examples:
+        >>> batch = pipeline.collate([{"x": np.zeros(2), "y": 0}, {"x": np.ones(2), "y": 1}])
+        >>> batch["x"].tolist(), batch["y"].tolist()
+        ([[0.0, 0.0], [1.0, 1.0]], [0, 1])
     """
     values = list(examples)
     if not values:

@@ -98,6 +98,14 @@ def batch(
             integer, `deterministic` is not a bool or None, `shard` is not a pair, or there is no such option.
         ValueError: A number is out of range; `keep_input` has more than one dimension, or has one without
             `enqueue_many`; or `deterministic=False` comes with `shard` or with `fingerprint="content"`.
+
+    Examples:
+        >>> with pipeline.batch(range(7), batch_size=3, allow_smaller_final_batch=True) as batches:
+        ...     for numbers in batches:
+        ...         print(numbers)
+        [0 1 2]
+        [3 4 5]
+        [6]
     """
     request = Request(
         sources=[tensors],
@@ -146,6 +154,13 @@ def shuffle_batch(
 
     Raises:
         ValueError: `capacity` is not above `min_after_dequeue`.
+
+    Examples:
+        >>> with pipeline.shuffle_batch(
+        ...     np.arange(8), 4, capacity=20, min_after_dequeue=10, seed=1, deterministic=True
+        ... ) as batches:
+        ...     [numbers.tolist() for numbers in batches]
+        [[7, 3, 6, 2], [1, 4, 0, 5]]
     """
     capacity = pool_capacity(capacity, min_after_dequeue, num_threads, batch_size)
     check_min_after_dequeue(capacity, min_after_dequeue)

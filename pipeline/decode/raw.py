@@ -31,6 +31,10 @@ def decode_raw(input_bytes: Any, out_dtype: Any, little_endian: bool = True) -> 
         InvalidArgumentError: The length is not a multiple of the size of a number, the lengths in a block differ, or
             the dtype is not supported.
         TypeError: A record is neither bytes nor str.
+
+    Examples:
+        >>> pipeline.decode_raw([b"\\x01\\x00\\x02\\x00", b"\\x03\\x00\\x04\\x00"], np.int16).tolist()
+        [[1, 2], [3, 4]]
     """
     dtype = np.dtype(out_dtype)
     name = _NAMES.get(dtype.name) or (dtype.name if dtype.name in _SAME_NAME else None)

@@ -48,6 +48,12 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Filenames:
         InvalidArgumentError: The patterns have more than one dimension, or one contains a class such as `[[:alpha:]]`.
         TypeError: A pattern is not a string.
         OSError: A directory cannot be read.
+
+    Examples:
+        >>> for name in ("part-0.csv", "part-1.csv", "notes.txt"):
+        ...     open(name, "w").close()
+        >>> [str(name) for name in pipeline.match_filenames_once("part-?.csv")]
+        ['./part-0.csv', './part-1.csv']
     """
     patterns = _patterns(pattern)
     names = [found for each in patterns for found in _matches(each)]

@@ -30,6 +30,13 @@ class TFRecordWriter:
         InvalidArgumentError: The compression does not exist.
         NotFoundError, PermissionDeniedError, ...: The file cannot be created.
         ImportError: google-crc32c is not installed (extra `tfrecord`).
+
+    Examples:
+        >>> with pipeline.TFRecordWriter("two.tfrecords") as writer:
+        ...     writer.write(b"first")
+        ...     writer.write(b"second")
+        >>> list(pipeline.tf_record_iterator("two.tfrecords"))
+        [b'first', b'second']
     """
 
     def __init__(self, path: str | bytes | os.PathLike[Any], options: Any = None) -> None:

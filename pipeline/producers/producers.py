@@ -104,6 +104,12 @@ def string_input_producer(
         ValueError: There are no strings, or their rank is not 1; `shard` has no 0 <= index < count, or there are fewer
             strings than hosts; or as `input_producer`.
         TypeError: One of them is not a string; `shard` is not two integers; or as `input_producer`.
+
+    Examples:
+        >>> files = pipeline.string_input_producer(["a.csv", "b.csv"], num_epochs=1, shuffle=False)
+        >>> threads = pipeline.start_queue_runners()
+        >>> files.dequeue(), files.dequeue()
+        (b'a.csv', b'b.csv')
     """
     if isinstance(string_tensor, (str, bytes, os.PathLike)):
         raise ValueError(f"string_input_producer requires a list of strings, not the single {string_tensor!r}")
@@ -152,6 +158,12 @@ def range_input_producer(
         TypeError: The limit or `num_epochs` is not an integer.
         ValueError: The limit is 0 and there is no limit of epochs, so that a dequeue would wait forever; `num_epochs`
             is less than 1; or the limit is an array of rank 1 or more.
+
+    Examples:
+        >>> rows = pipeline.range_input_producer(3, num_epochs=2, shuffle=False)
+        >>> with pipeline.batch(rows, 6) as batches:
+        ...     print(next(batches))
+        [0 1 2 0 1 2]
     """
     if isinstance(limit, np.ndarray) and limit.ndim:
         raise ValueError(f"range_input_producer: limit must be a scalar, got an array of shape {limit.shape}")

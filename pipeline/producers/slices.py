@@ -249,6 +249,15 @@ def slice_input_producer(
         ValueError: There are no arrays, or one has rank 0; `num_epochs` is less than 1; or there are no rows and no
             limit of epochs.
         TypeError: `tensor_list` is not a list or tuple; `num_epochs` is not an integer.
+
+    Examples:
+        >>> images, labels = np.zeros((6, 28, 28), np.uint8), np.arange(6)
+        >>> source = pipeline.slice_input_producer([images, labels], num_epochs=1, shuffle=False)
+        >>> with pipeline.batch(source, 3, capacity=4096) as batches:
+        ...     for pixels, numbers in batches:
+        ...         print(pixels.shape, numbers)
+        (3, 28, 28) [0 1 2]
+        (3, 28, 28) [3 4 5]
     """
     if tensor_list is None or (isinstance(tensor_list, (list, tuple)) and not tensor_list):
         raise ValueError("Expected at least one tensor in slice_input_producer().")

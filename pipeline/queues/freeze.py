@@ -23,6 +23,11 @@ def freeze(array: Array) -> Array:
 
     Raises:
         TypeError: It is not an array.
+
+    Examples:
+        >>> images = pipeline.freeze(np.zeros((100, 64, 64)))
+        >>> images.flags.writeable
+        False
     """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"freeze: expected an array, got {type(array).__name__}")

@@ -44,6 +44,20 @@ class FIFOQueue(TypedQueue):
 
     Thread safety: all methods may be called from any thread. Enqueues are served strictly in the order of the calls,
     and so are dequeues. Each element is delivered once; none is lost to a timeout, an interrupt or an error.
+
+    Examples:
+        >>> queue = pipeline.FIFOQueue(10, ["float32", "int32"], shapes=[(2,), ()])
+        >>> queue.enqueue_many(([[1, 2], [3, 4], [5, 6]], [0, 1, 2]))
+        >>> features, labels = queue.dequeue_many(2)
+        >>> features.tolist(), labels.tolist()
+        ([[1.0, 2.0], [3.0, 4.0]], [0, 1])
+        >>> queue.close()
+        >>> len(queue.dequeue_up_to(2)[1])
+        1
+        >>> queue.dequeue()  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        pipeline.errors.OutOfRangeError: ...
     """
 
     kind = "FIFOQueue"
@@ -84,6 +98,14 @@ class RandomShuffleQueue(TypedQueue):
 
     Thread safety: as FIFOQueue. With several threads, the order also depends on their timing; with `deterministic`,
     only on which of them enqueues first.
+
+    Examples:
+        >>> queue = pipeline.RandomShuffleQueue(100, min_after_dequeue=5, dtypes="int64", shapes=[()], seed=1)
+        >>> queue.enqueue_many(range(10))
+        >>> queue.dequeue_many(5).tolist()
+        [7, 8, 1, 3, 9]
+        >>> queue.size()  # what is left to draw from
+        5
     """
 
     kind = "RandomShuffleQueue"
@@ -122,6 +144,13 @@ class PaddingFIFOQueue(TypedQueue):
         InvalidArgumentError, ValueError, TypeError: The arguments do not describe a queue.
 
     Thread safety: as FIFOQueue.
+
+    Examples:
+        >>> queue = pipeline.PaddingFIFOQueue(10, "int32", shapes=[(None,)])
+        >>> for words in ([1], [2, 3, 4], [5, 6]):
+        ...     queue.enqueue([words])
+        >>> queue.dequeue_many(3).tolist()
+        [[1, 0, 0], [2, 3, 4], [5, 6, 0]]
     """
 
     kind = "PaddingFIFOQueue"
@@ -196,6 +225,13 @@ class PriorityQueue(TypedQueue):
         InvalidArgumentError, ValueError, TypeError: The arguments do not describe a queue.
 
     Thread safety: as FIFOQueue.
+
+    Examples:
+        >>> queue = pipeline.PriorityQueue(10, "string", shapes=[()])
+        >>> for priority, name in ((3, "low"), (1, "high"), (2, "middle")):
+        ...     queue.enqueue((priority, name))
+        >>> [bytes(queue.dequeue()[1]) for _ in range(3)]
+        [b'high', b'middle', b'low']
     """
 
     kind = "PriorityQueue"

@@ -32,6 +32,15 @@ class TextLineReader(StreamReader):
         TypeError: One of them is not an integer.
 
     Thread safety: as ReaderBase.
+
+    Examples:
+        >>> with open("two.txt", "w") as file:
+        ...     print("first", "second", sep="\n", file=file)
+        >>> files = pipeline.FIFOQueue(1, "string", shapes=[()])
+        >>> files.enqueue("two.txt")
+        >>> files.close()
+        >>> pipeline.TextLineReader().read_up_to(files, 10)[1]
+        [b'first', b'second']
     """
 
     def __init__(

@@ -53,6 +53,17 @@ def save_state(path: Path, state: Any) -> None:
 
     Thread safety: yes; of several calls for one path the last wins, and other programs see whole states only. Nobody
     may change `state` meanwhile.
+
+    Examples:
+        >>> batches = pipeline.batch(range(8), 2, deterministic=True)
+        >>> next(batches).tolist()
+        [0, 1]
+        >>> pipeline.save_state("place.json", batches.state_dict())
+        >>> batches.close()
+        >>> with pipeline.batch(range(8), 2, deterministic=True) as again:
+        ...     again.load_state_dict(pipeline.load_state("place.json"))
+        ...     next(again).tolist()
+        [2, 3]
     """
     target = os.path.realpath(os.fsencode(path))
     data = _encoded(state)

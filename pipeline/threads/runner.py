@@ -46,6 +46,17 @@ class QueueRunner:
     Raises:
         ValueError: There is no queue or no enqueue op.
         TypeError: `enqueue_ops` is not a list of callables, or `queue_closed_exception_types` is not such a tuple.
+
+    Examples:
+        >>> queue = pipeline.FIFOQueue(10, "int64", shapes=[()])
+        >>> number = pipeline.limit_epochs(iter(range(3)), 3)
+        >>> runner = pipeline.QueueRunner(queue, [lambda: queue.enqueue(number())])
+        >>> coord = pipeline.Coordinator()
+        >>> threads = runner.create_threads(coord=coord, start=True)
+        >>> queue.dequeue_many(3).tolist()
+        [0, 1, 2]
+        >>> coord.request_stop()
+        >>> coord.join(threads)
     """
 
     def __init__(

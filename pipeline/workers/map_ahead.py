@@ -57,6 +57,13 @@ def map_ahead(
         TypeError: `function` is not callable or cannot be sent to the executor's processes, `items` is not iterable, or
             `executor` is not an executor.
         ValueError: `chunksize` or `buffersize` is less than 1.
+
+    Examples:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> with ThreadPoolExecutor(2) as executor:
+        ...     with pipeline.batch(pipeline.map_ahead(lambda number: number**2, range(6), executor), 3) as batches:
+        ...         [numbers.tolist() for numbers in batches]
+        [[0, 1, 4], [9, 16, 25]]
     """
     if not callable(function):
         raise TypeError(f"map_ahead: function must be callable, not {function!r:.80}")

@@ -49,6 +49,11 @@ def decode_csv(
             valid number, or a quote is in the wrong place; or an argument is invalid. For an error in a block,
             `error.record` is the index of the record.
         TypeError: A record is neither bytes nor str.
+
+    Examples:
+        >>> names, heights = pipeline.decode_csv(["Ada,1.65", "Alan,"], [[""], [0.0]])
+        >>> names.tolist(), heights.tolist()
+        ([b'Ada', b'Alan'], [1.649999976158142, 0.0])
     """
     form = _record_format(
         tuple(map(_hashable, record_defaults)),

@@ -56,6 +56,12 @@ def parse_example(serialized: Any, features: Mapping[str, Any], *, example_names
     Raises:
         InvalidArgumentError: As for parse_single_example; `error.record` is the index of the example.
         ValueError: `features` is invalid.
+
+    Examples:
+        >>> label = pipeline.Feature(int64_list=pipeline.Int64List(value=[7]))
+        >>> record = pipeline.Example(features=pipeline.Features(feature={"label": label})).SerializeToString()
+        >>> pipeline.parse_example([record, record], {"label": pipeline.FixedLenFeature([], np.int64)})
+        {'label': array([7, 7])}
     """
     asked = wanted(features)
     if isinstance(serialized, (bytes, str)):

@@ -1,0 +1,71 @@
+"""The examples in docstrings give what they say; the names that programs use most have one."""
+
+import doctest
+import inspect
+
+import numpy as np
+import pytest
+
+import pipeline
+
+# Of the public names these are used most.
+USED_MOST = [
+    "FIFOQueue",
+    "PaddingFIFOQueue",
+    "PriorityQueue",
+    "QueueRunner",
+    "RandomShuffleQueue",
+    "TFRecordWriter",
+    "TextLineReader",
+    "batch",
+    "bucket_by_sequence_length",
+    "collate",
+    "concatenate",
+    "decode_csv",
+    "decode_raw",
+    "freeze",
+    "map_ahead",
+    "match_filenames_once",
+    "pad",
+    "parse_example",
+    "range_input_producer",
+    "save_state",
+    "show_config",
+    "shuffle_batch",
+    "slice_input_producer",
+    "stack",
+    "string_input_producer",
+]
+PARSER = doctest.DocTestParser()
+
+
+def examples(name):
+    """The docstring of a public name, and those of its methods, as tests."""
+    thing = getattr(pipeline, name)
+    documented = {name: thing}
+    if inspect.isclass(thing):
+        documented |= {f"{name}.{each}": getattr(thing, each) for each in dir(thing) if not each.startswith("_")}
+    found = []
+    for path, each in documented.items():
+        text = inspect.getdoc(each) or ""
+        test = PARSER.get_doctest(text, {"pipeline": pipeline, "np": np}, path, None, None)
+        if test.examples:
+            found.append(test)
+    return found
+
+
+WITH_EXAMPLES = [name for name in pipeline.__all__ if examples(name)]
+
+
+def test_what_is_used_most_has_an_example():
+    assert set(USED_MOST) - set(WITH_EXAMPLES) == set()
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_examples(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for test in examples(name):
+        report = []
+        runner = doctest.DocTestRunner(verbose=False)
+        runner.run(test, out=report.append)
+        assert not runner.failures, "".join(report)

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from with_arrow import arrow  # noqa: F401
 
 from pipeline import InvalidArgumentError, decode_csv
-from pipeline.decode.csv import numbers
-from pipeline.decode.csv.fields import find_fields
+from pipeline.decode.csv.numbers import number
 
 FLOATS = [np.dtype(np.float32), np.dtype(np.float64)]
 DTYPES = [*FLOATS, np.dtype(np.int32), np.dtype(np.int64)]
@@ -28,8 +26,12 @@ decimals = st.one_of(
 )
 
 
-def fields_of(rows):
-    return find_fields([b",".join(row) for row in rows], b",", True, len(rows[0]), True)[0]
+def column_of(texts, dtype):
+    """The column that a block of such records has; None if one of them is not a number."""
+    try:
+        return decode_csv(texts, [dtype])[0].tolist()
+    except InvalidArgumentError:
+        return None
 
 
 def nearest_float32(text):
@@ -100,12 +102,10 @@ def test_any_byte_anywhere(dtype):
     for template in (b"7", b"12345678", b"1.2345678", b"-12345678901234567"):
         for at in range(len(template)):
             texts = [template[:at] + bytes([byte]) + template[at + 1 :] for byte in range(256) if byte not in b'\r\n,"']
-            valid = [text for text in texts if numbers.number(text, dtype) is not None]
+            valid = [text for text in texts if number(text, dtype) is not None]
             for text in set(texts) - set(valid):
-                assert numbers.numbers(fields_of([[text], [b"1"]]), dtype) is None, text
-            if valid:
-                expected = [numbers.number(text, dtype) for text in valid]
-                assert numbers.numbers(fields_of([[text] for text in valid]), dtype)[0].tolist() == expected
+                assert column_of([text, b"1"], dtype) is None, text
+            assert column_of(valid, dtype) == [number(text, dtype) for text in valid]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -119,20 +119,8 @@ def test_points_and_signs_anywhere(dtype):
         texts += [digits[:at] + ".." + digits[at:] for at in range(0, size + 1, 3)]
         texts += ["-" + digits[: size // 2] + "." + digits[size // 2 :], digits[: size // 2] + "." + digits + "."]
     for text in map(str.encode, texts):
-        expected, found = numbers.number(text, dtype), numbers.numbers(fields_of([[text, text]]), dtype)
-        assert found is None if expected is None else [value.tolist() for value in found] == [[expected]] * 2, text
-
-
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_long_numbers_are_a_matter_of_arrow(dtype):
-    """The way that is meant is the way that is taken; what is missing among them is 0."""
-    rows = [[b"0.12345678901234567", b"1e-5"], [b"", b"-2.5E+3"], [b"17", b""]]
-    found = numbers._by_arrow(fields_of(rows), dtype)
-    assert (found is None) == (numbers._pyarrow() is None)
-    expected = [[dtype.type(text or b"0").item() for text in row] for row in rows]
-    assert np.array(numbers.numbers(fields_of(rows), dtype)).T.tolist() == expected
-    if found is not None:
-        assert found.tolist() == expected
+        expected = number(text, dtype)
+        assert column_of([text, text], dtype) == (None if expected is None else [expected] * 2), text
 
 
 @pytest.mark.parametrize("text", ["nan(1)", "nan(ind)", "1e", "0x1p3", "1_0.5e0", "1e5 1", "infin", "--1e5"])
@@ -153,23 +141,19 @@ def test_unusual_numbers_among_long_ones(text, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_spaces(dtype):
-    rows = [[b" 1", b"  -2", b"3 "], [b"        4", b"\t5", b"- 6"]]
-    assert [column.tolist() for column in numbers.numbers(fields_of([row[:2] for row in rows]), dtype)] == [
-        [1, 4],
-        [-2, 5],
-    ]
-    assert numbers.numbers(fields_of(rows), dtype) is None
-    assert numbers.numbers(fields_of([[b" ", b"1"]]), dtype) is None
-    assert numbers.numbers(fields_of([[b" -", b"1"]]), dtype) is None
+    texts = [b" 1", b"  -2", b"3 ", b"        4", b"\t5", b" 6  "]
+    assert column_of(texts, dtype) == [1, -2, 3, 4, 5, 6]
+    for text in (b"- 6", b" ", b" -", b"1 2", b"  \t"):
+        assert column_of([b"1", text], dtype) is None
 
 
 @pytest.mark.parametrize("dtype", [np.dtype(np.int32), np.dtype(np.int64)], ids=str)
 def test_ends_of_the_range(dtype):
     limits = np.iinfo(dtype)
     inside, outside = [limits.min, limits.min + 1, 0, limits.max], [limits.min - 1, limits.max + 1, 10**19, 10**20]
-    assert numbers.numbers(fields_of([[b"%d" % value] for value in inside]), dtype)[0].tolist() == inside
+    assert column_of([b"%d" % value for value in inside], dtype) == inside
     for value in outside:
-        assert numbers.numbers(fields_of([[b"1"], [b"%d" % value]]), dtype) is None
+        assert column_of([b"1", b"%d" % value], dtype) is None
 
 
 def test_tiny_number_beside_nan():

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from with_arrow import arrow  # noqa: F401
 
 from pipeline import InvalidArgumentError, decode_csv
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -25,9 +25,7 @@ def decode_csv(
     r"""Decode CSV records into one value, or one array, for each column.
 
     A field may be quoted with `"`; `""` within quotes is one quote. A block of records is decoded at once, which is
-    many times faster than record by record, most of all with 500 records or more. If pyarrow is installed (extra
-    `arrow`), numbers with more than 16 characters or with an exponent take a tenth of the time; the values are the
-    same. Thread safe.
+    many times faster than record by record, most of all with 500 records or more. Thread safe.
 
     Args:
         records: One record as bytes or str, or a list or array of records, without line ends.
@@ -67,7 +65,7 @@ def decode_csv(
     if isinstance(records, (bytes, str)):
         return form.decode(records.encode() if isinstance(records, str) else bytes(records), 0)
     shape = records.shape if isinstance(records, np.ndarray) else None
-    columns = decode_block(_lines(records.ravel().tolist() if shape is not None else records), form)
+    columns = decode_block(records.ravel().tolist() if shape is not None else records, form)
     return columns if shape is None else [column.reshape(shape) for column in columns]
 
 
@@ -116,8 +114,3 @@ def _column_type(default: tuple[Any, ...], index: int) -> ColumnType:
     if dtype.name not in TYPE_NAMES:
         raise invalid(f"record_defaults[{index}]: decode_csv does not support dtype {dtype}")
     return ColumnType(dtype, dtype.type(values[0]) if values else None)
-
-
-def _lines(records: Iterable[Any]) -> list[bytes]:
-    lines = records if isinstance(records, list) else list(records)
-    return lines if list(map(type, lines)).count(bytes) == len(lines) else to_bytes(lines)

@@ -1,0 +1,177 @@
+"""Reads one number from text, rounded once: eight digits at a time, and the standard library for what is long."""
+
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+cdef extern from *:
+    """
+    #include <charconv>
+    #include <cstdint>
+
+    // What the standard library makes of a number; NULL if it cannot, or has no such function for floats.
+    template <typename T> static inline const char* exact_number(const char* at, const char* end, T* value) {
+    #if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
+        auto found = std::from_chars(at, end, *value);
+        return found.ec == std::errc() ? found.ptr : nullptr;
+    #else
+        return nullptr;
+    #endif
+    }
+    static inline int lowest_byte(uint64_t tops) { return __builtin_ctzll(tops) >> 3; }
+    static const double TENS[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
+    static const uint64_t ZEROS = 0x3030303030303030;
+    static const uint64_t WHOLE_TENS[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    """
+    const char* exact_number[T](const char* at, const char* end, T* value) noexcept nogil
+    int lowest_byte(uint64_t tops) noexcept nogil
+    const double* TENS
+    const uint64_t* WHOLE_TENS
+    const uint64_t ZEROS
+
+cdef enum:
+    MOST_DIGITS = 19  # that fit into 64 bits, whatever they are
+
+
+cdef struct Decimal:
+    uint64_t whole   # all digits as one number
+    int digits       # how many there are
+    int fraction     # how many of them come after a point
+    bint point       # whether there is one
+
+
+cdef inline uint64_t eight_bytes(const char* at, const char* end) noexcept nogil:
+    """The next eight bytes, of which there is one at least, the first in the lowest byte; zeros from the end on.
+
+    What comes before the text of a bytes object may be read, what comes after it may not.
+    """
+    cdef uint64_t word
+    if end - at >= 8:
+        memcpy(&word, at, 8)
+        return word
+    memcpy(&word, end - 8, 8)
+    return word >> (8 * (8 - (end - at)))
+
+
+cdef inline uint64_t eight_digits(uint64_t word) noexcept nogil:
+    """Eight digits, the first in the lowest byte, as a number: combined to pairs, to fours, to all eight."""
+    cdef uint64_t mask = 0x000000FF000000FFULL
+    word = word * 10 + (word >> 8)
+    word = (word & mask) * (100 + (<uint64_t>1000000 << 32)) + ((word >> 16) & mask) * (1 + (<uint64_t>10000 << 32))
+    return word >> 32
+
+
+cdef inline uint64_t no_digits(uint64_t word) noexcept nogil:
+    """The top bits of the bytes of a word that are not 0 to 9: of the first such byte, and of those after a point."""
+    return ((word + 0x7676767676767676ULL) | word) & 0x8080808080808080ULL
+
+
+cdef inline uint64_t last_digits(uint64_t word, int count) noexcept nogil:
+    """The first digits of a word, one to eight, as a number."""
+    return eight_digits(word << (8 * (8 - count)))
+
+
+cdef inline const char* digits(const char* at, const char* end, Decimal* number) noexcept nogil:
+    """Add the digits that begin here; returns what comes after them."""
+    cdef uint64_t word, others
+    cdef int count
+    while at < end:
+        word = eight_bytes(at, end) ^ ZEROS
+        others = no_digits(word)
+        count = lowest_byte(others) if others else 8
+        if count == 0:
+            break
+        number.whole = number.whole * WHOLE_TENS[count] + last_digits(word, count)
+        number.digits += count
+        at += count
+        if count < 8:
+            break
+    return at
+
+
+cdef inline const char* long_decimal(const char* at, const char* end, Decimal* number) noexcept nogil:
+    number.whole = number.digits = number.fraction = 0
+    at = digits(at, end, number)
+    number.point = at < end and at[0] == b"."
+    if number.point:
+        number.fraction = -number.digits
+        at = digits(at + 1, end, number)
+        number.fraction += number.digits
+    return at
+
+
+cdef inline const char* decimal(const char* at, const char* end, Decimal* number) noexcept nogil:
+    """Read digits, with a point among them or not, as far as they are there."""
+    cdef uint64_t word, others, before
+    cdef int count
+    if at < end:  # most numbers are in one word, with the byte that ends them
+        word = eight_bytes(at, end) ^ ZEROS
+        others = no_digits(word)
+        if others:
+            count = lowest_byte(others)
+            number.digits, number.fraction, number.point = count, 0, False
+            if at + count == end or at[count] != b".":
+                number.whole = last_digits(word, count) if count else 0
+                return at + count
+            others &= others - 1
+            if others and count:
+                number.digits = lowest_byte(others) - 1
+                number.fraction, number.point = number.digits - count, True
+                before = (<uint64_t>1 << (8 * count)) - 1
+                number.whole = last_digits((word & before) | ((word >> 8) & ~before), number.digits)
+                return at + number.digits + 1
+    return long_decimal(at, end, number)
+
+
+cdef inline const char* past_spaces(const char* at, const char* end) noexcept nogil:
+    while at < end and at[0] == b" ":
+        at += 1
+    return at
+
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef fused whole:
+    int32_t
+    int64_t
+
+
+cdef inline const char* read_real(const char* at, const char* end, real* value) noexcept nogil:
+    """Read a number; returns what comes after it, or NULL if it is none, or has a form that only Python knows."""
+    cdef Decimal number
+    cdef double found
+    cdef uint64_t bits
+    cdef bint negative = at < end and at[0] == b"-"
+    cdef const char* rest
+    at += at < end and at[0] == b"+"
+    rest = decimal(at + negative, end, &number)
+    if number.digits == 0:
+        if rest == end or (rest[0] | 0x20 != b"n" and rest[0] | 0x20 != b"i"):
+            return NULL
+        rest = exact_number(at, end, value)  # nan, inf or infinity; or nan(text), which is none in Python
+        if rest is NULL or (rest - 1)[0] == b")":
+            return NULL
+        return rest
+    if number.digits > MOST_DIGITS or number.whole > <uint64_t>1 << 53 or (rest < end and rest[0] | 0x20 == b"e"):
+        return exact_number(at, end, value)
+    found = <double>number.whole / TENS[number.fraction]  # both are exact, so this is rounded once
+    if real is float and number.fraction:
+        memcpy(&bits, &found, 8)
+        if (bits & 0x1FFFFFFF) == 0x10000000 or (found < 2.0 ** -126 and bits):
+            return exact_number(at, end, value)  # halfway between two floats, or not of full precision
+    value[0] = <real>(-found if negative else found)
+    return rest
+
+
+cdef inline const char* read_whole(const char* at, const char* end, whole* value) noexcept nogil:
+    """Read a whole number; NULL if it is none, or is too large."""
+    cdef Decimal number
+    cdef uint64_t most = 0x7FFFFFFF if whole is int32_t else 0x7FFFFFFFFFFFFFFFULL
+    cdef bint negative = at < end and at[0] == b"-"
+    at = decimal(at + negative, end, &number)
+    if number.digits == 0 or number.digits > MOST_DIGITS or number.point or number.whole > most + negative:
+        return NULL
+    value[0] = <whole>(0 - number.whole if negative else number.whole)
+    return at

@@ -1,0 +1,173 @@
+"""Table, the compiled part of decode_csv: which records it takes, and what it makes of them."""
+
+import random
+import threading
+
+import numpy as np
+import pytest
+
+from pipeline import InvalidArgumentError, decode_csv
+from pipeline._csv import Table, all_bytes
+
+WORDS = """
+    0 1 00 9007199254740993 16777217.0 1.5 - -0 -0.0 . .. .5 5. -.5 e5 1e5 1E-7 1e400 1e-400 1e-40 1.17549435e-38
+    nan inf -inf -nan nan(1) +1 +.5 +-1 +nan NA abc 2147483647 2147483648 -2147483649 9223372036854775807 -1
+    -9223372036854775808 18446744073709551616 000000000000000000000001 0.000000000000000000000001
+    123456789012345678901234567890 0.1 1_000
+    0x10 1.0000000596046448 1.00000005960464477539 1e 1e+ --1 1.2.3 12345678 1234567. 1234567.8 12345678.9 -1234567
+    "a" "a,b" "" "|""|" "a""b" "1" "1.5" "NA" "-7" ""1"" "a"b a"b "
+"""
+ATOMS = [
+    *WORDS.split(),
+    '""""',
+    '"""1"""',
+    *["", "", " ", " 1", "1 ", '" 2"', '"1 "', "\r", "\n", "1\n", '"a\nb"', "\t1", "1\0", "\0", "é"],
+]
+KINDS = [np.float32, np.float64, np.int32, np.int64, str]
+
+
+def table(*dtypes, rows=4, quotes=True, na=b"", exact=True):
+    arrays = [np.empty(rows, dtype) for dtype in dtypes]
+    defaults = [b"" if array.dtype == object else array.dtype.type(7) for array in arrays]
+    return arrays, Table(arrays, defaults, b",", quotes, na, exact)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b"1,2.5",
+        b"-1,1e-5",
+        b",",
+        b'"1","2"',
+        b" 1 , 0.12345678901234567 ",
+        b"NA,NA",
+        b"1,nan",
+        b"1,-inf",
+        b'"NA",".5"',
+        b"1,+1.5",
+        b"1,+inf",
+    ],
+)
+def test_records_that_it_takes(record):
+    arrays, filled = table(np.int32, np.float64, na=b"NA")
+    assert filled.fill((b"1,1", record, b"2,2"), 0) == 3
+    assert [array[1].item() for array in arrays] == pytest.approx(
+        [value.item() for value in decode_csv(record, [7, np.float64(7)], na_value="NA")], nan_ok=True
+    )
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b"",
+        b"1",
+        b"1,2,3",
+        b"x,1",
+        b"1,",
+        b"1,x",
+        b"+1,2",
+        b'1,"2',
+        b'"1"2,3',
+        b'"1""",2',
+        b"1.,2",
+        b"1,2\n",
+        b"1,1e400",
+    ],
+)
+def test_records_that_it_leaves(record):
+    arrays = [np.empty(3, np.int32), np.empty(3, np.float64)]
+    assert Table(arrays, [np.int32(7), None], b",", True, b"", True).fill((b"1,1", record, b"2,2"), 0) == 1
+    assert Table(arrays, [np.int32(7), None], b",", True, b"", True).fill((b"1,1", record, b"2,2"), 2) == 3
+
+
+def test_skipped_columns_may_hold_anything_but_quotes_in_the_wrong_place():
+    array = np.empty(3, np.int64)
+    filled = Table([None, array], [None, None], b",", True, b"", False)
+    assert filled.fill((b"x,1,y", b'"a,""b",2', b'a"b,3'), 0) == 2
+    assert array[:2].tolist() == [1, 2]
+
+
+def test_all_bytes():
+    assert [all_bytes(lines) for lines in ((), (b"a", b""))] == [True, True]
+    assert [all_bytes((b"a", other)) for other in ("b", None, type("Sub", (bytes,), {})())] == [False] * 3
+
+
+def records(choice, width, delim):
+    """Some records, most of them of numbers; few have fields too many or too few."""
+    hard = choice.random() / 3
+
+    def field():
+        if choice.random() < hard:
+            return choice.choice(ATOMS)
+        digits = choice.choice([4, 4, 12])
+        return f"{choice.uniform(-100, 100):.{digits}f}" if choice.random() < 0.5 else str(choice.randint(-99, 9999))
+
+    for _ in range(choice.randint(1, 30)):
+        count = width + (choice.choice([-1, 1, 2]) if choice.random() < 0.02 else 0)
+        yield delim.join(field() for _ in range(count)).encode()
+
+
+def one_by_one(lines, defaults, arguments):
+    for i, line in enumerate(lines):
+        try:
+            yield decode_csv(line, defaults, **arguments)
+        except InvalidArgumentError as error:
+            yield i, str(error).replace("record 0", f"record {i}")
+            return
+
+
+def bits(value):
+    return value if isinstance(value, bytes) else (value.dtype, value.tobytes())
+
+
+def test_the_text_of_a_missing_field_at_the_start_of_a_quoted_one():
+    lines = [b'"NA,b",1', b'",NA",2', b'"NA",3', b'NA,"NA"', b'"NA""",5']
+    assert [column.tolist() for column in decode_csv(lines, ["x", 0], na_value="NA")] == [
+        [b"NA,b", b",NA", b"x", b"x", b'NA"'],
+        [1, 2, 3, 0, 5],
+    ]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_blocks_are_what_their_records_are(seed):
+    """To the bit, whatever the delimiter, the quotes, the missing fields and the columns wanted; and so are errors."""
+    choice = random.Random(seed)
+    failed = 0
+    for _ in range(250):
+        width = choice.randint(1, 5)
+        columns = sorted(choice.sample(range(width), choice.randint(1, width)))
+        kinds = [choice.choice(KINDS) for _ in columns]
+        arguments = {
+            "field_delim": choice.choice([*",,,,,,|\t.1 -e"]),
+            "use_quote_delim": choice.random() < 0.8,
+            "na_value": choice.choice(["", "", "NA", "1", '"']),
+            "select_cols": columns if len(columns) < width or choice.random() < 0.1 else None,
+        }
+        defaults = [["x"] if kind is str else kind if choice.random() < 0.5 else [kind(7)] for kind in kinds]
+        lines = list(records(choice, width, arguments["field_delim"]))
+        expected = list(one_by_one(lines, defaults, arguments))
+        wrong = expected[-1] if isinstance(expected[-1], tuple) else None
+        if wrong is None:
+            rows = zip(*decode_csv(lines, defaults, **arguments), strict=True)
+            assert [[*map(bits, row)] for row in rows] == [[*map(bits, row)] for row in expected], lines
+            continue
+        with pytest.raises(InvalidArgumentError) as caught:
+            decode_csv(lines, defaults, **arguments)
+        assert (caught.value.record, str(caught.value)) == wrong, lines
+        failed += 1
+    assert 20 < failed < 240
+
+
+def test_threads_at_once():
+    lines = [b"%d,%d.25,t%d" % (i, i, i) for i in range(20_000)]
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(decode_csv(lines, [0, 0.0, ""]))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for whole, quarters, strings in found:
+        assert np.array_equal(whole, np.arange(20_000))
+        assert np.array_equal(quarters, np.arange(20_000) + 0.25)
+        assert strings.tolist() == [b"t%d" % i for i in range(20_000)]
+    assert len(found) == 4

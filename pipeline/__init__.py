@@ -91,6 +91,8 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.readers.whole import IdentityReader, WholeFileReader
     from pipeline.resume.state_file import load_state, save_state
     from pipeline.sources.arrays import arrays
+    from pipeline.sources.arrow import arrow
+    from pipeline.sources.parquet import feather, parquet
     from pipeline.stats import QueueStats
     from pipeline.threads.coordinator import Coordinator
     from pipeline.threads.looper import LooperThread
@@ -153,6 +155,7 @@ __all__ = [
     "WholeFileReader",
     "add_queue_runner",
     "arrays",
+    "arrow",
     "batch",
     "batch_join",
     "bucket_by_sequence_length",
@@ -169,6 +172,7 @@ __all__ = [
     "encode_png",
     "errors",
     "example_rng",
+    "feather",
     "freeze",
     "input_producer",
     "limit_epochs",
@@ -181,6 +185,7 @@ __all__ = [
     "maybe_shuffle_batch_join",
     "monitor",
     "pad",
+    "parquet",
     "parse_example",
     "parse_single_example",
     "range_input_producer",
@@ -240,6 +245,8 @@ _ROOMS = {
     ".readers.whole": "IdentityReader WholeFileReader",
     ".resume.state_file": "load_state save_state",
     ".sources.arrays": "arrays",
+    ".sources.arrow": "arrow",
+    ".sources.parquet": "feather parquet",
     ".stats": "QueueStats",
     ".threads.coordinator": "Coordinator",
     ".threads.looper": "LooperThread",

@@ -39,12 +39,11 @@ def check_iterable(source: Any) -> None:
     """Raise TypeError for what is no source of examples, or whose items are not its rows."""
     if _is_table(source):
         raise TypeError(
-            f"{WANTED}, not a {_kind(source)}, whose items are columns: for its rows use "
-            "slice_input_producer({name: table[name].to_numpy() ...}), or for CSV and Parquet files a reader"
+            f"{WANTED}, not a {_kind(source)}, whose items are columns: for its rows use pipeline.arrow(table)"
         )
     if isinstance(source, Mapping):
         raise TypeError(
-            f"{WANTED}, not a {_kind(source)}: for the rows of arrays use slice_input_producer; "
+            f"{WANTED}, not a {_kind(source)}: for the rows of arrays use pipeline.arrays; "
             "for dicts as examples, a callable that returns one"
         )
     if isinstance(source, (str, bytes, bytearray)):

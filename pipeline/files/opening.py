@@ -196,9 +196,18 @@ def descriptor_identity(file: int, ends: bool) -> list[Any] | None:
 
 def remote_file(name: bytes, mode: str) -> Any:
     """Open a URL by fsspec; ImportError if that is not installed."""
+    return _fsspec(name).open(os.fsdecode(name), mode).open()
+
+
+def file_system(name: bytes) -> Any:
+    """Return what fsspec has for a URL; ImportError if that is not installed."""
+    return _fsspec(name).core.url_to_fs(os.fsdecode(name))[0]
+
+
+def _fsspec(name: bytes) -> Any:
     try:
         import fsspec  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError as error:
         text = f"reading and writing {os.fsdecode(name)} needs fsspec: pip install 'queue-runner[remote]'"
         raise ImportError(text) from error
-    return fsspec.open(os.fsdecode(name), mode).open()
+    return fsspec

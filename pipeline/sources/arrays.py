@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,13 +21,12 @@ from pipeline.files.os_errors import translated
 from pipeline.nest import Nest, is_nested, parts_of
 from pipeline.producers.numbered import digest
 from pipeline.queues.rows import Rows
+from pipeline.sources.extras import last_used, picked
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
 # Stored arrays are read in pieces of about this many bytes: whole chunks.
 _PIECE_BYTES = 1 << 20
-# Pieces that stay in memory: an order that goes through a piece row by row reads it once.
-_PIECES = 2
 
 
 class Column(Protocol):
@@ -232,7 +231,7 @@ class _Pieces:
     def take(self, numbers: NDArray[np.int64]) -> Any:
         assert self.step is not None
         piece = int(numbers[0]) // self.step
-        return self._load(piece).take(numbers - piece * self.step, axis=0)
+        return picked(self._load(piece), numbers - piece * self.step)
 
     def _piece(self, piece: int) -> NDArray[Any]:
         assert self.step is not None
@@ -272,19 +271,3 @@ class _Items:
 
     def facts(self) -> Any:
         return [type(self._items).__name__, len(self._items)]
-
-
-def last_used(load: Callable[[int], Any], count: int = _PIECES) -> Callable[[int], Any]:
-    """Return a function that calls `load`, one call at a time, and keeps the results that were used last."""
-    kept: dict[int, Any] = {}
-    lock = threading.Lock()
-
-    def loaded(number: int) -> Any:
-        with lock:
-            found = kept.pop(number) if number in kept else load(number)
-            kept[number] = found  # the last one
-            if len(kept) > count:
-                del kept[next(iter(kept))]
-            return found
-
-    return loaded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -82,7 +82,7 @@ class Table(Protocol):
         """Return the rows of these numbers as a block; with `sizes`, they are all of one group."""
 
     def facts(self) -> dict[str, Any]:
-        """What tells the rows from others; plain data."""
+        """What tells the rows from others; plain data. A method `files` may tell the files from changed ones."""
 
 
 class TableSource(Source):
@@ -100,7 +100,8 @@ class TableSource(Source):
         self.name = self.__qualname__ = table.kind
         self.table = table
         self.order = Order(len(table), table.sizes, epochs, table.unit)
-        self.facts = functools.cache(table.facts)  # it takes time if there are many rows
+        self.facts = functools.cache(table.facts)  # it takes time if there are many rows, or files
+        self.files: Callable[[], dict[str, Any]] = functools.cache(getattr(table, "files", dict))
 
     def __len__(self) -> int:
         """How many examples all epochs have. TypeError if they do not end."""
@@ -192,6 +193,10 @@ class TableCursor:
 
     def _facts(self) -> dict[str, Any]:
         return {"name": self.name, "kind": self.name, **self._source.facts(), **self._source.order.facts()}
+
+    def _files(self) -> dict[str, Any]:
+        """What tells the files that are read from changed ones, by name."""
+        return self._source.files()
 
     def _position(self) -> list[int]:
         return [self._next]

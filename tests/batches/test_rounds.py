@@ -238,7 +238,7 @@ class TestNoSources:
         ("given", "text"),
         [
             (coroutine, "async function"),
-            (types.MappingProxyType({"x": np.zeros(3)}), "not a mappingproxy: for the rows of arrays use slice_input"),
+            (types.MappingProxyType({"x": np.zeros(3)}), "not a mappingproxy: for the rows of arrays use pipeline"),
             (collections.ChainMap({"x": 1}), "not a ChainMap"),
             (np.array(3), r"not an array of shape \(\)"),
         ],
@@ -249,7 +249,7 @@ class TestNoSources:
 
     def test_a_table_is_not_its_columns(self):
         table = table_of("pyarrow")
-        with pytest.raises(TypeError, match="not a Table, whose items are columns: for its rows use slice_input_prod"):
+        with pytest.raises(TypeError, match="not a Table, whose items are columns: for its rows use pipeline"):
             batch(table, 2)
         with pytest.raises(TypeError, match="the first example is a RecordBatch: return its columns as a dict"):
             next(batch(table.to_batches(), 2))

@@ -17,3 +17,11 @@ def test_the_programs_run(tmp_path):
         [sys.executable, "-W", "error", str(script)], capture_output=True, text=True, cwd=tmp_path, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_example_of_parquet():
+    example = PAGE.parents[1] / "examples" / "parquet_batches.py"
+    done = subprocess.run([sys.executable, "-W", "error", str(example)], capture_output=True, text=True, check=True)
+    lines = re.findall(r"^epoch \d: 312 batches, (\d+)% right$", done.stdout, re.MULTILINE)
+    assert len(lines) == 2
+    assert int(lines[1]) > 80

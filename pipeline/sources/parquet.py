@@ -1,0 +1,208 @@
+"""parquet and feather: the rows of files of tables, group by group."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.errors import DataLossError, invalid
+from pipeline.files.identity import file_identity
+from pipeline.files.opening import remote_file
+from pipeline.files.os_errors import translated
+from pipeline.sources.arrow import as_block, check, chosen, columns_of, rows_of_block
+from pipeline.sources.extras import last_used, needs
+from pipeline.sources.order import Epochs
+from pipeline.sources.paths import expanded
+from pipeline.sources.source import TableSource
+
+
+def parquet(
+    paths: Any,
+    columns: Sequence[str] | None = None,
+    *,
+    num_epochs: int | None = 1,
+    shuffle: bool = False,
+    seed: int | None = None,
+    shard: tuple[int, int] | None = None,
+) -> TableSource:
+    """Make a source of the rows of Parquet files: each example is a dict with a value for each column, as for `arrow`.
+
+    Files are read a row group at a time, each once in an epoch, and of the columns that are chosen only. Two groups are
+    in memory. The footers of all files are read at once.
+
+    Args:
+        paths: A path, URL or pattern such as "part-*.parquet", or a list of them. URLs are opened by fsspec.
+        columns: The columns to read; None means all.
+        num_epochs: How often the rows are read; None means without end.
+        shuffle: Whether the row groups of all files come in random order, and the rows within each; another order in
+            each epoch. `shuffle_batch` mixes rows of several groups.
+        seed: Seed of the orders.
+        shard: (index, count): read the row groups `index`, `index + count`, ... of all files.
+
+    Returns:
+        The source, for the batch functions. It is a sequence too.
+
+    Raises:
+        NotFoundError: There is no such file, or a pattern matches nothing.
+        DataLossError: A file is no Parquet file.
+        InvalidArgumentError: There is no such column; its type or a missing value cannot become an array; or a file has
+            other columns or types than the first. A ValueError too.
+        ValueError, TypeError: As for `arrow`.
+        ImportError: pyarrow is not installed, or a path is a URL and fsspec is not.
+    """
+    needs("pyarrow", "parquet", "arrow")
+    table = _Files("parquet", "row groups", expanded(paths, "parquet"), columns, _Parquet)
+    return TableSource(table, Epochs(num_epochs, shuffle, seed, shard))
+
+
+def feather(
+    paths: Any,
+    columns: Sequence[str] | None = None,
+    *,
+    num_epochs: int | None = 1,
+    shuffle: bool = False,
+    seed: int | None = None,
+    shard: tuple[int, int] | None = None,
+) -> TableSource:
+    """Make a source of the rows of Feather files (Arrow IPC), as `parquet` does; their groups are record batches.
+
+    Local files are mapped into memory: what is not compressed is not copied before it enters a queue.
+
+    Args:
+        paths, columns, num_epochs, shuffle, seed, shard: As for `parquet`.
+
+    Returns:
+        The source, for the batch functions. It is a sequence too.
+
+    Raises:
+        NotFoundError, DataLossError, InvalidArgumentError, ValueError, TypeError, ImportError: As `parquet`.
+    """
+    needs("pyarrow", "feather", "arrow")
+    table = _Files("feather", "record batches", expanded(paths, "feather"), columns, _Feather)
+    return TableSource(table, Epochs(num_epochs, shuffle, seed, shard))
+
+
+class _Parquet:
+    """An open Parquet file."""
+
+    def __init__(self, name: str) -> None:
+        library = needs("pyarrow.parquet", "parquet", "arrow")
+        self._file = library.ParquetFile(remote_file(os.fsencode(name), "rb") if "://" in name else name)
+        self.schema = self._file.schema_arrow
+
+    def sizes(self) -> list[int]:
+        """How many rows each group has."""
+        metadata = self._file.metadata
+        return [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+
+    def group(self, number: int, columns: list[str]) -> Any:
+        """Return the rows of a group."""
+        return self._file.read_row_group(number, columns=columns).select(columns)
+
+
+class _Feather:
+    """An open Feather file."""
+
+    def __init__(self, name: str) -> None:
+        pyarrow = needs("pyarrow", "feather", "arrow")
+        self._ipc = needs("pyarrow.ipc", "feather", "arrow")
+        self._data = remote_file(os.fsencode(name), "rb") if "://" in name else pyarrow.memory_map(name)
+        self.schema = self._ipc.open_file(self._data).schema
+
+    def sizes(self) -> list[int]:
+        reader = self._read([0])  # one column tells
+        return [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
+
+    def group(self, number: int, columns: list[str]) -> Any:
+        fields = [self.schema.get_field_index(name) for name in columns]
+        return self._read(fields).get_batch(number).select(columns)
+
+    def _read(self, fields: list[int]) -> Any:
+        self._data.seek(0)
+        return self._ipc.open_file(self._data, options=self._ipc.IpcReadOptions(included_fields=fields))
+
+
+class _Files:
+    """The groups of all files."""
+
+    def __init__(
+        self, kind: str, unit: str, names: list[str], columns: Sequence[str] | None, opened: Callable[[str], Any]
+    ) -> None:
+        self.kind = kind
+        self.unit = unit
+        self._names = names
+        self._opened = opened
+        self._columns: list[str] = []
+        self._open = last_used(self._file)
+        self._schema: Any = None
+        groups: list[tuple[int, int]] = []
+        sizes: list[int] = []
+        for i, name in enumerate(names):
+            file = self._open(i)
+            self._check(file.schema, name, columns)
+            of_file = _told(name, file.sizes)
+            sizes += of_file
+            groups += [(i, group) for group in range(len(of_file))]
+        self._groups = groups
+        self.sizes: Sequence[int] | None = sizes
+        self._starts = np.array([0, *itertools.accumulate(sizes)][:-1], np.int64)
+        self._load = last_used(self._group)
+
+    def __len__(self) -> int:
+        return sum(self.sizes or ())
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        group = int(np.searchsorted(self._starts, numbers[0], "right")) - 1
+        return rows_of_block(self._load(group), numbers - self._starts[group])
+
+    def facts(self) -> dict[str, Any]:
+        return {"columns": columns_of(self._schema), "files": len(self._names), "groups": len(self._groups)}
+
+    def files(self) -> dict[str, Any]:
+        """What tells the local files from changed ones; of remote ones only the number of rows is known."""
+        local = (name for name in self._names if "://" not in name)
+        return {name: identity for name in local if (identity := file_identity(name)) is not None}
+
+    def _check(self, schema: Any, name: str, columns: Sequence[str] | None) -> None:
+        if self._schema is None:
+            self._columns = chosen(schema, columns, f"{self.kind}: {name}")
+        selected = [schema.field(i) for each in self._columns if (i := schema.get_field_index(each)) >= 0]
+        pyarrow = needs("pyarrow", self.kind, "arrow")
+        if self._schema is None:
+            self._schema = pyarrow.schema(selected)
+            for field in selected:
+                check(field.type, field.name, f"{self.kind}: {name}")
+        here = [(field.name, field.type) for field in selected]
+        wanted = [(field.name, field.type) for field in self._schema]
+        if here != wanted:
+            differs = ", ".join(
+                f"{column!r} is {dict(here).get(column, 'not there')}, in the first file {kind}"
+                for column, kind in wanted
+                if dict(here).get(column) != kind
+            )
+            raise invalid(f"{self.kind}: '{name}' has another schema than '{self._names[0]}': {differs}")
+
+    def _file(self, number: int) -> Any:
+        return _told(self._names[number], lambda: self._opened(self._names[number]))
+
+    def _group(self, number: int) -> Any:
+        file, group = self._groups[number]
+        name = self._names[file]
+        rows = _told(name, lambda: self._open(file).group(group, self._columns))
+        return as_block(rows, f"{self.kind}: {name}")
+
+
+def _told(name: str, call: Callable[[], Any]) -> Any:
+    """Call what reads a file; its errors become the library's, with the name of the file."""
+    pyarrow = needs("pyarrow", name, "arrow")
+    try:
+        return call()
+    except pyarrow.ArrowException as error:
+        raise DataLossError(None, None, f"{name}; {error}") from error
+    except (OSError, ValueError) as error:
+        raise translated(os.fsencode(name), error) from error

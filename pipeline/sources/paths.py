@@ -1,0 +1,59 @@
+"""Paths: the files that a path, a pattern or a list of them names, here or behind a URL."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from pipeline.errors import NotFoundError
+from pipeline.files.filenames import match_filenames_once
+from pipeline.files.opening import file_system
+from pipeline.files.os_errors import translated
+
+_PATTERN = re.compile(r"[*?\[]")
+
+
+def expanded(paths: Any, function: str) -> list[str]:
+    """Return the names of files, those of each pattern sorted.
+
+    Args:
+        paths: A path, URL or pattern (`*`, `?`, `[a-z]`; see `match_filenames_once`), or an iterable of them. A URL
+            that has a pattern is expanded by fsspec.
+        function: For messages.
+
+    Raises:
+        NotFoundError: A pattern matches nothing, or there are no paths.
+        TypeError: They are no paths.
+        ImportError: A pattern is a URL, and fsspec is not installed.
+    """
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        paths = [paths]
+    if not isinstance(paths, Iterable) or isinstance(paths, dict):
+        raise TypeError(f"{function}: paths must be a path, a pattern or a list of them, not {paths!r:.80}")
+    names: list[str] = []
+    for path in paths:
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            raise TypeError(f"{function}: a path must be a string, not {path!r:.80}")
+        names += _matches(os.fsdecode(path), function)
+    if not names:
+        raise NotFoundError(None, None, f"{function}: there are no paths")
+    return names
+
+
+def _matches(path: str, function: str) -> list[str]:
+    if _PATTERN.search(path) is None or (os.path.exists(path) and "://" not in path):
+        return [path]
+    names = _remote(path) if "://" in path else match_filenames_once(path)
+    if not names:
+        raise NotFoundError(None, None, f"{function}: '{path}' matches no file")
+    return list(names)
+
+
+def _remote(pattern: str) -> list[str]:
+    try:
+        system = file_system(os.fsencode(pattern))
+        return sorted(map(system.unstrip_protocol, system.glob(pattern)))
+    except Exception as error:
+        raise translated(os.fsencode(pattern), error) from error

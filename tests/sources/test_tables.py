@@ -1,0 +1,239 @@
+"""arrow, parquet and feather: columns of Arrow as arrays, tables in memory and in files."""
+
+import datetime
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from helpers import raises, run_script
+from source_contract import SourceContract
+
+import pipeline
+
+COUNT = 30
+
+
+def rows(first, end):
+    """A table of the examples with these numbers: of several chunks, with columns of many types."""
+    numbers = range(first, end)
+    half = (end - first) // 2
+    table = pa.table(
+        {
+            "n": pa.array(numbers, pa.int32()),
+            "x": pa.array([None if i % 7 == 6 else i / 2 for i in numbers], pa.float32()),
+            "word": [f"{i}é" for i in numbers],
+            "kind": pa.array(["odd" if i % 2 else "even" for i in numbers]).dictionary_encode(),
+            "vector": pa.array([[i, 2 * i] for i in numbers], pa.list_(pa.int64(), 2)),
+            "left": [b"not chosen"] * (end - first),
+            "box": [{"size": i, "flag": i % 3 == 0} for i in numbers],
+        }
+    )
+    return pa.concat_tables([table.slice(0, half), table.slice(half)])
+
+
+COLUMNS = ["n", "x", "word", "kind", "vector", "box"]
+
+
+def check(batch):
+    assert sorted(batch) == sorted(COLUMNS)
+    numbers = batch["n"].tolist()
+    assert batch["n"].dtype == np.int32
+    assert batch["x"].dtype == np.float32
+    assert np.array_equal(batch["x"], [np.nan if i % 7 == 6 else i / 2 for i in numbers], equal_nan=True)
+    assert batch["word"].tolist() == [f"{i}é".encode() for i in numbers]
+    assert batch["kind"].tolist() == [b"odd" if i % 2 else b"even" for i in numbers]
+    assert batch["vector"].tolist() == [[i, 2 * i] for i in numbers]
+    assert batch["box"]["size"].tolist() == numbers
+    assert batch["box"]["flag"].dtype == bool
+    assert batch["box"]["flag"].tolist() == [i % 3 == 0 for i in numbers]
+    return numbers
+
+
+class TestArrow(SourceContract):
+    count = COUNT
+
+    def make(self, **options):
+        return pipeline.arrow(rows(0, COUNT), COLUMNS, **options)
+
+    def numbers(self, batch):
+        return check(batch)
+
+
+class TestParquet(SourceContract):
+    count = COUNT
+
+    @pytest.fixture(autouse=True)
+    def _files(self, tmp_path):
+        self.pattern = str(tmp_path / "part-*.parquet")
+        for i, (first, end) in enumerate([(0, 11), (11, 11), (11, 30)]):
+            table = rows(0, COUNT).slice(first, end - first)  # one file is empty
+            pa.parquet.write_table(table, tmp_path / f"part-{i}.parquet", row_group_size=4)
+
+    def make(self, **options):
+        return pipeline.parquet(self.pattern, COLUMNS, **options)
+
+    def numbers(self, batch):
+        return check(batch)
+
+    def test_another_file_does_not_take_the_state(self, tmp_path):
+        with pipeline.batch(self.make(), 3, deterministic=True) as batches:
+            next(batches)
+            state = batches.state_dict()
+        changed = rows(0, 11).set_column(0, "n", pa.array(range(1, 12), pa.int32()))
+        pa.parquet.write_table(changed, tmp_path / "part-0.parquet", row_group_size=4)
+        with pytest.raises(pipeline.StateMismatchError, match=r"part-0\.parquet' has other contents|bytes when"):
+            pipeline.batch(self.make(), 3, deterministic=True).load_state_dict(state)
+
+
+class TestFeather(SourceContract):
+    count = COUNT
+    compression = "uncompressed"
+
+    @pytest.fixture(autouse=True)
+    def _files(self, tmp_path):
+        self.paths = [tmp_path / "a.feather", tmp_path / "b.feather"]
+        for path, (first, end) in zip(self.paths, [(0, 11), (11, 30)], strict=True):
+            pa.feather.write_feather(rows(first, end), path, compression=self.compression, chunksize=4)
+
+    def make(self, **options):
+        return pipeline.feather(self.paths, COLUMNS, **options)
+
+    def numbers(self, batch):
+        return check(batch)
+
+
+class TestCompressedFeather(TestFeather):
+    compression = "lz4"
+
+
+class TestRemote:
+    @pytest.mark.parametrize("kind", ["parquet", "feather"])
+    def test_pattern(self, kind):
+        for i in range(3):
+            with fsspec.open(f"memory://tables/{kind}/{i}.{kind}", "wb") as file:
+                if kind == "parquet":
+                    pa.parquet.write_table(rows(10 * i, 10 * i + 10), file, row_group_size=4)
+                else:
+                    pa.feather.write_feather(rows(10 * i, 10 * i + 10), file, chunksize=4)
+        function = getattr(pipeline, kind)
+        [got] = pipeline.batch(function(f"memory://tables/{kind}/*.{kind}", COLUMNS), COUNT)
+        assert check(got) == list(range(COUNT))
+        with raises(pipeline.NotFoundError, f"{kind}: 'memory://tables/{kind}/x*' matches no file"):
+            function(f"memory://tables/{kind}/x*")
+        with raises(pipeline.NotFoundError, f"memory://tables/{kind}/x"):
+            function(f"memory://tables/{kind}/x")
+
+
+class TestColumns:
+    def test_ragged(self):
+        table = pa.table({"words": [["a"], [], ["b", "c"]], "ids": [[1, 2], [3], []]})
+        [got] = pipeline.batch(pipeline.arrow(table.slice(1)), 2)
+        assert [row.tolist() for row in got["ids"]] == [[3], []]
+        assert [row.tolist() for row in got["words"]] == [[], [b"b", b"c"]]
+
+    def test_times(self):
+        moment = datetime.datetime(2024, 5, 6, 7, 8, 9)
+        table = pa.table({"t": pa.array([moment], pa.timestamp("ms")), "d": pa.array([moment.date()])})
+        [got] = pipeline.batch(pipeline.arrow(table), 1)
+        assert got["t"].dtype == "datetime64[ms]"
+        assert got["t"][0] == np.datetime64(moment, "ms")
+        assert got["d"].tolist() == [moment.date()]
+
+    def test_what_offers_a_stream(self):
+        class Frame:
+            def __arrow_c_stream__(self, requested_schema=None):
+                return rows(0, COUNT).__arrow_c_stream__(requested_schema)
+
+        [got] = pipeline.batch(pipeline.arrow(Frame(), COLUMNS), COUNT)
+        assert check(got) == list(range(COUNT))
+
+    def test_only_the_columns_that_are_chosen_are_read(self, tmp_path):
+        """The bytes of another column are not what they should be."""
+        path = tmp_path / "t.parquet"
+        marker = b"not chosen" * 100
+        table = pa.table({"n": [1, 2], "left": [marker, marker]})
+        pa.parquet.write_table(table, path, compression="none", use_dictionary=False, write_statistics=False)
+        data = path.read_bytes()
+        at = data.index(marker)
+        path.write_bytes(data[: at - 4] + b"\xff" * 4 + data[at:])  # the length of the first value
+        [got] = pipeline.batch(pipeline.parquet(path, ["n"]), 2)
+        assert got["n"].tolist() == [1, 2]
+        with pytest.raises(pipeline.OpError):
+            list(pipeline.batch(pipeline.parquet(path), 2))
+
+
+class TestErrors:
+    def test_of_columns(self, tmp_path):
+        table = pa.table({"a": [1], "b": [2]})
+        with raises(ValueError, "arrow: there is no column 'c'; the columns are 'a', 'b'"):
+            pipeline.arrow(table, ["a", "c"])
+        with raises(ValueError, "arrow: no columns are chosen; the columns are 'a', 'b'"):
+            pipeline.arrow(table, [])
+        with raises(TypeError, "arrow: columns must be a list of names, such as ['a'], not 'a'"):
+            pipeline.arrow(table, "a")
+        path = tmp_path / "t.parquet"
+        pa.parquet.write_table(table, path)
+        with raises(ValueError, f"parquet: {path}: there is no column 'c'; the columns are 'a', 'b'"):
+            pipeline.parquet(path, ["c"])
+
+    def test_of_types(self):
+        for kind in (pa.decimal128(5), pa.list_(pa.list_(pa.int8())), pa.map_(pa.string(), pa.int8()), pa.time32("s")):
+            with pytest.raises(ValueError, match=r"arrow: column 'a' has the type .*, which does not become an array"):
+                pipeline.arrow(pa.table({"a": pa.array([], kind)}))
+        with pytest.raises(ValueError, match=r"arrow: column 'a/b' has the type decimal128"):
+            pipeline.arrow(pa.table({"a": pa.array([], pa.struct([("b", pa.decimal128(5))]))}))
+        with raises(TypeError, "arrow: the table must be one of Arrow, not [1]"):
+            pipeline.arrow([1])
+
+    @pytest.mark.parametrize("values", [[1, None], ["a", None], [[1], None], [{"b": 1}, None], [{"b": 1}, {"b": None}]])
+    def test_of_missing_values(self, values, tmp_path):
+        text = r"column 'a(/b)?' of type .* has missing values: fill them before"
+        with pytest.raises(ValueError, match=text):
+            list(pipeline.batch(pipeline.arrow(pa.table({"a": values})), 2))
+        pa.parquet.write_table(pa.table({"a": values}), tmp_path / "t.parquet")
+        with pytest.raises(ValueError, match=r"parquet: .*t\.parquet: " + text):
+            list(pipeline.batch(pipeline.parquet(tmp_path / "t.parquet"), 2))
+
+    def test_of_schemas(self, tmp_path):
+        a, b = tmp_path / "a.parquet", tmp_path / "b.parquet"
+        pa.parquet.write_table(pa.table({"n": [1], "m": [1]}), a)
+        pa.parquet.write_table(pa.table({"n": [1.5]}), b)
+        text = f"parquet: '{b}' has another schema than '{a}': 'n' is double, in the first file int64, 'm' is not there"
+        with raises(ValueError, text):
+            pipeline.parquet([a, b])
+        pa.parquet.write_table(pa.table({"m": ["x"], "n": [1]}), b)  # other columns may differ, and their order
+        assert [got.tolist() for got in pipeline.parquet([a, b], ["n"])[0].values()] == [1]
+
+    @pytest.mark.parametrize("function", [pipeline.parquet, pipeline.feather])
+    def test_of_files(self, function, tmp_path):
+        path = tmp_path / "no"
+        with raises(pipeline.NotFoundError, f"{path}"):
+            function(path)
+        path.write_bytes(b"no table" * 10)
+        with raises(pipeline.DataLossError, f"{path}; "):
+            function(path)
+        with raises(pipeline.NotFoundError, f"{function.__name__}: '{tmp_path}/*.x' matches no file"):
+            function(f"{tmp_path}/*.x")
+        with raises(pipeline.NotFoundError, f"{function.__name__}: there are no paths"):
+            function([])
+        for bad in (3, [3], {"a": 1}):
+            with raises(TypeError, f"{function.__name__}: "):
+                function(bad)
+
+    def test_without_pyarrow(self):
+        script = """
+import sys
+sys.modules["pyarrow"] = None
+import pipeline
+for function in (pipeline.arrow, pipeline.parquet, pipeline.feather):
+    try:
+        function("x")
+    except ImportError as error:
+        print(error)
+"""
+        assert run_script(script).stdout.splitlines() == [
+            f"{name} needs pyarrow: pip install 'queue-runner[arrow]'" for name in ("arrow", "parquet", "feather")
+        ]

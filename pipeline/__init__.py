@@ -92,6 +92,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.resume.state_file import load_state, save_state
     from pipeline.sources.arrays import arrays
     from pipeline.sources.arrow import arrow
+    from pipeline.sources.image_folder import image_folder
     from pipeline.sources.parquet import feather, parquet
     from pipeline.stats import QueueStats
     from pipeline.threads.coordinator import Coordinator
@@ -174,6 +175,7 @@ __all__ = [
     "example_rng",
     "feather",
     "freeze",
+    "image_folder",
     "input_producer",
     "limit_epochs",
     "load_state",
@@ -246,6 +248,7 @@ _ROOMS = {
     ".resume.state_file": "load_state save_state",
     ".sources.arrays": "arrays",
     ".sources.arrow": "arrow",
+    ".sources.image_folder": "image_folder",
     ".sources.parquet": "feather parquet",
     ".stats": "QueueStats",
     ".threads.coordinator": "Coordinator",

@@ -19,6 +19,7 @@ from pipeline.on_error import SKIPPED, Skips
 from pipeline.queues.base import QueueBase
 from pipeline.queues.kinds import FIFOQueue
 from pipeline.queues.typed import TypedQueue
+from pipeline.sources.source import TableCursor
 from pipeline.threads.coordinator import Coordinator
 
 
@@ -110,7 +111,7 @@ class Feed:
             return
         alone = request.num_threads in (None, 1)
         opened = [
-            open_source(source, request.enqueue_many, alone, self._block_rows, self._stopped)
+            open_source(source, request.enqueue_many, alone, self._rows_for(source), self._stopped)
             for source in request.sources
         ]
         index, first, reads = self._first_example(opened)
@@ -137,6 +138,12 @@ class Feed:
         self._left = True
         self.queue.close(cancel_pending_enqueues=True)
         recall(self.request.sources)
+
+    def _rows_for(self, source: Any) -> int | None:
+        """The largest block of use from a source; None to take its examples one by one: of files, the bad one alone is
+        left out, and shapes may differ."""
+        alone = self.skips.active or self.request.dynamic_pad
+        return None if alone and isinstance(source, TableCursor) else self._block_rows
 
     def _layout_of_queue(self, layout: ExampleLayout) -> ExampleLayout:
         """The layout of what a queue holds for an example."""

@@ -68,7 +68,7 @@ class _Slices:
         return self.source._numbers(first, count)
 
     def take(self, numbers: Callable[[int], Numbers], n: int) -> tuple[Any, Numbers]:
-        chosen = numbers(n)
+        chosen = numbers(min(n, self.source._most))
         return self.source._rows_of(chosen), chosen
 
     def facts(self) -> dict[str, Any]:

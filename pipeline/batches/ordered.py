@@ -226,20 +226,23 @@ class OrderedFeed(Feed):
 
     def _lanes(self, ledger: Ledger) -> list[Lane]:
         """The sources, ready to be read; one that can be asked by number as such, if that gives the same batches."""
-        request, rows = self.request, None if self.skips.active else self._block_rows
-        items = self._items
+        request, items = self.request, self._items
         if items is not None:
             hosts = None if request.shard is None else (*request.shard, request.batch_size)
             smaller = request.allow_smaller_final_batch
             self._numbered = NumberedSource(items, self.seeds, request.min_after_dequeue, hosts, smaller)
             return [self._numbered.lane()]
         many, room = request.enqueue_many, None if request.joined else ledger.room
-        return [open_lane(each, many, rows, room, self._stopped) for each in request.sources]
+        return [open_lane(each, many, self._rows_for(each), room, self._stopped) for each in request.sources]
+
+    def _rows_for(self, source: Any) -> int | None:
+        return None if self.skips.active else super()._rows_for(source)
 
     def _by_number(self) -> Items | None:
         request = self.request
-        some = request.enqueue_many or self.keeps_some or self.skips.active or self.one_by_one or request.joined
-        if some or (request.min_after_dequeue is None and request.shard is None):
+        some = request.enqueue_many or self.keeps_some or self.one_by_one or request.joined
+        plain = request.min_after_dequeue is None and request.shard is None
+        if some or plain or self._rows_for(request.sources[0]) is None:
             return None
         return by_number(request.sources[0], self._stopped)
 

@@ -33,6 +33,7 @@ class SliceSource:
 
     columns = ("next",)
     last_ids: Any = None
+    _most = 1 << 62  # rows to ask for at once, by number
 
     def __init__(self, arrays: Sequence[NDArray[Any]], queue: ProducerQueue) -> None:
         self._arrays = list(arrays)

@@ -13,15 +13,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._batch import stack
 from pipeline.dtypes import strings_as_bytes
-from pipeline.errors import DataLossError, InvalidArgumentError, invalid
+from pipeline.errors import DataLossError
 from pipeline.files.opening import read_whole
 from pipeline.files.os_errors import translated
-from pipeline.nest import Nest, is_nested, parts_of
+from pipeline.nest import Nest, parts_of
 from pipeline.producers.numbered import digest
 from pipeline.queues.rows import Rows
-from pipeline.sources.extras import last_used, picked
+from pipeline.sources.extras import MANY, last_used, picked, stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
@@ -88,6 +87,7 @@ def arrays(
 
 class _Arrays:
     kind = "arrays"
+    most = MANY
 
     def __init__(self, tensors: Any) -> None:
         single = isinstance(tensors, list) or parts_of(tensors) is None
@@ -253,21 +253,7 @@ class _Items:
         return len(self._items)
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        items = [self._items[number] for number in numbers.tolist()]
-        nested = is_nested(items[0], False)
-        nest = Nest(items[0], False) if nested else None
-        rows = [nest.flatten(item) for item in items] if nest is not None else [[item] for item in items]
-        columns = [self._stacked(list(values)) for values in zip(*rows, strict=True)]
-        return columns[0] if nest is None else nest.pack(columns, True)
-
-    def _stacked(self, values: list[Any]) -> Any:
-        if not hasattr(values[0], "__array__"):
-            return _as_array(values, self._where)
-        try:
-            return stack([np.asarray(value) for value in values])
-        except InvalidArgumentError as error:
-            text = f"arrays: {self._where}: the items differ in shape. Pass the sequence itself to a batch function, "
-            raise invalid(text + "with dynamic_pad=True") from error
+        return stacked([self._items[number] for number in numbers.tolist()], f"arrays: {self._where}")
 
     def facts(self) -> Any:
         return [type(self._items).__name__, len(self._items)]

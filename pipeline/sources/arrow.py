@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.nest import map_values
-from pipeline.sources.extras import needs, picked
+from pipeline.sources.extras import MANY, needs, picked
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
@@ -65,6 +65,7 @@ class _Table:
     kind = "arrow"
     sizes: Sequence[int] | None = None
     unit = "rows"
+    most = MANY
 
     def __init__(self, table: Any) -> None:
         self._table = table

@@ -1,4 +1,4 @@
-"""Libraries that some sources need, imported when they are first used; and pieces that are read as a whole."""
+"""What several sources need: libraries, imported when they are first used; pieces read as a whole; rows as blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._batch import stack
+from pipeline.dtypes import object_vector, strings_as_bytes
+from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.nest import Nest, is_nested
 from pipeline.queues.rows import Rows
+
+MANY = 1 << 62  # for tables whose rows may be taken in blocks of any size
 
 # Rows of fewer bytes are gathered by the queue: one copy less.
 _SMALL = 2048
@@ -39,6 +45,25 @@ def last_used(load: Callable[[int], Any], count: int = 2) -> Callable[[int], Any
             return found
 
     return loaded
+
+
+def stacked(values: list[Any], where: str) -> Any:
+    """Make a column of values: an array, or a dict or tuple of arrays if they are nested.
+
+    Raises:
+        InvalidArgumentError, TypeError, ValueError: They differ in shape, dtype or structure.
+    """
+    if is_nested(values[0], False):
+        nest = Nest(values[0], False)
+        columns = zip(*map(nest.flatten, values), strict=True)
+        return nest.pack([stacked(list(column), where) for column in columns], True)
+    if isinstance(values[0], (bytes, str)):
+        return strings_as_bytes(object_vector(values))
+    try:
+        return stack([np.asarray(value) for value in values])
+    except InvalidArgumentError as error:
+        text = f"{where}: examples differ in shape: make them equal, or pass dynamic_pad=True to the batch function"
+        raise invalid(text) from error
 
 
 def picked(array: NDArray[Any], numbers: NDArray[np.int64]) -> Any:

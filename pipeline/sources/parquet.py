@@ -15,7 +15,7 @@ from pipeline.files.identity import file_identity
 from pipeline.files.opening import remote_file
 from pipeline.files.os_errors import translated
 from pipeline.sources.arrow import as_block, check, chosen, columns_of, rows_of_block
-from pipeline.sources.extras import last_used, needs
+from pipeline.sources.extras import MANY, last_used, needs
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.source import TableSource
@@ -129,6 +129,8 @@ class _Feather:
 
 class _Files:
     """The groups of all files."""
+
+    most = MANY
 
     def __init__(
         self, kind: str, unit: str, names: list[str], columns: Sequence[str] | None, opened: Callable[[str], Any]

@@ -69,11 +69,13 @@ class Table(Protocol):
         kind: What the function that makes such sources is called.
         sizes: How many rows each group has, where the rows of a group can only be had together; else None.
         unit: What rows or groups are called, in the plural.
+        most: How many rows to ask for at once.
     """
 
     kind: str
     sizes: Sequence[int] | None
     unit: str
+    most: int
 
     def __len__(self) -> int:
         """How many rows there are."""
@@ -166,7 +168,7 @@ class TableCursor:
 
     def rows(self, n: int) -> Any:
         """As `block`, but rows of arrays may be left for the queue to gather."""
-        n, turn = at_least_one(n), this_thread.turn
+        n, turn = min(at_least_one(n), self._most), this_thread.turn
         if turn is not None:
             with turn.pulling(self, "rows", n):
                 self.last_ids = numbers = self._advance(n)
@@ -227,6 +229,11 @@ class TableCursor:
         return drawn
 
     # For loops that draw row numbers before they make examples of them.
+
+    @property
+    def _most(self) -> int:
+        """How many rows to ask for at once."""
+        return self._source.table.most
 
     @property
     def _by_number(self) -> bool:

@@ -239,8 +239,14 @@ class TestErrors:
 
     def test_items_of_different_shapes(self):
         items = type("Items", (), {"__len__": lambda _: 3, "__getitem__": lambda _, i: np.zeros(i)})()
-        with pytest.raises(ValueError, match=r"arrays: the input: the items differ in shape.*dynamic_pad=True"):
+        with pytest.raises(ValueError, match=r"arrays: the input: examples differ in shape.*dynamic_pad=True"):
             list(pipeline.batch(pipeline.arrays(items), 3))
+
+    @pytest.mark.parametrize("deterministic", [False, True])
+    def test_items_of_different_shapes_are_padded(self, deterministic):
+        items = type("Items", (), {"__len__": lambda _: 3, "__getitem__": lambda _, i: np.ones(i)})()
+        batches = pipeline.batch(pipeline.arrays(items), 3, dynamic_pad=True, deterministic=deterministic)
+        assert [got.tolist() for got in batches] == [[[0, 0], [1, 0], [1, 1]]]
 
     def test_an_error_of_a_store_ends_the_loop(self):
         stored = Stored(ROWS, (7, 3))

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pipeline._tickets import Turn as Turn
+from pipeline._turns import Turn as Turn
 from pipeline.errors import FailedPreconditionError
 
 # Sets the words of `example_rng` apart from those of the draws, which have the same seeds.

@@ -49,6 +49,7 @@ class Arrivals:
     Attributes:
         count: The number of the next element.
         total: How many there are, once the input has ended.
+        disarranged: The pool of a saved run is not whole yet: draws from it would be wrong.
     """
 
     def __init__(
@@ -67,17 +68,12 @@ class Arrivals:
         self._restored = 0  # elements of the pool that are in again
         self.count = 0 if replay is None else replay.first.element
         self.total: int | None = None
+        self.disarranged = replay is not None and replay.places is not None
 
     @property
     def restoring(self) -> bool:
         """Whether elements of a saved run are still to be picked."""
         return self._replay is not None
-
-    @property
-    def disarranged(self) -> bool:
-        """Whether the pool of a saved run is not whole yet: draws from it would be wrong."""
-        replay = self._replay
-        return replay is not None and replay.places is not None
 
     def store(self, call: Call) -> None:
         """Store the elements of a call.
@@ -183,6 +179,7 @@ class Arrivals:
             return
         self._arrange(replay.places)
         replay.places = None
+        self.disarranged = False
 
     def _put(self, piece: Piece) -> None:
         held, rows = piece

@@ -229,7 +229,12 @@ def block_ids(turn: Turn, rows: int) -> Any:
             return np.asarray(known).astype(np.int64, copy=False)
         if type(known) is tuple and known[1] == rows:
             return np.arange(known[0], known[0] + rows, dtype=np.int64)
-    return mixed_ids(_mixed(turn), rows).view(np.int64)
+    return mixed_ids(_mixed(turn), rows)
+
+
+def item_ids(item: int, rows: int) -> Any:
+    """The same for the rows of the item with that number, as `block_ids` gives them."""
+    return np.array([item], np.int64) if rows == 1 else mixed_ids(item, rows)
 
 
 def _mixed(turn: Turn) -> int:

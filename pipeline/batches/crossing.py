@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pipeline._tickets import Baton, Window
+from pipeline._tickets import Window
+from pipeline._turns import Baton
 from pipeline.batches.arrivals import Arrivals
 from pipeline.batches.calls import Call
 from pipeline.batches.source import CHECK_INTERVAL, loop_left
@@ -59,14 +60,15 @@ class Crossing:
             self.store_due()
 
     def store_due(self) -> None:
-        """Store what is due, and what follows it: calls, and lists with the values of an example."""
+        """Store what is due, and what follows it: calls, and the values of examples, each a tuple."""
         assert self.window is not None
         due = self.window.take()
         while due is not None:
-            if type(due) is list:
-                self.put(due.pop())
+            if type(due) is tuple:
+                self.put(due)
             else:
                 self._arrivals.store(due)
+            due = None  # it may be large
             due = self.window.take()
 
     def wait_for_room(self, place: int) -> None:

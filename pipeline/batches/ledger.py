@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pipeline._tickets import Baton
+from pipeline._turns import Baton
 from pipeline.batches.replay import Replay, facts_of
 from pipeline.errors import OutOfRangeError, StateMismatchError
 from pipeline.pulls import Book, Positioned, Turn, in_use

@@ -5,12 +5,12 @@ from __future__ import annotations
 import collections
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._random import fold_ids
+from pipeline._random import Delivered
 from pipeline.batches.arrivals import Arrivals, Into, used_up
 from pipeline.batches.calls import Call, Caller
 from pipeline.batches.content import checksums
@@ -21,7 +21,7 @@ from pipeline.batches.layout import ExampleLayout, ToComponents, facts_of_queue
 from pipeline.batches.ledger import Ledger
 from pipeline.batches.numbered import Items, NumberedSource, by_number
 from pipeline.batches.pool import Pool
-from pipeline.batches.quick import blocks_mover, calls_mover, items_mover
+from pipeline.batches.quick import blocks_mover, calls_mover, item_blocks_mover, items_mover
 from pipeline.batches.replay import Replay
 from pipeline.batches.request import Request
 from pipeline.batches.source import loop_left
@@ -36,26 +36,6 @@ from pipeline.threads.enqueue_ops import op_name
 
 BEHIND = 64  # batches that `state_dict(behind=...)` can go back
 _NUMBER = np.dtype(np.int64)
-
-
-class Delivered(NamedTuple):
-    """What was delivered.
-
-    Attributes:
-        batches: How many.
-        elements: How many, to all hosts.
-        own: How many, to this host.
-        value: The fingerprint of these.
-        moment: What else a state of that time needs to know; None if nothing.
-        content: Checksums of their bytes, if these were asked for.
-    """
-
-    batches: int
-    elements: int
-    own: int
-    value: int
-    moment: Any = None
-    content: tuple[int, ...] = ()
 
 
 class OrderedFeed(Feed):
@@ -96,6 +76,8 @@ class OrderedFeed(Feed):
         self._unwatch: Callable[[], object] | None = None
         self._items = self._by_number()
         self._numbered: NumberedSource | None = None
+        request = self.request  # of hosts whose examples the queue has, `take` takes those of all
+        self._at_once = request.batch_size * (1 if self.numbered or request.shard is None else request.shard[1])
         self._pool = Pool(self.seeds, self.held_back)
         self._firsts: list[Call] = []
         self._end: BaseException | None = None  # the end of the input that a call has found, or that one has failed
@@ -103,7 +85,7 @@ class OrderedFeed(Feed):
     def again(self) -> Feed:
         other = super().again()
         assert isinstance(other, OrderedFeed)
-        other.before = self.delivered[-1][1]
+        other.before = self.delivered[-1].elements
         other.loaded = other.replay = None
         other._begin_round()
         return other
@@ -255,7 +237,7 @@ class OrderedFeed(Feed):
             raise StateMismatchError([("layout", saved, here)])
         if self.held_back is not None:
             assert isinstance(self.queue, TypedQueue)
-            self.queue._skip_draws(self.delivered[-1][1] - self.before)
+            self.queue._skip_draws(self.delivered[-1].elements - self.before)
 
     def _close_at_end(self) -> None:
         """Close the queue at the end of the input, and note how long that was: the last draws depend on it."""
@@ -279,25 +261,30 @@ class OrderedFeed(Feed):
         return facts_of_queue(self.queue)
 
     def take(self) -> Any:
-        request, (index, count) = self.request, self.request.shard or (0, 1)
+        request, arrivals = self.request, self.arrivals
         take = self.queue.dequeue_up_to if request.allow_smaller_final_batch else self.queue.dequeue_many
-        hosts = 1 if self.numbered else count  # whose examples the queue has
         with self._delivering:
-            *components, numbers = take(request.batch_size * hosts)
-            if self.arrivals is not None and self.arrivals.disarranged:
+            *components, numbers = take(self._at_once)
+            if arrivals is not None and arrivals.disarranged:
                 raise OutOfRangeError(None, None, "the loop ended before its pool was what it had been")
-            whole, total = len(numbers), len(numbers)
-            if hosts > 1:
-                part = slice(index * whole // hosts, (index + 1) * whole // hosts)
-                components, numbers = [np.array(each[part]) for each in components], numbers[part]
-            elif count > 1:
-                assert self._numbered is not None
-                total = self._numbered.of_all_hosts(whole, request, self.delivered[-1].elements - self.before)
+            total = len(numbers)
+            if request.shard is not None and request.shard[1] > 1:
+                components, numbers, total = self._shared(components, numbers, request)
             self._count(numbers, total, components)
         if not len(numbers):
             raise OutOfRangeError(None, None, "this host has no share of the last batch")
         assert self.layout is not None
         return self.layout.rebuild(components if len(components) > 1 else components[0])
+
+    def _shared(self, components: list[Any], numbers: Any, request: Request) -> tuple[list[Any], Any, int]:
+        """What is this host's of the elements taken from the queue, and how many all hosts have taken."""
+        assert request.shard is not None
+        (index, count), whole = request.shard, len(numbers)
+        if self._numbered is not None:  # the queue has this host's alone
+            before = self.delivered[-1].elements - self.before
+            return components, numbers, self._numbered.of_all_hosts(whole, request, before)
+        part = slice(index * whole // count, (index + 1) * whole // count)
+        return [np.array(each[part]) for each in components], np.array(numbers[part]), whole
 
     def left_over(self) -> tuple[int, int]:
         left, _ = super().left_over()  # the other number would leave out what came before a resume
@@ -320,9 +307,8 @@ class OrderedFeed(Feed):
 
     def _count(self, numbers: Any, total: int, components: Sequence[Any], moment: Any = None) -> None:
         last = self.delivered[-1]
-        value, own = fold_ids(numbers.view(np.uint64), last.value), last.own + len(numbers)
         content = checksums(last.content, components) if self.request.fingerprint == "content" else ()
-        self.delivered.append(Delivered(last.batches + 1, last.elements + total, own, value, moment, content))
+        self.delivered.append(last.after(numbers, total, moment, content))
 
     def _stopped(self) -> bool:
         return self._end is not None or self._left or self.coord.should_stop()
@@ -340,9 +326,12 @@ class OrderedFeed(Feed):
     def _layout_of_queue(self, layout: ExampleLayout) -> ExampleLayout:
         return layout.followed_by(_NUMBER)
 
-    def _put_of(self, many: bool) -> Callable[[Sequence[Any]], None]:
-        large = isinstance(self.queue, TypedQueue) and self.queue.holds_large
-        return super()._put_of(many) if many or large else self.queue.enqueue  # there are always two components
+    def _put_of(self, many: bool) -> Callable[[Any], None]:
+        # There are always two components, and the tuples of them are made here: nobody else knows them.
+        queue = self.queue
+        if isinstance(queue, TypedQueue) and queue.holds_large:
+            return queue._enqueue_many_given if many else queue._enqueue_given
+        return queue.enqueue_many if many else queue.enqueue
 
     def _taken_apart(self, many: bool, index: int) -> Callable[[Any], ToComponents]:
         """What the first example of a source decides: how they are taken apart, and for the first source the layout."""
@@ -413,14 +402,17 @@ class OrderedFeed(Feed):
         assert layout is not None
         if joined or self.keeps_some or self.skips.active or self.one_by_one:
             return None
-        if lane.many and crossing.window is None:
-            assert self.arrivals is not None
-            return blocks_mover(caller, layout.to_components, turns, self.arrivals, crossing)
-        if lane.many or lane.single is None:
-            return None
+        arrivals = self.arrivals
+        assert arrivals is not None
+        if lane.items is None and not lane.many:
+            return calls_mover(caller, layout.to_components, turns, self._put_of(False), arrivals, crossing)
         if lane.items is None:
-            return calls_mover(caller, layout.to_components, turns, ledger, crossing)
-        move = items_mover(lane.items, layout.to_components, layout.bare, turns, crossing)
+            alone = crossing.window is None
+            return blocks_mover(caller, layout.to_components, turns, arrivals, crossing) if alone else None
+        if lane.many:
+            move = item_blocks_mover(lane.items, layout.to_components, turns, arrivals, crossing)
+        else:
+            move = items_mover(lane.items, layout.to_components, layout.bare, turns, crossing)
 
         def moved() -> Call | None:
             return Call(Turn(turns, ledger.baton.ticket), [], StopIteration()) if move() else None

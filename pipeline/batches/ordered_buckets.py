@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._random import lockstep_end, lockstep_pool
+from pipeline._random import Delivered, lockstep_end, lockstep_pool
 from pipeline.batches.bucket_feed import Bucket, BucketFeed
 from pipeline.batches.layout import facts_of_queue
 from pipeline.batches.ledger import other_examples
-from pipeline.batches.ordered import Delivered, OrderedFeed
+from pipeline.batches.ordered import OrderedFeed
 from pipeline.queues.base import QueueBase
 from pipeline.queues.typed import TypedQueue
 
@@ -176,7 +176,8 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
         saved = loaded["buckets"]
         ended = loaded["ended"] is not None
         moment = Moment(saved["element"], ended, [(entered, left) for entered, left in saved["counts"]])
-        super().begin_at(seeds, delivered._replace(moment=moment), place, loaded)
+        at = Delivered(delivered.batches, delivered.elements, delivered.own, delivered.value, moment, delivered.content)
+        super().begin_at(seeds, at, place, loaded)
 
     def _moment(self, delivered: Delivered) -> Moment:
         """What had entered the buckets, in this round."""

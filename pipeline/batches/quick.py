@@ -9,12 +9,12 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pipeline._turns import Calls
 from pipeline.batches.arrivals import Arrivals
-from pipeline.batches.calls import Call, Caller, block_ids, element_id
+from pipeline.batches.calls import Call, Caller, block_ids, element_id, item_ids
 from pipeline.batches.crossing import Crossing
 from pipeline.batches.items import OnceItems, SequenceItems, StatefulItems
 from pipeline.batches.layout import ToComponents, length
-from pipeline.batches.ledger import Ledger
 from pipeline.batches.turns import Turns
 from pipeline.explain.workers import current_worker
 from pipeline.pulls import Turn, this_thread
@@ -53,6 +53,44 @@ def items_mover(
             baton.ticket = number + 1
         return number + 1 - first < count
 
+    return _all_moved(move_some, turns, stopped)
+
+
+def item_blocks_mover(
+    items: Items, to_components: ToComponents, turns: Turns, arrivals: Arrivals, crossing: Crossing
+) -> Callable[[], bool]:
+    """As `items_mover`, for items that are blocks of examples."""
+    stopped, baton, store = crossing.stopped, turns.baton, arrivals.store_block
+
+    def move_some(turn: Turn) -> bool:
+        worker = current_worker()
+        assert worker is not None
+        turns.begin(turn)
+        first = turn.ticket
+        count = max(1, baton.note_at - first)
+        moved = 0
+        try:
+            for block in itertools.islice(items.following(), count):
+                rows = length(block)
+                held = [(*to_components(block), item_ids(turn.ticket, rows))]
+                del block
+                moved += 1
+                worker.keys = None
+                store(turn.ticket, held, rows)
+                turn.ticket += 1
+                if stopped():
+                    return False
+        finally:
+            items.took(moved)
+            baton.ticket = first + moved
+        return moved < count
+
+    return _all_moved(move_some, turns, stopped)
+
+
+def _all_moved(move_some: Callable[[Turn], bool], turns: Turns, stopped: Callable[[], bool]) -> Callable[[], bool]:
+    """Moves items until their end, or until stopped; returns whether they are at their end."""
+
     def move() -> bool:
         turn = turns.turn_of(0, True)
         this_thread.turn = turn  # an item may be made by a function that asks for `example_rng`, or reads
@@ -69,45 +107,41 @@ def items_mover(
 
 
 def calls_mover(
-    caller: Caller, to_components: ToComponents, turns: Turns, ledger: Ledger, crossing: Crossing
+    caller: Caller,
+    to_components: ToComponents,
+    turns: Turns,
+    put: Callable[[tuple[Any, ...]], None],
+    arrivals: Arrivals,
+    crossing: Crossing,
 ) -> Callable[[], Call | None]:
     """Make what calls a function again and again, and stores the examples that are due.
 
-    The function returns the call that found the end, or failed; None once stopped.
+    The function returns the call that found the end, or failed; None once stopped. `put`: see Calls.
     """
-    put, stopped, window = crossing.put, crossing.stopped, crossing.window
-    function = caller.lane.single
+    function, window = caller.lane.single, crossing.window
     assert function is not None
-    alone, baton = window is None, ledger.baton
+    calls = Calls(
+        turns=turns,
+        baton=turns.baton,
+        window=window,
+        wait=crossing.wait_for_room,
+        function=function,
+        to_components=to_components,
+        number_of=element_id,
+        put=put,
+        store=arrivals.store,
+        stopped=crossing.stopped,
+    )
 
     def move() -> Call | None:
-        worker, turn = current_worker(), turns.turn_of(caller.index, alone)
-        assert worker is not None
-        element, quick = turn.element, baton.begin_alone if alone else baton.begin
+        turn = turns.turn_of(caller.index, window is None)
         turns.ready(turn)
         this_thread.turn = turn
         try:
-            while not stopped():
-                if not quick(turn):
-                    turns.begin(turn, crossing.wait_for_room)
-                worker.keys = None
-                try:
-                    example = function()
-                    if turn.held:
-                        turns.returned(turn)
-                    number = element()
-                    # A list, out of which whoever puts them takes the values: then no name refers to them.
-                    held = [(*to_components(example), element_id(turn) if number is None else number)]
-                    del example
-                except Exception as error:
-                    return caller.failed(turn, error)
-                if window is None:
-                    put(held.pop())
-                elif window.offer(turn.place, held):
-                    crossing.store_due()
+            error = calls.move(turn, current_worker())
+            return None if error is None else caller.failed(turn, error)
         finally:
             turns.finish(turn)
-        return None
 
     return move
 

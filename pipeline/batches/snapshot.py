@@ -8,7 +8,8 @@ from collections.abc import Collection
 from typing import Any
 
 from pipeline import __version__
-from pipeline.batches.ordered import BEHIND, Delivered, OrderedFeed
+from pipeline._random import Delivered
+from pipeline.batches.ordered import BEHIND, OrderedFeed
 from pipeline.batches.replay import Replay
 from pipeline.errors import FailedPreconditionError, OpError, invalid
 from pipeline.explain.wording import named
@@ -46,7 +47,6 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
     if feed.ledger is None and feed.loaded is not None and behind == 0:
         return copy.deepcopy(feed.loaded)
     delivered = _delivered(feed, behind)
-    batches, elements, own, value = delivered[:4]
     ledger, total = feed.ledger, None
     journal: dict[str, Any] = {"columns": [], "first": [], "steps": []}
     facts: list[dict[str, Any]] = []
@@ -71,8 +71,8 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "made_by": __version__,
-        "delivered": {"batches": batches, "elements": elements},
-        "fingerprint": fingerprint_text(own, value),
+        "delivered": {"batches": delivered.batches, "elements": delivered.elements},
+        "fingerprint": fingerprint_text(delivered.own, delivered.value),
         "ended": total,
         "loop": loop_facts(feed),
         "sources": facts,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipeline._queue import watch_pulls
-from pipeline._tickets import Baton
+from pipeline._turns import Baton
 from pipeline.batches.ledger import Ledger
 from pipeline.batches.source import CHECK_INTERVAL, loop_left
 from pipeline.errors import FailedPreconditionError

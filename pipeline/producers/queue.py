@@ -99,8 +99,11 @@ class ProducerQueue(FIFOQueue):
         """As FIFOQueue; starts the producer's thread if a loop over batches asks."""
         turn = this_thread.turn
         if turn is not None:
-            with turn.pulling(self, 1, True):
+            turn.pull((self, 1, True))
+            try:
                 return self._following()
+            finally:
+                turn.pulled()
         if self.runner is not None or self.owner is not None:
             self._start()
         return super().dequeue(name, timeout=timeout)

@@ -17,7 +17,7 @@ from pipeline.explain.causes import cause_of_closing
 from pipeline.explain.frames import note_wait
 from pipeline.explain.live import queues
 from pipeline.explain.waits import Watchdog
-from pipeline.pulls import Turn, current_turn
+from pipeline.pulls import Turn, this_thread
 from pipeline.queues import texts
 from pipeline.queues.base import QueueBase
 from pipeline.queues.components import Component, Shape, component, parse_count
@@ -132,7 +132,7 @@ class TypedQueue(Engine, QueueBase):
         return self._watchdog.still_waiting(self, CALL_NAMES[call]) if call in _DEQUEUES else None
 
     def _pulling(self) -> Turn | None:
-        turn = current_turn()
+        turn = this_thread.turn
         return None if turn is None else turn.pulling(self)
 
     def _where(self, index: int) -> str:

@@ -242,8 +242,10 @@ class ReaderBase:
         """Read within a turn of a deterministic loop; nobody else may."""
         if turn is None:
             raise in_use(self)
-        self._note_source(queue)
-        with turn.pulling(self, queue, limit, keep):
+        if self._source is not queue:
+            self._note_source(queue)
+        turn.pull((self, queue, limit, keep))
+        try:
             self.last_ids = None
             if turn.given:
                 keys, values, self.last_ids = turn.given.popleft()
@@ -258,6 +260,8 @@ class ReaderBase:
             if self._first_id is not None:
                 self.last_ids = self._ids(self._first_id, found[0])
             return found
+        finally:
+            turn.pulled()
 
     # A Positioned. Whoever calls it sees to it that nobody reads meanwhile.
 
@@ -285,7 +289,8 @@ class ReaderBase:
                 self._go_to_place(offset, record)
 
     def _skip(self, count: int, queue: QueueBase, limit: int = 1, keep: bool = False) -> None:
-        self._note_source(queue)
+        if self._source is not queue:
+            self._note_source(queue)
         with self._lock:
             produced = self._produced
             while count > 0:
@@ -319,9 +324,7 @@ class ReaderBase:
         self._opened.remember(files)
 
     def _note_source(self, queue: QueueBase) -> None:
-        """Note that a turn reads from a queue."""
-        if self._source is queue:
-            return
+        """Note that a turn reads from another queue than before."""
         if self._source is not None:
             self._unknown = f"it reads from two queues, '{self._source.name}' and '{queue.name}'"
         elif self._in_progress:

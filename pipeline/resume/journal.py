@@ -52,6 +52,8 @@ class Journal:
 
     def complete(self, ticket: int, element: int) -> None:
         """The first element of the call with this ticket, or of a later one, has that number."""
+        if not self._open:  # no lock for each call: an entry is noted before its call gives elements
+            return
         with self._lock:
             while self._open and self._open[0][0] <= ticket:
                 number, positions = self._open.pop(0)

@@ -48,8 +48,8 @@ PLANTS = [
     Plant(
         "a resume takes up the draws one word too late",
         "pipeline/batches/ordered.py",
-        "self.queue._skip_draws(self.delivered[-1][1] - self.before)",
-        "self.queue._skip_draws(self.delivered[-1][1] - self.before + 1)",
+        "self.queue._skip_draws(self.delivered[-1].elements - self.before)",
+        "self.queue._skip_draws(self.delivered[-1].elements - self.before + 1)",
         f"{MOMENTS}[lines]",
     ),
     Plant(

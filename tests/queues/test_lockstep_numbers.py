@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lockstep import folded, play, word
 
 from pipeline import RandomShuffleQueue
-from pipeline._random import NumberPool, fold_ids, lockstep_end, lockstep_pool, mixed_id, mixed_ids, philox
+from pipeline._random import Delivered, NumberPool, lockstep_end, lockstep_pool, mixed_id, mixed_ids, philox
 
 SEEDS = (87654321, 5)  # of seed=5
 SEED = st.integers(0, 2**64 - 1)
@@ -162,6 +162,11 @@ def test_several_threads_share_a_pool():
 # Fingerprints ---------------------------------------------------------------------------------------------------------
 
 
+def fold_ids(ids, value):
+    """The fingerprint after a batch of these ids."""
+    return Delivered(0, 0, 0, value).after(ids.view(np.int64), len(ids)).value
+
+
 def test_the_mixing_is_splitmix64():
     """The first three numbers of splitmix64 with the seed 1234567, from its publication."""
     wanted = [6457827717110365317, 3203168211198807973, 9817491932198370423]
@@ -179,7 +184,7 @@ def test_folding(ids, value, cut):
 @given(first=SEED, second=SEED, n=st.integers(0, 20))
 def test_mixing_several_pulls_into_one_id(first, second, n):
     assert mixed_id(first, second) == folded([first, second])
-    assert mixed_ids(first, n).tolist() == [folded([first, i]) for i in range(n)]
+    assert mixed_ids(first, n).view(np.uint64).tolist() == [folded([first, i]) for i in range(n)]
 
 
 def test_hosts_combine():
@@ -189,7 +194,21 @@ def test_hosts_combine():
     assert fold_ids(np.concatenate([a, b]), 0) == (fold_ids(a, 0) * power + fold_ids(b, 0)) % 2**64
 
 
-@pytest.mark.parametrize("bad", [[1, 2], np.arange(3), np.zeros(3), None])
-def test_ids_that_are_no_uint64_array(bad):
+def test_many_rows_of_one_pull():
+    assert mixed_ids(3, 5000).view(np.uint64).tolist() == [mixed_id(3, i) for i in range(5000)]
+
+
+def test_what_was_delivered_is_counted():
+    before = Delivered(2, 60, 30, 7, None, (5,))
+    after = before.after(np.arange(10), 20, "later", (6,))
+    assert (after.batches, after.elements, after.own) == (3, 80, 40)
+    assert (after.value, after.moment, after.content) == (folded(range(10), 7), "later", (6,))
+    assert (before.batches, before.elements, before.own, before.value) == (2, 60, 30, 7)
+
+
+@pytest.mark.parametrize(
+    "bad", [[1, 2], np.arange(3, dtype=np.uint64), np.zeros(3), np.arange(6)[::2], np.ones((2, 2), np.int64), None]
+)
+def test_ids_that_are_no_int64_array(bad):
     with pytest.raises((TypeError, ValueError)):
-        fold_ids(bad, 0)
+        Delivered(0, 0, 0, 0).after(bad, 0)

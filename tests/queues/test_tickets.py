@@ -292,3 +292,14 @@ def test_a_window_that_its_items_refer_to():
     window.offer(3, a)
     del window, a
     assert alive(items) == [False]
+
+
+def test_hand_offers_and_takes_what_is_due():
+    window = Window(4)
+    assert window.hand(1, "b") is None  # not due
+    assert window.hand(0, "a") == "a"
+    assert window.hand(2, "c") is None  # somebody stores
+    assert [window.take() for _ in range(3)] == ["b", "c", None]
+    with raises(ValueError, "Window: ticket 0 lies outside of the window"):
+        window.hand(0, "again")
+    assert window.hand(3, "d") == "d"

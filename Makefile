@@ -16,7 +16,7 @@ PEERS   =
 WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
-.PHONY: run build test test-all stress tsan asan bounds leaks exits bench bench-tf bench-peers bench-scaling bench-instructions oracle lint clean fuzz soak resume
+.PHONY: run build test test-browser test-all stress tsan asan bounds leaks exits bench bench-tf bench-peers bench-scaling bench-instructions oracle lint clean fuzz soak resume
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -29,6 +29,12 @@ $(STAMP): pyproject.toml setup.py $(wildcard pyx/*)
 
 test: build
 	$(BIN)/python -m pytest
+
+# The tests that look at pages in a real browser; they need chromium.
+test-browser: build
+	test -x $(VENV)-browser/bin/python || $(PYTHON) -m venv $(VENV)-browser
+	$(VENV)-browser/bin/python -m pip install --quiet --editable . --group browser
+	$(VENV)-browser/bin/python -m pytest tests/browser
 
 # The tests with every Python found here, each in its own environment.
 PYTHONS ?= $(foreach version,3.10 3.11 3.12 3.13 3.13t 3.14 3.14t,python$(version))

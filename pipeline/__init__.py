@@ -99,7 +99,9 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.threads.looper import LooperThread
     from pipeline.threads.registry import add_queue_runner, reset, start_queue_runners
     from pipeline.threads.runner import QueueRunner
-    from pipeline.watch.sampler import monitor, report
+    from pipeline.watch.monitor import monitor
+    from pipeline.watch.prometheus import MetricsCollector
+    from pipeline.watch.sampler import report
     from pipeline.workers.map_ahead import map_ahead
 
 __version__ = "0.1.0"
@@ -128,6 +130,7 @@ __all__ = [
     "InvalidArgumentError",
     "LMDBReader",
     "LooperThread",
+    "MetricsCollector",
     "NotFoundError",
     "OpError",
     "OutOfRangeError",
@@ -255,7 +258,9 @@ _ROOMS = {
     ".threads.looper": "LooperThread",
     ".threads.registry": "add_queue_runner reset start_queue_runners",
     ".threads.runner": "QueueRunner",
-    ".watch.sampler": "monitor report",
+    ".watch.monitor": "monitor",
+    ".watch.prometheus": "MetricsCollector",
+    ".watch.sampler": "report",
     ".workers.map_ahead": "map_ahead",
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from pipeline._tickets import lock_delay
 from pipeline.watch.collect import collect
@@ -22,6 +23,16 @@ HELD = 20e-6  # seconds: somebody held the lock if it took longer than this to g
 _watching: list[Sampler] = []  # those that run, the latest last
 
 
+class View(Protocol):
+    """What shows the samples of a Sampler."""
+
+    def open(self, sampler: Sampler) -> None:
+        """Begin, and listen to the sampler; raises if that is not possible, and then nothing is left behind."""
+
+    def close(self) -> None:
+        """End."""
+
+
 class Sampler:
     """Samples what is alive: how full queues are, what threads do, and who holds the interpreter's lock.
 
@@ -30,6 +41,7 @@ class Sampler:
     Args:
         interval: Seconds between two samples.
         keep: How many samples are kept; the oldest one is where the window of a report begins.
+        views: What shows the samples: opened before the first one, closed after the last.
 
     Raises:
         ValueError: `interval` is not above 0, or `keep` is below 2.
@@ -39,30 +51,44 @@ class Sampler:
     Attributes:
         listeners: Called with a report after each sample, in the thread of the sampler. One that raises is logged, and
             called no more.
+        port: Of the metrics, while they are served; None otherwise.
     """
 
-    def __init__(self, interval: float = 0.1, keep: int = 600) -> None:
+    def __init__(self, interval: float = 0.1, keep: int = 600, views: Sequence[View] = ()) -> None:
         if not interval > 0:
             raise ValueError(f"interval must be above 0 seconds, got {interval}")
         if keep < 2:
             raise ValueError(f"keep must be at least 2 samples, got {keep}")
         self.interval = interval
         self.listeners: list[Callable[[Report], object]] = []
+        self.port: int | None = None
+        self._views = views
         self._looks: collections.deque[Look] = collections.deque(maxlen=keep)
         self._seen = Seen()
         self._lock = threading.Lock()  # guards the start and the end
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
+        self._opened = contextlib.ExitStack()  # closes the views
 
     def start(self) -> None:
-        """Start the thread; does nothing if it runs."""
+        """Start the thread; does nothing if it runs.
+
+        Raises:
+            Exception: A view could not begin; nothing runs then.
+        """
         with self._lock:
-            if self._thread is None:
+            if self._thread is not None:
+                return
+            with contextlib.ExitStack() as opened:
+                for view in self._views:
+                    view.open(self)
+                    opened.callback(view.close)
                 self._stop.clear()
                 self._sample()
                 self._thread = threading.Thread(target=self._run, name="pipeline-sampler", daemon=True)
                 self._thread.start()
                 _watching.append(self)
+                self._opened = opened.pop_all()
 
     def stop(self) -> None:
         """Take a last sample and end the thread; does nothing if it does not run. The samples stay."""
@@ -75,6 +101,7 @@ class Sampler:
             if thread is not threading.current_thread():
                 thread.join()
             self._sample()
+            self._opened.close()
 
     def __enter__(self) -> Sampler:
         self.start()
@@ -85,9 +112,17 @@ class Sampler:
     ) -> None:
         self.stop()
 
-    def report(self, loop: Any = None) -> Report:
-        """Return the model of all that is alive, or of what leads to one loop."""
-        return collect(tuple(self._looks), loop)
+    def report(self, loop: Any = None, *, seconds: float | None = None) -> Report:
+        """Return the model of all that is alive, or of what leads to one loop.
+
+        Args:
+            loop: The loop; None for everything.
+            seconds: Let the window be about as long; None for all samples.
+        """
+        looks = tuple(self._looks)
+        if seconds is not None:
+            looks = looks[-max(2, round(seconds / self.interval) + 1) :]
+        return collect(looks, loop)
 
     def _sample(self) -> None:
         self._looks.append(look(self._seen))
@@ -127,21 +162,3 @@ def report(loop: Any = None) -> Report:
     """
     watching = _watching[-1:]
     return watching[0].report(loop) if watching else collect((), loop)
-
-
-def monitor(*, interval: float = 0.1) -> Sampler:
-    """Watch all pipelines of this process while the body of `with pipeline.monitor():` runs, or until `stop`.
-
-    One thread looks at them, some dozen times a second; the pipelines themselves do nothing more than before.
-
-    Args:
-        interval: Seconds between two samples.
-
-    Returns:
-        The sampler, a context manager. Its `report()` gives the model of the run, and `listeners` are called with one
-        after each sample.
-
-    Raises:
-        ValueError: `interval` is not above 0.
-    """
-    return Sampler(interval)

@@ -1,0 +1,87 @@
+"""Curves: what TensorBoard draws of a run, a point a second."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from typing import TYPE_CHECKING
+
+from pipeline.files.os_errors import os_error
+from pipeline.watch.event_file import EventFile
+from pipeline.watch.figures import figures, named_stages
+from pipeline.watch.model import Report
+from pipeline.watch.summary_proto import Event
+
+if TYPE_CHECKING:
+    from pipeline.watch.sampler import Sampler
+
+EVERY = 1.0  # seconds between two points: an hour of twenty curves is 4 MB
+
+_log = logging.getLogger(__name__)
+
+
+class Curves:
+    """Writes the figures of all stages as scalars named "<kind>/<name>/<figure>"; the step is the second.
+
+    Args:
+        logdir: The directory; created if it does not exist.
+    """
+
+    def __init__(self, logdir: str | os.PathLike[str]) -> None:
+        self._logdir = os.fspath(logdir)
+        self._file: EventFile | None = None
+        self._began = self._next = 0.0
+        self._step = 0
+
+    def open(self, sampler: Sampler) -> None:
+        """Create the file.
+
+        Raises:
+            OpError: The directory cannot be written.
+        """
+        try:
+            self._file = EventFile(self._logdir, max_queue=1, suffix=".pipeline")
+        except OSError as error:
+            raise os_error(os.fsencode(self._logdir), error) from error
+        self._sampler = sampler
+        self._began = self._next = time.monotonic()
+        self._step = 0
+        sampler.listeners.append(self._on_sample)
+
+    def close(self) -> None:
+        """Write the last point and close the file."""
+        if self._on_sample in self._sampler.listeners:
+            self._sampler.listeners.remove(self._on_sample)
+            self._write()
+        if self._file is not None:
+            self._file.close()
+
+    def _on_sample(self, _: Report) -> None:
+        if time.monotonic() >= self._next:
+            self._next += EVERY
+            self._write()
+
+    def _write(self) -> None:
+        assert self._file is not None
+        now = time.monotonic()
+        self._step = max(self._step + 1, round(now - self._began))
+        event = Event(wall_time=time.time(), step=self._step)
+        for tag, value in curves(self._sampler.report(seconds=EVERY)):
+            event.summary.value.add(tag=tag, simple_value=value)
+        try:
+            self._file.write(event.SerializeToString())
+        except OSError as error:  # a full disk, for example
+            _log.error("the curves in %s end here: %s", self._logdir, error)
+            if self._on_sample in self._sampler.listeners:
+                self._sampler.listeners.remove(self._on_sample)
+
+
+def curves(report: Report) -> list[tuple[str, float]]:
+    """The tags and values of one point in time."""
+    found = [
+        (f"{stage.kind}/{name}/{figure}", value)
+        for name, stage in named_stages(report)
+        for figure, value in figures(stage)
+    ]
+    return found if report.lock is None else [("process/interpreter_lock", report.lock), *found]

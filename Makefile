@@ -16,7 +16,8 @@ PEERS   =
 WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
-.PHONY: run build test test-browser test-all stress tsan asan bounds leaks exits bench bench-tf bench-peers bench-scaling bench-instructions oracle lint clean fuzz soak resume
+.PHONY: run build test test-browser test-all stress tsan asan bounds leaks exits bench bench-tf bench-peers bench-scaling
+.PHONY: bench-instructions oracle lint clean fuzz soak resume sdist test-sdist wheels test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -122,6 +123,33 @@ $(VENV)-tf/.installed:
 	$(TF) -m pip install --quiet "tensorflow-cpu==2.21.*"
 	touch $@
 
+# Source distribution and wheels in dist/, for the Pythons found here and any glibc from 2.17 on; and their tests.
+sdist: $(VENV)-wheels/.installed
+	$(VENV)-wheels/bin/python .ci/wheels.py sdist
+
+test-sdist: sdist
+	rm -rf build/sdist && mkdir -p build/sdist
+	tar -xzf dist/*.tar.gz -C build/sdist --strip-components=1
+	$(MAKE) -C build/sdist run test VENV=.venv
+
+wheels: $(VENV)-wheels/.installed
+	$(VENV)-wheels/bin/python .ci/wheels.py build $(PYTHONS)
+
+test-wheels: $(VENV)-wheels/.installed
+	$(VENV)-wheels/bin/python .ci/wheels.py test $(PYTHONS)
+
+# The wheels of a release, for this system and processor; needs docker on Linux, and writes to dist/ too.
+release-wheels: $(VENV)-wheels/.installed
+	$(VENV)-wheels/bin/python -m cibuildwheel --output-dir dist
+
+$(VENV)-wheels/.installed: pyproject.toml
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade pip
+	$(@D)/bin/python -m pip install --quiet --group wheels
+	touch $@
+
+FORMS = $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+
 # Warnings of the C++ compiler are errors here, so the modules are compiled once more, elsewhere.
 lint: build
 	$(BIN)/ruff check .
@@ -129,6 +157,8 @@ lint: build
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cython-lint pyx
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms $(FORMS)
 	CFLAGS="-Wall -Wextra -Werror -O1" CXXFLAGS="-Wall -Wextra -Werror -O1" \
 	    $(BIN)/python setup.py --quiet build_ext --force --build-lib build/lint --build-temp build/lint-temp
 

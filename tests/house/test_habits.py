@@ -1,0 +1,86 @@
+"""What runs elsewhere: workflows call targets that are there, forms ask for what is needed, hooks are the linters."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+GITHUB = ROOT / ".github"
+MAKEFILE = (ROOT / "Makefile").read_text()
+TARGETS = set(re.findall(r"^([a-z][\w-]*):", MAKEFILE, re.MULTILINE))
+
+workflows = pytest.mark.parametrize("path", sorted(GITHUB.glob("workflows/*.yml")), ids=lambda path: path.stem)
+
+
+def jobs(path):
+    return yaml.safe_load(path.read_text())["jobs"].values()
+
+
+def steps(path):
+    return [step for job in jobs(path) for step in job.get("steps", [])]
+
+
+@workflows
+def test_workflows_call_make(path):
+    """And nothing else that builds or tests, so that people can run the same."""
+    called = set()
+    for job in jobs(path):
+        for line in "\n".join(step.get("run", "") for step in job.get("steps", [])).splitlines():
+            assert not re.search(r"\b(pytest|setup\.py|cibuildwheel|pip)\b", line)
+            if line.startswith("make "):
+                called |= {word for word in shlex.split(line)[1:] if "=" not in word}
+        if "$TARGET" in called:
+            called = called - {"$TARGET"} | set(job["strategy"]["matrix"]["target"])
+    assert called - TARGETS == set()
+
+
+@workflows
+def test_workflows_have_few_rights(path):
+    workflow = yaml.safe_load(path.read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in jobs(path):
+        assert set(job.get("permissions", {})) <= {"id-token"}
+        assert "timeout-minutes" in job or "uses" in job
+    for step in steps(path):
+        assert re.fullmatch(r"[\w./-]+@(v\d+|release/v\d+)", step["uses"]) if "uses" in step else "run" in step
+        assert "${{" not in step.get("run", "")  # what others name, such as a branch, is no code
+        if step.get("uses", "").startswith("actions/checkout"):
+            assert step["with"]["persist-credentials"] is False
+
+
+def test_a_release_waits_for_tests_and_wheels():
+    release = yaml.safe_load((GITHUB / "workflows" / "release.yml").read_text())["jobs"]
+    assert release["publish"]["needs"] == ["tests", "wheels"]
+    for name in ("tests", "wheels"):
+        called = (ROOT / release[name]["uses"]).read_text()
+        assert "workflow_call" in yaml.safe_load(called)[True]  # `on` is a bool in YAML
+
+
+def test_every_python_is_tested_and_gets_a_wheel():
+    project = pytest.importorskip("tomllib").loads((ROOT / "pyproject.toml").read_text())
+    matrix = yaml.safe_load((GITHUB / "workflows" / "tests.yml").read_text())["jobs"]["tests"]["strategy"]["matrix"]
+    tested = matrix["python"]
+    built = project["tool"]["cibuildwheel"]["build"].split()
+    assert [f"cp{version.replace('.', '')}-*" for version in tested] == built
+    assert f"foreach version,{' '.join(tested)}," in MAKEFILE
+    classified = [each.rpartition(" ")[2] for each in project["project"]["classifiers"] if ":: 3." in each]
+    assert classified == [version for version in tested if not version.endswith("t")]
+
+
+def test_the_form_for_faults_asks_for_the_installation():
+    body = yaml.safe_load((GITHUB / "ISSUE_TEMPLATE" / "fault.yml").read_text())["body"]
+    (config,) = [each for each in body if "show_config()" in each["attributes"].get("description", "")]
+    assert config["validations"] == {"required": True}
+
+
+def test_hooks_are_the_linters():
+    recipe = re.search(r"^lint: .*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE).group(1)
+    linters = set(re.findall(r"\$\(BIN\)/([\w-]+ ?(?:check|format)?)", recipe)) - {"python "}
+    (local,) = yaml.safe_load((ROOT / ".ci" / "pre-commit.yaml").read_text())["repos"]
+    hooks = {
+        re.search(r"\.venv/bin/([\w-]+ ?(?:check|format)?)(?: |$)", each["entry"]).group(1) for each in local["hooks"]
+    }
+    assert {each.strip() for each in hooks} == {each.strip() for each in linters}

@@ -17,6 +17,7 @@ from pipeline.batches.ledger import other_examples
 from pipeline.batches.ordered import OrderedFeed
 from pipeline.queues.base import QueueBase
 from pipeline.queues.typed import TypedQueue
+from pipeline.threads.enqueue_ops import op_name
 
 Numbers = NDArray[np.int64]
 
@@ -170,7 +171,11 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
         }
 
     def more_facts(self) -> dict[str, Any]:
-        return {"boundaries": list(self._boundaries), "sizes": list(self._sizes)}
+        return {
+            "boundaries": list(self._boundaries),
+            "sizes": list(self._sizes),
+            "input_length": op_name(self._length),
+        }
 
     def begin_at(self, seeds: tuple[int, int], delivered: Delivered, place: tuple[int, int], loaded: Any) -> None:
         saved = loaded["buckets"]

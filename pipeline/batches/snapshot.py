@@ -14,6 +14,7 @@ from pipeline.batches.replay import Replay
 from pipeline.errors import FailedPreconditionError, OpError, invalid
 from pipeline.explain.wording import named
 from pipeline.files.identity import difference, file_identity
+from pipeline.resume.checksum import is_changed, with_checksum
 from pipeline.resume.journal import Entry, packed, unpacked
 from pipeline.resume.mismatch import Comparison
 
@@ -67,7 +68,7 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
         journal |= {"every": ledger.every, "regular": ledger.regular}
         files = ledger.files()
         total = total if ended else None
-    return {
+    state = {
         "format": FORMAT,
         "version": VERSION,
         "made_by": __version__,
@@ -81,6 +82,7 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
         **({"content": [f"{each:08x}" for each in delivered.content]} if delivered.content else {}),
         **feed.more_state(delivered),
     }
+    return with_checksum(state)
 
 
 def load(feed: OrderedFeed, state: Any, allow: Collection[str]) -> None:
@@ -111,12 +113,11 @@ def load(feed: OrderedFeed, state: Any, allow: Collection[str]) -> None:
 
 def _begin(feed: OrderedFeed, saved: dict[str, Any], allow: Collection[str]) -> None:
     """Let a feed go on from a state that fits it."""
-    function = saved["loop"]["function"]
-    if function != feed.functions:
-        _log.warning("the state was saved by a loop over %s, this one is over %s", function, feed.functions)
+    here = loop_facts(feed)
+    _warn_of_functions(saved["loop"], here)
     own, _, text = saved["fingerprint"].partition("-")
     content = tuple(int(each, 16) for each in saved.get("content", ()))
-    if saved["loop"]["shard"] != loop_facts(feed)["shard"]:  # the share of another host has another fingerprint
+    if saved["loop"]["shard"] != here["shard"]:  # the share of another host has another fingerprint
         own, text, content = "0", "0", ()
     delivered = saved["delivered"]
     feed.begin_at(
@@ -131,6 +132,17 @@ def _begin(feed: OrderedFeed, saved: dict[str, Any], allow: Collection[str]) -> 
             raise ValueError(f"entries every {journal['every']} calls")
         entries = unpacked(journal, [len(facts["columns"]) for facts in saved["sources"]])
         feed.replay = _replay(feed, entries, saved, allow)
+
+
+def _warn_of_functions(saved: dict[str, Any], here: dict[str, Any]) -> None:
+    """Say which functions have another name than when a state was saved: it may be another, or only the name."""
+    if saved["function"] != here["function"]:
+        text = "the state was saved by a loop over %s, this one is over %s"
+        _log.warning(text, saved["function"], here["function"])
+    length = saved.get("input_length")  # states of earlier versions do not have it
+    if length is not None and length != here.get("input_length"):
+        text = "the state was saved by a loop whose input_length was %s, that of this one is %s"
+        _log.warning(text, length, here.get("input_length"))
 
 
 def _replay(feed: OrderedFeed, entries: list[Entry], state: dict[str, Any], allow: Collection[str]) -> Replay:
@@ -214,12 +226,17 @@ def _check_state(state: Any) -> None:
     missing = sorted(_KEYS - set(state))
     if missing:
         raise invalid(f"load_state_dict: the state is not whole: it has no {', '.join(missing)}")
+    if is_changed(state):
+        raise invalid(
+            "load_state_dict: the state is damaged: its checksum is of another one. Something has changed it since "
+            "state_dict returned it; go on from another state"
+        )
 
 
 def _compare(feed: OrderedFeed, state: dict[str, Any], allow: Collection[str]) -> None:
     """Raise StateMismatchError for all that differs and is known before the first call."""
     saved, here = state["loop"], loop_facts(feed)
-    but = {"function", "layout", "round", "before"}
+    but = {"function", "input_length", "layout", "round", "before"}
     if not feed.request.seeded:
         but.add("seeds")
     if "shard" in allow and _same_global_batch(saved, here, allow):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import threading
+from typing import Any
 
 from pipeline.dtypes import whole
 
@@ -50,6 +51,12 @@ def get_seed(op_seed: int | None) -> tuple[int, int]:
             return 0, 0
     first, second = first % _LARGEST, second % _LARGEST
     return (0, _LARGEST) if (first, second) == (0, 0) else (first, second)
+
+
+def given_seed(seeds: Any) -> int | None:
+    """The seed that made a pair without a global seed; None if there was one, or chance gave the pair."""
+    known = isinstance(seeds, (list, tuple)) and len(seeds) == 2 and seeds[0] == _DEFAULT_GRAPH_SEED
+    return int(seeds[1]) if known else None
 
 
 def generator_seeds(op_seed: int | tuple[int, int] | None) -> tuple[int, int]:

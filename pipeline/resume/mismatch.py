@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from pipeline.errors import StateMismatchError, told
+from pipeline.queues.seeds import given_seed
 
 # Differences that the message shows; each of many files may have changed.
 _SHOWN = 20
@@ -44,8 +45,8 @@ class Comparison:
         """
         for key in [*saved, *(key for key in here if key not in saved)]:
             if key not in but and (key not in saved or key not in here or not _same(saved[key], here[key])):
-                line = f"{place}: its values are others than when the state was saved" if key == "digest" else None
-                self.note(f"{place}: {key}", saved.get(key), here.get(key), line)
+                then, now = saved.get(key), here.get(key)
+                self.note(f"{place}: {key}", then, now, _line(place, key, then, now))
 
     def conclude(self) -> None:
         """Raise StateMismatchError if there is any difference."""
@@ -53,6 +54,16 @@ class Comparison:
             more = len(self._lines) - _SHOWN
             lines = [*self._lines[:_SHOWN], f"and {more:,} more: see `differences`"] if more > 1 else self._lines
             raise StateMismatchError(self._differences, "\n".join(lines))
+
+
+def _line(place: str, key: str, saved: Any, here: Any) -> str | None:
+    """The sentence about a difference that names and values do not tell; None for others."""
+    if key == "digest":
+        return f"{place}: its values are others than when the state was saved"
+    then, now = given_seed(saved), given_seed(here)
+    if key == "seeds" and then is not None and now is not None:  # users give one number, and not the pair
+        return told(f"{place}: seed", then, now)
+    return None
 
 
 def _same(saved: Any, here: Any) -> bool:

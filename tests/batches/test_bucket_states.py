@@ -136,6 +136,29 @@ def test_another_length_is_found():
         list(loop)
 
 
+def test_a_function_of_another_name_is_told(caplog):
+    def loop_by(input_length):
+        return pipeline.bucket_by_sequence_length(
+            input_length, words("raise"), 3, [5], dynamic_pad=True, deterministic=True
+        )
+
+    def half_of(word):
+        return len(word) // 2
+
+    with loop_by(len) as loop:
+        next(loop)
+        state = loop.state_dict()
+    del caplog.records[:]
+    with loop_by(len) as loop:
+        loop.load_state_dict(state)
+    assert not caplog.records
+    with loop_by(half_of) as loop:
+        loop.load_state_dict(state)
+    assert "input_length was len, that of this one is test_a_function_of_another_name_is_told.<locals>.half_of" in (
+        caplog.text
+    )
+
+
 def test_what_cannot_be_asked_for_is_forgotten():
     queue = pipeline.range_input_producer(5000, num_epochs=1, seed=4)
     loop = make(7, 1, source=lambda: np.zeros(int(queue.dequeue()) % 17 + 1))

@@ -1,5 +1,6 @@
 """Deterministic loops: the same batches whatever the threads, in every kind of loop."""
 
+import copy
 import itertools
 import random
 import threading
@@ -388,7 +389,8 @@ class TestEditedStates:
         ],
         ids=["delivered", "fingerprint", "no seeds", "seeds", "steps", "first", "every", "sources", "files"],
     )
-    def test_one_clear_error_and_nothing_changes(self, edit):
+    @pytest.mark.parametrize("summed", [True, False], ids=["summed", "without a checksum"])
+    def test_one_clear_error_and_nothing_changes(self, edit, summed):
         def make():
             return pipeline.shuffle_batch(function(numbers()), 5, 40, 20, deterministic=True)
 
@@ -396,11 +398,41 @@ class TestEditedStates:
             next(loop)
             state = loop.state_dict()
         edit(state)
+        if not summed:
+            del state["checksum"]
         with make() as loop:
             with pytest.raises(pipeline.errors.InvalidArgumentError):
                 loop.load_state_dict(state)
             assert loop.delivered == (0, 0)
             next(loop)
+
+    @pytest.mark.parametrize(
+        "edit",
+        [
+            lambda state: state["delivered"].update(elements=6),
+            lambda state: state["loop"].update(before=1),
+            lambda state: state["journal"]["first"].__setitem__(0, 1),
+            lambda state: state.update(fingerprint="5-0123456789abcdef"),
+            lambda state: state.update(checksum="0123456789abcdef"),
+            lambda state: state.update(checksum=None),
+        ],
+        ids=["elements", "before", "journal", "fingerprint", "checksum", "none"],
+    )
+    def test_numbers_that_would_give_other_batches_in_silence(self, edit):
+        def make():
+            return pipeline.shuffle_batch(function(numbers()), 5, 40, 20, deterministic=True)
+
+        with make() as loop:
+            next(loop)
+            state = loop.state_dict()
+            rest = np.concatenate(list(loop)).tolist()
+        edited = copy.deepcopy(state)
+        edit(edited)
+        with make() as loop:
+            with pytest.raises(pipeline.errors.InvalidArgumentError, match="damaged: its checksum is of another one"):
+                loop.load_state_dict(edited)
+            loop.load_state_dict(dict(reversed(state.items())))
+            assert np.concatenate(list(loop)).tolist() == rest
 
 
 class TestPlainQueues:

@@ -38,6 +38,21 @@ def test_every_fact_that_differs_is_told():
     ]
 
 
+@pytest.mark.parametrize(
+    ("saved", "here", "line"),
+    [
+        ([87654321, 5], [87654321, 6], "loop: seed was 5 when the state was saved and is 6 now"),
+        ([87654321, 5], [7, 6], "loop: seeds was [87654321, 5] when the state was saved and is [7, 6] now"),
+        (None, [87654321, 6], "loop: seeds was not given when the state was saved and is [87654321, 6] now"),
+    ],
+)
+def test_the_seed_is_told_as_it_was_given(saved, here, line):
+    """Without a global seed there is one number, and what else is in the pair means nothing to anybody."""
+    error = compared("loop", {"seeds": saved}, {"seeds": here})
+    assert str(error).splitlines() == [line]
+    assert error.differences == [("loop: seeds", saved, here)]
+
+
 def test_what_may_differ():
     error = compared("loop", SAVED, HERE, but={"batch_size", "old", "new", "smaller"})
     assert [what for what, _, _ in error.differences] == ["loop: seeds"]

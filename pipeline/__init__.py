@@ -102,6 +102,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.watch.monitor import monitor
     from pipeline.watch.prometheus import MetricsCollector
     from pipeline.watch.sampler import report
+    from pipeline.watch.trace import trace
     from pipeline.workers.map_ahead import map_ahead
 
 __version__ = "0.1.0"
@@ -208,6 +209,7 @@ __all__ = [
     "string_input_producer",
     "tf_record_iterator",
     "together",
+    "trace",
 ]
 
 _ROOMS = {
@@ -261,6 +263,7 @@ _ROOMS = {
     ".watch.monitor": "monitor",
     ".watch.prometheus": "MetricsCollector",
     ".watch.sampler": "report",
+    ".watch.trace": "trace",
     ".workers.map_ahead": "map_ahead",
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}

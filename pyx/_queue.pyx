@@ -36,6 +36,7 @@ from limits cimport WIDTH
 from philox cimport philox_seed
 from pulls cimport watch, watched
 from resume cimport arrange, skip_draws
+from spans cimport note_into
 from state cimport (
     ALREADY_CLOSED, CANCELLED, CLOSE, CLOSED, DEQUEUE, DEQUEUE_MANY, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE,
     ENQUEUE_MANY, EXHAUSTED, FIFO, FULL, LOCKSTEP, PRIORITY, SHUFFLE, TIMED_OUT, Attempt, Call, Order, Queue,
@@ -88,6 +89,11 @@ def watch_pulls(long change):
     if watch(change) < 0:
         watch(1)
         raise RuntimeError("watch_pulls: nobody watches")
+
+
+def note_waits(events):
+    """Note the begin and the end of each wait in a deque with an attribute `missed`; None ends that. See spans.pxd."""
+    note_into(events)
 
 
 cdef object pull(Engine q, object n, Call call, int64_t deadline, object out):

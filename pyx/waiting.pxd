@@ -31,6 +31,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 
 from serving cimport flush
+from spans cimport begin_wait, end_wait
 from state cimport (
     CLOSE, DONE, ENQUEUE, PENDING, TIMED_OUT, Attempt, Queue, Side, Waiting, look, put_back, remove, undecided, wake,
 )
@@ -155,9 +156,11 @@ cdef inline int check_process(const Queue* q, object owner) except -1:
     return 0
 
 
-cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int64_t until) noexcept nogil:
+cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int64_t until,
+                           int64_t* slept) noexcept nogil:
     """Sleep until the attempt is decided or needs its owner, until it is poked, or until an instant has passed. Return
-    whether there is something to do."""
+    whether there is something to do. `slept` grows by the time that statistics count."""
+    cdef int64_t turn
     cdef guard held = guard(q.lock[0])
     cdef Side* side = &q.entered if a.call == ENQUEUE or a.call == CLOSE else &q.left
     a.asleep = now()
@@ -172,7 +175,9 @@ cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int
     a.wake = NULL
     a.nudged = a.poked
     a.poked = False
-    side.waited += now() - a.asleep
+    turn = now() - a.asleep
+    side.waited += turn
+    slept[0] += turn
     look(a)
     return not a.blocked
 
@@ -181,6 +186,15 @@ cdef inline int park(Queue* q, Attempt* a, int64_t deadline, object hooks) excep
     """Wait until the attempt is decided or needs its owner, or the deadline has passed and it is withdrawn. `hooks` has
     the methods `_about_to_wait` and `_still_waiting` of Engine, which may end the wait by raising. If they raise the
     class `_endless`, "this wait would never end", the attempt may have been decided meanwhile, and then that counts."""
+    cdef int64_t slept = 0, began = begin_wait(hooks, <int>a.call)
+    try:
+        return wait_out(q, a, deadline, hooks, &slept)
+    finally:
+        end_wait(began, slept)
+
+
+cdef inline int wait_out(Queue* q, Attempt* a, int64_t deadline, object hooks, int64_t* slept) except -1:
+    """As `park`, and says how long it slept."""
     cdef condition_variable signal
     cdef bint asking = True, ready, ticking = PyThread_get_thread_ident() == main_thread
     cdef int64_t began = now(), look_at, until
@@ -193,7 +207,7 @@ cdef inline int park(Queue* q, Attempt* a, int64_t deadline, object hooks) excep
             if ticking:
                 until = earlier(until, now() + TICK)
             with nogil:
-                ready = wait_turn(q, a, &signal, until)
+                ready = wait_turn(q, a, &signal, until, slept)
             if ready:
                 return 0
             if deadline >= 0 and now() >= deadline:

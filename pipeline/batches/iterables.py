@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from pipeline import spans
 from pipeline.nest import Nest, parts_of
+from pipeline.threads.enqueue_ops import op_name
 
 WANTED = "the source of a batch must be a callable that returns an example, or an iterable, queue or producer of them"
 
@@ -26,13 +29,20 @@ def starts_over(source: Any) -> bool:
 def items(source: Any) -> Iterator[Any]:
     """An iterator over the examples of what `check_iterable` lets pass."""
     if is_generator_function(source):
-        return iter(source())
+        return _noted(iter(source()), source)
     if _is_arrow_column(source):  # its items are objects of its own; NumPy gets the values
         return iter(np.asarray(source))
     kind = type(source)
     if not hasattr(kind, "__iter__") and hasattr(kind, "__len__"):  # such as a Dataset of PyTorch; it may know no end
-        return map(source.__getitem__, range(len(source)))
-    return iter(source)
+        return _noted(map(source.__getitem__, range(len(source))), source)
+    return iter(source) if isinstance(source, (np.ndarray, list, tuple)) else _noted(iter(source), source)
+
+
+def _noted(iterator: Iterator[Any], source: Any) -> Iterator[Any]:
+    """The iterator, with spans where it makes an item if the run is traced."""
+    if not spans.on:
+        return iterator
+    return itertools.starmap(spans.noted(iterator.__next__, op_name(source)), itertools.repeat(()))
 
 
 def check_iterable(source: Any) -> None:

@@ -10,12 +10,14 @@ from collections.abc import Collection, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from pipeline import spans
 from pipeline.batches.content import combined
 from pipeline.batches.crew import Crew, abandon
 from pipeline.batches.feed import Feed
 from pipeline.batches.ordered import OrderedFeed
 from pipeline.batches.snapshot import fingerprint_text, load, state_of
 from pipeline.batches.source import is_iterable
+from pipeline.batches.taken import note_taken
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
 from pipeline.explain.live import LoopFacts, LoopTimes, loops, noted_inputs
 from pipeline.explain.workers import WorkerGroup
@@ -157,16 +159,24 @@ class Batches(Iterator[T_co]):
             StopIteration: The input is used up, or the loop was closed.
             Exception: What a thread, or the source, raised.
         """
+        began = spans.begin(spans.NEXT_BEGINS, self._name) if spans.on else 0
         feed = None
         try:
             feed = self._feed
+            batch: T_co  # whoever names T knows the examples
             if feed is not None:
-                return feed.take()  # type: ignore[no-any-return]  # whoever names T knows the examples
-            feed = self._start()
+                batch = feed.take()
+            elif (feed := self._start()) is not None:
+                batch = self._times.timed_first(feed.take)
             if feed is not None:
-                return self._times.timed_first(feed.take)  # type: ignore[no-any-return]
+                if began:
+                    began = note_taken(began, feed)
+                return batch
         except OutOfRangeError:
             self._end(feed)
+        finally:
+            if began:
+                spans.end(spans.NEXT_ENDS, began, None)
         self._seen.over = self._over
         raise StopIteration
 

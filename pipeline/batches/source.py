@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline import spans
 from pipeline.batches.iterables import WANTED, check_callable, check_iterable, is_generator_function, items
 from pipeline.errors import DeadlineExceededError, OutOfRangeError
 from pipeline.nest import map_values
 from pipeline.queues.base import QueueBase
 from pipeline.queues.rows import Rows
 from pipeline.sources.source import TableSource
+from pipeline.spans import noted
 from pipeline.threads.enqueue_ops import op_name
 from pipeline.workers.ahead import MapAhead
 
@@ -93,7 +95,8 @@ def open_source(
     if isinstance(source, QueueBase):
         return _without_turns(lambda: _dequeue(source, stopped), many, op_name(source))
     if not is_iterable(source):
-        return _without_turns(source, many, op_name(source))
+        name = op_name(source)
+        return _without_turns(noted(source, name) if spans.on else source, many, name)
     following = items(source).__next__
     if alone:
         return _without_turns(following, many, op_name(source), iterator=True)

@@ -68,9 +68,10 @@ def whereabouts(thread: threading.Thread) -> str:
     frame = None if number is None else sys._current_frames().get(number)
     if number is None or frame is None:
         return f"{name} has just ended"
-    queue = _waited_for(number, frame)
-    if queue is not None:
-        return f"{name} is blocked in {_waits[number][1]} of {queue.kind} '{queue.name}'"
+    wait = waiting_in(number, frame)
+    if wait is not None:
+        queue, call = wait
+        return f"{name} is blocked in {call} of {queue.kind} '{queue.name}'"
     frame = next((each for each in _outwards(frame) if not is_ours(each) and not is_standard(each)), frame)
     return f"{name} is in {frame.f_code.co_name}() at {shown((frame.f_code.co_filename, frame.f_lineno))}"
 
@@ -82,17 +83,13 @@ def last_wait(thread: threading.Thread) -> tuple[Any, str] | None:
     return None if queue is None else (queue, call)
 
 
-def waiting_in(number: int, frame: FrameType) -> str | None:
-    """Return the queue call that blocks a thread whose innermost frame this is; None if none does."""
-    return None if _waited_for(number, frame) is None else _waits[number][1]
-
-
-def _waited_for(number: int, frame: FrameType) -> Any:
-    ref, _, frame_id, instruction = _waits.get(number, (None, "", 0, 0))
+def waiting_in(number: int, frame: FrameType) -> tuple[Any, str] | None:
+    """Return the queue, and its call, that blocks a thread whose innermost frame this is; None if none does."""
+    ref, call, frame_id, instruction = _waits.get(number, (None, "", 0, 0))
     if ref is None or (id(frame), frame.f_lasti) != (frame_id, instruction):
         return None
     queue = ref()
-    return queue if queue is not None and any(queue.stats()[-2:]) else None
+    return (queue, call) if queue is not None and any(queue.stats()[-2:]) else None
 
 
 def _outwards(frame: FrameType) -> Iterator[FrameType]:

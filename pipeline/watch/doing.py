@@ -22,8 +22,9 @@ _READING = "pipeline.readers.", "pipeline.files."
 
 def doing(ident: int, frame: FrameType) -> str:
     """Return what a thread of a queue runner is doing, one of DOINGS; `frame` is its innermost frame."""
-    call = waiting_in(ident, frame)
-    if call is not None:
+    wait = waiting_in(ident, frame)
+    if wait is not None:
+        _, call = wait
         return "in" if call.startswith("dequeue") else "out"
     each: FrameType | None = frame
     while each is not None and is_standard(each):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 import operator
 import reprlib
 import threading
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pipeline import spans
 from pipeline.errors import AbortedError, CancelledError, FailedPreconditionError, OutOfRangeError, invalid
 from pipeline.explain.live import mappings
 from pipeline.explain.wording import named
@@ -259,8 +261,12 @@ class MapAhead(Iterator[Any]):
         except RuntimeError as error:
             self._abort(f"the executor rejected item {numbers[0]} and those after it: {named(error)}", error)
             return ()
+        chunk = Chunk(numbers, items, future)
+        began = spans.begin(spans.CHUNK_BEGINS, self.name) if spans.on else 0
+        if began:
+            future.add_done_callback(functools.partial(_note_chunk, began, self.__qualname__, str(chunk)))
         future.add_done_callback(self._in_flight.ring)
-        return (Chunk(numbers, items, future),)
+        return (chunk,)
 
     def _receive(self, chunk: Chunk, others: tuple[Chunk, ...]) -> None:
         """Keep the results of a chunk, or raise the error of the chunk as a whole."""
@@ -392,6 +398,11 @@ def _note(error: Exception, key: str, text: str) -> None:
         error.record_key = key  # type: ignore[attr-defined]
     if hasattr(error, "add_note"):
         error.add_note(text)
+
+
+def _note_chunk(began: int, function: str, items: str, future: Future[Any]) -> None:
+    """Note, for whoever traces the run, that a chunk is done."""
+    spans.end(spans.CHUNK_ENDS, began, function, items, "cancelled" if future.cancelled() else "done")
 
 
 def _never() -> bool:

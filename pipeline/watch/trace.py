@@ -1,0 +1,182 @@
+"""trace: what threads do, who waits for what and each batch's way, in a file for chrome://tracing and Perfetto."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+from types import TracebackType
+
+from pipeline import spans
+from pipeline._queue import note_waits
+from pipeline.errors import FailedPreconditionError
+from pipeline.threads.stop_flag import StopFlag
+from pipeline.watch.trace_file import TraceFile
+from pipeline.watch.tracer import Tracer
+
+_log = logging.getLogger("pipeline.watch")
+_starting = threading.Lock()  # guards `_running`
+_running: Trace | None = None
+
+
+def trace(path: str | os.PathLike[str], *, interval: float = 0.005, max_bytes: int = 256 << 20) -> Trace:
+    """Trace what the pipelines of this process do: a context manager, with `start` and `stop` for other places.
+
+    ```
+    with pipeline.trace("run.json.gz"):
+        for batch in batches:
+            train_step(batch)
+    ```
+
+    Open the file in https://ui.perfetto.dev or chrome://tracing. Each thread is a track: its waits, with the queue and
+    the side, and for a consumer `next` and the time between batches, are exact. What it did in between, a function
+    of yours, reading, decoding, storing, is sampled. Beside these there are the levels of the queues, the way of each
+    batch, and the chunks of `map_ahead`. docs/monitoring.md says how to read it.
+
+    Pipelines that run already are seen from now on. An error of the trace never reaches them: a file that can no
+    longer be written ends the trace with a warning. While nothing is traced, this costs nothing.
+
+    Args:
+        path: The file; it ends in .json or .json.gz, and one that is there is replaced.
+        interval: Seconds between two samples.
+        max_bytes: Of the file before it is compressed. What comes then is left out and counted.
+
+    Returns:
+        A Trace, which begins with `start` or `with`.
+
+    Raises:
+        ValueError: `path` ends in something else, `interval` is not positive, or `max_bytes` is below 64 KiB.
+
+    Thread safety: any thread may call it, and use what it returns.
+    """
+    name = os.fspath(path)
+    if not name.endswith((".json", ".json.gz")):
+        raise ValueError(f"trace: the path must end in .json or .json.gz, got {name!r}")
+    if not interval > 0:
+        raise ValueError(f"trace: interval must be a number of seconds > 0, got {interval!r}")
+    if max_bytes < 1 << 16:
+        raise ValueError(f"trace: max_bytes must be at least {1 << 16:,}, got {max_bytes!r}")
+    return Trace(name, interval, max_bytes)
+
+
+class Trace:
+    """What `trace` returns. It can be started once, and there is one trace at a time.
+
+    Attributes:
+        path: The file.
+    """
+
+    def __init__(self, path: str, interval: float, max_bytes: int) -> None:
+        self.path = path
+        self._interval = interval
+        self._max_bytes = max_bytes
+        self._halt = StopFlag()
+        self._file: TraceFile | None = None
+        self._tracer: Tracer | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it traces: it has started, and neither `stop` nor an error of the file has ended it."""
+        return _running is self
+
+    def __repr__(self) -> str:
+        state = "not started" if self._thread is None else "running" if self.running else "ended"
+        return f"<Trace '{self.path}': {state}>"
+
+    def start(self) -> Trace:
+        """Begin to trace; the program's end stops it.
+
+        Returns:
+            The Trace itself.
+
+        Raises:
+            OpError: The file cannot be written: NotFoundError, PermissionDeniedError and others.
+            FailedPreconditionError: It has been started before, or another trace is running.
+        """
+        global _running
+        with _starting:
+            if self._thread is not None:
+                raise FailedPreconditionError(None, None, f"{self!r} can be started once; make another one")
+            if _running is not None:
+                text = f"only one trace can run at a time, and {_running!r} is: stop it first"
+                raise FailedPreconditionError(None, None, text)
+            self._file = TraceFile(self.path, self._max_bytes)
+            self._tracer = Tracer(self._file)
+            spans.switch(True)
+            note_waits(spans.events)
+            self._thread = threading.Thread(
+                target=self._run, args=(self._tracer, self._file), name="trace", daemon=True
+            )
+            _running = self
+            try:
+                self._thread.start()
+            except BaseException:  # the system has no thread for it
+                self._end()
+                self._file.forget()
+                raise
+        atexit.register(self.stop)  # daemon threads are still running then
+        return self
+
+    def stop(self) -> None:
+        """End the trace, and wait until the file is complete; does nothing the second time."""
+        self._halt.set()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+        atexit.unregister(self.stop)
+
+    def __enter__(self) -> Trace:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _run(self, tracer: Tracer, file: TraceFile) -> None:
+        told = False
+        try:
+            while not self._halt.wait(self._interval):
+                tracer.round()
+                if file.full and not told:
+                    told = True
+                    text = "trace: %s has its max_bytes=%s, what follows is left out: pass more, or trace less"
+                    _log.warning(text, self.path, f"{self._max_bytes:,}")
+            tracer.finish()
+            file.close(tracer.about())
+        except OSError as error:
+            file.abandon(tracer.about())
+            _log.warning("trace: %s cannot be written any more (%s), so the trace has ended", self.path, error)
+        except Exception:  # the pipeline goes on whatever happens here
+            file.abandon(tracer.about())
+            _log.exception("trace: %s has ended because of an error of the trace itself", self.path)
+        finally:
+            self._end()
+        if file.dropped or spans.events.missed:
+            text = "trace: %s is not whole: %s events and %s spans were left out"
+            _log.warning(text, self.path, f"{file.dropped:,}", f"{spans.events.missed:,}")
+
+    def _end(self) -> None:
+        global _running
+        note_waits(None)
+        spans.switch(False)
+        _running = None
+
+    def _forget(self) -> None:
+        """In a forked child: the trace is the parent's, and so is the file."""
+        self._end()
+        if self._file is not None:
+            self._file.forget()
+        atexit.unregister(self.stop)
+
+
+def _after_fork() -> None:
+    global _starting
+    _starting = threading.Lock()
+    if _running is not None:
+        _running._forget()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,85 @@
+"""Traces read back: their events, and what every trace promises."""
+
+import collections
+import gzip
+import json
+import pathlib
+
+import pipeline
+
+
+def load(path):
+    """The whole of a trace, as JSON."""
+    data = pathlib.Path(path).read_bytes()
+    return json.loads(gzip.decompress(data) if str(path).endswith(".gz") else data)
+
+
+def traced(path, body, **options):
+    """The events of a trace of `body()`, which are sound, and what it returned."""
+    with pipeline.trace(path, **{"interval": 0.001, **options}):
+        result = body()
+    return sound(load(path)["traceEvents"]), result
+
+
+def ns(event):
+    """Begin and end of a span, in ns."""
+    begin = round(event["ts"] * 1000)
+    return begin, begin + round(event["dur"] * 1000)
+
+
+def spans(events, kind=None):
+    """The spans of threads of this kind."""
+    return [each for each in events if each["ph"] == "X" and kind in (None, each["cat"])]
+
+
+def waits(events, queue, side):
+    return [
+        each for each in spans(events, "wait") if (each["args"]["queue"], each["args"].get("side")) == (queue, side)
+    ]
+
+
+def batches(events):
+    """The ways of the batches: (begin, complete, end, what is told), by the order in which they were handed over."""
+    found = collections.defaultdict(dict)
+    for each in events:
+        if each.get("cat") == "batch":
+            assert each["ph"] not in found[each["id2"]["local"]], "twice"
+            found[each["id2"]["local"]][each["ph"]] = each
+    assert all(set(ways) == {"b", "n", "e"} for ways in found.values())
+    ways = [(way["b"]["ts"], way["n"]["ts"], way["e"]["ts"], way["b"]["args"]) for way in found.values()]
+    return sorted(ways, key=lambda way: way[2])
+
+
+def names(events):
+    """The name of each thread's track."""
+    return {each["tid"]: each["args"]["name"] for each in events if each["name"] == "thread_name"}
+
+
+def sound(events):
+    """Check what every trace promises; return the events."""
+    named = names(events)
+    for each in events:
+        assert each.get("ts", 0) >= 0, each
+        if each["ph"] == "X":
+            assert each["dur"] >= 0, each
+            assert each["tid"] in named, each
+        if each.get("cat") == "wait":
+            assert each["args"]["queue"], each
+    for thread in named:
+        _nest([ns(each) for each in spans(events) if each["tid"] == thread])
+    for begin, complete, end, _ in batches(events):
+        assert 0 <= begin <= complete <= end
+    for each in events:
+        if each["ph"] == "C":
+            assert all(value >= 0 for value in each["args"].values()), each
+    return events
+
+
+def _nest(intervals):
+    """Check that of any two intervals one holds the other, or they have no more than an end in common."""
+    open_until = []
+    for begin, end in sorted(intervals, key=lambda each: (each[0], -each[1])):
+        while open_until and open_until[-1] <= begin:
+            open_until.pop()
+        assert not open_until or end <= open_until[-1], (begin, end, open_until)
+        open_until.append(end)

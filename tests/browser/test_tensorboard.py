@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from helpers import wait_until
 
 import pipeline
 from pipeline.watch import tensorboard
@@ -52,6 +54,12 @@ def address(logdir):
             server.kill()
 
 
+def is_drawn(chart):
+    """Whether the dark blue of a curve is there; axes and grid are grey."""
+    red, green, blue = np.moveaxis(pipeline.decode_png(chart.screenshot()).astype(int), -1, 0)[:3]
+    return np.count_nonzero((blue > red + 20) & (blue > green + 10) & (red < 130)) > 100
+
+
 def test_curves_in_tensorboard(browser, address):
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto(f"{address.rstrip('/')}/#timeseries", timeout=60_000)
@@ -63,7 +71,8 @@ def test_curves_in_tensorboard(browser, address):
     for tag in TAGS:
         page.get_by_text(tag.rpartition("/")[2], exact=False).first.wait_for(timeout=60_000)
     page.get_by_text("4 cards").first.wait_for(timeout=60_000)
-    page.wait_for_function("document.querySelectorAll('line-chart').length >= 4", timeout=60_000)
+    charts = page.locator("line-chart:visible")
+    wait_until(lambda: charts.count() >= 4 and all(map(is_drawn, charts.all())), "the curves to be drawn")
     picture = page.screenshot()
     if "PIPELINE_PICTURES" in os.environ:  # the one in docs/img
         pathlib.Path(os.environ["PIPELINE_PICTURES"], "tensorboard.png").write_bytes(picture)

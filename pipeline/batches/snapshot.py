@@ -52,6 +52,7 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
     journal: dict[str, Any] = {"columns": [], "first": [], "steps": []}
     facts: list[dict[str, Any]] = []
     files: dict[str, Any] = {}
+    steps: list[str | None] = []  # of the journal, as text
     reason = feed.no_state()
     if reason is not None:
         raise no_state(reason)
@@ -64,7 +65,7 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
         if feed.numbered:
             journal = packed([Entry(resume_at, resume_at, [[resume_at]])], columns)
         else:
-            journal = ledger.journal.packed(feed.oldest(delivered, total), resume_at, columns)
+            journal = ledger.journal.packed(feed.oldest(delivered, total), resume_at, columns, steps)
         journal |= {"every": ledger.every, "regular": ledger.regular}
         files = ledger.files()
         total = total if ended else None
@@ -82,7 +83,7 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
         **({"content": [f"{each:08x}" for each in delivered.content]} if delivered.content else {}),
         **feed.more_state(delivered),
     }
-    return with_checksum(state)
+    return with_checksum(state, steps)
 
 
 def load(feed: OrderedFeed, state: Any, allow: Collection[str]) -> None:

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from pipeline.resume.checksum import as_text
+
 # Elements between two entries. A resume reads at most so many records for nothing per element of the pool that it
 # needs; an entry takes about 30 bytes in a state.
 EVERY = 1024
@@ -40,6 +42,7 @@ class Journal:
         self._lock = threading.Lock()
         self._entries: list[Entry] = []
         self._steps: list[list[Any]] = []  # to each entry from the one before, so that a state costs a copy of them
+        self._texts: list[str | None] = []  # of these steps
         self._open: list[tuple[int, list[Position]]] = []  # whose element number is not known yet
 
     def note(self, ticket: int, positions: list[Position], element: int | None = None) -> None:
@@ -62,7 +65,7 @@ class Journal:
     def joined(self, position: Position) -> None:
         """One more thing is pulled from, for the first time: it stood there at all entries so far."""
         with self._lock:
-            entries, self._entries, self._steps = self._entries, [], []
+            entries, self._entries, self._steps, self._texts = self._entries, [], [], []
             for each in entries:
                 each.positions.append(position)
                 self._append(each)
@@ -73,14 +76,21 @@ class Journal:
         """Drop the entries that are not needed for that element, or later ones."""
         with self._lock:
             unneeded = max(0, self._end(oldest) - 1)
-            del self._entries[:unneeded], self._steps[:unneeded]
+            del self._entries[:unneeded], self._steps[:unneeded], self._texts[:unneeded]
 
-    def packed(self, oldest: int, latest: int, columns: Sequence[str]) -> dict[str, Any]:
-        """As plain data, the entries that are needed to find the elements from `oldest` on and to go on at `latest`."""
+    def packed(
+        self, oldest: int, latest: int, columns: Sequence[str], texts: list[str | None] | None = None
+    ) -> dict[str, Any]:
+        """As plain data, the entries that are needed to find the elements from `oldest` on and to go on at `latest`.
+
+        `texts` is given the text of each step, for the checksum of a state.
+        """
         with self._lock:
             end = self._end(latest)
             first = max(0, min(self._at(oldest), end - 1))
             steps = [list(step) for step in self._steps[first + 1 : end]]
+            if texts is not None:
+                texts += self._texts[first + 1 : end]
             return _plain(columns, _flat(self._entries[first]) if first < end else [], steps)
 
     def __len__(self) -> int:
@@ -88,6 +98,7 @@ class Journal:
 
     def _append(self, entry: Entry) -> None:
         self._steps.append(_step(self._entries[-1], entry) if self._entries else [])
+        self._texts.append(as_text(self._steps[-1]))
         self._entries.append(entry)
 
     def _end(self, element: int) -> int:

@@ -8,7 +8,7 @@ import time
 from typing import Protocol
 
 from pipeline.errors import FailedPreconditionError
-from pipeline.explain.causes import Cause
+from pipeline.explain.causes import Cause, InputUsedUp
 from pipeline.explain.ends import EndOfInput
 from pipeline.explain.frames import shown
 from pipeline.explain.wording import count
@@ -64,6 +64,10 @@ class Watchdog:
             if first:
                 self._cause = cause
             return first
+
+    def cut_off(self) -> bool:
+        """Whether the queue was closed for another reason than that its input is used up."""
+        return self._cause is not None and not isinstance(self._cause, InputUsedUp)
 
     def not_closed(self) -> None:
         """Forget the cause: closing the queue failed."""

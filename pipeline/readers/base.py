@@ -332,8 +332,8 @@ class ReaderBase:
         self._source = queue
 
     def _note_file(self, name: bytes, identity: Callable[[bool], list[Any] | None], ends: bool = True) -> None:
-        """Note a file that was opened, if a deterministic loop reads it."""
-        if self.owner is not None:
+        """Note a file that was opened, if its reader may have to go back to it."""
+        if self._source is not None:
             epoch = getattr(self._source, "_epoch", None)
             self._opened.note(name, identity(ends), epoch is not None and epoch(self._work) == 0)
 
@@ -383,8 +383,7 @@ class ReaderBase:
             )
         note_input(self)
         self._fed_by = weakref.ref(queue)
-        work_item = self._take_work_item(queue, deadline)
-        self._work_item = work_item
+        work_item = self._work_item = self._take_work_item(queue, deadline)
         try:
             self._open(work_item)
         except OpError as error:
@@ -404,9 +403,10 @@ class ReaderBase:
             self._take_number(work)
             return self._work_item
         self._first_id = None
-        if deadline is None:
-            return one_string(queue.dequeue())
-        return one_string(queue.dequeue(timeout=max(deadline - time.monotonic(), 0.0)))
+        timeout = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+        work_item = one_string(queue.dequeue() if timeout is None else queue.dequeue(timeout=timeout))
+        self._work = self._source._position()[0] - 1 if hasattr(self._source, "_element") else -1
+        return work_item
 
     def _take_number(self, work: int) -> None:
         """Take the work item that has this number in the producer's count."""

@@ -125,7 +125,7 @@ class TextLineReader(StreamReader):
 
     def _count(self, text: bytes, size: int) -> None:
         """Count the bytes of lines that are cut; a deterministic loop may ask where each of them begins."""
-        if self.owner is not None:
+        if self._source is not None:
             needed = self._numbers[0] if self._values else self._number + 1
             self._starts.add(self._number + 1, self._offset, text, needed)
         self._offset += size

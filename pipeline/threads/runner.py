@@ -211,6 +211,10 @@ class QueueRunner:
 
     def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
         """The function that a thread calls repeatedly for an enqueue op."""
+        return self._single(sess, op)
+
+    def _single(self, sess: Any, op: Any) -> Callable[[], object]:
+        """The function that runs an op once."""
         return make_callable(sess, op)
 
     def _group_for(self, sess: Any) -> WorkerGroup:
@@ -302,7 +306,7 @@ class QueueRunner:
     def _quietly(self, sess: Any, op: Any) -> None:
         """Run a closing op and ignore its errors, such as that the queue is already closed."""
         try:
-            make_callable(sess, op)()
+            self._single(sess, op)()
         except Exception as error:
             _log.debug("Ignored exception from %s: %s", op_name(op), error)
 

@@ -107,20 +107,20 @@ def _dequeued(request: Request, sources: Sequence[Sequence[Any]], scope: str) ->
     dense, sparse = stored(sources, many, keep)
     dtypes = common_dtypes(dense)
     shapes = common_shapes(dense, many) if request.shapes is None else request.shapes
-    queue = filled_in_order(request.queue(dtypes, shapes))
+    queue = request.queue(dtypes, shapes)
     enqueue = queue.enqueue_many if many else queue.enqueue
     enqueue_ops = [enqueue_kept(enqueue, source, keep) for source in dense]
-    add_queue_runner(QueueRunner(queue, enqueue_ops * request.num_threads))
+    add_queue_runner(filling_in_order(QueueRunner(queue, enqueue_ops * request.num_threads)))
     request.summarize(queue)
     dequeue = queue.dequeue_up_to if request.allow_smaller_final_batch else queue.dequeue_many
     return restored(dequeue(request.batch_size, name=scope), sparse)
 
 
-def filled_in_order(queue: Any) -> Any:
-    """Return the queue; if results are to be the same in every run, the threads of its runner fill it in order."""
+def filling_in_order(runner: Any) -> Any:
+    """Return the runner; if results are to be the same in every run, its threads fill the queue in order."""
     if is_op_determinism_enabled():
-        queue.queue_ref.op.graph._in_order.add(queue.name)
-    return queue
+        runner.queue.queue_ref.op.graph._in_order[runner.name] = runner
+    return runner
 
 
 def in_order(tensors: Any) -> Any:

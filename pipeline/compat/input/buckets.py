@@ -17,7 +17,7 @@ from pipeline.compat.graph.scopes import control_dependencies, name_scope
 from pipeline.compat.graph.shapes import scalar as scalar_shape
 from pipeline.compat.graph.shapes import vector
 from pipeline.compat.graph.tensor import Operation
-from pipeline.compat.input.batch_graph import filled_in_order, in_order, like
+from pipeline.compat.input.batch_graph import filling_in_order, in_order, like
 from pipeline.compat.input.components import as_components, common_dtypes, common_shapes
 from pipeline.compat.input.fullness import summarize_fraction
 from pipeline.compat.input.keep_input import as_keep_input, enqueue_kept
@@ -157,7 +157,7 @@ class _Buckets:
     def fill(self, enqueue_ops: Sequence[Any]) -> None:
         """Add the queue runner of the examples, the one that moves finished batches to the top queue, and summaries."""
         if is_op_determinism_enabled():
-            _add_runner(filled_in_order(self.top), enqueue_ops, [*self.queues, self.top], self._close_in_order())
+            _add_runner(self.top, enqueue_ops, [*self.queues, self.top], self._close_in_order())
         else:
             finished = [self._finished(i) for i in range(len(self.queues))]
             _add_runner(self.queues[0], finished, [self.top])
@@ -274,4 +274,4 @@ def _add_runner(queue: Any, enqueue_ops: Sequence[Any], closed: Sequence[Any], c
     if close is None:
         close = group(*(each.close() for each in closed))
     cancel = group(*(each.close(cancel_pending_enqueues=True) for each in closed))
-    add_queue_runner(QueueRunner(queue, enqueue_ops, close, cancel, _CLOSED))
+    add_queue_runner(filling_in_order(QueueRunner(queue, enqueue_ops, close, cancel, _CLOSED)))

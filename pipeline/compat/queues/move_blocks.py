@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.queues.order import Work
@@ -49,11 +50,11 @@ def in_blocks(sess: Any, op: Any, single: Callable[[], object], several: bool = 
     return mover.move_in_turn if several else mover.move
 
 
-def blocks_in_order(sess: BaseSession, op: Any, single: Callable[[], object]) -> Work | None:
-    """Return the work of threads that move blocks of elements and store them in the order in which they took them; None
-    if `op` cannot run in blocks."""
+def blocks_in_order(sess: BaseSession, op: Any, into: Any) -> Work | None:
+    """Return the work of threads that move blocks of elements into a queue and store them in the order in which they
+    took them; None if `op` cannot run in blocks."""
     source = _source(op) if isinstance(op, Operation) and op.type == "QueueEnqueueV2" else None
-    mover = None if source is None else _BlockMover(sess, op, source, single)
+    mover = None if source is None else _BlockMover(sess, op, source, None, into)
     return mover if mover is not None and mover.takes_blocks else None
 
 
@@ -93,9 +94,11 @@ def _source(op: Operation) -> Operation | None:
 class _BlockMover:
     """Moves elements in blocks. Each thread of a runner has one; they share what an error leaves behind."""
 
-    def __init__(self, sess: BaseSession, op: Operation, source: Operation, single: Callable[[], object]) -> None:
-        self._sess, self._op, self._source, self._single = sess, op, source, single
+    def __init__(self, sess: BaseSession, op: Operation, source: Operation, single: Any, into: Any = None) -> None:
+        self._sess, self._op, self._source, self._single, self._into = sess, op, source, single, into
         self._one_row = Plan([op], source.outputs, sess._folded)
+        if into is not None:
+            self._one_row.use(op.inputs[0].op, into)
         self._steps: list[tuple[Operation, tuple[bool, ...]]] = []
         self._carried: set[Tensor] = set(source.outputs)
         for each in self._one_row.ops:
@@ -138,18 +141,26 @@ class _BlockMover:
         """Whether more than one element can be taken at once."""
         return self._source.type != "QueueDequeueV2" or self._ends()[0][0].stackable
 
-    def take(self) -> list[Any]:
+    def take(self, limit: int) -> list[Any]:
         """Take what is there and fits, at least one; returns its components."""
         upstream, downstream = self._ends()
         outer = current.run
         try:
             current.run = run = self._run()
             held = self._held.popleft() if self._held else None
-            return [_vector(each) for each in held] if held else self._take_some(upstream, downstream, run)
+            return [_vector(each) for each in held] if held else self._take_some(upstream, downstream, run, limit)
         except OpError as error:
             raise op_error(error, self._op) from error.__cause__
         finally:
             current.run = outer
+
+    def count(self, block: list[Any]) -> int:
+        """Return how many elements a block has."""
+        return len(block[0])
+
+    def pick(self, block: list[Any], wanted: NDArray[np.bool_]) -> list[Any] | None:
+        """Return those elements of a block that are wanted; None if none is."""
+        return [np.asarray(each)[wanted] for each in block] if wanted.any() else None
 
     def make(self, block: list[Any]) -> tuple[list[Any], tuple[Any, ...] | None]:
         """Compute what to enqueue of a block."""
@@ -177,11 +188,11 @@ class _BlockMover:
         if self._queues is None:
             self._queues = self._sess.run([*self._source.inputs, self._op.inputs[0]])
         *upstream, downstream = self._queues
-        return upstream, downstream
+        return upstream, downstream if self._into is None else self._into
 
-    def _take_some(self, upstream: list[Any], downstream: Any, run: Run) -> list[Any]:
+    def _take_some(self, upstream: list[Any], downstream: Any, run: Run, limit: int = LARGEST) -> list[Any]:
         """Take what is there and fits, at least one; returns its components."""
-        count = min(downstream._flow()[1], LARGEST)
+        count = min(downstream._flow()[1], limit, LARGEST)
         if len(upstream) == 2:
             return self._take(upstream, max(count, 1), run.remaining())
         count = min(count, upstream[0]._flow()[0])

@@ -12,10 +12,13 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pipeline._tickets import Window
+from pipeline.compat.queues.course import Course
 from pipeline.errors import CancelledError, OpError
 from pipeline.explain.workers import current_worker
-from pipeline.queues.base import QueueBase
 
 # Who waits for the baton looks this often (seconds) whether there is still a queue to fill.
 _CHECK_INTERVAL = 0.05
@@ -24,8 +27,14 @@ _CHECK_INTERVAL = 0.05
 class Work(Protocol):
     """What the threads do again and again."""
 
-    def take(self) -> Any:
-        """Take something. One thread at a time does so."""
+    def take(self, limit: int) -> Any:
+        """Take something, of no more than so many elements. One thread at a time does so."""
+
+    def count(self, taken: Any) -> int:
+        """Return how many elements were taken, where they are counted."""
+
+    def pick(self, taken: Any, wanted: NDArray[np.bool_]) -> Any:
+        """Return those of them that are wanted; None if none is."""
 
     def make(self, taken: Any) -> Any:
         """Make of it what is to be stored."""
@@ -43,27 +52,28 @@ class Order:
     After an error the queue holds what was taken before it and nothing else, and the error ends every thread.
 
     Args:
-        queue: What they fill.
+        course: How far they have filled their queue. It knows the lanes: one for all threads, or one for each. Lanes
+            take turns.
         threads: How many threads there are.
-        lanes: How many different things they do: one, or each thread its own. Lanes take turns.
         ends: Classes of errors that mean that a lane has no more.
+
+    Attributes:
+        course: As given.
     """
 
-    def __init__(self, queue: QueueBase, threads: int, lanes: int, ends: tuple[type[OpError], ...]) -> None:
-        self._queue, self._threads, self._ends = queue, threads, ends
-        self._batons = [threading.Lock() for _ in range(lanes)]
-        for baton in self._batons[1:]:
+    def __init__(self, course: Course, threads: int, ends: tuple[type[OpError], ...]) -> None:
+        course.begin()
+        self.course = course
+        self._threads, self._ends = threads, ends
+        self._lanes = course.lanes
+        self._batons = [threading.Lock() for _ in self._lanes.over]
+        for baton in (each for lane, each in enumerate(self._batons) if lane != self._lanes.turn):
             baton.acquire()
-        self._lane = 0  # whose turn it is
-        self._over: list[Exception | None] = [None] * lanes
         self._begun = 0
+        self._at_end = 0  # threads that are
+        self._ending = threading.Lock()
         self._window: Window[_Call] | None = None
         self._failure: BaseException | None = None
-
-    @property
-    def lanes(self) -> int:
-        """How many lanes there are."""
-        return len(self._batons)
 
     def run(self, lane: int, work: Work) -> None:
         """Do the work once.
@@ -77,36 +87,59 @@ class Order:
             Exception: What went wrong, here or in another thread.
         """
         try:
-            end = self._run(lane, _Call(work))
+            follow = self._run if self._threads > 1 else self._run_alone
+            end = self._lanes.over[lane] or follow(lane, _Call(work))
+            if end is not None:
+                self._note_end()
         except BaseException as error:
             self._fail(error)
             raise
         if end is not None:
             raise end
 
+    def _run_alone(self, lane: int, call: _Call) -> Exception | None:
+        """As `_run`, for the only thread."""
+        if self._failure is not None:
+            raise self._failure
+        call.take(self.course, whole=False)
+        if isinstance(call.error, self._ends):
+            self._lanes.over[lane] = call.error
+            return call.error
+        call.make()
+        if not call.empty:
+            call.store(self.course)
+        return None
+
     def _run(self, lane: int, call: _Call) -> Exception | None:
         """Take, make and hand over; return the error that means that there is no more."""
         self._wait_for_turn(lane)
         try:
-            if self._over[lane] is not None:
-                return self._over[lane]
+            if self._lanes.over[lane] is not None:
+                return self._lanes.over[lane]
             ticket = self._next_ticket()
-            call.take()
+            call.take(self.course, whole=self._window is None)
             if self._window is None:
                 self._window = self._opened(call)
             end = call.error if isinstance(call.error, self._ends) else None
             if end is not None:
-                self._over[lane] = end
+                self._lanes.over[lane] = end
         finally:
             self._pass_on()
         if end is None:
             call.make()
-        self._hand_over(ticket, call if end is None else None)
+        self._hand_over(ticket, None if end is not None or call.empty else call)
         return end
+
+    def _note_end(self) -> None:
+        """Note that one more thread is at the end, and so has nothing left to store."""
+        with self._ending:
+            self._at_end += 1
+            if self._at_end == self._threads:
+                self.course.end()
 
     def _wait_for_turn(self, lane: int) -> None:
         while not self._batons[lane].acquire(timeout=_CHECK_INTERVAL):
-            if self._queue.is_closed():  # the thread whose turn it is may have ended
+            if self.course.queue.is_closed():  # the thread whose turn it is may have ended
                 raise CancelledError(None, None, "Enqueue operation was cancelled")
         if self._failure is not None:
             self._pass_on()
@@ -130,15 +163,15 @@ class Order:
         assert window is not None
         if window.offer(ticket, call):
             while (due := window.take()) is not None:
-                due.store()
+                due.store(self.course)
 
     def _pass_on(self) -> None:
-        lanes = len(self._batons)
-        if lanes > 1:
-            following = ((self._lane + step) % lanes for step in range(1, lanes + 1))
-            self._lane = next((lane for lane in following if self._over[lane] is None), self._lane)
+        lanes, count = self._lanes, len(self._batons)
+        if count > 1:
+            following = ((lanes.turn + step) % count for step in range(1, count + 1))
+            lanes.turn = next((lane for lane in following if lanes.over[lane] is None), lanes.turn)
         try:
-            self._batons[self._lane].release()
+            self._batons[lanes.turn].release()
         except RuntimeError:  # free already, after a failure
             if self._failure is None:
                 raise
@@ -158,7 +191,7 @@ class Order:
 class _Call:
     """One round of a thread, with the keys of the records that it read, so that an error can name them."""
 
-    __slots__ = ("_made", "error", "keys", "value", "work")
+    __slots__ = ("_made", "_numbers", "_unit", "error", "keys", "value", "work")
 
     def __init__(self, work: Work) -> None:
         self.work = work
@@ -167,15 +200,23 @@ class _Call:
         self.keys: Sequence[bytes] | None = None
         self._made = False
 
-    def take(self) -> None:
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to store: it was stored before a state was saved."""
+        return self.value is None and self.error is None
+
+    def take(self, course: Course, whole: bool) -> None:
         try:
-            self.value = self.work.take()
+            taken = self.work.take(course.next_units())
         except Exception as error:
             self.error = error
+            course.failed()
+        else:
+            self._unit, self.value, self._numbers = course.took(self.work, taken, whole)
         self._note_keys()
 
     def make(self) -> None:
-        if self._made or self.error is not None:
+        if self._made or self.value is None or self.error is not None:
             return
         self._made = True
         try:
@@ -183,13 +224,13 @@ class _Call:
         except Exception as error:
             self.error = error
 
-    def store(self) -> None:
+    def store(self, course: Course) -> None:
         worker = current_worker()
         if worker is not None:
             worker.keys = self.keys
         if self.error is not None:
             raise self.error
-        self.work.store(self.value)
+        course.store(self.work, self.value, self._unit, self._numbers)
 
     def _note_keys(self) -> None:
         worker = current_worker()

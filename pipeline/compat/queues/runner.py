@@ -12,6 +12,7 @@ import pipeline.threads.runner as native
 from pipeline.compat.graph.default_session import get_default_session
 from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.graph.scopes import get_default_graph
+from pipeline.compat.queues.course import Course
 from pipeline.compat.queues.move_blocks import blocks_in_order, in_blocks
 from pipeline.compat.queues.order import Order
 from pipeline.compat.queues.runner_def import QueueRunnerDef, definition, elements
@@ -86,28 +87,39 @@ class QueueRunner(native.QueueRunner):
         """
         if sess is None:
             raise TypeError("create_threads needs a session, got None")
+        if isinstance(sess, BaseSession) and sess.graph._begins_with is not None:
+            begin = sess.graph._begins_with
+            sess._resources.get("begun", lambda: (begin(sess),))
         return super().create_threads(sess, coord, daemon, start)
 
     def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
         worker = current_worker()
         if worker is not None and worker.group.gate is not None:
             worker.group.gate.wait()
-        single = sess.make_callable(op)
-        several = len(self.enqueue_ops) > 1
         if worker is not None and isinstance(worker.group, _Group) and worker.group.order is not None:
-            return self._in_order(sess, op, single, worker.group.order, worker.number)
-        return in_blocks(sess, op, single, several) or single
+            return self._in_order(sess, op, worker.group.order, worker.number)
+        single = self._single(sess, op)
+        return in_blocks(sess, op, single, len(self.enqueue_ops) > 1) or single
 
-    def _in_order(
-        self, sess: BaseSession, op: Any, single: Callable[[], object], order: Order, number: int
-    ) -> Callable[[], object]:
+    def _single(self, sess: Any, op: Any) -> Callable[[], object]:
+        return sess.runner_callable(op) if isinstance(sess, BaseSession) else super()._single(sess, op)
+
+    def _in_order(self, sess: BaseSession, op: Any, order: Order, number: int) -> Callable[[], object]:
         """The function that thread `number` calls, if the threads fill the queue in order."""
-        if order.lanes > 1:
-            return functools.partial(order.run, number - 1, PhasedPlan(sess, op))
-        if len(self.enqueue_ops) > 1:
-            return functools.partial(order.run, 0, blocks_in_order(sess, op, single) or PhasedPlan(sess, op))
-        plan = PhasedPlan(sess, op)
-        return in_blocks(sess, op, single) or (single if plan.sequential else functools.partial(order.run, 0, plan))
+        into = order.course.into
+        lanes = len(order.course.lanes.over)
+        work = blocks_in_order(sess, op, into) if lanes == 1 else None
+        if work is None:
+            plan = PhasedPlan(sess, op)
+            plan.use(self.queue_op, into)
+            work = plan
+        return functools.partial(order.run, number - 1 if lanes > 1 else 0, work)
+
+    @property
+    def queue_op(self) -> Any:
+        """The operation of the queue."""
+        queue: Any = self.queue  # a runner made from its definition has the operation
+        return queue.queue_ref.op if hasattr(queue, "queue_ref") else queue
 
     def _group_for(self, sess: Any) -> WorkerGroup:
         queue: Any = self.queue
@@ -122,14 +134,14 @@ class QueueRunner(native.QueueRunner):
         if watchdog is not None:
             watchdog.filled_by(group)
             if isinstance(sess, BaseSession) and self.name in sess.graph._in_order:
-                group.order = self._order(queue)
+                group.order = Order(self.course(sess), len(self.enqueue_ops), self.queue_closed_exception_types)
         return group
 
-    def _order(self, queue: Any) -> Order:
-        """The order in which new threads fill the queue."""
-        ops = self.enqueue_ops
-        lanes = len(ops) if any(op is not ops[0] for op in ops) else 1
-        return Order(queue, len(ops), lanes, self.queue_closed_exception_types)
+    def course(self, sess: BaseSession) -> Course:
+        """How far the queue is filled in a session, if it is filled in order."""
+        queue, ops = self.queue_op, list(self.enqueue_ops)
+        kinds = ops if any(op is not ops[0] for op in ops) else ops[:1]
+        return sess._resources.get(("course", queue), lambda: Course(sess, queue, kinds))
 
     def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
         """Return the definition of this runner; None if its queue is not in `export_scope`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.session.concurrent_steps import dependencies
@@ -51,12 +52,18 @@ class PhasedPlan(Plan):
     Args:
         sess: The session.
         op: What the thread of a queue runner runs.
+
+    Attributes:
+        taken: The operations of the first part.
+        stores_one: Each run stores one element.
     """
 
     def __init__(self, sess: BaseSession, op: Operation | Tensor) -> None:
         super().__init__([op], (), sess._folded)
         self._sess = sess
         parts = _parts(self._steps)
+        self.taken = [step.op for step in parts[0] if not step.reads]
+        self.stores_one = type(op) is Operation and op.type == "QueueEnqueueV2"
         self._taking, self._making, self._storing = map(_Part, parts)
         self._guarded = any(step.guarded for step in self._steps)
         needed = {place for step in parts[2] for place in step.inputs}
@@ -64,19 +71,22 @@ class PhasedPlan(Plan):
         self._spent = sorted(filled - needed)
         self._handed_over = sorted(filled & needed)
 
-    @property
-    def sequential(self) -> bool:
-        """Whether runs by one thread always take the steps in the same order."""
-        return not self._concurrent
-
-    def take(self) -> Followed:
-        """Follow the first part."""
+    def take(self, limit: int) -> Followed:
+        """Follow the first part, once."""
         run = self._begin()
         if self._handle_steps:
             self._look_up_handles(run)
         followed = Followed(run, self._initial_values.copy(), set())
         self._follow_part(self._taking, run, followed)
         return followed
+
+    def count(self, taken: Followed) -> int:
+        """Return how many elements were taken, if each run stores one."""
+        return 1
+
+    def pick(self, taken: Followed, wanted: NDArray[np.bool_]) -> Followed | None:
+        """Return those that are wanted; None if none is."""
+        return taken if wanted[0] else None
 
     def make(self, taken: Followed) -> Followed:
         """Follow the second part."""
@@ -130,9 +140,9 @@ def _parts(steps: list[Step]) -> tuple[list[Step], list[Step], list[Step]]:
         if number in last or (op.type.startswith("QueueEnqueue") and not step.reads):
             last.update((number, *dependents[number]))
             continue
-        if number in taken or op.blocking:
+        if number in taken or is_source(op):
             taken.update((number, *dependents[number]))
-        if step.reads or (op.stateful and not _in_any_order(op, number in taken)):
+        if step.reads or (op.stateful and not in_any_order(op, number in taken)):
             first.add(number)
     for number in reversed(range(len(steps))):
         if number not in last and not first.isdisjoint(dependents[number]):
@@ -143,7 +153,13 @@ def _parts(steps: list[Step]) -> tuple[list[Step], list[Step], list[Step]]:
     return parts
 
 
-def _in_any_order(op: Operation, taken: bool) -> bool:
+def is_source(op: Operation) -> bool:
+    """Whether an operation takes something from a queue, a reader or the like: what it gives differs in each run."""
+    return op.blocking
+
+
+def in_any_order(op: Operation, taken: bool) -> bool:
+    """Whether the results of a stateful operation do not depend on what ran before; `taken`: it depends on a source."""
     if op.type in _FUNCTIONS:
         return taken
     if op.type == "LookupTableFindV2":  # of a table that does not change once it is filled

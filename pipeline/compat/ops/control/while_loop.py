@@ -116,7 +116,7 @@ class Loop(Context):
         wrong = _other_dtype(merges, following)
         op = Operation()
         op.graph, op.type, op.name = self.graph, "While", merges[0].op.name
-        op.attrs, op.stateful, op.rows, op.handle = {}, True, None, False
+        op.attrs, op.stateful, op.rows, op.handle = {"ops": tuple(self.ops)}, True, None, False
         op.blocking = any(each.blocking for each in self.ops)
         op.inputs = [*enters, *captured]
         # Captured refs are read where the body uses them, so that the body sees what it assigns.

@@ -20,7 +20,7 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.shaping import broadcast_dynamic_shape, broadcast_to
 from pipeline.compat.ops.arrays.shaping import shape as shape_of
 from pipeline.compat.ops.math.arithmetic import add_tensors, maximum, multiply, realdiv, subtract
-from pipeline.compat.ops.random.generators import drawing, shape_tensor, sizes_of
+from pipeline.compat.ops.random.generators import Drawing, shape_tensor, sizes_of
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value_as_shape
 from pipeline.errors import invalid
@@ -71,7 +71,7 @@ def _float_dtype(dtype: Any) -> DType:
 
 
 def _numbers(op_type: str, draw: Draw, shape: Tensor, dtype: DType, seeds: tuple[int, int], name: Any = None) -> Tensor:
-    kernel = drawing(lambda generator, sizes: draw(generator, sizes_of(sizes), dtype), seeds)
+    kernel = Drawing(lambda generator, sizes: draw(generator, sizes_of(sizes), dtype), seeds)
     attrs = {"dtype": dtype, "T": shape.dtype, "seed": seeds[0], "seed2": seeds[1]}
     static = constant_value_as_shape(shape)
     return tensor_node(op_type, [shape], kernel, dtype, static, name=name, attrs=attrs, stateful=True)
@@ -139,7 +139,7 @@ def _uniform_int(shape: Tensor, low: Tensor, high: Tensor, dtype: DType, seeds: 
 
     attrs = {"Tout": dtype, "T": shape.dtype, "seed": seeds[0], "seed2": seeds[1]}
     static = constant_value_as_shape(shape)
-    kernel = drawing(draw, seeds)
+    kernel = Drawing(draw, seeds)
     return tensor_node(
         "RandomUniformInt", [shape, low, high], kernel, dtype, static, name=name, attrs=attrs, stateful=True
     )
@@ -196,7 +196,7 @@ def random_poisson(
                 return np.asarray(generator.poisson(rates, sizes_of(sizes) + np.shape(rates))).astype(dtype.np)
 
             static = constant_value_as_shape(shape).concatenate(lam.get_shape())
-            kernel = drawing(draw, seeds)
+            kernel = Drawing(draw, seeds)
             attrs = {"S": shape.dtype, "R": lam.dtype, "dtype": dtype, "seed": seeds[0], "seed2": seeds[1]}
             return tensor_node(
                 "RandomPoissonV2", [shape, lam], kernel, dtype, static, name=scope, attrs=attrs, stateful=True
@@ -222,6 +222,6 @@ def random_gamma(
         attrs = {"S": shape.dtype, "T": dtype, "seed": seeds[0], "seed2": seeds[1]}
         full = constant_value_as_shape(shape).concatenate(static)
         numbers = tensor_node(
-            "RandomGamma", [shape, alpha], drawing(draw, seeds), dtype, full, attrs=attrs, stateful=True
+            "RandomGamma", [shape, alpha], Drawing(draw, seeds), dtype, full, attrs=attrs, stateful=True
         )
         return maximum(np.finfo(dtype.np).tiny, realdiv(numbers, beta, name="truediv"))

@@ -16,8 +16,8 @@ PEERS   =
 WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
-.PHONY: run build test test-browser test-all stress tsan asan bounds leaks exits bench bench-tf bench-peers bench-scaling
-.PHONY: bench-instructions oracle lint clean fuzz soak resume sdist test-sdist wheels test-wheels release-wheels
+.PHONY: run build test test-browser test-all test-sources stress tsan asan bounds leaks exits bench bench-tf bench-peers
+.PHONY: bench-scaling bench-instructions oracle lint clean fuzz soak resume sdist test-sdist wheels test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -47,6 +47,16 @@ test-all:
 	    $(MAKE) test PYTHON=$$python VENV=$(VENV)-$$version || exit 1; \
 	    done="$$done $$version"; \
 	done; echo "passed:$${done:- no Python was found}"; test -n "$$done"
+
+# The tests of sources with those libraries too that are large, in an environment of their own.
+test-sources: $(VENV)-sources/.installed
+	$(VENV)-sources/bin/python -m pytest tests/sources
+
+$(VENV)-sources/.installed: pyproject.toml setup.py $(wildcard pyx/*)
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade pip
+	$(@D)/bin/python -m pip install --quiet --editable . --group sources
+	touch $@
 
 # The tests of queues and threads with ThreadSanitizer, and with AddressSanitizer and UndefinedBehaviorSanitizer.
 tsan: build

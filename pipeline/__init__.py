@@ -92,6 +92,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.resume.state_file import load_state, save_state
     from pipeline.sources.arrays import arrays
     from pipeline.sources.arrow import arrow
+    from pipeline.sources.huggingface import huggingface
     from pipeline.sources.image_folder import image_folder
     from pipeline.sources.parquet import feather, parquet
     from pipeline.stats import QueueStats
@@ -179,6 +180,7 @@ __all__ = [
     "example_rng",
     "feather",
     "freeze",
+    "huggingface",
     "image_folder",
     "input_producer",
     "limit_epochs",
@@ -253,6 +255,7 @@ _ROOMS = {
     ".resume.state_file": "load_state save_state",
     ".sources.arrays": "arrays",
     ".sources.arrow": "arrow",
+    ".sources.huggingface": "huggingface",
     ".sources.image_folder": "image_folder",
     ".sources.parquet": "feather parquet",
     ".stats": "QueueStats",

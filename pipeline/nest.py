@@ -65,6 +65,17 @@ def map_values(function: Callable[[Any], Any], block: Any) -> Any:
     return nest.pack([function(value) for value in nest.flatten(block)], True)
 
 
+def length(example: Any) -> int:
+    """How many examples a block has; 1 if its components have no length."""
+    component = next(iter(parts_of(example) or [example]))
+    if component is not example and is_nested(component, True):
+        return length(component)
+    try:
+        return len(component)
+    except TypeError:
+        return 1
+
+
 class Nest:
     """The structure of a nested value, by the rules of TensorFlow's `nest`: the values of a dict come by sorted key.
 

@@ -11,12 +11,13 @@ import numpy as np
 from pipeline._random import mixed_id, mixed_ids
 from pipeline.batches.keep_input import KeepInput, kept_rows
 from pipeline.batches.lanes import Lane
-from pipeline.batches.layout import ToComponents, length
+from pipeline.batches.layout import ToComponents
 from pipeline.batches.skipping import row_of
 from pipeline.batches.turns import Turns
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.explain.reads import name_record, note_reads, noted_reads
 from pipeline.explain.workers import current_worker
+from pipeline.nest import length
 from pipeline.on_error import Skips
 from pipeline.pulls import Turn, this_thread
 

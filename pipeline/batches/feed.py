@@ -8,18 +8,20 @@ from typing import Any
 
 from pipeline.batches.iterables import starts_over
 from pipeline.batches.keep_input import KeepInput, kept_rows
-from pipeline.batches.layout import ExampleLayout, ToComponents, length
+from pipeline.batches.layout import ExampleLayout, ToComponents
 from pipeline.batches.request import Request
 from pipeline.batches.short_way import mover
 from pipeline.batches.skipping import careful_store, careful_take
 from pipeline.batches.source import OpenSource, is_iterable, loop_left, number_of_examples, open_source, recall
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.explain.reads import Read, first_reads, note_reads_again, noted_reads
+from pipeline.nest import length
 from pipeline.on_error import SKIPPED, Skips
 from pipeline.queues.base import QueueBase
 from pipeline.queues.kinds import FIFOQueue
 from pipeline.queues.typed import TypedQueue
 from pipeline.sources.source import TableCursor
+from pipeline.sources.stream import StreamCursor
 from pipeline.threads.coordinator import Coordinator
 
 
@@ -143,7 +145,7 @@ class Feed:
         """The largest block of use from a source; None to take its examples one by one: of files, the bad one alone is
         left out, and shapes may differ."""
         alone = self.skips.active or self.request.dynamic_pad
-        return None if alone and isinstance(source, TableCursor) else self._block_rows
+        return None if alone and isinstance(source, (StreamCursor, TableCursor)) else self._block_rows
 
     def _layout_of_queue(self, layout: ExampleLayout) -> ExampleLayout:
         """The layout of what a queue holds for an example."""

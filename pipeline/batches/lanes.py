@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec
 
 from pipeline.batches.items import OnceItems, SequenceItems, StatefulItems, positioned_items
-from pipeline.batches.layout import length
 from pipeline.batches.request import Request
 from pipeline.batches.source import BLOCK_ROWS, is_iterable, open_source, row_giver, sized
 from pipeline.errors import OutOfRangeError
+from pipeline.nest import length
 from pipeline.pulls import together
 from pipeline.queues.base import QueueBase
 from pipeline.threads.enqueue_ops import op_name
@@ -72,16 +72,16 @@ def open_lane(
         return Lane(lambda: [items.take()], many, False, False, True, name, items.take, items)
     give = None if many or block_rows is None else row_giver(source, stopped)
     if give is not None and room is None:
-        return Lane(_exactly(give), True, False, False, False, name)
+        return Lane(_exactly(give), True, False, False, getattr(source, "iterator", False), name)
     if give is not None and room is not None:
         if _is_plain_queue(source):
             give = in_one_pull(give)
         take = sized(limited(give, room), BLOCK_ROWS)
-        return Lane(lambda: [take()], True, True, False, False, name)
+        return Lane(lambda: [take()], True, True, False, getattr(source, "iterator", False), name)
     opened = open_source(source, many, True, None, stopped)
     following = in_one_pull(opened.take) if _is_plain_queue(source) else opened.take
     calls = not isinstance(source, QueueBase) and not hasattr(source, "block")
-    return Lane(lambda: [following()], many, False, calls, False, name, following)
+    return Lane(lambda: [following()], many, False, calls, opened.iterator, name, following)
 
 
 def warn_of_cost(request: Request, lane: Lane, by_number: bool, pulled_from: bool) -> None:

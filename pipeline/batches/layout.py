@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.batches.iterables import check_example
-from pipeline.nest import Nest, has_nested, is_nested, make_like, parts_of
+from pipeline.nest import Nest, has_nested, make_like
 from pipeline.queues.base import QueueBase
 from pipeline.queues.values import infer
 
@@ -215,17 +215,6 @@ class ExampleLayout:
     def padded_shapes(self, given: Sequence[Any] | None) -> Any:
         """The shapes for a padding queue: those given, or shapes that may vary in every dimension."""
         return [(None,) * len(shape) for shape in self._shapes] if given is None else given
-
-
-def length(example: Any) -> int:
-    """How many examples a block has; 1 if its components have no length."""
-    component = next(iter(parts_of(example) or [example]))
-    if component is not example and is_nested(component, True):
-        return length(component)
-    try:
-        return len(component)
-    except TypeError:
-        return 1
 
 
 def _itself(example: Any) -> Sequence[Any]:

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from pipeline._random import NumberPool, lockstep_end, lockstep_pool
 from pipeline.batches.items import array_digest, is_sequence
 from pipeline.batches.lanes import Lane
-from pipeline.batches.layout import length
 from pipeline.batches.request import Request
 from pipeline.batches.source import BLOCK_ROWS, is_iterable, sized
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
+from pipeline.nest import length
 from pipeline.producers.slices import SliceSource
 from pipeline.pulls import Book, Turn, current_turn, in_use, this_thread
 from pipeline.queues.rows import Rows

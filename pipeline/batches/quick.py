@@ -14,9 +14,10 @@ from pipeline.batches.arrivals import Arrivals
 from pipeline.batches.calls import Call, Caller, block_ids, element_id, item_ids
 from pipeline.batches.crossing import Crossing
 from pipeline.batches.items import OnceItems, SequenceItems, StatefulItems
-from pipeline.batches.layout import ToComponents, length
+from pipeline.batches.layout import ToComponents
 from pipeline.batches.turns import Turns
 from pipeline.explain.workers import current_worker
+from pipeline.nest import length
 from pipeline.pulls import Turn, this_thread
 
 Items = OnceItems | SequenceItems | StatefulItems

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.batches.layout import length
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.explain.reads import give_again, has_read, name_record, note_reads, noted_reads
-from pipeline.nest import map_values
+from pipeline.nest import length, map_values
 from pipeline.on_error import SKIPPED, Skips
 
 _ENDS = (StopIteration, OutOfRangeError, CancelledError)

@@ -86,12 +86,12 @@ def open_source(
     """
     give = None if many or block_rows is None else row_giver(source, stopped)
     if give is not None and block_rows is not None:
-        return _without_turns(sized(give, block_rows), True, op_name(source))
+        return _without_turns(sized(give, block_rows), True, op_name(source), getattr(source, "iterator", False))
     if isinstance(source, MapAhead):  # it can tell that waiting is in vain
         return _without_turns(lambda: source.take(0, stopped), many, op_name(source))
     block = getattr(source, "block", None)
     if callable(block) and not callable(source) and not isinstance(source, QueueBase):
-        return _without_turns(lambda: _row(block(1)), many, op_name(source))
+        return _without_turns(lambda: _row(block(1)), many, op_name(source), getattr(source, "iterator", False))
     if isinstance(source, QueueBase):
         return _without_turns(lambda: _dequeue(source, stopped), many, op_name(source))
     if not is_iterable(source):

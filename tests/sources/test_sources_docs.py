@@ -1,5 +1,6 @@
 """The programs of docs/sources.md run, one after the other."""
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -11,6 +12,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "sources.md"
 def test_the_programs_run(tmp_path):
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 5
+    if importlib.util.find_spec("datasets") is None:  # `make test-sources` has it
+        blocks = [each for each in blocks if "import datasets" not in each]
     script = tmp_path / "sources.py"
     script.write_text("\n".join(blocks))
     done = subprocess.run(

@@ -1,0 +1,183 @@
+"""huggingface: the examples of datasets of Hugging Face."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.dtypes import strings_as_bytes
+from pipeline.errors import invalid
+from pipeline.producers.producers import parse_shard
+from pipeline.sources.arrow import as_block, check
+from pipeline.sources.extras import MANY, needs, stacked
+from pipeline.sources.order import Epochs
+from pipeline.sources.source import Source, TableSource
+from pipeline.sources.stream import Columns, StreamSource
+
+# Examples of a stream that are read at once.
+_PIECE = 256
+
+
+def huggingface(
+    dataset: Any,
+    columns: Sequence[str] | None = None,
+    *,
+    num_epochs: int | None = 1,
+    shuffle: bool = False,
+    seed: int | None = None,
+    shard: tuple[int, int] | None = None,
+) -> Source:
+    """Make a source of the examples of a dataset of Hugging Face: dicts with a value for each column.
+
+    A `Dataset` without a format is read as Arrow, block by block; see `arrow` for what becomes of its columns. With a
+    format, such as `with_format("numpy")` or a transform, the examples are what that gives; so they are if a feature,
+    such as an image, has to be decoded. A `Dataset` is a sequence too, an `IterableDataset` is read as a stream.
+
+    Args:
+        dataset: A Dataset or IterableDataset.
+        columns: The columns to read; None means all.
+        num_epochs: How often it is read; None means without end.
+        shuffle: Whether the order is random, another one in each epoch. An IterableDataset gets `set_epoch`, which
+            orders its shards anew, and with them its own `shuffle`. The buffer of that is not part of a state, but the
+            pool of `shuffle_batch` is.
+        seed: Seed of the orders, of a Dataset only.
+        shard: (index, count): read the examples `index`, `index + count`, ... of each order; of an IterableDataset the
+            shards.
+
+    Returns:
+        The source, for the batch functions.
+
+    Raises:
+        InvalidArgumentError: There is no such column, or its type or a missing value cannot become an array. A
+            ValueError too.
+        ValueError: `num_epochs` or `shard` is out of range, or `seed` is for an IterableDataset.
+        TypeError: `dataset` is something else, such as a DatasetDict, or a number is not an integer.
+        ImportError: datasets is not installed.
+    """
+    library = needs("datasets", "huggingface", "huggingface")
+    if isinstance(columns, (str, bytes)):
+        raise TypeError(f"huggingface: columns must be a list of names, such as [{columns!r}], not {columns!r}")
+    if isinstance(dataset, library.Dataset):
+        return TableSource(_Rows(_selected(dataset, columns)), Epochs(num_epochs, shuffle, seed, shard))
+    if not isinstance(dataset, library.IterableDataset):
+        splits = f": choose a split, such as dataset[{next(iter(dataset))!r}]" if isinstance(dataset, dict) else ""
+        raise TypeError(f"huggingface: a {type(dataset).__name__} is no Dataset or IterableDataset{splits}")
+    if seed is not None:
+        raise ValueError("huggingface: an IterableDataset takes its seed itself: dataset.shuffle(seed=...)")
+    index, count = parse_shard(shard, dataset.num_shards, "shards")
+    if count > 1:
+        dataset = dataset.shard(num_shards=count, index=index)
+    return StreamSource(_Stream(_selected(dataset, columns), shuffle), Epochs(num_epochs))
+
+
+def _selected(dataset: Any, columns: Sequence[str] | None) -> Any:
+    if columns is None:
+        return dataset
+    names = dataset.column_names
+    missing = [name for name in columns if names is not None and name not in names]
+    if missing or not columns:
+        what = f"there is no column {missing[0]!r}" if missing else "no columns are chosen"
+        raise invalid(f"huggingface: {what}; the columns are {', '.join(map(repr, names))}")
+    return dataset.select_columns(list(columns))
+
+
+def _as_arrow(dataset: Any) -> bool:
+    """Whether what Arrow has are the examples: nobody asked for a format, and no feature has to be decoded."""
+    # Only a Dataset tells its format.
+    formatted = dataset.format["type"] if hasattr(dataset, "format") else getattr(dataset, "_formatting", None)
+    if formatted is not None or dataset.features is None:
+        return False
+    pyarrow = needs("pyarrow", "huggingface", "huggingface")
+    decoded = needs("datasets.features.features", "huggingface", "huggingface").require_decoding
+    kinds = [field.type for field in dataset.features.arrow_schema]
+    return not any(map(decoded, dataset.features.values())) and not any(
+        isinstance(kind, pyarrow.BaseExtensionType) for kind in kinds
+    )
+
+
+def _prepared(dataset: Any) -> tuple[Any, bool]:
+    """Return the dataset in the format that it is read in, and whether that is Arrow."""
+    if _as_arrow(dataset):
+        for field in dataset.features.arrow_schema:
+            check(field.type, field.name, "huggingface")
+        return dataset.with_format("arrow"), True
+    formatted = dataset.format["type"] if hasattr(dataset, "format") else getattr(dataset, "_formatting", None)
+    return (dataset.with_format("numpy") if formatted is None else dataset), False
+
+
+def _columns(columns: Any) -> dict[str, Any]:
+    """Make a block of the columns that a format gives."""
+    return {name: _column(values, f"huggingface: column {name!r}") for name, values in columns.items()}
+
+
+def _column(values: Any, where: str) -> Any:
+    if isinstance(values, list):
+        return stacked(values, where)
+    if isinstance(values, dict):
+        return {name: _column(inner, where) for name, inner in values.items()}
+    return strings_as_bytes(np.asarray(values))
+
+
+def _facts(dataset: Any) -> dict[str, Any]:
+    features = dataset.features or {}
+    return {"columns": [[name, str(feature)] for name, feature in features.items()]}
+
+
+class _Rows:
+    """A Dataset, by number."""
+
+    kind = "huggingface"
+    unit = "examples"
+    sizes: Sequence[int] | None = None
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset, self._arrow = _prepared(dataset)
+        self.most = MANY if self._arrow else 64  # what a format gives may be large
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        first, last = int(numbers[0]), int(numbers[-1])
+        neighbours = last - first + 1 == len(numbers) and bool((np.diff(numbers) == 1).all())
+        rows = self._dataset[slice(first, last + 1) if neighbours else numbers.tolist()]
+        return as_block(rows, self.kind) if self._arrow else _columns(rows)
+
+    def facts(self) -> dict[str, Any]:
+        return {**_facts(self._dataset), "rows": len(self)}
+
+
+class _Stream:
+    """An IterableDataset."""
+
+    kind = "huggingface"
+    unit = "datasets"
+    names: Sequence[str] = ("",)
+    of_files = False
+
+    def __init__(self, dataset: Any, shuffle: bool) -> None:
+        self._dataset, self._arrow = _prepared(dataset)
+        self._shuffle = shuffle
+        self.most = MANY if self._arrow else 64
+
+    def read(self, part: int, epoch: int, place: Any) -> Iterator[tuple[Any, Any]]:
+        """Yield pieces; a place is the state of the dataset before one, or nothing for the start."""
+        dataset = copy.copy(self._dataset)  # with an epoch and a state of its own
+        if self._shuffle:
+            dataset.set_epoch(epoch + 1)  # 0 keeps the order
+        if place:
+            dataset.load_state_dict(copy.deepcopy(place))
+        before = place or {}  # what a dataset says before its first example is not its place
+        for piece in dataset.iter(batch_size=_PIECE):
+            yield before, piece if self._arrow else Columns(_columns(piece))
+            before = copy.deepcopy(dataset.state_dict())
+
+    def block(self, piece: Any) -> Any:
+        return as_block(piece, self.kind) if self._arrow else piece.block
+
+    def facts(self) -> dict[str, Any]:
+        return {**_facts(self._dataset), "shuffled": self._shuffle}

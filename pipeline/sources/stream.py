@@ -1,0 +1,234 @@
+"""StreamSource: examples that come one after the other, file by file; a place in them is what the files say it is."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from pipeline.errors import InvalidArgumentError, OutOfRangeError
+from pipeline.explain.ends import end_of_input
+from pipeline.files.identity import Opened, file_identity
+from pipeline.nest import length, map_values
+from pipeline.producers.queue import at_least_one
+from pipeline.pulls import Book, in_use, this_thread
+from pipeline.sources.order import Epochs, Order
+from pipeline.sources.source import Source, gathered
+
+
+class Stream(Protocol):
+    """Parts, such as files, each with pieces of several examples.
+
+    Attributes:
+        kind: What the function that makes such sources is called.
+        unit: What the parts are called, in the plural.
+        most: How many examples to make at once.
+        names: The names of the parts that are files, in order; else one name of no file for each.
+        of_files: Whether they are files.
+    """
+
+    kind: str
+    unit: str
+    most: int
+    names: Sequence[str]
+    of_files: bool
+
+    def read(self, part: int, epoch: int, place: Any) -> Iterator[tuple[Any, Any]]:
+        """Yield the pieces of a part, each after the place where it begins.
+
+        A piece has a length and takes slices. A place is plain data, not None; `place` is where to begin, or None.
+        """
+
+    def block(self, piece: Any) -> Any:
+        """Make a block of a piece, or of a slice of one; several threads may do so at once."""
+
+    def facts(self) -> dict[str, Any]:
+        """What decides the examples; plain data."""
+
+
+class Columns:
+    """A piece that is a block already."""
+
+    def __init__(self, block: Any) -> None:
+        self.block = block
+
+    def __len__(self) -> int:
+        return length(self.block)
+
+    def __getitem__(self, rows: slice) -> Columns:
+        return Columns(map_values(lambda column: column[rows], self.block))
+
+
+class StreamSource(Source):
+    """The examples of a stream.
+
+    Args:
+        stream: The examples.
+        epochs: How often, and in which order of the parts.
+
+    Raises:
+        ValueError, TypeError: As Order.
+    """
+
+    def __init__(self, stream: Stream, epochs: Epochs) -> None:
+        self.name = self.__qualname__ = stream.kind
+        self.stream = stream
+        self.order = Order(len(stream.names), None, epochs, stream.unit)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {len(self.stream.names):,} {self.stream.unit}, num_epochs={self.order.num_epochs}>"
+
+    def cursor(self, round_number: int = 0) -> StreamCursor:
+        """As `Source.cursor`."""
+        return StreamCursor(self, round_number)
+
+
+class StreamCursor:
+    """A place in a stream: `block` takes examples from there on. What a read raises ends it.
+
+    Thread safety: every method may be called from every thread; each example is delivered once. One thread at a time
+    reads, several make blocks of what was read.
+
+    Attributes:
+        owner: The book of the deterministic loop that takes them; then nobody else may.
+        iterator: An exception ends it.
+    """
+
+    columns = ("epoch", "part", "example", "place", "offset")
+    last_ids: Any = None
+    owner: Book | None = None
+    iterator = True
+
+    def __init__(self, source: StreamSource, round_number: int) -> None:
+        self.name = self.__qualname__ = source.name
+        self._source = source
+        self._stream = source.stream
+        self._numbered = source.order.numbered()
+        self._first_epoch = round_number * (source.order.num_epochs or 0)
+        self._lock = threading.Lock()
+        self._opened = Opened()
+        self._failed = False
+        self._taken = 0
+        self._seek(0, 0, None, 0)
+
+    def _seek(self, epoch: int, part: int, place: Any, offset: int) -> None:
+        self._epoch, self._part, self._place, self._offset = epoch, part, place, offset
+        self._pieces: Iterator[tuple[Any, Any]] | None = None  # of the part, from `place` on
+        self._piece: Any = None  # whose examples from `offset` on come next
+        self._empty = True  # whether the epoch has had no example so far
+
+    def block(self, n: int) -> Any:
+        """Take the next examples: at least 1, at most `n`.
+
+        Returns:
+            A block, in the structure of the examples: arrays whose first dimension counts them.
+
+        Raises:
+            OutOfRangeError: All epochs are over, or a read has failed before.
+            OpError: A read fails.
+            ValueError: `n` is less than 1.
+        """
+        return map_values(gathered, self.rows(n))
+
+    def rows(self, n: int) -> Any:
+        """As `block`, but rows of arrays may be left for the queue to gather."""
+        n, turn = min(at_least_one(n), self._stream.most), this_thread.turn
+        if turn is not None:
+            with turn.pulling(self, "rows", n):
+                self.last_ids = None
+                first = self._taken
+                taken = self._next(n)
+                self.last_ids = first, len(taken)
+        elif self.owner is not None:
+            raise in_use(self)
+        else:
+            with self._lock:
+                taken = self._next(n)
+        return self._stream.block(taken)
+
+    def _next(self, n: int) -> Any:
+        if self._failed:
+            raise OutOfRangeError(None, None, f"{self.name}: a read has failed before")
+        try:
+            while self._piece is None or self._offset >= len(self._piece):
+                self._read_on()
+        except OutOfRangeError:
+            raise
+        except BaseException:
+            self._failed = True
+            raise
+        first, self._offset = self._offset, min(self._offset + n, len(self._piece))
+        self._taken += self._offset - first
+        self._empty = False
+        return self._piece[first : self._offset]
+
+    def _read_on(self) -> None:
+        """Get the next piece, of this part or the next one."""
+        order = self._source.order
+        if self._pieces is None:
+            if order.num_epochs is not None and self._epoch >= order.num_epochs:
+                raise end_of_input(f"{self.name}: there are no more examples", order.num_epochs)
+            epoch = self._first_epoch + self._epoch
+            (part,) = self._numbered.numbers(epoch * order.length + self._part, 1)
+            self._note_file(int(part))
+            self._pieces = self._stream.read(int(part), epoch, self._place)
+        found = next(self._pieces, None)
+        if found is not None:
+            # A part that is gone on with begins at the piece that was not used up.
+            self._offset = 0 if self._piece is not None or self._place is None else self._offset
+            self._place, self._piece = found
+            return
+        part, epoch, empty = self._part + 1, self._epoch, self._empty
+        if part == order.length:
+            if empty and order.num_epochs is None:
+                raise InvalidArgumentError(
+                    None, None, f"{self.name}: there are no examples, and num_epochs=None would look for one forever"
+                )
+            part, epoch, empty = 0, epoch + 1, True
+        self._seek(epoch, part, None, 0)
+        self._empty = empty
+
+    def _note_file(self, part: int) -> None:
+        if self.owner is not None and self._stream.of_files:
+            name = self._stream.names[part]
+            identity = None if "://" in name else file_identity(name)
+            self._opened.note(os.fsencode(name), identity, self._first_epoch + self._epoch == 0)
+
+    # A Positioned.
+
+    def _facts(self) -> dict[str, Any]:
+        return {"name": self.name, "kind": self.name, **self._stream.facts(), **self._source.order.facts()}
+
+    def _files(self) -> dict[str, list[Any]]:
+        """What tells the files that were read from changed ones, by name."""
+        return self._opened.listed()
+
+    def _remember_files(self, files: Mapping[str, Sequence[Any]]) -> None:
+        """Count the files of a saved run as read."""
+        self._opened.remember(files)
+
+    def _position(self) -> list[Any]:
+        return [self._epoch, self._part, self._taken, self._place, self._offset]
+
+    def _go_to(self, position: Sequence[Any]) -> None:
+        epoch, part, self._taken, place, offset = position
+        self._seek(epoch, part, place, offset)
+        self._failed = False
+
+    def _skip(self, count: int, what: str = "rows", n: int = 1) -> None:
+        """Drop what `count` pulls of up to `n` examples give."""
+        while count > 0:
+            # One by one they are skipped many at a time.
+            count -= len(self._next(count)) if n == 1 else len(self._next(n)) and 1
+
+    def _no_state(self) -> str | None:
+        return None
+
+    def _reseed(self, seeds: Sequence[int]) -> bool:
+        """Shuffle with the seeds of a saved run if those here were drawn by chance; return whether they were."""
+        shuffle = self._source.order.shuffle
+        drawn = shuffle is not None and shuffle.drawn
+        if drawn:
+            self._numbered.reseed(seeds)
+        return drawn

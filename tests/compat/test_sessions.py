@@ -131,9 +131,8 @@ def test_a_missing_name_says_what_to_do():
 
 
 def test_the_ways_to_import_it():
-    from pipeline.compat.v1.train import batch
-
     from pipeline.compat.v1 import train
+    from pipeline.compat.v1.train import batch
 
     assert train is tf.train
     assert batch is tf.train.batch

@@ -1,0 +1,4 @@
+"""Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
+
+from pipeline.compat.areas.staging import MapStagingArea as MapStagingArea
+from pipeline.compat.areas.staging import StagingArea as StagingArea

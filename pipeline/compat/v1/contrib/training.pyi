@@ -1,0 +1,4 @@
+"""Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
+
+from pipeline.compat.input.buckets import bucket as bucket
+from pipeline.compat.input.buckets import bucket_by_sequence_length as bucket_by_sequence_length

@@ -1,0 +1,26 @@
+"""Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
+
+from pipeline.compat.ops.control.printing import format as format
+from pipeline.compat.ops.strings.elements import as_string as as_string
+from pipeline.compat.ops.strings.elements import length as length
+from pipeline.compat.ops.strings.elements import lower as lower
+from pipeline.compat.ops.strings.elements import strip as strip
+from pipeline.compat.ops.strings.elements import to_hash_bucket as to_hash_bucket
+from pipeline.compat.ops.strings.elements import to_hash_bucket_fast as to_hash_bucket_fast
+from pipeline.compat.ops.strings.elements import to_hash_bucket_strong as to_hash_bucket_strong
+from pipeline.compat.ops.strings.elements import to_number as to_number
+from pipeline.compat.ops.strings.elements import upper as upper
+from pipeline.compat.ops.strings.joining import join as join
+from pipeline.compat.ops.strings.joining import reduce_join as reduce_join
+from pipeline.compat.ops.strings.regex import regex_full_match as regex_full_match
+from pipeline.compat.ops.strings.regex import regex_replace as regex_replace
+from pipeline.compat.ops.strings.splitting import bytes_split as bytes_split
+from pipeline.compat.ops.strings.splitting import split as split
+from pipeline.compat.ops.strings.splitting import substr as substr
+from pipeline.compat.ops.strings.unicode import unicode_decode as unicode_decode
+from pipeline.compat.ops.strings.unicode import unicode_decode_with_offsets as unicode_decode_with_offsets
+from pipeline.compat.ops.strings.unicode import unicode_encode as unicode_encode
+from pipeline.compat.ops.strings.unicode import unicode_script as unicode_script
+from pipeline.compat.ops.strings.unicode import unicode_split as unicode_split
+from pipeline.compat.ops.strings.unicode import unicode_split_with_offsets as unicode_split_with_offsets
+from pipeline.compat.ops.strings.unicode import unicode_transcode as unicode_transcode

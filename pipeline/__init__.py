@@ -100,6 +100,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.threads.looper import LooperThread
     from pipeline.threads.registry import add_queue_runner, reset, start_queue_runners
     from pipeline.threads.runner import QueueRunner
+    from pipeline.watch.drawing import Drawing, draw
     from pipeline.watch.monitor import monitor
     from pipeline.watch.prometheus import MetricsCollector
     from pipeline.watch.sampler import report
@@ -117,6 +118,7 @@ __all__ = [
     "Coordinator",
     "DataLossError",
     "DeadlineExceededError",
+    "Drawing",
     "Example",
     "FIFOQueue",
     "FailedPreconditionError",
@@ -174,6 +176,7 @@ __all__ = [
     "decode_jpeg",
     "decode_png",
     "decode_raw",
+    "draw",
     "encode_jpeg",
     "encode_png",
     "errors",
@@ -263,6 +266,7 @@ _ROOMS = {
     ".threads.looper": "LooperThread",
     ".threads.registry": "add_queue_runner reset start_queue_runners",
     ".threads.runner": "QueueRunner",
+    ".watch.drawing": "Drawing draw",
     ".watch.monitor": "monitor",
     ".watch.prometheus": "MetricsCollector",
     ".watch.sampler": "report",

@@ -119,6 +119,9 @@ class Batches(Iterator[T_co]):
             return "closed"
         return "ended" if self._ended else "not started" if self._feed is None else "running"
 
+    def _repr_html_(self) -> str:
+        return self.report()._repr_html_()
+
     def __len__(self) -> int:
         """How many batches one time through the sources gives.
 

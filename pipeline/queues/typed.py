@@ -102,6 +102,12 @@ class TypedQueue(Engine, QueueBase):
         state = "closed" if stats.closed else "open"
         return f"<{self.kind} '{self._name}': {stats.size} of {stats.capacity} elements, {state}>"
 
+    def _repr_html_(self) -> str:
+        # For notebooks; other programs need not load it.
+        from pipeline.pictures.tanks import picture, tank
+
+        return picture([tank(0, self.kind, self.name, self.stats(), self.watchdog.min_after_dequeue)], [])
+
     def stats(self) -> QueueStats:
         return QueueStats(*self._numbers())
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from pipeline.stats import QueueStats
+from pipeline.watch.boxes import to_html
 from pipeline.watch.table import to_dict, to_text
 
 
@@ -191,3 +192,6 @@ class Report:
 
     def __str__(self) -> str:
         return to_text(self)
+
+    def _repr_html_(self) -> str:
+        return to_html(self)

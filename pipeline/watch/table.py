@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pipeline.pictures.words import printable
+
 if TYPE_CHECKING:
     from pipeline.watch.model import Report, Stage
 
@@ -28,7 +30,7 @@ def to_text(report: Report) -> str:
 
 
 def _rows(stage: Stage) -> list[str]:
-    tank, name = stage.tank, f"{stage.kind} {stage.name}"
+    tank, name = stage.tank, printable(f"{stage.kind} {stage.name}")
     sizes = (
         f"{'':>10}{'':>11}{'':>9}{'':>7}{'':>7}"
         if tank is None

@@ -9,7 +9,9 @@ Queues hold examples, threads fill them, a Coordinator stops the threads, batche
 A name is imported from its room when it is first asked for: a program that only reads queues loads no decoder.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 # The smallest compiled module: the second interpreter of a process is refused here, not at the first name.
@@ -105,6 +107,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.watch.prometheus import MetricsCollector
     from pipeline.watch.sampler import report
     from pipeline.watch.trace import trace
+    from pipeline.workers.choice import processes, threads
     from pipeline.workers.map_ahead import map_ahead
 
 __version__ = "0.1.0"
@@ -199,6 +202,7 @@ __all__ = [
     "parquet",
     "parse_example",
     "parse_single_example",
+    "processes",
     "range_input_producer",
     "report",
     "reset",
@@ -213,6 +217,7 @@ __all__ = [
     "start_queue_runners",
     "string_input_producer",
     "tf_record_iterator",
+    "threads",
     "together",
     "trace",
 ]
@@ -271,9 +276,25 @@ _ROOMS = {
     ".watch.prometheus": "MetricsCollector",
     ".watch.sampler": "report",
     ".watch.trace": "trace",
+    ".workers.choice": "processes threads",
     ".workers.map_ahead": "map_ahead",
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
+
+
+class _Face(ModuleType):
+    """`threads` is a function, whose place the room of that name would take when it is imported."""
+
+    @property
+    def threads(self) -> Any:
+        return import_module("pipeline.workers.choice").threads
+
+    @threads.setter
+    def threads(self, room: ModuleType) -> None:
+        pass
+
+
+sys.modules[__name__].__class__ = _Face
 
 
 def __getattr__(name: str) -> Any:

@@ -84,3 +84,11 @@ def test_what_programs_rely_on():
     """Names, arguments and members, as listed; `python tests/support/public_api.py` lists them again."""
     told = public_api.LISTED.read_text().splitlines()
     assert "\n".join(difflib.unified_diff(told, public_api.listing(), "listed", "found", n=0, lineterm="")) == ""
+
+
+def test_a_function_has_the_name_of_a_room():
+    """Importing what is in the room does not take its place."""
+    from pipeline.threads.coordinator import Coordinator
+
+    assert callable(pipeline.threads)
+    assert Coordinator is pipeline.Coordinator

@@ -87,6 +87,11 @@ def batch(
             the loop deterministic, and is not for `bucket_by_sequence_length`.
         fingerprint: "order", or "content": `fingerprint(content=True)` of the result then covers the bytes too. The
             latter makes the loop deterministic.
+        function: Called with each example of the source; what it returns is the example of the batch. See `map_ahead`,
+            which this is short for: the examples keep their order.
+        workers: Who calls it: `pipeline.processes(n)`, `pipeline.threads(n)` or an executor; None is for `num_threads`
+            threads. Without a function the source must be a dataset, an object with `__getitem__` and `__len__`, whose
+            items workers make. Each round of a sequence goes to the same workers.
 
     Returns:
         An iterator over the batches that is a context manager too. Batches have the structure of the examples: dicts,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.batches.layout import ExampleLayout
+from pipeline.batches.mapped import chunk_of, mapped
 from pipeline.batches.source import check_source
 from pipeline.dtypes import integer
 from pipeline.errors import invalid
@@ -51,10 +52,15 @@ class Request(NamedTuple):
     deterministic: bool | None = None
     shard: tuple[int, int] | None = None
     fingerprint: str = "order"
+    function: Callable[[Any], Any] | None = None
+    workers: Any = None
 
     def for_round(self, round_number: int) -> Request:
         """The request for one time through the sources: they are at their start, and each round has other draws."""
         sources = [each.cursor(round_number) if isinstance(each, Source) else each for each in self.sources]
+        if self.function is not None or self.workers is not None:
+            chunk = chunk_of(self.batch_size, self.enqueue_many)
+            sources = [mapped(each, self.function, self.workers, self.num_threads, chunk) for each in sources]
         return self.reseeded(_BETWEEN_ROUNDS * round_number)._replace(sources=sources)
 
     def reseeded(self, step: int) -> Request:
@@ -82,10 +88,8 @@ class Request(NamedTuple):
         capacity = parse_capacity(self.capacity)
         if capacity == 0:  # a queue may have it, as in TensorFlow, but then no example ever gets into it
             raise ValueError(f"capacity must be >= 1 (or -1: unbounded), got {self.capacity}")
-        if self.num_threads is None:
-            return self._replace(batch_size=size, capacity=capacity)
-        threads = integer(self.num_threads, "num_threads")
-        if threads < 1:
+        threads = None if self.num_threads is None else integer(self.num_threads, "num_threads")
+        if threads is not None and threads < 1:
             raise ValueError(
                 f"Must provide queue and enqueue_ops. num_threads must be at least 1, got {self.num_threads}"
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import functools
 import operator
 import reprlib
 import threading
@@ -13,56 +12,37 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline import spans
 from pipeline.errors import AbortedError, CancelledError, FailedPreconditionError, OutOfRangeError, invalid
 from pipeline.explain.live import mappings
 from pipeline.explain.wording import named
 from pipeline.pulls import Book, in_use, this_thread
-from pipeline.threads.stop_flag import StopFlag
-from pipeline.workers.chunks import Block, Draw, FailedItem, example_at, map_chunk, split
+from pipeline.workers.chunks import Block, FailedItem, WorkerDied, example_at, split
+from pipeline.workers.in_flight import Chunk, InFlight
+from pipeline.workers.items import CHECK_INTERVAL, Elements, LoopLeft, is_sequence, items_of
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor, Future  # 0.8 ms of import time, for users of an executor only
-
-# Seconds between two checks, in a thread that waits for a worker, of whether its loop has ended.
-CHECK_INTERVAL = 0.1
+    from concurrent.futures import Executor  # 0.8 ms of import time, for users of an executor only
 
 BROKEN = "A worker was killed (perhaps by the system, for lack of memory), crashed, or could not import the function."
 
 
-class Chunk(NamedTuple):
-    """Items submitted to the executor together, and their numbers."""
-
-    numbers: Sequence[int]
-    items: list[Any]
-    future: Future[list[Block | FailedItem]]
-
-    def __str__(self) -> str:
-        first, last = self.numbers[0], self.numbers[-1]
-        if isinstance(self.numbers, list):
-            return f"items {', '.join(map(str, self.numbers))}"
-        return f"item {last}" if last == first else f"items {first} to {last}"
-
-
-class _InFlight:
-    """The chunks that the executor has, in order. It holds no reference to the MapAhead, which may be garbage.
+class Buffer(NamedTuple):
+    """How much may be in flight.
 
     Attributes:
-        chunks: Only the thread that takes examples replaces the tuple, as a whole; others may read it.
-        bell: Set when a chunk is done, and when a wait may be in vain.
+        workers: How many workers there are; each has something to do in any case.
+        chunks_at_most: The most chunks.
+        bytes_at_most: The most bytes of results, judging by the last ones.
     """
 
-    def __init__(self) -> None:
-        self.chunks: tuple[Chunk, ...] = ()
-        self.bell = StopFlag()
+    workers: int
+    chunks_at_most: int
+    bytes_at_most: int
 
-    def ring(self, _: object = None) -> None:
-        self.bell.set()
-
-    def cancel(self) -> None:
-        for chunk in self.chunks:
-            chunk.future.cancel()
-        self.ring()
+    def chunks(self, chunk_bytes: int | None) -> int:
+        """How many chunks may be in flight if each has so many bytes; None: while that is not known."""
+        enough = 2 * self.workers if chunk_bytes is None else self.bytes_at_most // max(1, chunk_bytes)
+        return min(self.chunks_at_most, max(self.workers + 1, enough))
 
 
 class MapAhead(Iterator[Any]):
@@ -83,24 +63,25 @@ class MapAhead(Iterator[Any]):
     columns = ("item",)
 
     def __init__(
-        self, function: Callable[[Any], Any], items: Iterable[Any], executor: Executor, chunksize: int, buffersize: int
+        self, function: Callable[[Any], Any], items: Any, executor: Executor, chunksize: int, buffer: Buffer
     ) -> None:
         """Use `map_ahead`, which checks the arguments."""
         self.owner: Book | None = None
         self.last_ids: tuple[int, int] | None = None
         self._function = function
-        self._items: Iterator[Any] | None = iter(items)  # None once they have ended
-        self._sequence: Any = items if _is_sequence(items) else None
+        self._items: Iterator[Any] | None = items_of(items)  # None once they have ended
+        self._sequence: Any = items if is_sequence(items) else None
         self._seeds: tuple[int, int] | None = None
         self._picked: list[int] | None = None  # the numbers of `_next_items`, if they are not in order
         self._delivered = 0  # items that were delivered, or failed
         self._executor = executor
         self._chunksize = chunksize
-        self._buffersize = buffersize
+        self._buffer = buffer
+        self._chunk_bytes: int | None = None  # of the last results
         self._next_items: list[Any] = []  # the items of the next chunk, as far as pulled
         self._next_number = 0  # of the first of them
         self._taking = threading.Lock()  # held by the one thread that takes examples
-        self._in_flight = _InFlight()
+        self._in_flight = InFlight(executor, function)
         self._results: collections.deque[Block | FailedItem] = collections.deque()
         self._final_error: Exception | None = None  # what ended the items; raised when all before it is delivered
         self._raised: Exception | None = None  # the same error, once it was raised
@@ -199,7 +180,7 @@ class MapAhead(Iterator[Any]):
             raise CancelledError(None, None, f"map_ahead: already ended by {named(self._raised)}") from self._raised
         in_flight = self._in_flight
         self._check(stopped)
-        self._fill()
+        self._fill(stopped)
         if not in_flight.chunks:
             if self._final_error is None:
                 raise OutOfRangeError(None, None, "map_ahead: the items are used up")
@@ -220,8 +201,8 @@ class MapAhead(Iterator[Any]):
             self._in_flight.cancel()  # including chunks submitted since the last cancel
             raise OutOfRangeError(None, None, "map_ahead: it was closed, or the loop that reads it has ended")
 
-    def _fill(self) -> None:
-        """Submit chunks until `buffersize` are in flight, or a result is ready: it must not wait for slow items."""
+    def _fill(self, stopped: Callable[[], bool]) -> None:
+        """Submit chunks until there are enough in flight, or a result is ready: it must not wait for slow items."""
         in_flight = self._in_flight
         for i, chunk in enumerate(in_flight.chunks):
             if chunk.future.cancelled():
@@ -229,8 +210,9 @@ class MapAhead(Iterator[Any]):
                 in_flight.chunks = in_flight.chunks[:i] + again + (in_flight.chunks[i + 1 :] if again else ())
                 if not again:
                     return
-        while len(in_flight.chunks) < self._buffersize and not (in_flight.chunks and in_flight.chunks[0].future.done()):
-            items = self._pull_items()
+        most = self._buffer.chunks(self._chunk_bytes)
+        while len(in_flight.chunks) < most and not (in_flight.chunks and in_flight.chunks[0].future.done()):
+            items = self._pull_items(stopped)
             count = self._next_number + len(items)
             numbers = range(self._next_number, count) if self._picked is None else self._picked[-len(items) :]
             chunks = in_flight.chunks + self._submit(numbers, items) if items else in_flight.chunks
@@ -241,14 +223,18 @@ class MapAhead(Iterator[Any]):
             if self._picked is not None:
                 self._picked.clear()
 
-    def _pull_items(self) -> list[Any]:
+    def _pull_items(self, stopped: Callable[[], bool]) -> list[Any]:
         """Return the items of the next chunk; an empty list at their end."""
         pulled = self._next_items
+        if isinstance(self._items, Elements):
+            self._items.stopped = lambda: self._closed or stopped()
         try:
             while self._items is not None and len(pulled) < self._chunksize:
                 pulled.append(next(self._items))
         except (StopIteration, OutOfRangeError):
             self._items = None
+        except LoopLeft:
+            self._check(stopped)
         except Exception as error:
             self._items, self._final_error = None, error
         return pulled
@@ -256,17 +242,10 @@ class MapAhead(Iterator[Any]):
     def _submit(self, numbers: Sequence[int], items: list[Any]) -> tuple[Chunk, ...]:
         """Submit a chunk of these items; return it, or nothing if the executor rejects it, which ends the input."""
         try:
-            draw = () if self._seeds is None else (Draw(*self._seeds, numbers),)
-            future = self._executor.submit(map_chunk, self._function, items, *draw)
+            return (self._in_flight.submit(numbers, items, self._seeds),)
         except RuntimeError as error:
             self._abort(f"the executor rejected item {numbers[0]} and those after it: {named(error)}", error)
             return ()
-        chunk = Chunk(numbers, items, future)
-        began = spans.begin(spans.CHUNK_BEGINS, self.name) if spans.on else 0
-        if began:
-            future.add_done_callback(functools.partial(_note_chunk, began, self.__qualname__, str(chunk)))
-        future.add_done_callback(self._in_flight.ring)
-        return (chunk,)
 
     def _receive(self, chunk: Chunk, others: tuple[Chunk, ...]) -> None:
         """Keep the results of a chunk, or raise the error of the chunk as a whole."""
@@ -281,12 +260,17 @@ class MapAhead(Iterator[Any]):
                     number, item = chunk.numbers[at], reprlib.repr(chunk.items[at])
                     _note(result.error, f"item {number}", f"map_ahead: item {number}, {item}")
                 at += 1 if isinstance(result, FailedItem) else result.size
+            self._chunk_bytes = sum(each.bytes for each in results if isinstance(each, Block))
             in_flight.chunks, self._results = others, results  # without a call in between, as in _fill
+            return
+        if isinstance(error, WorkerDied):
+            self._bury(chunk, others, error)
             return
         in_flight.chunks = others
         if isinstance(error, BrokenExecutor):
             in_flight.chunks = ()
-            self._abort(f"the executor broke at {chunk}: {named(error)}\n{BROKEN}", error)
+            hint = "" if hasattr(self._executor, "rest") else f"\n{BROKEN}"  # ours says what it was
+            self._abort(f"the executor broke at {chunk}: {named(error)}{hint}", error)
             return
         if not isinstance(error, Exception):  # SystemExit or KeyboardInterrupt in a worker must not end this process
             other = RuntimeError(f"map_ahead: a worker abandoned {chunk} because of {named(error)}")
@@ -294,6 +278,17 @@ class MapAhead(Iterator[Any]):
         self._delivered += len(chunk.items)
         _note(error, str(chunk), f"map_ahead: {chunk}")
         raise error
+
+    def _bury(self, chunk: Chunk, others: tuple[Chunk, ...], error: WorkerDied) -> None:
+        """Go on after a worker died: the item that it was at has failed, and the chunk's others are made again."""
+        again, index = self._in_flight.again, min(error.index, len(chunk.items) - 1)
+        ((numbers, items, future),) = again(chunk, index, index + 1)
+        place = f"item {numbers[0]}, {reprlib.repr(items[0])}"
+        failed = AbortedError(None, None, f"map_ahead: a worker process {error.how} at {place}")
+        done = type(future)()
+        done.set_result([FailedItem(failed)])
+        failed_chunk = (Chunk(numbers, items, done),)
+        self._in_flight.chunks = again(chunk, 0, index) + failed_chunk + again(chunk, index + 1, None) + others
 
     def _abort(self, text: str, cause: BaseException) -> None:
         """End the input with an error; it is raised after everything before it is delivered."""
@@ -355,7 +350,7 @@ class MapAhead(Iterator[Any]):
             "workers": getattr(self._executor, "_max_workers", None),
             "processes": hasattr(self._executor, "_processes"),
             "chunksize": self._chunksize,
-            "buffersize": self._buffersize,
+            "buffersize": self._buffer.chunks_at_most,
         }
 
     # For deterministic loops.
@@ -379,17 +374,12 @@ class MapAhead(Iterator[Any]):
             picked.append(number)
             return item
 
-        other = MapAhead(self._function, map(pick, numbers), self._executor, self._chunksize, self._buffersize)
+        other = MapAhead(self._function, map(pick, numbers), self._executor, self._chunksize, self._buffer)
         other._seeds, other._picked = self._seeds, picked
         self._in_flight.cancel()
         self._in_flight.chunks = ()
         other._in_flight = self._in_flight  # so that `recall` cancels its chunks too
         return other
-
-
-def _is_sequence(items: Any) -> bool:
-    """Whether the items can be had by number; a mapping's cannot."""
-    return hasattr(items, "__len__") and hasattr(items, "__getitem__") and not hasattr(items, "keys")
 
 
 def _note(error: Exception, key: str, text: str) -> None:
@@ -398,11 +388,6 @@ def _note(error: Exception, key: str, text: str) -> None:
         error.record_key = key  # type: ignore[attr-defined]
     if hasattr(error, "add_note"):
         error.add_note(text)
-
-
-def _note_chunk(began: int, function: str, items: str, future: Future[Any]) -> None:
-    """Note, for whoever traces the run, that a chunk is done."""
-    spans.end(spans.CHUNK_ENDS, began, function, items, "cancelled" if future.cancelled() else "done")
 
 
 def _never() -> bool:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import operator
 import pickle
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pipeline._batch import stack
-from pipeline.errors import OutOfRangeError, UnknownError
+from pipeline.errors import AbortedError, OutOfRangeError, UnknownError
 from pipeline.nest import Nest, has_nested, make_like
 from pipeline.pulls import this_thread
 from pipeline.queues.values import copied_lists
@@ -31,6 +29,11 @@ class Block(NamedTuple):
     size: int
     container: Any
     components: Sequence[Any]
+
+    @property
+    def bytes(self) -> int:
+        """Of the arrays."""
+        return sum(each.nbytes for each in self.components if isinstance(each, np.ndarray))
 
 
 class FailedItem:
@@ -51,6 +54,20 @@ class FailedItem:
             data = b""
         only = "".join(traceback.format_exception_only(type(error), error)).strip()
         return _unpickled, (data, only, "".join(traceback.format_exception(type(error), error, error.__traceback__)))
+
+
+class WorkerDied(AbortedError):
+    """A worker process ended in the middle of a call.
+
+    Attributes:
+        index: Which item of a chunk it was at.
+        how: How it ended, as text.
+    """
+
+    def __init__(self, index: int, how: str) -> None:
+        super().__init__(None, None, f"a worker process {how}")
+        self.index = index
+        self.how = how
 
 
 class WorkerTraceback(Exception):
@@ -77,50 +94,62 @@ class Draw(NamedTuple):
     numbers: Sequence[int]
 
 
+class _Here:
+    """What a worker process does in its own way.
+
+    Attributes:
+        empty: Makes the arrays of results.
+        at: Called with the index of each item of a chunk, before the function.
+    """
+
+    def __init__(self) -> None:
+        self.empty: Callable[[Sequence[int], np.dtype[Any]], NDArray[Any]] = np.empty
+        self.at: Callable[[int], object] = lambda index: None
+
+
+here = _Here()
+
+
 def map_chunk(
     function: Callable[[Any], Any], items: Sequence[Any], draw: Draw | None = None
 ) -> list[Block | FailedItem]:
     """Call a function with each item, even after it failed for one; return the results in the order of the items."""
-    results: list[Block | FailedItem] = []
-    outcomes = [_call(function, item) for item in items] if draw is None else _drawn(function, items, draw)
-    for form, group in itertools.groupby(outcomes, operator.itemgetter(0)):
-        parts = [part for _, part in group]
-        if form is None:
-            results += map(FailedItem, parts)
-        else:
-            results.append(Block(len(parts), form[0], [_stacked(list(values)) for values in zip(*parts, strict=True)]))
-    return results
-
-
-def _drawn(function: Callable[[Any], Any], items: Sequence[Any], draw: Draw) -> list[tuple[Any, Any]]:
-    """As `_call` for each item, with `example_rng` by the number of the item."""
-    before, outcomes = this_thread.draw, []
+    results: list[_Growing | FailedItem] = []
+    before = this_thread.draw
     try:
-        for number, item in zip(draw.numbers, items, strict=True):
-            this_thread.draw = (draw.seed, draw.seed2, number)
-            outcomes.append(_call(function, item))
+        for i, item in enumerate(items):
+            here.at(i)
+            if draw is not None:
+                this_thread.draw = (draw.seed, draw.seed2, draw.numbers[i])
+            try:
+                container, parts = _call(function, item)
+            except Exception as error:
+                results.append(FailedItem(error))
+                continue
+            last = results[-1] if results else None
+            if not isinstance(last, _Growing) or not last.add(container, parts):
+                results.append(_Growing(container, parts, 1 if results else len(items)))
     finally:
         this_thread.draw = before
-    return outcomes
+    return [each if isinstance(each, FailedItem) else each.block() for each in results]
 
 
-def _call(function: Callable[[Any], Any], item: Any) -> tuple[Any, Any]:
-    """Return what the examples of a block share, and the components; or None and the error of the function."""
+def _call(function: Callable[[Any], Any], item: Any) -> tuple[Any, list[Any]]:
+    """Return the container of the example and its components.
+
+    Raises:
+        Exception: The function failed.
+    """
     try:
         example = function(item)
-        if example is None:
-            raise ValueError("the function returned None, which is not an example")
-        container, parts = _taken_apart(example)
-        if not parts:
-            raise ValueError(f"the function returned {example!r}, an example without components")
-        parts = [_private(part) for part in parts]
-        return (container, [_form(part) for part in parts]), parts
     except (StopIteration, OutOfRangeError) as error:  # these would look like the end of the input
-        other = RuntimeError(f"the function raised {type(error).__name__}")
-        other.__cause__ = error
-        return None, other
-    except Exception as error:
-        return None, error
+        raise RuntimeError(f"the function raised {type(error).__name__}") from error
+    if example is None:
+        raise ValueError("the function returned None, which is not an example")
+    container, parts = _taken_apart(example)
+    if not parts:
+        raise ValueError(f"the function returned {example!r}, an example without components")
+    return container, [part if isinstance(part, np.ndarray) else _private(part) for part in parts]
 
 
 def _taken_apart(example: Any) -> tuple[Any, list[Any]]:
@@ -135,16 +164,14 @@ def _taken_apart(example: Any) -> tuple[Any, list[Any]]:
 
 
 def _private(part: Any) -> Any:
-    """Return a component that the function cannot change any more, even if it returns the same buffer each time.
+    """Return a component that the function cannot change any more, even if it returns the same object each time.
 
     Tensors and the like become arrays; numbers, strings and lists stay what they are.
     """
-    if isinstance(part, np.ndarray):
-        return part.copy()
     if isinstance(part, np.generic):
         return part
     if hasattr(part, "__array__"):
-        return np.array(part)
+        return np.asarray(part)
     return bytes(part) if isinstance(part, bytearray) else copied_lists(part)
 
 
@@ -155,11 +182,50 @@ def _form(part: Any) -> Any:
     return (type(part), np.shape(part)) if isinstance(part, (list, tuple)) else type(part)
 
 
-def _stacked(values: list[Any]) -> Any:
-    first = values[0]
-    if isinstance(first, np.ndarray):
-        return np.stack(values) if first.dtype.hasobject else stack(values)
-    return np.array(values) if isinstance(first, np.generic) else values
+class _Growing:
+    """A block that grows by one example after the other. Arrays are copied once, to where the block has them.
+
+    Args:
+        container, parts: The first example.
+        room: For how many there shall be room at first.
+    """
+
+    def __init__(self, container: Any, parts: list[Any], room: int) -> None:
+        self._container = container
+        self._forms = [_form(part) for part in parts]
+        self._size = 0
+        self._columns: list[Any] = [
+            here.empty((room, *part.shape), part.dtype) if isinstance(part, np.ndarray) else [] for part in parts
+        ]
+        self._add(parts)
+
+    def add(self, container: Any, parts: list[Any]) -> bool:
+        """Add an example, if it is like the first."""
+        alike = container == self._container and [_form(part) for part in parts] == self._forms
+        if alike:
+            self._add(parts)
+        return alike
+
+    def _add(self, parts: list[Any]) -> None:
+        for i, part in enumerate(parts):
+            column = self._columns[i]
+            if isinstance(column, list):
+                column.append(part)
+                continue
+            if len(column) == self._size:
+                self._columns[i] = here.empty((2 * len(column), *part.shape), part.dtype)
+                self._columns[i][: self._size] = column
+            self._columns[i][self._size] = part
+        self._size += 1
+
+    def block(self) -> Block:
+        """What has been added."""
+        return Block(self._size, self._container, [self._finished(column) for column in self._columns])
+
+    def _finished(self, column: Any) -> Any:
+        if isinstance(column, list):
+            return np.array(column) if isinstance(column[0], np.generic) else column
+        return column if len(column) == self._size else column[: self._size]
 
 
 def example_at(block: Block, index: int) -> Any:

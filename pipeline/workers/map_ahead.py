@@ -1,4 +1,4 @@
-"""map_ahead: applies a function to items in the processes or threads of an executor, in chunks, in order."""
+"""map_ahead: applies a function to items in processes, threads or another executor, in chunks, in order."""
 
 from __future__ import annotations
 
@@ -8,86 +8,115 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from pipeline.dtypes import integer
-from pipeline.workers.ahead import MapAhead
+from pipeline.queues.base import QueueBase
+from pipeline.workers.ahead import Buffer, MapAhead
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+# Bytes of results in flight.
+BUFFER_BYTES = 128 << 20
+
 
 def map_ahead(
     function: Callable[[Any], Any],
-    items: Iterable[Any],
-    executor: Executor,
+    items: Iterable[Any] | Callable[[], Any] | QueueBase,
+    executor: Executor | None = None,
     *,
+    workers: Executor | None = None,
     chunksize: int = 32,
     buffersize: int | None = None,
+    buffer_bytes: int = BUFFER_BYTES,
 ) -> MapAhead:
-    """Apply a function to items in the workers of an executor, ahead of the consumer of its results.
+    """Apply a function to items in workers, ahead of the consumer of its results.
 
     With it, a decode function that holds the GIL uses more than one core:
 
-        with concurrent.futures.ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as executor:
-            source = pipeline.map_ahead(decode, paths, executor)
-            with pipeline.shuffle_batch(source, 128, capacity=10_000, min_after_dequeue=5_000) as batches:
-                for images, labels in batches:
-                    train_step(images, labels)
+        source = pipeline.map_ahead(decode, paths, workers=pipeline.processes(4))
+        with pipeline.shuffle_batch(source, 128, capacity=10_000, min_after_dequeue=5_000) as batches:
+            for images, labels in batches:
+                train_step(images, labels)
 
     Items go to a worker in chunks; the examples of a chunk come back stacked, as one block. They are delivered in the
-    order of the items. `map_ahead` starts no process: the executor is yours, and you shut it down.
+    order of the items.
 
     Args:
         function: Called with each item, returns an example: an array, number, bytes or object, or a list, tuple or
-            dict of them. Processes must be able to import it: define it at the top level of a module. It is sent along
-            with each chunk, so it should not carry data.
-        items: An iterable, which may be endless. The thread that takes examples reads it, as items are needed. Of a
-            sequence, a deterministic loop can save and find again where it stands.
-        executor: Any `concurrent.futures.Executor`.
+            dict of them. Processes must be able to import it: define it at the top level of a module.
+            `pipeline.processes` gets it once, other executors with each chunk.
+        items: An iterable, which may be endless; or a queue, such as that of a producer, whose elements are the items;
+            or a function without arguments that returns the next item, such as one that reads from a reader, until it
+            raises OutOfRangeError or StopIteration. The thread that takes examples reads them, as items are needed. Of
+            a sequence, a deterministic loop can save and find again where it stands.
+        executor: The same as `workers`, which may be given third.
+        workers: `pipeline.processes(n)`, `pipeline.threads(n)`, or any `concurrent.futures.Executor`, which you shut
+            down yourself.
         chunksize: The number of items sent to a worker at once; they should take it some milliseconds. Use 1 if items
-            arrive slowly, and less than the default for examples of 100 KiB and more.
+            arrive slowly. If it is the batch size of `batch`, large arrays that come from processes become the batch
+            without another copy.
         buffersize: The most chunks in flight. None: four for each worker if the executor says how many it has, else
             four for each processor.
+        buffer_bytes: The most bytes of arrays in flight, judging by the size of the last chunk; but each worker has
+            something to do, and one chunk is ready beside these.
 
     Returns:
         A source for `batch`, `shuffle_batch` and so on, for which one reading thread is enough; also an iterator over
         the examples. The end of the loop, and `close`, cancel the chunks that no worker has begun. An error of the
         function (or of a chunk that cannot be pickled) names the item in a note; the next call goes on with the next
-        item. See `MapAhead.block` for the errors. Thread safe.
+        item. If a worker of `pipeline.processes` dies, that is an AbortedError that names the item it was at and the
+        signal; the next call goes on, and the function is called again with the other items of the chunk.
+        See `MapAhead.block` for the errors. Thread safe.
 
     Raises:
-        TypeError: `function` is not callable or cannot be sent to the executor's processes, `items` is not iterable, or
-            `executor` is not an executor.
-        ValueError: `chunksize` or `buffersize` is less than 1.
+        TypeError: `function` is not callable or cannot be sent to the processes, `items` is not iterable, there is not
+            exactly one of `workers` and `executor`, or it is not an executor.
+        ValueError: `chunksize`, `buffersize` or `buffer_bytes` is less than 1.
 
     Examples:
-        >>> from concurrent.futures import ThreadPoolExecutor
-        >>> with ThreadPoolExecutor(2) as executor:
-        ...     with pipeline.batch(pipeline.map_ahead(lambda number: number**2, range(6), executor), 3) as batches:
-        ...         [numbers.tolist() for numbers in batches]
+        >>> workers = pipeline.threads(2)
+        >>> with pipeline.batch(pipeline.map_ahead(lambda number: number**2, range(6), workers), 3) as batches:
+        ...     [numbers.tolist() for numbers in batches]
         [[0, 1, 4], [9, 16, 25]]
     """
     if not callable(function):
         raise TypeError(f"map_ahead: function must be callable, not {function!r:.80}")
-    if not callable(getattr(executor, "submit", None)):
-        raise TypeError(f"map_ahead: executor must be a concurrent.futures.Executor, not {executor!r:.80}")
-    if buffersize is None:
-        buffersize = 4 * (getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
+    if (executor is None) is (workers is None):
+        given = "not both" if executor is not None else "such as workers=pipeline.processes(4)"
+        raise TypeError(f"map_ahead: workers, or executor, must say who calls the function, {given}")
+    executor = check_executor("map_ahead: executor" if workers is None else "map_ahead: workers", executor or workers)
+    count = getattr(executor, "_max_workers", None) or max(2, os.cpu_count() or 1)
     sizes = {
         "chunksize": integer(chunksize, "map_ahead: chunksize"),
-        "buffersize": integer(buffersize, "map_ahead: buffersize"),
+        "buffersize": 4 * count if buffersize is None else integer(buffersize, "map_ahead: buffersize"),
+        "buffer_bytes": integer(buffer_bytes, "map_ahead: buffer_bytes"),
     }
     for name, size in sizes.items():
         if size < 1:
             raise ValueError(f"map_ahead: {name} must be at least 1, got {size}")
+    _check_pickle(function, executor)
+    buffer = Buffer(count, sizes["buffersize"], sizes["buffer_bytes"])
     try:
-        ahead = MapAhead(function, items, executor, **sizes)
+        return MapAhead(function, items, executor, sizes["chunksize"], buffer)
     except TypeError:
         raise TypeError(f"map_ahead: items must be iterable, not {items!r:.80}") from None
-    _check_pickle(function, executor)
-    return ahead
+
+
+def check_executor(what: str, executor: Any) -> Executor:
+    """Return the executor; TypeError if it is none."""
+    if not callable(getattr(executor, "submit", None)):
+        raise TypeError(
+            f"{what} must be a concurrent.futures.Executor, not {executor!r:.80}: such as pipeline.processes(4), "
+            "pipeline.threads(4), or one of your own"
+        )
+    return executor  # type: ignore[no-any-return]
 
 
 def _check_pickle(function: Any, executor: Any) -> None:
-    """Raise TypeError now for a function that cannot be pickled, instead of an error for each chunk."""
+    """Raise TypeError now for a function that cannot be sent to processes, instead of an error for each chunk."""
+    check = getattr(executor, "check", None)
+    if check is not None:
+        check(function)
+        return
     module = sys.modules.get("concurrent.futures.process")
     if module is None or not isinstance(executor, module.ProcessPoolExecutor):
         return

@@ -42,6 +42,11 @@ def test_the_example():
     assert len(lines) == 2 + 8
 
 
+def test_the_example_of_processes():
+    """Whoever makes the examples, they are the same to the byte."""
+    assert run("examples/processes.py") == run("examples/processes.py", "threads")
+
+
 @pages
 def test_make_targets_are_there(page):
     named = set(re.findall(r"(?:`|^    )make ([a-z][\w-]*)", page.read_text(), re.MULTILINE))

@@ -152,11 +152,14 @@ class ByHand(Executor):
 
 @contextlib.contextmanager
 def two_pools():
-    """Two threads, and two processes; theirs are there before anybody counts threads."""
-    with ThreadPoolExecutor(2) as threads, ProcessPoolExecutor(2, mp_context=get_context("forkserver")) as processes:
-        for pool in (threads, processes):
-            list(pool.map(square, range(4)))
-        yield {"threads": threads, "processes": processes}
+    """Two threads, two processes of the standard library, and two of ours; they are there before anybody counts."""
+    context = get_context("forkserver")
+    with ThreadPoolExecutor(2) as threads, ProcessPoolExecutor(2, mp_context=context) as processes:
+        with pipeline.processes(2) as shared:
+            made = {"threads": threads, "processes": processes, "shared": shared}
+            for pool in made.values():
+                list(pool.map(square, range(4)))
+            yield made
 
 
 def drawn(i):

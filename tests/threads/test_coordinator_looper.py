@@ -59,7 +59,7 @@ def test_missed_calls_are_made_up_for(monkeypatch):
     """On a clock that only the test turns: a first call of 0.25 s is followed by the calls due meanwhile, unwaited."""
     coord = Coordinator()
     clock, waits = [100.0], []
-    monkeypatch.setattr("pipeline.threads.looper.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
 
     def wait_for_stop(timeout):
         waits.append(round(timeout, 6))

@@ -25,7 +25,7 @@ def pools():
         yield made
 
 
-@pytest.fixture(params=["threads", "processes"])
+@pytest.fixture(params=["threads", "processes", "shared"])
 def executor(request, pools):
     return pools[request.param]
 

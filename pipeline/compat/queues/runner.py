@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import pipeline.threads.runner as native
 from pipeline.compat.graph.default_session import get_default_session
 from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.graph.scopes import get_default_graph
@@ -20,6 +19,7 @@ from pipeline.compat.session.phased_plan import PhasedPlan
 from pipeline.compat.session.session import BaseSession
 from pipeline.errors import OpError, OutOfRangeError
 from pipeline.explain.workers import WorkerGroup, current_worker
+from pipeline.threads import runner as native
 from pipeline.threads.coordinator import Coordinator
 
 _log = logging.getLogger("pipeline")

@@ -1,0 +1,202 @@
+"""Results of worker processes in shared memory that has no name, so that no kill can leave any of it behind.
+
+A worker writes each large array of a result into a segment of its own and passes the segment's descriptor to the
+process that started it, once. That process makes arrays over the segment. When the last of them is gone it tells the
+worker, which then writes another result there: the kernel need not clear pages that are used again.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+import mmap
+import os
+import pickle
+import tempfile
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Bytes from which something lies in a segment; what is smaller is sent in the message.
+LARGE = 1 << 16
+
+
+class Memory(mmap.mmap):
+    """A segment. Nobody else writes to it while there are arrays over it, so a queue may borrow its rows."""
+
+    steady = True  # the compiled core asks for it
+
+
+class Reply(NamedTuple):
+    """What a worker sends for a result.
+
+    Attributes:
+        stream: The pickled result, or the number of the segment where that lies, and its size.
+        buffers: The segments of its arrays, and their sizes.
+        made: The segments that are new, and their sizes; their descriptors follow.
+        given_up: Segments that the worker does not use any more.
+    """
+
+    stream: bytes | tuple[int, int]
+    buffers: list[tuple[int, int]]
+    made: list[tuple[int, int]]
+    given_up: list[int]
+
+
+class Segment:
+    """A segment as its worker has it.
+
+    Attributes:
+        descriptor: Of the memory, until it was sent; then -1.
+    """
+
+    def __init__(self, number: int, size: int) -> None:
+        self.number = number
+        self.descriptor = unnamed(size)
+        self.memory = Memory(self.descriptor, size)
+        self.address = np.frombuffer(self.memory, np.uint8).__array_interface__["data"][0]
+
+
+def unnamed(size: int) -> int:
+    """The descriptor of shared memory of this size that has no name. The caller closes it.
+
+    Raises:
+        OSError: There is no memory, or there are too many descriptors.
+    """
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("pipeline", os.MFD_CLOEXEC)
+    else:
+        with tempfile.TemporaryFile() as file:  # its name is gone when this returns
+            descriptor = os.dup(file.fileno())
+    try:
+        os.ftruncate(descriptor, size)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+class Writer:
+    """The segments of a worker. For one thread."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._free: dict[int, Segment] = {}
+        self._lent: dict[int, Segment] = {}
+        self._taken: dict[int, Segment] = {}  # for the result that is being made, by address
+        self._given_up: list[int] = []
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """As `numpy.empty`; a large array lies in a segment."""
+        size = math.prod(shape) * dtype.itemsize
+        if size < LARGE or dtype.hasobject:
+            return np.empty(shape, dtype)
+        return np.ndarray(shape, dtype, buffer=self._take(size).memory)
+
+    def take_back(self, numbers: Iterable[int]) -> None:
+        """Nobody uses these segments any more."""
+        for number in numbers:
+            self._free[number] = self._lent.pop(number)
+
+    def reply(self, result: Any) -> tuple[bytes, list[Segment]]:
+        """The message that stands for a result, and the segments whose descriptors must follow.
+
+        Raises:
+            Exception: The result cannot be pickled.
+        """
+        used: list[tuple[Segment, int]] = []
+
+        def kept_in_stream(buffer: pickle.PickleBuffer) -> bool:
+            raw = buffer.raw()
+            if raw.nbytes >= LARGE:
+                used.append((self._place(raw), raw.nbytes))
+            return raw.nbytes < LARGE
+
+        try:
+            stream: Any = pickle.dumps(result, 5, buffer_callback=kept_in_stream)
+            buffers = [(segment.number, size) for segment, size in used]
+            if len(stream) >= LARGE:
+                used.append((self._place(memoryview(stream)), len(stream)))
+                stream = used[-1][0].number, len(stream)
+        except BaseException:
+            self._taken.update((segment.address, segment) for segment, _ in used)
+            raise
+        finally:
+            self._free.update((each.number, each) for each in self._taken.values())
+            self._taken.clear()
+        self._lent.update((segment.number, segment) for segment, _ in used)
+        new = [segment for segment, _ in used if segment.descriptor >= 0]
+        made = [(segment.number, len(segment.memory)) for segment in new]
+        given_up, self._given_up = self._given_up, []
+        return pickle.dumps(Reply(stream, buffers, made, given_up)), new
+
+    def _take(self, size: int) -> Segment:
+        """A segment for the result that is being made. One that is too small gives way to a larger one."""
+        fitting = [each for each in self._free.values() if len(each.memory) >= size]
+        if fitting:
+            segment = self._free.pop(min(fitting, key=lambda each: len(each.memory)).number)
+        else:
+            if self._free:
+                number = next(iter(self._free))
+                unsent = self._free.pop(number).descriptor
+                self._given_up.append(number)
+                if unsent >= 0:
+                    os.close(unsent)
+            self._count += 1
+            segment = Segment(self._count, _rounded(size))
+        self._taken[segment.address] = segment
+        return segment
+
+    def _place(self, raw: memoryview) -> Segment:
+        """The segment where these bytes lie; they are copied if they lie elsewhere."""
+        address = np.frombuffer(raw, np.uint8).__array_interface__["data"][0]
+        if address not in self._taken:
+            segment = self._take(raw.nbytes)
+            segment.memory[: raw.nbytes] = raw
+            address = segment.address
+        return self._taken.pop(address)
+
+
+def _rounded(size: int) -> int:
+    """A size that does for others that are a little larger: pages that nobody writes to take no memory."""
+    step = max(mmap.PAGESIZE, 1 << (size.bit_length() - 3))
+    return -(-size // step) * step
+
+
+class Reader:
+    """The segments of a worker, in the process that started it. For one thread; arrays may die in any."""
+
+    def __init__(self) -> None:
+        self._memories: dict[int, Memory] = {}
+        self._freed: collections.deque[int] = collections.deque()
+
+    def add(self, number: int, size: int, descriptor: int) -> None:
+        """Map a new segment and close its descriptor."""
+        try:
+            self._memories[number] = Memory(descriptor, size)
+        finally:
+            os.close(descriptor)
+
+    def result(self, reply: Reply) -> Any:
+        """The result that a reply stands for. Its large arrays lie in segments, which are theirs until they are gone.
+
+        Raises:
+            Exception: The result cannot be unpickled.
+        """
+        for number in reply.given_up:
+            self._memories.pop(number, None)
+        buffers = [self._lend(*each) for each in reply.buffers]
+        stream: Any = reply.stream if isinstance(reply.stream, bytes) else self._lend(*reply.stream)
+        return pickle.loads(stream, buffers=buffers)
+
+    def freed(self) -> list[int]:
+        """The segments whose arrays have gone since the last call."""
+        return [self._freed.popleft() for _ in range(len(self._freed))]
+
+    def _lend(self, number: int, size: int) -> NDArray[np.uint8]:
+        lent = np.ndarray(size, np.uint8, buffer=self._memories[number])
+        weakref.finalize(lent, self._freed.append, number).atexit = False
+        return lent

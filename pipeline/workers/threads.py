@@ -1,0 +1,62 @@
+"""Threads: an executor whose threads end when nobody needs them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Any
+
+
+class Threads(Executor):
+    """Worker threads. Made by `threads`, which see.
+
+    Thread safety: every method may be called from every thread.
+    """
+
+    def __init__(self, count: int, setup: Callable[[], Any] | None = None) -> None:
+        self._max_workers = count  # by this name executors of the standard library have it too
+        self._setup = setup
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._kept = self._closed = False
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have a thread call a function; RuntimeError after `shutdown`."""
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            if self._pool is None:
+                setup = () if self._setup is None else (self._setup,)
+                self._pool = ThreadPoolExecutor(self._max_workers, "pipeline-worker", *setup)
+            return self._pool.submit(fn, *args, **kwargs)
+
+    def rest(self) -> None:
+        """Let threads end when they have done what was submitted, but not within a `with` block."""
+        if not self._kept:
+            self._end(False, False)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let the threads end when they have done what was submitted; see `concurrent.futures.Executor.shutdown`."""
+        self._closed = True
+        self._end(wait, cancel_futures)
+
+    def __enter__(self) -> Threads:
+        self._kept = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.shutdown(cancel_futures=error is not None)
+
+    def __repr__(self) -> str:
+        state = "shut down" if self._closed else "not running" if self._pool is None else "running"
+        return f"<pipeline.threads({self._max_workers}): {state}>"
+
+    def _end(self, wait: bool, cancel_futures: bool) -> None:
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait, cancel_futures=cancel_futures)

@@ -1,0 +1,163 @@
+"""What worker processes do in tests, and what is looked at afterwards."""
+
+import collections
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+KB = 1024
+Point = collections.namedtuple("Point", "x y")
+READY = []
+
+
+def large(i):
+    return np.full((150, KB), i % 251, np.uint8)
+
+
+def changing(i):
+    """Now small, now large, and of several shapes."""
+    return np.full((1 + i * 37 % 11, 1 + i * i % 13, KB), i, np.float32)
+
+
+def strings(i):
+    return [f"{i}:" + "é" * (i * 3000), b"%d" % i * 30_000]
+
+
+def objects(i):
+    return np.array([{"row": np.full(40 * KB, i)}, "x" * i, None, [i]], object)
+
+
+def nested(i):
+    return {"image": large(i), "meta": {"at": Point(i, i / 2), "sizes": (i, [i, i + 1])}, "name": f"n{i}"}
+
+
+REUSED = np.zeros((100, KB), np.float32)
+
+
+def view(i):
+    """A part, with strides, of a buffer that is the same each time."""
+    REUSED[:] = i
+    return REUSED[::2, 1:], REUSED.T
+
+
+def pid(i):
+    return os.getpid()
+
+
+def get_ready():
+    READY.append(os.getpid())
+
+
+def ready(i):
+    return len(READY), READY[0] == os.getpid()
+
+
+def fails_to_get_ready():
+    raise ValueError("no such model")
+
+
+def dies_while_it_gets_ready():
+    os._exit(7)
+
+
+def printing(i):
+    print(f"item {i}")
+    return i
+
+
+def closing(i):
+    """Close all that the process has open."""
+    if i == 5:
+        os.closerange(3, 200)
+    return i
+
+
+def doomed(i):
+    """Die in one of several ways, at certain items."""
+    if i == 11:
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif i == 23:
+        ctypes.string_at(0)
+    elif i == 37:
+        os._exit(3)
+    elif i == 41:
+        sys.exit("enough")
+    return np.full(100 * KB, i)
+
+
+def once(item):
+    """Die at an item whose file is not there yet; the file is made first."""
+    i, directory = item
+    path = Path(directory) / str(i)
+    if i % 5 == 3 and not path.exists():
+        path.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return i
+
+
+def stuck(item):
+    """Say who is at work, and hold the interpreter's lock until the process is killed."""
+    Path(item).joinpath(str(os.getpid())).touch()
+    libc = ctypes.PyDLL(None)
+    while True:
+        libc.sleep(1)
+
+
+def napping(i):
+    time.sleep(0.002)
+    return np.full(80 * KB, i % 251, np.uint8)
+
+
+class Folder:
+    """A dataset."""
+
+    def __init__(self, size):
+        self.size = size
+        self.data = np.arange(size)
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, i):
+        return {"pid": os.getpid(), "value": self.data[i]}
+
+
+def descendants(pid):
+    """A process, those that it has started, and so on."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            number, _, rest = path.read_text().partition(" ")
+            state, parent = rest.rpartition(") ")[2].split()[:2]
+            if state != "Z":
+                parents[int(number)] = int(parent)
+    found, new = set(), {pid}
+    while new:
+        found |= new
+        new = {number for number, parent in parents.items() if parent in new} - found
+    return found
+
+
+def workers():
+    """The workers of this process: not the helpers of multiprocessing."""
+    return {number for number in descendants(os.getpid()) - {os.getpid()} if has_segments(number)}
+
+
+def has_segments(number):
+    """Whether a process has shared memory of ours."""
+    try:
+        return "memfd:pipeline" in Path(f"/proc/{number}/maps").read_text()
+    except OSError:
+        return False
+
+
+def memory_left():
+    """The processes that have shared memory of ours, and the names in /dev/shm."""
+    holders = {int(path.name) for path in Path("/proc").glob("[0-9]*") if has_segments(path.name)}
+    return holders, set(os.listdir("/dev/shm"))

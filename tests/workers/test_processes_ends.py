@@ -1,0 +1,299 @@
+"""pipeline.processes: how they end, and what is left of them. Real processes, real signals."""
+
+import contextlib
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from pathlib import Path
+
+import pytest
+import worker_functions as functions
+from helpers import LIMIT, raises, run_in_thread, wait_until
+from orchestration import fresh_collection, no_thread_left
+
+import pipeline
+from pipeline import AbortedError, CancelledError, batch, map_ahead
+
+SUPPORT = os.path.dirname(functions.__file__)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left():
+    """No process, descriptor, thread or shared memory."""
+    before = functions.memory_left()
+    with fresh_collection(), no_thread_left():
+        yield
+    wait_until(lambda: functions.memory_left()[1] <= before[1] and not functions.workers(), "the workers to end")
+
+
+def gone(pids):
+    return not any(Path(f"/proc/{pid}").exists() and state(pid) != "Z" for pid in pids)
+
+
+def state(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[0]
+    return "Z"
+
+
+class TestDeath:
+    @pytest.mark.parametrize("chunksize", [1, 4, 16])
+    def test_skipped(self, chunksize):
+        """The item that a worker was at is left out; all others come, in order."""
+        ahead = map_ahead(functions.doomed, range(40), workers=pipeline.processes(2), chunksize=chunksize)
+        with batch(ahead, 1, on_error="skip") as batches:
+            got = [int(each[0, 0]) for each in batches]
+            errors = batches.errors
+        assert got == [i for i in range(40) if i not in (11, 23, 37)]
+        texts = [str(error) for error in errors]
+        lack = " (perhaps by the system, for lack of memory)"
+        assert texts == [
+            f"map_ahead: a worker process was killed by SIGKILL{lack} at item 11, 11",
+            "map_ahead: a worker process was killed by SIGSEGV at item 23, 23",
+            "map_ahead: a worker process ended with exit status 3 at item 37, 37",
+        ]
+        assert [error.record_key for error in errors] == ["item 11", "item 23", "item 37"]
+        assert {type(error) for error in errors} == {AbortedError}
+
+    def test_raised(self):
+        got = []
+        batches = batch(range(40), 3, function=functions.doomed, workers=pipeline.processes(2))
+        with pytest.raises(AbortedError, match=r"was killed by SIGKILL .* at item 11, 11"):
+            got.extend(each[:, 0].tolist() for each in batches)
+        assert got == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+
+    def test_in_a_shuffled_deterministic_loop(self, tmp_path):
+        """What a dead worker had in hand is made again; the order is what it would have been."""
+        items = [(i, str(tmp_path)) for i in range(30)]
+
+        def order():
+            with pipeline.processes(2) as workers:
+                source = map_ahead(functions.once, items, workers, chunksize=3)
+                with pipeline.shuffle_batch(source, 2, 30, 10, seed=5, deterministic=True, on_error="skip") as loop:
+                    return [i for each in loop for i in each.tolist()], loop.num_errors
+
+        first, errors = order()
+        assert errors == 6
+        assert sorted(first) == [i for i in range(30) if i % 5 != 3]
+        second, none = order()
+        assert none == 0
+        assert sorted(second) == list(range(30))
+
+    def test_at_random_moments(self):
+        """Each item comes once, in its place, or its error does."""
+        seen, errors, over = [], [], threading.Event()
+        dice = random.Random(3)
+
+        def kill():
+            while not over.wait(dice.uniform(0.01, 0.3)):
+                for pid in [*functions.workers()][:1]:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+
+        with pipeline.processes(2) as workers:
+            ahead = map_ahead(functions.napping, range(1200), workers, chunksize=8)
+            call = run_in_thread(kill)
+            while True:
+                try:
+                    seen.append(int(next(ahead)[0]))
+                except StopIteration:
+                    break
+                except AbortedError as error:
+                    number = int(re.search(r"at item (\d+), \1$", str(error))[1])
+                    errors.append(number)
+                    seen.append(number % 251)
+            over.set()
+            call.result()
+        assert seen == [i % 251 for i in range(1200)]
+        assert errors == sorted(set(errors))
+
+    def test_while_nothing_is_to_be_done(self):
+        with pipeline.processes(2) as workers:
+            assert list(map_ahead(functions.napping, range(8), workers, chunksize=1))
+            for pid in functions.workers():
+                os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: not functions.workers(), "the workers to be dead")
+            assert len(list(map_ahead(functions.napping, range(8), workers, chunksize=1))) == 8
+
+    def test_of_a_plain_call(self):
+        with pipeline.processes(1) as workers:
+            with raises(AbortedError, "a worker process ended with exit status 5"):
+                workers.submit(os._exit, 5).result()
+            assert workers.submit(abs, -3).result() == 3
+
+    def test_of_its_descriptors(self):
+        with pipeline.processes(1) as workers:
+            ahead = map_ahead(functions.closing, range(12), workers, chunksize=4)
+            assert [next(ahead) for _ in range(4)] == [0, 1, 2, 3]
+            with pytest.raises(AbortedError, match="a worker process ended with exit status 1 at item 5, 5"):
+                list(ahead)
+
+
+class TestStart:
+    def test_setup_fails(self):
+        loop = batch([1], 1, function=abs, workers=pipeline.processes(1, setup=functions.fails_to_get_ready))
+        with pytest.raises(AbortedError, match="setup failed in a worker process: ValueError: no such model") as caught:
+            next(loop)
+        error = caught.value
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        assert "in fails_to_get_ready" in text
+
+    def test_setup_dies(self):
+        workers = pipeline.processes(2, setup=functions.dies_while_it_gets_ready)
+        ahead = map_ahead(abs, range(100), workers=workers, chunksize=1)
+        with pytest.raises(AbortedError, match="a worker process ended with exit status 7 while it started"):
+            next(ahead)
+        with pytest.raises(CancelledError, match="already ended by AbortedError"):
+            next(ahead)
+
+    @pytest.mark.parametrize(
+        ("program", "text"),
+        [
+            ("loop()", "ended with exit status 1 while it started. A worker imports the program"),
+            (
+                'if __name__ == "__main__":\n    f = lambda i: i\n    f.__qualname__ = f.__name__ = "f"\n    loop()',
+                "make the function",
+            ),
+            ('if __name__ == "__main__":\n    loop()', "the end"),
+        ],
+    )
+    def test_programs(self, tmp_path, program, text):
+        own = "" if "lambda" in program else "def f(i): return i\n"
+        loop = "def loop():\n    print(list(pipeline.map_ahead(f, [1, 2], workers=pipeline.processes(1))))\n"
+        (tmp_path / "program.py").write_text(f"import pipeline\n{own}{loop}{program}\nprint('the end')\n")
+        done = subprocess.run(
+            [sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True, timeout=60
+        )
+        assert text in (done.stdout if text == "the end" else done.stderr)
+        assert (done.returncode == 0) is (text == "the end")
+
+    def test_a_forked_process_has_none(self):
+        with pipeline.processes(1) as workers:
+            workers.submit(abs, 1).result()
+            pid = os.fork()
+            if not pid:
+                with contextlib.suppress(RuntimeError):
+                    workers.submit(abs, 1)
+                    os._exit(1)
+                os._exit(0)
+            assert os.waitpid(pid, 0)[1] == 0
+            assert workers.submit(abs, -2).result() == 2
+
+    def test_after_shutdown(self):
+        workers = pipeline.processes(1)
+        future = workers.submit(abs, -4)
+        workers.shutdown()
+        assert future.result() == 4
+        with raises(RuntimeError, "cannot schedule new futures after shutdown"):
+            workers.submit(abs, 1)
+        assert repr(workers) == "<pipeline.processes(1): shut down>"
+
+
+class TestEnd:
+    def test_with_the_loop(self):
+        with batch(range(100), 4, function=functions.napping, workers=pipeline.processes(2)) as batches:
+            next(batches)
+        wait_until(lambda: not functions.workers(), "the workers to end")
+
+    def test_with_the_block(self):
+        with pipeline.processes(2) as workers:
+            for _ in range(2):
+                with batch(range(8), 4, function=functions.napping, workers=workers) as batches:
+                    assert len(list(batches)) == 2
+                assert functions.workers()
+        assert not functions.workers()
+
+    def test_as_garbage(self):
+        ahead = map_ahead(functions.napping, range(1000), workers=pipeline.processes(2))
+        next(ahead)
+        del ahead
+        wait_until(lambda: not functions.workers(), "the workers to end")
+
+    def test_of_many_leaves_no_descriptor(self):
+        def open_files():
+            return len(os.listdir("/proc/self/fd"))
+
+        def run():
+            with batch(range(8), 4, function=functions.large, workers=pipeline.processes(2)) as batches:
+                return len(list(batches))
+
+        run()  # the helpers of multiprocessing stay
+        wait_until(lambda: not functions.workers(), "the workers to end")
+        before = open_files()
+        for _ in range(5):
+            assert run() == 2
+        wait_until(lambda: not functions.workers() and open_files() <= before, "the descriptors to be closed")
+
+    def test_arrays_outlive_the_workers(self):
+        with pipeline.processes(2) as workers:
+            kept = list(map_ahead(functions.large, range(9), workers, chunksize=2))
+        assert [int(each[0, 0]) for each in kept] == list(range(9))
+        assert not functions.workers()
+
+    @pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt])
+    def test_stops_workers_in_the_middle_of_an_item(self, tmp_path, error):
+        with contextlib.suppress(error), pipeline.processes(2) as workers:
+            futures = [workers.submit(functions.stuck, tmp_path) for _ in range(5)]
+            wait_until(lambda: len(list(tmp_path.iterdir())) == 2, "both to be at work")
+            raise error
+        assert gone([int(path.name) for path in tmp_path.iterdir()])
+        assert all(future.done() for future in futures)
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, {support!r})
+import os, pipeline, worker_functions
+
+if __name__ == "__main__":
+    workers = pipeline.processes(2, method={method!r})
+    source = pipeline.map_ahead(worker_functions.stuck, [{directory!r}] * 9, workers, chunksize=1)
+    with pipeline.batch(source, 1) as batches:
+        next(batches)
+"""
+
+
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+class TestParent:
+    """Workers are in a function that holds the interpreter's lock and never returns."""
+
+    def start(self, request, method, **options):
+        tmp_path = request.getfixturevalue("tmp_path")
+        work = tmp_path / "work"
+        work.mkdir()
+        program = PROGRAM.format(support=SUPPORT, directory=str(work), method=method)
+        (tmp_path / "program.py").write_text(program)
+        command = [sys.executable, str(tmp_path / "program.py")]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+        request.addfinalizer(process.communicate)
+        request.addfinalizer(process.kill)
+        wait_until(lambda: len(list(work.iterdir())) == 2 or process.poll() is not None, "both to be at work")
+        found = functions.descendants(process.pid) - {process.pid}
+        return process, found
+
+    def test_is_killed(self, request, method):
+        process, found = self.start(request, method)
+        assert len(found) >= 3  # and a helper of multiprocessing, or two
+        process.kill()
+        process.communicate(timeout=LIMIT)  # nobody holds the pipes
+        wait_until(lambda: gone(found), "its processes to end")
+
+    def test_ends_by_ctrl_c(self, request, method):
+        process, found = self.start(request, method, start_new_session=True)
+        os.killpg(process.pid, signal.SIGINT)
+        _, stderr = process.communicate(timeout=LIMIT)
+        assert process.returncode == -signal.SIGINT
+        assert stderr.count("Traceback") == 1
+        assert stderr.rstrip().endswith("KeyboardInterrupt")
+        wait_until(lambda: gone(found), "its processes to end")
+
+    def test_is_terminated(self, request, method):
+        process, found = self.start(request, method)
+        process.terminate()
+        process.communicate(timeout=LIMIT)
+        wait_until(lambda: gone(found), "its processes to end")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec
 
@@ -10,6 +9,7 @@ from pipeline.batches.items import OnceItems, SequenceItems, StatefulItems, posi
 from pipeline.batches.request import Request
 from pipeline.batches.source import BLOCK_ROWS, is_iterable, open_source, row_giver, sized
 from pipeline.errors import OutOfRangeError
+from pipeline.logs import logger
 from pipeline.nest import length
 from pipeline.pulls import together
 from pipeline.queues.base import QueueBase
@@ -30,7 +30,7 @@ _ONE_AT_A_TIME = (
     "a function read from a reader or a producer, and decode what it read"
 )
 
-_log = logging.getLogger(__name__)
+_log = logger("pipeline.batches")
 
 
 class Lane(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import operator
 import threading
 import weakref
@@ -21,6 +20,7 @@ from pipeline.batches.taken import note_taken
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
 from pipeline.explain.live import LoopFacts, LoopTimes, loops, noted_inputs
 from pipeline.explain.workers import WorkerGroup
+from pipeline.logs import logger
 from pipeline.queues.base import QueueBase
 from pipeline.threads.coordinator import Coordinator
 from pipeline.threads.current_loop import batch_loop
@@ -38,7 +38,7 @@ SETTINGS = "batch_size", "num_threads", "capacity", "min_after_dequeue", "enqueu
 # for a check that is in vain after the first batch.
 MaybeNone: TypeAlias = Any
 
-_log = logging.getLogger(__name__)
+_log = logger("pipeline.batches")
 
 
 class Batches(Iterator[T_co]):

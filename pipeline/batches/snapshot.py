@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Collection
 from typing import Any
 
@@ -14,6 +13,7 @@ from pipeline.batches.replay import Replay
 from pipeline.errors import FailedPreconditionError, OpError, invalid
 from pipeline.explain.wording import named
 from pipeline.files.identity import difference, file_identity
+from pipeline.logs import logger
 from pipeline.resume.checksum import is_changed, with_checksum
 from pipeline.resume.journal import Entry, packed, unpacked
 from pipeline.resume.mismatch import Comparison
@@ -26,7 +26,7 @@ ALLOWED = ("batch_size", "num_epochs", "shard", "mtime")
 
 _KEYS = {"format", "version", "made_by", "delivered", "fingerprint", "ended", "loop", "sources", "journal", "files"}
 
-_log = logging.getLogger(__name__)
+_log = logger("pipeline.batches")
 
 
 def fingerprint_text(elements: int, value: int) -> str:

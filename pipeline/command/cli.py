@@ -8,6 +8,7 @@ import importlib
 import io
 import itertools
 import json
+import logging
 import os
 import sys
 import time
@@ -52,6 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.command == "completion":
             print(completion(_parser(PROGRAM), arguments.shell))
             return 0
+        logging.basicConfig(format="%(message)s")  # warnings, to the standard error
         report = run(_settings(parser, arguments), _saving(parser, arguments))
         print(json.dumps(report.to_dict()) if arguments.json else report.to_text(), flush=True)
         return INTERRUPTED if report.interrupted else 0

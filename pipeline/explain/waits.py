@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from typing import Protocol
@@ -13,12 +12,13 @@ from pipeline.explain.ends import EndOfInput
 from pipeline.explain.frames import shown
 from pipeline.explain.wording import count
 from pipeline.explain.workers import WorkerGroup, current_worker
+from pipeline.logs import logger
 from pipeline.stats import QueueStats
 
 # Seconds between two checks of a waiting dequeue; also how long a pool may fill before that is logged.
 CHECK_INTERVAL = 2.0
 
-_log = logging.getLogger("pipeline")
+_log = logger("pipeline.queues")
 
 
 class WatchedQueue(Protocol):

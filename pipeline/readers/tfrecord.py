@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +10,10 @@ from pipeline.files.crc32c import crc_function
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit
 from pipeline.files.tfrecord import TFRecordOptions
 from pipeline.files.tfrecord_cutter import RecordCutter
+from pipeline.logs import logger
 from pipeline.readers.stream import StreamReader
 
-_log = logging.getLogger(__name__)
+_log = logger("pipeline.readers")
 
 
 class TFRecordReader(StreamReader):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import math
 import threading
 import time
@@ -16,6 +15,7 @@ from pipeline.errors import OutOfRangeError
 from pipeline.explain.causes import StoppedByCoordinator, because
 from pipeline.explain.frames import is_running, whereabouts
 from pipeline.explain.wording import count, named
+from pipeline.logs import logger
 from pipeline.threads.ending import JOIN_INTERVAL, wait_for_end
 from pipeline.threads.enqueue_ops import Fillable
 from pipeline.threads.stop_flag import StopFlag
@@ -26,7 +26,7 @@ ExcInfo: TypeAlias = "tuple[type[BaseException], BaseException, TracebackType | 
 
 Q = TypeVar("Q", bound=Fillable)
 
-_log = logging.getLogger(__name__)
+_log = logger("pipeline.threads")
 
 
 class Coordinator:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterable
 from typing import Any
 
+from pipeline.logs import logger
 from pipeline.threads.coordinator import Coordinator
 from pipeline.threads.runner import QueueRunner
 
-_log = logging.getLogger(__name__)
+_log = logger("pipeline.threads")
 
 _registered: list[QueueRunner] = []
 

@@ -7,7 +7,6 @@ queue's errors have that exception as their cause (`explain.causes`).
 from __future__ import annotations
 
 import functools
-import logging
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -18,12 +17,13 @@ from pipeline.explain.causes import InputUsedUp, because
 from pipeline.explain.live import groups
 from pipeline.explain.wording import count
 from pipeline.explain.workers import Worker, WorkerGroup
+from pipeline.logs import logger
 from pipeline.threads.coordinator import Coordinator
 from pipeline.threads.current_loop import current_loop, work_for
 from pipeline.threads.ending import EndingThread
 from pipeline.threads.enqueue_ops import Fillable, make_callable, op_name
 
-_log = logging.getLogger(__name__)
+_log = logger("pipeline.threads")
 
 
 class QueueRunner:

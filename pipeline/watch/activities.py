@@ -37,6 +37,7 @@ _PARTS: dict[str, Activity | None] = {
     "producers/": Activity("produce", "library"),
     "queues/": Activity("store", "library"),
     "batches/": Activity("store", "library"),
+    "batches/crew.py": None,  # waits for a stop
     "batches/source.py": Activity("take from the source", "library"),
     "batches/items.py": Activity("take from the source", "library"),
     "batches/lanes.py": Activity("take from the source", "library"),

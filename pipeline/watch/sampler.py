@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
 from pipeline._tickets import lock_delay
+from pipeline.logs import logger
 from pipeline.watch.collect import collect
 from pipeline.watch.look import Look, Seen, look
 from pipeline.watch.model import Report
 
-_log = logging.getLogger(__name__)
+_log = logger("pipeline.watch")
 
 GLANCES = 4  # at the threads, and at the lock, for each sample
 HELD = 20e-6  # seconds: somebody held the lock if it took longer than this to get it

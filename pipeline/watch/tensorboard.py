@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from typing import TYPE_CHECKING
 
 from pipeline.files.os_errors import os_error
+from pipeline.logs import logger
 from pipeline.watch.event_file import EventFile
 from pipeline.watch.figures import figures, named_stages
 from pipeline.watch.model import Report
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 EVERY = 1.0  # seconds between two points: an hour of twenty curves is 4 MB
 
-_log = logging.getLogger(__name__)
+_log = logger("pipeline.watch")
 
 
 class Curves:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import threading
 from types import TracebackType
@@ -11,11 +10,12 @@ from types import TracebackType
 from pipeline import spans
 from pipeline._queue import note_waits
 from pipeline.errors import FailedPreconditionError
+from pipeline.logs import logger
 from pipeline.threads.stop_flag import StopFlag
 from pipeline.watch.trace_file import TraceFile
 from pipeline.watch.tracer import Tracer
 
-_log = logging.getLogger("pipeline.watch")
+_log = logger("pipeline.watch")
 _starting = threading.Lock()  # guards `_running`
 _running: Trace | None = None
 

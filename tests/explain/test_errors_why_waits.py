@@ -206,7 +206,7 @@ class TestFilling:
         queue.enqueue_many([range(3120)])
         assert queue._still_waiting(CALLS["dequeue_many"], CHECK_INTERVAL) is None
         [record] = caplog.records
-        assert (record.name, record.levelname) == ("pipeline", "INFO")
+        assert (record.name, record.levelname) == ("pipeline.queues", "INFO")
         text = record.getMessage()
         assert text.startswith("filling RandomShuffleQueue 'examples': 3,120 elements of min_after_dequeue=10,000")
         assert text.endswith(" s left)")

@@ -64,6 +64,7 @@ def test_the_consumer_has_spans_for_next_and_for_the_time_between(tmp_path):
     events, _ = traced(tmp_path / "t.json", lambda: firsts(loop))
     (main,) = {each["tid"] for each in spans(events, "next")}
     assert names(events)[main] == threading.current_thread().name
+    assert len(names(events)) == 2, names(events)  # not the thread that waits for a stop
     assert len(spans(events, "next")) == 7  # the last one finds the end
     between = [each["name"] for each in spans(events, "consumer")]
     assert between == ["between batches of 'numbers'"] * 6

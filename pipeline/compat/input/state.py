@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Collection
 from typing import Any
 
@@ -18,6 +17,7 @@ from pipeline.compat.session.ordering import needed
 from pipeline.compat.session.session import BaseSession
 from pipeline.errors import FailedPreconditionError, OpError, invalid
 from pipeline.explain.wording import named
+from pipeline.logs import logger
 from pipeline.resume.mismatch import Comparison
 
 FORMAT = "queue-runner/input-state"
@@ -30,7 +30,7 @@ _TAKES = ("QueueDequeue", "ReaderRead", "RecordInput", "Unstage", "MapUnstage", 
 
 _DRAWN = "drawn before the session"  # what `load_state_dict` found
 
-_log = logging.getLogger(__name__)
+_log = logger("pipeline.compat")
 
 
 def input_state(sess: Any = None) -> InputState:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 from typing import TYPE_CHECKING, Any
 
 from pipeline._queue import CALLS
@@ -14,6 +13,7 @@ from pipeline.compat.values.placeholders import runtime_name
 from pipeline.dtypes import STRING
 from pipeline.errors import CancelledError, InvalidArgumentError
 from pipeline.explain.waits import CHECK_INTERVAL, Watchdog
+from pipeline.logs import logger
 from pipeline.queues.components import Component, Shape, component, parse_capacity
 from pipeline.queues.kinds import shuffle_limits
 from pipeline.queues.seeds import entropy_if_zero
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.compat.graph.graph import Graph
     from pipeline.compat.graph.shapes import TensorShape
 
-_log = logging.getLogger("pipeline")
+_log = logger("pipeline.compat")
 _numbers = itertools.count()
 _ORDERS = {"RandomShuffleQueue": "shuffle", "PriorityQueue": "priority"}
 _CANCELLED = {

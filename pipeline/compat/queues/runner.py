@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -19,10 +18,11 @@ from pipeline.compat.session.phased_plan import PhasedPlan
 from pipeline.compat.session.session import BaseSession
 from pipeline.errors import OpError, OutOfRangeError
 from pipeline.explain.workers import WorkerGroup, current_worker
+from pipeline.logs import logger
 from pipeline.threads import runner as native
 from pipeline.threads.coordinator import Coordinator
 
-_log = logging.getLogger("pipeline")
+_log = logger("pipeline.compat")
 
 
 class QueueRunner(native.QueueRunner):

@@ -1,0 +1,68 @@
+"""The loggers of the library, by their public names; a place that says the same again and again is held back."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+
+# docs/monitoring.md lists them too.
+NAMES = {
+    "pipeline.batches": "loops over batches: what was dropped, what costs more than it seems, states of other sources",
+    "pipeline.compat": "the drop-in: queue runners that are missing or have failed",
+    "pipeline.queues": "queues: pools that take long to fill",
+    "pipeline.readers": "readers: options that cannot be used",
+    "pipeline.threads": "coordinators and queue runners: errors of threads, threads that still run",
+    "pipeline.watch": "monitors and traces: files that cannot be written any more, what a trace left out",
+}
+MOST = 5  # warnings of one place
+SECONDS = 10.0  # within this time
+
+
+class Limit(logging.Filter):
+    """Lets pass MOST warnings of each place of the source in SECONDS; the next one tells how many were left out.
+
+    Thread safety: any thread may log; a lock guards the counts.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.RLock()  # reentrant: a signal handler or a finalizer may log
+        self._places: dict[tuple[str, int], tuple[deque[float], list[int]]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record passes. Errors do: each ends something, so they do not come again and again."""
+        if record.levelno != logging.WARNING:
+            return True
+        now = time.monotonic()
+        with self._lock:
+            times, held = self._places.setdefault((record.pathname, record.lineno), (deque(maxlen=MOST), [0]))
+            if len(times) == MOST and now - times[0] < SECONDS:
+                held[0] += 1
+                return False
+            times.append(now)
+            left_out, held[0] = held[0], 0
+        if left_out:
+            record.msg, record.args = f"{record.getMessage()} ({left_out:,} more of these were left out)", None
+        return True
+
+    def forget(self) -> None:
+        """Begin to count anew."""
+        with self._lock:
+            self._places.clear()
+
+
+limit = Limit()
+
+
+def logger(name: str) -> logging.Logger:
+    """Return the logger of a name of NAMES. The library never sets a level, nor a handler that writes."""
+    if name not in NAMES:
+        raise ValueError(f"no public logger: {name!r}")
+    found = logging.getLogger(name)
+    found.addFilter(limit)  # a second time changes nothing
+    return found
+
+
+logging.getLogger("pipeline").addHandler(logging.NullHandler())

@@ -61,6 +61,7 @@ pipeline.show_config()
 
 
 def main(command: str, *pythons: str) -> None:
+    os.environ.pop("PYTHONPATH", None)  # only what is installed is to be found
     present = {tag: python for python in pythons if (tag := _tag(python))}
     if command != "sdist" and not present:
         raise SystemExit("none of these Pythons is here: " + " ".join(pythons))
@@ -232,18 +233,17 @@ def test(pythons: dict[str, str], folder: Path) -> None:
             shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, tree)
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     for number, (tag, python) in enumerate(pythons.items()):
         wheels = list(DIST.glob(f"*-{tag}-{tag}-manylinux*.whl"))
         if len(wheels) != 1:
             raise SystemExit(f"dist/ has {len(wheels)} wheels for {tag}: make wheels")
         environment = new_environment(python, folder / tag, str(wheels[0]))
-        run(environment / "python", "-c", SMOKE, cwd=tree, env=environ)
-        run(environment / "queue-runner", "--version", cwd=tree, env=environ)
-        run(environment / "queue-runner", "feed", "examples/data/digits.csv", cwd=tree, env=environ)
+        run(environment / "python", "-c", SMOKE, cwd=tree)
+        run(environment / "queue-runner", "--version", cwd=tree)
+        run(environment / "queue-runner", "feed", "examples/data/digits.csv", cwd=tree)
         run(environment / "python", "-m", "pip", "install", "--quiet", "--group", f"{ROOT / 'pyproject.toml'}:test")
         tests = NOT_HERE if number == len(pythons) - 1 else CORE
-        run(environment / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, cwd=tree, env=environ)
+        run(environment / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, cwd=tree)
 
 
 if __name__ == "__main__":

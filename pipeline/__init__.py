@@ -97,6 +97,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.sources.huggingface import huggingface
     from pipeline.sources.image_folder import image_folder
     from pipeline.sources.parquet import feather, parquet
+    from pipeline.sources.webdataset import webdataset
     from pipeline.stats import QueueStats
     from pipeline.threads.coordinator import Coordinator
     from pipeline.threads.looper import LooperThread
@@ -220,6 +221,7 @@ __all__ = [
     "threads",
     "together",
     "trace",
+    "webdataset",
 ]
 
 _ROOMS = {
@@ -266,6 +268,7 @@ _ROOMS = {
     ".sources.huggingface": "huggingface",
     ".sources.image_folder": "image_folder",
     ".sources.parquet": "feather parquet",
+    ".sources.webdataset": "webdataset",
     ".stats": "QueueStats",
     ".threads.coordinator": "Coordinator",
     ".threads.looper": "LooperThread",

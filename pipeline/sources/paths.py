@@ -24,7 +24,7 @@ def expanded(paths: Any, function: str) -> list[str]:
         function: For messages.
 
     Raises:
-        NotFoundError: A pattern matches nothing, or there are no paths.
+        NotFoundError: A local path is not there, a pattern matches nothing, or there are no paths.
         TypeError: They are no paths.
         ImportError: A pattern is a URL, and fsspec is not installed.
     """
@@ -43,7 +43,11 @@ def expanded(paths: Any, function: str) -> list[str]:
 
 
 def _matches(path: str, function: str) -> list[str]:
-    if _PATTERN.search(path) is None or (os.path.exists(path) and "://" not in path):
+    if "://" not in path and os.path.exists(path):
+        return [path]
+    if _PATTERN.search(path) is None:
+        if "://" not in path:
+            raise NotFoundError(None, None, f"{path}; No such file or directory")
         return [path]
     names = _remote(path) if "://" in path else match_filenames_once(path)
     if not names:

@@ -1,0 +1,253 @@
+"""webdataset: the samples of tar shards, whose files are grouped by key and decoded by extension."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import os
+import re
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.decode.image.decode import decode_image
+from pipeline.errors import DataLossError, invalid
+from pipeline.files.opening import open_file
+from pipeline.nest import Nest, is_nested
+from pipeline.sources.extras import stacked
+from pipeline.sources.order import Epochs
+from pipeline.sources.paths import expanded
+from pipeline.sources.stream import StreamSource
+
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+_COMPRESSED = {".gz": "r|gz", ".tgz": "r|gz", ".bz2": "r|bz2", ".xz": "r|xz"}
+
+# Samples that are read at once, at most so many bytes of them.
+_SAMPLES = 32
+_BYTES = 1 << 22
+
+
+def _image(data: bytes) -> Any:
+    return decode_image(data, channels=3, expand_animations=False)
+
+
+def _array(data: bytes) -> Any:
+    return np.load(io.BytesIO(data), allow_pickle=False)
+
+
+def _arrays(data: bytes) -> dict[str, Any]:
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+DECODERS: dict[str, Callable[[bytes], Any]] = {
+    **dict.fromkeys(("jpg", "jpeg", "png", "gif", "bmp"), _image),
+    **dict.fromkeys(("cls", "cls2", "index", "inx", "id"), int),
+    "json": json.loads,
+    "npy": _array,
+    "npz": _arrays,
+}
+
+
+def webdataset(
+    urls: Any,
+    columns: Sequence[str] | None = None,
+    decoders: Mapping[str, Callable[[bytes], Any]] | None = None,
+    *,
+    num_epochs: int | None = 1,
+    shuffle: bool = False,
+    seed: int | None = None,
+    shard: tuple[int, int] | None = None,
+) -> StreamSource:
+    """Make a source of the samples of WebDataset shards: each is a dict with a value for each file of a key.
+
+    Files of a tar archive that follow each other and have the same name up to the first dot of the last part are a
+    sample: that name is its `__key__`, and the rest, in lower case, names each value. Archives are streamed; nothing is
+    written to disk. They may be compressed: `.tar.gz`, `.tgz`, `.tar.bz2`, `.tar.xz`.
+
+    Args:
+        urls: A path, URL or pattern, or a list of them; braces stand for several, as in "train-{000..146}.tar" and
+            "{train,test}.tar". URLs are opened by fsspec.
+        columns: The names of the values to take. "jpg;png" takes the first of these that a sample has. None takes all,
+            and the key, as bytes, under the name `__key__`, which may also be chosen.
+        decoders: What makes a value of the bytes of a file, by the part of its name after the last dot: by default
+            images become RGB arrays of uint8, `cls` and `id` integers, `json` what it holds, `npy` an array and `npz` a
+            dict of arrays; all others, texts too, stay bytes. Yours come before these. Several threads call them.
+        num_epochs: How often the shards are read; None means without end.
+        shuffle: Whether the shards come in random order, another one in each epoch; `shuffle_batch` mixes samples.
+        seed: Seed of the orders.
+        shard: (index, count): read the shards `index`, `index + count`, ... of each order.
+
+    Returns:
+        The source, for the batch functions.
+
+    Raises:
+        NotFoundError: There is no such file, or a pattern matches nothing.
+        ValueError: `num_epochs` or `shard` is out of range, or no columns are chosen.
+        TypeError: A decoder is not callable, or a number is not an integer.
+        ImportError: A path is a URL and fsspec is not installed.
+
+        When a batch is taken: DataLossError, if a file is no archive or cut short; InvalidArgumentError, if a sample
+        has no such value, or the same one twice, or cannot be decoded. The error names the file and the key.
+    """
+    if isinstance(columns, (str, bytes)):
+        raise TypeError(f"webdataset: columns must be a list of names, such as [{columns!r}], not {columns!r}")
+    if columns is not None and not columns:
+        raise ValueError("webdataset: no columns are chosen")
+    for extension, decoder in (decoders or {}).items():
+        if not callable(decoder):
+            raise TypeError(f"webdataset: the decoder of {extension!r} must be callable, not {decoder!r:.80}")
+    given = [urls] if isinstance(urls, (str, bytes, os.PathLike)) else urls
+    if isinstance(given, (list, tuple)):
+        given = [name for each in given for name in _without_braces(each)]
+    names = expanded(given, "webdataset")
+    return StreamSource(
+        _Shards(names, columns, {**DECODERS, **(decoders or {})}), Epochs(num_epochs, shuffle, seed, shard)
+    )
+
+
+def _without_braces(path: Any) -> list[Any]:
+    """Return the paths that one with braces stands for."""
+    found = _BRACES.search(os.fsdecode(path)) if isinstance(path, (str, bytes, os.PathLike)) else None
+    if found is None:
+        return [path]
+    name, inner = os.fsdecode(path), _RANGE.fullmatch(found[1])
+    if inner is not None:
+        first, last = inner.groups()
+        parts = [f"{number:0{len(first)}}" for number in range(int(first), int(last) + 1)]
+    elif "," in found[1]:
+        parts = found[1].split(",")
+    else:
+        return [path]
+    return [each for part in parts for each in _without_braces(name[: found.start()] + part + name[found.end() :])]
+
+
+class Sample(NamedTuple):
+    """The files of a key.
+
+    Attributes:
+        place: Where it begins in the archive; its number where the archive is compressed.
+        shard: The name of the archive.
+        key: What the names have in common.
+        files: The bytes of each by extension.
+    """
+
+    place: int
+    shard: str
+    key: str
+    files: dict[str, bytes]
+
+
+class _Shards:
+    kind = "webdataset"
+    unit = "shards"
+    most = _SAMPLES
+    of_files = True
+
+    def __init__(
+        self, names: Sequence[str], columns: Sequence[str] | None, decoders: Mapping[str, Callable[[bytes], Any]]
+    ) -> None:
+        self.names = names
+        self._columns = None if columns is None else [(each, each.lower().split(";")) for each in columns]
+        self._decoders = decoders
+
+    def read(self, part: int, epoch: int, place: Any) -> Iterator[tuple[Any, Any]]:
+        """Yield lists of samples; a place is that of the first of them."""
+        piece: list[Sample] = []
+        size = 0
+        for sample in _samples(self.names[part], place or 0):
+            piece.append(sample)
+            size += sum(map(len, sample.files.values()))
+            if len(piece) == _SAMPLES or size >= _BYTES:
+                yield piece[0].place, piece
+                piece, size = [], 0
+        if piece:
+            yield piece[0].place, piece
+
+    def block(self, piece: Sequence[Sample]) -> dict[str, Any]:
+        rows = [self._decoded(sample) for sample in piece]
+        if any(row.keys() != rows[0].keys() for row in rows):
+            other = next(i for i, row in enumerate(rows) if row.keys() != rows[0].keys())
+            first, second = (f"{piece[i].key!r} has {', '.join(sorted(rows[i]))}" for i in (0, other))
+            raise invalid(f"webdataset: {piece[other].shard}: samples differ: {first}; {second}. Choose columns")
+        return {name: stacked([row[name] for row in rows], f"webdataset: {name!r}") for name in rows[0]}
+
+    def facts(self) -> dict[str, Any]:
+        columns = None if self._columns is None else [name for name, _ in self._columns]
+        return {"files": len(self.names), "values": columns}
+
+    def _decoded(self, sample: Sample) -> dict[str, Any]:
+        chosen = self._columns or [(name, [name]) for name in ["__key__", *sample.files]]
+        return {name: self._value(sample, name, extensions) for name, extensions in chosen}
+
+    def _value(self, sample: Sample, name: str, extensions: Sequence[str]) -> Any:
+        if name == "__key__":
+            return sample.key.encode()
+        where = f"webdataset: {sample.shard}: sample {sample.key!r}"
+        found = next((each for each in extensions if each in sample.files), None)
+        if found is None:
+            raise invalid(f"{where} has no {name!r}; it has {', '.join(map(repr, sorted(sample.files)))}")
+        decoder = self._decoders.get(found) or self._decoders.get(found.rpartition(".")[2])
+        if decoder is None:
+            return sample.files[found]
+        try:
+            return _plain(decoder(sample.files[found]))
+        except Exception as error:
+            raise invalid(f"{where}: {found!r} cannot be decoded: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """A value as what can be stacked: lists and numbers as arrays."""
+    if is_nested(value, False):
+        nest = Nest(value, False)
+        return nest.pack([_plain(inner) for inner in nest.flatten(value)])
+    return value if isinstance(value, (bytes, str)) else np.asarray(value)
+
+
+def _samples(name: str, place: int) -> Iterator[Sample]:
+    """Yield the samples of an archive from a place on."""
+    mode = next((mode for ending, mode in _COMPRESSED.items() if name.endswith(ending)), "r|")
+    file = open_file(os.fsencode(name))
+    base = 0
+    if mode == "r|" and place:  # tar archives can be read from any file on
+        file.seek(place)
+        base = place
+    try:
+        archive = tarfile.open(fileobj=file, mode=mode)  # type: ignore[call-overload]  # noqa: SIM115 (holds no file)
+        members = _members(archive, base)
+        for number, (key, group) in enumerate(itertools.groupby(members, lambda member: member[1])):
+            files: dict[str, bytes] = {}
+            at = None
+            for offset, _, extension, data in group:
+                at = offset if at is None else at
+                if extension in files:
+                    raise invalid(f"webdataset: {name}: sample {key!r} has {extension!r} twice")
+                files[extension] = data
+            if mode == "r|":
+                yield Sample(at or 0, name, key, files)
+            elif number >= place:
+                yield Sample(number, name, key, files)
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        raise DataLossError(None, None, f"webdataset: {name}: {error}") from error
+    finally:
+        file.close()
+
+
+def _members(archive: tarfile.TarFile, base: int) -> Iterator[tuple[int, str, str, bytes]]:
+    """Yield where each file of an archive begins, the key and the extension that make its name, and its bytes."""
+    for member in archive:
+        folder, slash, last = member.name.rpartition("/")
+        stem, dot, extension = last.partition(".")
+        if member.isfile() and dot and stem:
+            data = archive.extractfile(member)
+            assert data is not None  # it is a file
+            yield base + member.offset, folder + slash + stem, extension.lower(), data.read()
+        archive.members.clear()  # type: ignore[attr-defined]  # it would remember all of them
+    # tarfile takes an archive that is cut short between two files for a whole one; those end in a block of zeros.
+    if archive.fileobj.tell() != archive.offset + tarfile.BLOCKSIZE:
+        raise tarfile.ReadError("the archive is cut short")

@@ -1,0 +1,205 @@
+"""webdataset: samples of tar shards."""
+
+import io
+import json
+import tarfile
+
+import fsspec
+import numpy as np
+import pytest
+from helpers import raises, run_script
+from source_contract import SourceContract
+
+import pipeline
+
+COUNT = 40
+
+
+def npy(array):
+    data = io.BytesIO()
+    np.save(data, array)
+    return data.getvalue()
+
+
+def files(i):
+    """The files of a sample by extension: a wide one has a name that needs a header of its own."""
+    return {
+        "PNG" if i % 3 else "jpg": pipeline.encode_png(np.full((2, 3, 3), i, np.uint8)),
+        "cls": b"%d" % (i % 10),
+        "meta.json": json.dumps({"n": i, "box": [i, 2 * i], "inner": {"name": f"é{i}"}}).encode(),
+        "vector.npy": npy(np.full(3, i, np.float32)),
+        "txt": f"text {i}".encode(),
+    }
+
+
+def write(file, numbers, mode="w"):
+    with tarfile.open(fileobj=file, mode=mode) as archive:
+        archive.addfile(tarfile.TarInfo("readme"), io.BytesIO())  # no extension, no sample
+        for i in numbers:
+            for extension, data in files(i).items():
+                name = f"{'long/' * 30 if i % 5 == 0 else ''}sample.d/{i:04}.{extension}"
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                archive.addfile(info, io.BytesIO(data))
+
+
+COLUMNS = ["jpg;png", "cls", "meta.json", "vector.npy", "txt", "__key__"]
+
+
+def check(batch):
+    assert sorted(batch) == sorted(COLUMNS)
+    numbers = batch["meta.json"]["n"].tolist()
+    assert batch["jpg;png"].dtype == np.uint8
+    assert np.array_equal(batch["jpg;png"], [np.full((2, 3, 3), i) for i in numbers])
+    assert batch["cls"].tolist() == [i % 10 for i in numbers]
+    assert batch["meta.json"]["box"].tolist() == [[i, 2 * i] for i in numbers]
+    assert batch["meta.json"]["inner"]["name"].tolist() == [f"é{i}".encode() for i in numbers]
+    assert batch["vector.npy"].tolist() == [[i] * 3 for i in numbers]
+    assert batch["txt"].tolist() == [b"text %d" % i for i in numbers]
+    assert [key.rpartition(b"/")[2] for key in batch["__key__"]] == [b"%04d" % i for i in numbers]
+    return numbers
+
+
+class Shards(SourceContract):
+    count = COUNT
+    known = False
+    shards = 3
+    ending, mode = "tar", "w"
+
+    @pytest.fixture(autouse=True)
+    def _files(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("pipeline.sources.webdataset._SAMPLES", 3)
+        self.paths = f"{tmp_path}/shard-{{00..02}}.{self.ending}"
+        for i, (first, end) in enumerate([(0, 11), (11, 24), (24, COUNT)]):
+            with open(tmp_path / f"shard-{i:02}.{self.ending}", "wb") as file:
+                write(file, range(first, end), self.mode)
+
+    def make(self, **options):
+        return pipeline.webdataset(self.paths, COLUMNS, **options)
+
+    def numbers(self, batch):
+        return check(batch)
+
+
+class TestPlain(Shards):
+    def test_another_file_does_not_take_the_state(self, tmp_path):
+        with pipeline.batch(self.make(), 3, deterministic=True) as batches:
+            next(batches)
+            state = batches.state_dict()
+        with open(tmp_path / "shard-00.tar", "wb") as file:
+            write(file, range(1, 12))
+        with pytest.raises(pipeline.StateMismatchError, match=r"shard-00\.tar'"):
+            pipeline.batch(self.make(), 3, deterministic=True).load_state_dict(state)
+
+    def test_a_resumed_loop_does_not_read_from_the_start(self, tmp_path):
+        with pipeline.batch(self.make(), 4, deterministic=True) as batches:
+            for _ in range(9):
+                last = self.numbers(next(batches))
+            state = batches.state_dict()
+        _, _, taken, place, _ = pipeline.webdataset(self.paths).cursor()._position()
+        assert (taken, place) == (0, None)
+        entry = dict(zip(state["journal"]["columns"][2:], state["journal"]["first"][2:], strict=True))
+        assert entry["webdataset.part"] in (0, 1, 2)
+        resumed = pipeline.batch(self.make(), 4, deterministic=True)
+        resumed.load_state_dict(state)
+        with resumed:
+            assert self.numbers(next(resumed)) == [last[-1] + 1 + i for i in range(4)]
+
+
+class TestGzip(Shards):
+    ending, mode = "tar.gz", "w:gz"
+
+
+class TestBzip2(Shards):
+    ending, mode = "tar.bz2", "w:bz2"
+
+
+def test_remote_shards():
+    for i in range(2):
+        with fsspec.open(f"memory://shards/{i}.tar", "wb") as file:
+            write(file, range(10 * i, 10 * i + 10))
+    for paths in ("memory://shards/*.tar", "memory://shards/{0,1}.tar"):
+        [got] = pipeline.batch(pipeline.webdataset(paths, COLUMNS), 20)
+        assert check(got) == list(range(20))
+
+
+def test_all_values_and_decoders(tmp_path):
+    with open(tmp_path / "a.tar", "wb") as file:
+        write(file, [1, 2])
+    decoders = {"txt": lambda data: len(data), "png": np.size, "meta.json": lambda data: b"mine"}
+    [got] = pipeline.batch(pipeline.webdataset(tmp_path / "a.tar", decoders=decoders), 2)
+    assert sorted(got) == ["__key__", "cls", "meta.json", "png", "txt", "vector.npy"]
+    assert got["txt"].tolist() == [6, 6]
+    assert got["meta.json"].tolist() == [b"mine", b"mine"]
+
+
+class TestErrors:
+    @pytest.fixture
+    def path(self, tmp_path):
+        with open(tmp_path / "a.tar", "wb") as file:
+            write(file, range(1, 9))
+        return tmp_path / "a.tar"
+
+    def test_of_arguments(self, path):
+        with raises(TypeError, "webdataset: columns must be a list of names, such as ['jpg'], not 'jpg'"):
+            pipeline.webdataset(path, "jpg")
+        with raises(ValueError, "webdataset: no columns are chosen"):
+            pipeline.webdataset(path, [])
+        with raises(TypeError, "webdataset: the decoder of 'txt' must be callable, not 3"):
+            pipeline.webdataset(path, decoders={"txt": 3})
+        with raises(pipeline.NotFoundError, f"{path}0; No such file"):
+            pipeline.webdataset(f"{path}{{0..3}}")
+
+    def test_of_samples(self, path):
+        def batches(*given, **options):
+            return list(pipeline.batch(pipeline.webdataset(path, *given, **options), 2))
+
+        where = f"webdataset: {path}: sample 'sample.d/0001'"
+        with raises(ValueError, f"{where} has no 'mp3;wav'; it has 'cls', 'meta.json', 'png', 'txt', 'vector.npy'"):
+            batches(["mp3;wav"])
+        with raises(ValueError, f"{where}: 'txt' cannot be decoded: invalid literal for int() with base 10: b'text 1'"):
+            batches(["txt"], {"txt": int})
+        with raises(
+            ValueError, f"webdataset: {path}: samples differ: 'sample.d/0001' has __key__, cls, meta.json, png"
+        ):
+            batches()  # the third has a jpg
+        with pytest.raises(ValueError, match=r"webdataset: 'txt': examples differ in shape"):
+            batches(["txt"], {"txt": lambda data: np.zeros(int(data[-1:]))})
+
+    def test_of_archives(self, path):
+        data = path.read_bytes()
+        with tarfile.open(path) as archive:
+            inside = archive.getmembers()[9]
+        for end in (inside.offset, inside.offset + 100, inside.offset_data, inside.offset_data + 1):
+            path.write_bytes(data[:end])
+            with raises(pipeline.DataLossError, f"webdataset: {path}: "):
+                list(pipeline.batch(pipeline.webdataset(path, ["cls"]), 1))
+        path.write_bytes(b"no archive" * 100)
+        with raises(pipeline.DataLossError, f"webdataset: {path}: "):
+            list(pipeline.batch(pipeline.webdataset(path, ["cls"]), 1, on_error="skip"))
+
+    def test_of_a_name_that_comes_twice(self, path):
+        with tarfile.open(path, "a") as archive:
+            for _ in range(2):
+                archive.addfile(tarfile.TarInfo("x.cls"), io.BytesIO())
+        with raises(ValueError, f"webdataset: {path}: sample 'x' has 'cls' twice"):
+            list(pipeline.batch(pipeline.webdataset(path, ["cls"]), 1))
+
+
+def test_shards_that_webdataset_writes(tmp_path):
+    """In a process of its own: it leaves files open."""
+    pytest.importorskip("webdataset", reason="make test-sources installs it")
+    script = f"""
+import json, numpy as np, webdataset
+with webdataset.ShardWriter({str(tmp_path / "w-%02d.tar")!r}, maxcount=4, verbose=0) as sink:
+    for i in range(10):
+        sink.write({{"__key__": f"k{{i:03}}", "cls": i, "npy": np.full(2, i), "json": {{"a": [i]}}, "txt": f"t{{i}}"}})
+for each in webdataset.WebDataset({str(tmp_path / "w-{00..02}.tar")!r}, shardshuffle=False).decode():
+    print(json.dumps([each["__key__"], each["cls"], each["npy"].tolist(), each["json"]["a"], each["txt"]]))
+"""
+    theirs = [json.loads(line) for line in run_script(script).stdout.splitlines()]
+    [got] = pipeline.batch(pipeline.webdataset(f"{tmp_path}/w-{{00..02}}.tar"), 10)
+    columns = [got["__key__"], got["cls"], got["npy"], got["json"]["a"], got["txt"]]
+    ours = zip(*(column.tolist() for column in columns), strict=True)
+    assert [[key.decode(), label, array, inner, text.decode()] for key, label, array, inner, text in ours] == theirs
+    assert len(theirs) == 10

@@ -13,6 +13,7 @@ from stateful_graphs import GRAPHS, Settings
 import pipeline
 import pipeline.compat.v1 as tf
 from pipeline.compat.queues import course
+from pipeline.compat.session.phased_plan import PhasedPlan
 
 
 def comparable(state):
@@ -187,5 +188,8 @@ def test_reads_again_only_what_the_pool_needs(tmp_path, monkeypatch):
     whole, _ = batches(build, settings)
     _, state = batches(build, settings, 1000)
     del made[:]
+    takes, take = [], PhasedPlan.take
+    monkeypatch.setattr(PhasedPlan, "take", lambda *args: takes.append(0) or take(*args))
     assert batches(build, settings, 1, state)[0] == whole[1000:1001]
     assert len(made) < 150
+    assert len(takes) < 400  # of more than 1,000: the other lines are read many at a time

@@ -266,6 +266,11 @@ def test_a_shorter_input_is_noticed(tmp_path):
         (lambda state: {**state, "version": 2}, tf.errors.InvalidArgumentError, "reads versions up to 1"),
         (lambda state: {**state, "queues": None}, tf.errors.InvalidArgumentError, "has no queues"),
         (lambda state: {**state, "queues": {QUEUE: {}}}, tf.errors.InvalidArgumentError, "damaged"),
+        (
+            lambda state: {**state, "queues": {QUEUE: {**state["queues"][QUEUE], "delivered": 13}}},
+            tf.errors.InvalidArgumentError,
+            "its checksum is of another one",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_no_state(change, error, text, folder):

@@ -8,8 +8,9 @@ from typing import Any
 
 from pipeline.batches.replay import Replay
 from pipeline.compat.queues.course import Course
-from pipeline.errors import FailedPreconditionError
+from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.files.identity import difference, file_identity
+from pipeline.resume.checksum import is_changed, with_checksum
 from pipeline.resume.journal import EVERY, unpacked
 from pipeline.resume.mismatch import Comparison
 
@@ -44,7 +45,7 @@ def state_of(course: Course) -> dict[str, Any]:
     resume_at, ended = course.pool.place(delivered, total)
     facts = _facts(course)
     columns = [f"{each['name']}.{column}" for each in facts for column in each["columns"]]
-    return {
+    state = {
         "delivered": delivered,
         "ended": total if ended else None,
         "queue": _queue_facts(course),
@@ -52,6 +53,7 @@ def state_of(course: Course) -> dict[str, Any]:
         "journal": course.journal.packed(course.pool.oldest(delivered, total), resume_at, columns),
         "files": _files(course),
     }
+    return with_checksum(state)
 
 
 def compare(course: Course, saved: dict[str, Any], allow: Collection[str], compared: Comparison) -> None:
@@ -59,7 +61,13 @@ def compare(course: Course, saved: dict[str, Any], allow: Collection[str], compa
 
     Raises:
         FailedPreconditionError: There is no way to any place of the input here.
+        InvalidArgumentError: The state was changed since it was taken.
     """
+    if is_changed(saved):
+        raise invalid(
+            f"load_state_dict: the state of '{course.name}' is damaged: its checksum is of another one. Something has "
+            "changed it since state_dict returned it; go on from another state"
+        )
     refuse(course)
     but = {"name", *allow}
     compared.facts(f"queue '{course.name}'", saved["queue"], _queue_facts(course))

@@ -12,7 +12,7 @@ from pipeline.compat.graph.graph import Graph
 from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.input.course_state import compare, go_on, no_state, refuse, state_of
 from pipeline.compat.queues.course import Course
-from pipeline.compat.queues.survey import origin, within
+from pipeline.compat.queues.effects import origin, within
 from pipeline.compat.session.ordering import needed
 from pipeline.compat.session.session import BaseSession
 from pipeline.errors import FailedPreconditionError, OpError, invalid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import collections
 from collections.abc import Sequence
 from typing import Any
@@ -20,6 +21,9 @@ from pipeline.compat.session.phased_plan import PhasedPlan
 from pipeline.compat.session.session import BaseSession
 from pipeline.errors import OutOfRangeError
 from pipeline.resume.journal import EVERY, Journal
+
+# To skip so few units takes as long as to take them.
+_FEW = 4
 
 
 class Lanes:
@@ -175,9 +179,21 @@ class Course:
                 raise _ended()
             if self._sieve.done:
                 self._replay = None
+            else:
+                self._leave_out(self._replay)
         if self._units >= self._note_at:
             self._note()
         return self._note_at - self._units
+
+    def _leave_out(self, replay: Replay) -> None:
+        """Leave out the units before the next one that is wanted, or before the next entry, if that saves time."""
+        assert self.survey is not None
+        index = bisect.bisect_left(replay.needed, self._units)
+        following = replay.needed[index] if index < len(replay.needed) else replay.resume_at
+        count = min(following, self._note_at) - self._units
+        if count >= _FEW and self.survey.skip is not None:
+            self.survey.skip(count)
+            self._units += count
 
     def took(self, work: Any, taken: Any, whole: bool) -> tuple[int, Any, NDArray[np.int64] | None]:
         """Count what was taken.

@@ -86,6 +86,11 @@ class Producer:
     def _no_state(self) -> str | None:
         return None
 
+    def skip(self, count: int) -> None:
+        """Drop some rows; OutOfRangeError if the queue was closed."""
+        self._left += count
+        self.catch_up()
+
     def catch_up(self) -> None:
         """Drop the rows before the one to begin with; OutOfRangeError if the queue was closed."""
         if not self._left:
@@ -100,6 +105,10 @@ class Producer:
             current.run = outer
 
     # What a reader asks its source for.
+
+    def dequeue(self, timeout: float | None = None) -> Any:
+        """Take the next row."""
+        return self.queue.dequeue(timeout=timeout)
 
     def _element(self, number: int) -> Any:
         """Return the row of a number."""

@@ -8,25 +8,13 @@ from typing import Any
 import numpy as np
 
 from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.queues.effects import changes, decides, origin, varies, within
 from pipeline.compat.queues.produced import Drawn, Producer
+from pipeline.compat.queues.skipping import skipping
 from pipeline.compat.session.phased_plan import PhasedPlan, in_any_order, is_source
 from pipeline.compat.session.plan import Plan
 from pipeline.compat.session.session import BaseSession
 from pipeline.producers.numbered import digest
-
-# They hand on what they are given, a queue or a variable too.
-_PASS_ON = frozenset(["Identity", "Switch", "RefSwitch", "Merge", "RefMerge", "Enter", "RefEnter", "FakeQueue"])
-# Stateful only in that a run must not skip them, or within one run.
-_HARMLESS = _PASS_ON | {
-    "While",
-    "Exit",
-    "RefExit",
-    "NextIteration",
-    "RefNextIteration",
-    "LoopCond",
-    "NoOp",
-    "HashTableV2",
-}
 
 
 class Survey:
@@ -41,6 +29,7 @@ class Survey:
         things: What they take from, in the order of the graph: each a `pipeline.pulls.Positioned`.
         reasons: Why there is no way back to a place in the input; empty if there is one.
         one_to_one: Each run stores one element.
+        skip: Takes so many times as a run does, and drops what comes; None if that takes a run.
     """
 
     def __init__(self, sess: BaseSession, queue: Operation, plans: Sequence[PhasedPlan]) -> None:
@@ -59,6 +48,7 @@ class Survey:
         self.ops = {op for plan in plans for op in plan.ops}
         (first, *others) = plans
         self.one_to_one = not others and first.stores_one
+        self.skip = skipping(sess, first, self._found) if self.one_to_one and not self.reasons else None
 
     def facts(self) -> dict[str, str]:
         """Digests of what else decides the elements: constants, and variables that nobody changes."""
@@ -104,7 +94,7 @@ class Survey:
         for tensor in op.inputs:
             if origin(tensor).type == "VariableV2":
                 self._variables[origin(tensor)] = None
-        if not _varies(op) or in_any_order(op, fed) or _changes(op):
+        if not varies(op) or in_any_order(op, fed) or changes(op):
             return
         if op.type.startswith("QueueDequeue"):
             self._take_from(op.inputs[0], op)
@@ -127,7 +117,7 @@ class Survey:
             return None
         if queue not in self._found:
             self._check_alone(queue)
-            changing = next((each for each in Plan([made.rows]).ops if _decides(each)), None)
+            changing = next((each for each in Plan([made.rows]).ops if decides(each)), None)
             if changing is not None:
                 self._refuse(changing, f"decides the rows of '{queue.name}', and may give others in another run")
             native = queue.kernel(self._sess._plain_run)  # type: ignore[misc]
@@ -154,7 +144,7 @@ class Survey:
 
     def _check_variable(self, variable: Operation, taken: set[Operation]) -> None:
         """Check that nobody changes a variable once it has its first value, or only what is taken in order."""
-        changers = [op for op in variable.graph.get_operations() if _changes(op) and origin(op.inputs[0]) is variable]
+        changers = [op for op in variable.graph.get_operations() if changes(op) and origin(op.inputs[0]) is variable]
         others = [op for op in changers if op not in taken]
         first = [op for op in others if op.type == "Assign"][:1]
         others = [op for op in others if op not in first]
@@ -195,38 +185,6 @@ class Counter:
         if value is None or (np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iu"):
             return None
         return f"the variable '{self.name}' changes with what is taken, and is no integer"
-
-
-def origin(tensor: Tensor) -> Operation:
-    """The operation that a queue, a reader or a variable comes from."""
-    op = tensor.op
-    while op.type in _PASS_ON or _changes(op):
-        op = op.inputs[0].op
-    return op
-
-
-def within(ops: Iterable[Operation]) -> list[Operation]:
-    """The operations, with those within loops."""
-    found = list(ops)
-    for op in found:  # which grows
-        if op.type == "While":
-            found += sorted(op.attrs["ops"], key=lambda each: each._id)
-    return found
-
-
-def _varies(op: Operation) -> bool:
-    """Whether an operation may give something else each time."""
-    return op.stateful and op.type not in _HARMLESS and not op.type.startswith("TensorArray")
-
-
-def _decides(op: Operation) -> bool:
-    """Whether an operation decides rows in another way than by variables and files, whose names are compared."""
-    return _varies(op) and op.type != "MatchingFiles" and not in_any_order(op, False)
-
-
-def _changes(op: Operation) -> bool:
-    """Whether an operation changes a variable."""
-    return bool(op.ref_inputs) and op.type not in _HARMLESS and op.type != "IsVariableInitialized"
 
 
 def _by_name(pair: tuple[Tensor, Any]) -> str:

@@ -71,6 +71,11 @@ class PhasedPlan(Plan):
         self._spent = sorted(filled - needed)
         self._handed_over = sorted(filled & needed)
 
+    @property
+    def has_branches(self) -> bool:
+        """Whether runs differ in what they do."""
+        return self._guarded
+
     def take(self, limit: int) -> Followed:
         """Follow the first part, once."""
         run = self._begin()

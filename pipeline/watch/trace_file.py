@@ -13,6 +13,7 @@ from pipeline.files.os_errors import os_error
 _FLUSH_BYTES = 1 << 15
 _GZIP = 31  # for zlib: with the header of a gzip file
 _END_BYTES = 4096  # of `max_bytes`, for what ends the file
+_encode = json.JSONEncoder(separators=(",", ":"), default=str).encode  # json.dumps would make one for each event
 
 
 class TraceFile:
@@ -53,7 +54,7 @@ class TraceFile:
 
     def write(self, *events: dict[str, Any]) -> None:
         """Add events that belong together, or count them if the file is full. OSError if it cannot be written."""
-        text = ",\n".join(json.dumps(event, separators=(",", ":"), default=str) for event in events)
+        text = ",\n".join(_encode(event) for event in events)
         text = text if self._first else ",\n" + text
         if self._room < len(text):
             self._room = 0

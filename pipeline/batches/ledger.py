@@ -126,9 +126,9 @@ class Ledger:
             return
         if thing.owner is not None:
             raise in_use(thing)
-        thing.owner = book
-        self._starts.append((thing, thing._position() if getattr(thing, "journaled", True) else None))
         journaled = getattr(thing, "journaled", True)
+        self._starts.append((thing, thing._position() if journaled else None))  # first: Ctrl-C may strike in between
+        thing.owner = book
         if not journaled:
             self._journaled = False
         replay = self._replay

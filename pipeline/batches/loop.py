@@ -355,7 +355,8 @@ class Batches(Iterator[T_co]):
                 return self._feed
             if feed is None:  # a signal handler raised while the threads began
                 self._finish()
-                return None
+                text = f"{self._name}: the loop was interrupted while its threads began. Make a new one"
+                raise FailedPreconditionError(None, None, text)
             if self._guard is None:  # before there are threads: Ctrl-C may strike while they are made
                 self._guard = weakref.finalize(self, abandon, feed, self.coord if self._owner else None)
                 self._guard.atexit = False

@@ -16,6 +16,7 @@ from pipeline.batches.calls import Call, Caller
 from pipeline.batches.content import checksums
 from pipeline.batches.crossing import Crossing
 from pipeline.batches.feed import Feed
+from pipeline.batches.hold import Hold
 from pipeline.batches.lanes import Lane, open_lane, warn_of_cost
 from pipeline.batches.layout import ExampleLayout, ToComponents, facts_of_queue
 from pipeline.batches.ledger import Ledger
@@ -25,7 +26,7 @@ from pipeline.batches.quick import blocks_mover, calls_mover, item_blocks_mover,
 from pipeline.batches.replay import Replay
 from pipeline.batches.request import Request
 from pipeline.batches.source import loop_left
-from pipeline.batches.turns import Turns, watch_dequeues
+from pipeline.batches.turns import Turns, turn_put_back, watch_dequeues
 from pipeline.errors import CancelledError, OutOfRangeError, StateMismatchError
 from pipeline.pulls import Turn
 from pipeline.queues.base import QueueBase
@@ -72,6 +73,7 @@ class OrderedFeed(Feed):
         self.ledger: Ledger | None = None
         self.arrivals: Arrivals | None = None
         self._delivering = threading.Lock()  # held while a batch is taken and counted
+        self._hold = Hold()
         self._crossing: Crossing | None = None
         self._unwatch: Callable[[], object] | None = None
         self._items = self._by_number()
@@ -181,6 +183,8 @@ class OrderedFeed(Feed):
         self._unwatch = self._unwatch or watch_dequeues(self)
         if self.ledger is not None:  # Ctrl-C came while the first example was made
             self.ledger.release()
+            if self.replay is not None:
+                self.replay.restart()
         self.ledger = Ledger(self.replay, self._trim)
         lanes = self._lanes(self.ledger)
         whole = self._keep.all and not self.skips.active and not request.joined
@@ -191,7 +195,8 @@ class OrderedFeed(Feed):
             Caller(lane, i, turns, self.skips, self._keep, self._taken_apart(lane.many, i))
             for i, lane in enumerate(lanes)
         ]
-        firsts, ends = self._first_calls(callers, turns)
+        with turn_put_back():
+            firsts, ends = self._first_calls(callers, turns)
         self.queue = self._make_queue()
         self._check_loaded()
         if not self.round:
@@ -264,17 +269,20 @@ class OrderedFeed(Feed):
         request, arrivals = self.request, self.arrivals
         take = self.queue.dequeue_up_to if request.allow_smaller_final_batch else self.queue.dequeue_many
         with self._delivering:
-            *components, numbers = take(self._at_once)
+            *components, numbers = self._hold.fetch(self.delivered[-1].batches, take, self._at_once)
             if arrivals is not None and arrivals.disarranged:
+                self._hold.give()
                 raise OutOfRangeError(None, None, "the loop ended before its pool was what it had been")
             total = len(numbers)
             if request.shard is not None and request.shard[1] > 1:
                 components, numbers, total = self._shared(components, numbers, request)
             self._count(numbers, total, components)
+            assert self.layout is not None
+            batch = self.layout.rebuild(components if len(components) > 1 else components[0]) if len(numbers) else None
+            self._hold.give()
         if not len(numbers):
             raise OutOfRangeError(None, None, "this host has no share of the last batch")
-        assert self.layout is not None
-        return self.layout.rebuild(components if len(components) > 1 else components[0])
+        return batch
 
     def _shared(self, components: list[Any], numbers: Any, request: Request) -> tuple[list[Any], Any, int]:
         """What is this host's of the elements taken from the queue, and how many all hosts have taken."""
@@ -307,6 +315,8 @@ class OrderedFeed(Feed):
 
     def _count(self, numbers: Any, total: int, components: Sequence[Any], moment: Any = None) -> None:
         last = self.delivered[-1]
+        if self._hold.is_counted(last.batches):
+            return
         content = checksums(last.content, components) if self.request.fingerprint == "content" else ()
         self.delivered.append(last.after(numbers, total, moment, content))
 

@@ -141,10 +141,12 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
 
     def take(self) -> Any:
         with self._delivering:
-            (lengths, *rows, numbers), moment = self.queue.dequeue()
+            (lengths, *rows, numbers), moment = self._hold.fetch(self.delivered[-1].batches, self.queue.dequeue)
             self._count(numbers, len(numbers), [lengths, *rows], moment)
-        assert self.layout is not None
-        return lengths, self.layout.rebuild(rows if len(rows) > 1 else rows[0])
+            assert self.layout is not None
+            batch = lengths, self.layout.rebuild(rows if len(rows) > 1 else rows[0])
+            self._hold.give()
+        return batch
 
     def in_pool(self, delivered: Delivered, total: int | None) -> Numbers:
         assert self.loaded is not None  # nobody asks before

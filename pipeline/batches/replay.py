@@ -80,9 +80,13 @@ class Replay:
         self.files = files
         self.allowed = {"name", *allowed}
         self._elements = [entry.element for entry in entries]
+        self.restart()
+        self.first = entries[self._at]
+
+    def restart(self) -> None:
+        """Begin again at the first entry."""
         self._found = 0  # how many of `needed` a call was found for
         self._at = self._segment_of(self._oldest)
-        self.first = entries[self._at]
 
     def position(self, index: int) -> Position:
         """Where thing number `index` is to be put."""

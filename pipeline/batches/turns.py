@@ -6,8 +6,9 @@ what it has pulled, it does without. The lanes of a join pass the baton round.
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pipeline._queue import watch_pulls
@@ -215,6 +216,16 @@ class Turns:
         if len(self._batons) > 1:
             self.rotation.turn()
         self._batons[self.rotation.lane].pass_on()
+
+
+@contextlib.contextmanager
+def turn_put_back() -> Iterator[None]:
+    """Leave this thread with the turn it has, even if Ctrl-C strikes as a call within is about to put it back."""
+    turn = this_thread.turn
+    try:
+        yield
+    finally:
+        this_thread.turn = turn
 
 
 def watch_dequeues(owner: object) -> Callable[[], object]:

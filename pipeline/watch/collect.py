@@ -68,6 +68,8 @@ class _Collector:
         edges = list(self.edges)
         if self.only is not None:
             stages, edges = without_strangers(stages, edges, live.loops.number(self.only))
+        alive = {stage.id for stage in stages}  # a queue may have been made, or have gone, since the edges were found
+        edges = [edge for edge in edges if alive.issuperset(edge)]
         probes, held = self._probes()
         report = Report(
             self.seconds,

@@ -203,7 +203,7 @@ def test_a_source_that_uses_one_buffer_again_is_copied_from(container):
 
     with pipeline.batch(source, 8, capacity=16) as batches:
         (batch,) = list(batches)
-    images = batch["image"] if isinstance(batch, dict) else batch[0] if isinstance(batch, list) else batch
+    images = batch["image"] if isinstance(batch, dict) else batch[0] if isinstance(batch, tuple) else batch
     assert images[:, 0, 0, 0].tolist() == list(range(8))
 
 

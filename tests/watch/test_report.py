@@ -14,6 +14,7 @@ from helpers import start_blocked, wait_blocked, wait_until
 
 import pipeline
 from pipeline import _tickets
+from pipeline.watch import collect, model
 
 
 @pytest.fixture
@@ -202,3 +203,18 @@ def test_the_lock_is_seen_to_be_held():
     finally:
         stop.set()
         thread.join()
+
+
+def test_a_queue_that_goes_while_somebody_looks(lines, monkeypatch):
+    """Edges and stages are found one after the other: an edge from a stage that is not there is left out."""
+    found = collect.edges_of
+
+    def with_one_that_went(groups, loops):
+        return [*found(groups, loops), *(model.Edge(10**9, number) for number in loops)]
+
+    monkeypatch.setattr(collect, "edges_of", with_one_that_went)
+    with csv_loop(lines) as loop:
+        next(loop)
+        for report in (loop.report(), pipeline.report()):
+            assert {edge.source for edge in report.edges} <= {stage.id for stage in report.stages}
+            assert report.verdicts

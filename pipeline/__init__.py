@@ -11,6 +11,7 @@ A name is imported from its room when it is first asked for: a program that only
 
 import sys
 from importlib import import_module
+from os import environ as _environ
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -320,3 +321,7 @@ def _similar(name: str) -> str:
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
+
+
+if _environ.get("PIPELINE_MONITOR"):
+    import_module("pipeline.watch.environment").arm()

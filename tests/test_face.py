@@ -17,7 +17,7 @@ SOURCE = ast.parse(pathlib.Path(pipeline.__file__).read_text())
 
 def for_type_checkers():
     """The names that are imported for type checkers, with their modules."""
-    (block,) = [node for node in SOURCE.body if isinstance(node, ast.If)]
+    (block,) = [node for node in SOURCE.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     return {alias.name: node.module for node in block.body for alias in node.names}
 
 

@@ -25,6 +25,7 @@ from pipeline.command.report import Report
 from pipeline.command.saving import EVERY, Saving
 from pipeline.command.verdict import QueueUse
 from pipeline.errors import OpError
+from pipeline.watch.monitor import monitor
 
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
 BROKEN_PIPE = 141  # 128 + SIGPIPE
@@ -54,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(completion(_parser(PROGRAM), arguments.shell))
             return 0
         logging.basicConfig(format="%(message)s")  # warnings, to the standard error
-        report = run(_settings(parser, arguments), _saving(parser, arguments))
+        report = run(_settings(parser, arguments), _saving(parser, arguments), arguments.watch)
         print(json.dumps(report.to_dict()) if arguments.json else report.to_text(), flush=True)
         return INTERRUPTED if report.interrupted else 0
     except BrokenPipeError:
@@ -85,8 +86,8 @@ def _prepare_output() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def run(settings: Settings, saving: Saving) -> Report:
-    """Run the files through the pipeline until they end or Ctrl-C is pressed.
+def run(settings: Settings, saving: Saving, watch: bool = False) -> Report:
+    """Run the files through the pipeline until they end or Ctrl-C is pressed; `watch`: show what it does meanwhile.
 
     Raises:
         OpError: A file cannot be read or has a malformed line; the message names it. Or the state cannot be loaded or
@@ -99,7 +100,7 @@ def run(settings: Settings, saving: Saving) -> Report:
     first = 0.0
     interrupted = False
     start = now = time.perf_counter()
-    with _progress(settings) as show:
+    with monitor() if watch else contextlib.nullcontext(), _progress(settings) as show:
         try:
             for components in batches:
                 now = time.perf_counter()
@@ -226,6 +227,7 @@ def _add_feed_options(feed: argparse.ArgumentParser) -> None:
     feed.add_argument("--save-state", metavar="STATE", help="with --deterministic: keep the place in this file")
     number("--every", None, f"batches between two saves; default: {EVERY}")
     feed.add_argument("--resume", metavar="STATE", help="with --deterministic: go on from this file")
+    feed.add_argument("--watch", action="store_true", help="show what each stage does while it runs, on stderr")
     feed.add_argument("--json", action="store_true", help="print the report as a JSON object")
 
 

@@ -24,16 +24,23 @@ class Live(Generic[T]):
     """Things that are alive, in the order in which they were added. Each has a number that no other thing ever gets.
 
     Thread safety: every method may be called from every thread, also while things end.
+
+    Attributes:
+        on_next: Called once, when something else is added; None for nothing.
     """
 
     def __init__(self) -> None:
         self._refs: dict[int, tuple[int, weakref.ref[T]]] = {}  # by id, while the thing lives
+        self.on_next: Callable[[], object] | None = None
 
     def add(self, thing: T) -> None:
         """Note a thing; once it is known, this changes nothing."""
         key, refs = id(thing), self._refs
         if key not in refs:
             refs[key] = next(_numbers), weakref.ref(thing, lambda _: refs.pop(key, None))
+            call, self.on_next = self.on_next, None
+            if call is not None:
+                call()
 
     def numbered(self) -> list[tuple[int, T]]:
         """Return what is alive, each thing with its number."""

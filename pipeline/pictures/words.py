@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import unicodedata
 
 _XML = {"\t", "\n"}
@@ -48,7 +49,7 @@ def amount(number: int) -> str:
 def duration(seconds: float) -> str:
     """Return a time to wait as text: 12 s, 3:20 min, 2:05 h."""
     if seconds < 100:
-        return f"{seconds:.0f} s"
+        return f"{math.ceil(seconds)} s"
     minutes, rest = divmod(int(seconds), 60)
     if minutes < 60:
         return f"{minutes}:{rest:02} min"

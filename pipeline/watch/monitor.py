@@ -6,12 +6,14 @@ import os
 
 from pipeline.watch.prometheus import MetricsServer
 from pipeline.watch.sampler import Sampler, View
+from pipeline.watch.show import Show
 from pipeline.watch.tensorboard import Curves
 
 
 def monitor(
     *,
     interval: float = 0.1,
+    show: bool | str = True,
     logdir: str | os.PathLike[str] | None = None,
     port: int | None = None,
     host: str = "127.0.0.1",
@@ -23,6 +25,9 @@ def monitor(
 
     Args:
         interval: Seconds between two samples.
+        show: A live table at the lower end of a terminal (extra `monitor`); the picture of the run in a notebook; where
+            there is neither, a line to stderr every few seconds, and the report at the end. "plain": lines everywhere.
+            False: nothing. At most one monitor of a process shows something.
         logdir: A directory for TensorBoard: the curves are written there, a point a second.
         port: Serve metrics for Prometheus by HTTP on this port; 0 takes one that is free (see `port` of the result).
         host: The address to serve them on. Others than this machine reach them only if you name another, such as
@@ -33,13 +38,17 @@ def monitor(
         after each sample.
 
     Raises:
-        ValueError: `interval` is not above 0, or `port` is not from 0 to 65535.
+        ValueError: `interval` is not above 0, `show` is another text, or `port` is not from 0 to 65535.
         ImportError: prometheus_client is missing; it names the extra.
         OpError, OSError: Of `start`: the directory cannot be written, or the port is in use.
     """
+    if show not in (True, False, "plain"):
+        raise ValueError(f"show must be True, False or 'plain', got {show!r}")
     views: list[View] = []
     if logdir is not None:
         views.append(Curves(logdir))
     if port is not None:
         views.append(MetricsServer(port, host))
+    if show:
+        views.append(Show(plain=show == "plain"))
     return Sampler(interval, views=views)

@@ -92,7 +92,15 @@ def test_printable_keeps_text_and_shows_codes():
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.4, "0 s"), (99, "99 s"), (200, "3:20 min"), (3599, "59:59 min"), (3600, "1:00 h"), (7500, "2:05 h")],
+    [
+        (0, "0 s"),
+        (0.4, "1 s"),
+        (99, "99 s"),
+        (200, "3:20 min"),
+        (3599, "59:59 min"),
+        (3600, "1:00 h"),
+        (7500, "2:05 h"),
+    ],
 )
 def test_duration(seconds, text):
     assert duration(seconds) == text

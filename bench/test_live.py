@@ -1,0 +1,52 @@
+"""What a monitor costs the pipeline that it looks at: the share of a processor that its two threads take.
+
+Each of them holds the interpreter's lock while it works, so no pipeline loses more than that. Rates with and without
+differ by more than this from one run to the next.
+"""
+
+import contextlib
+import io
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import pipeline
+from pipeline.watch import live_table, show
+from pipeline.watch.doing import cpu_seconds
+from pipeline.watch.screen import Screen
+
+SECONDS = 5.0
+WORK = {"128 x f32[784]": np.zeros((4096, 784), np.float32), "scalars": np.zeros(4096, np.float32)}
+
+
+def terminal(plain):
+    """A table as for a terminal of 120 columns, that nobody sees."""
+    table = show.Table.__new__(show.Table)
+    table._console = live_table.console(io.StringIO(), force_terminal=True, width=120, height=40)
+    table.screen = Screen(io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+    table.screen.open()
+    return table
+
+
+@pytest.mark.benchmark(group="monitor")
+@pytest.mark.parametrize("work", WORK)
+def test_monitor(benchmark, monkeypatch, work):
+    monkeypatch.setattr(show, "face", terminal)
+    rows, shares = WORK[work], {}
+
+    def run():
+        with contextlib.ExitStack() as stack:
+            loop = stack.enter_context(pipeline.batch(lambda: rows, 128, capacity=8192, enqueue_many=True))
+            stack.enter_context(pipeline.monitor())
+            end = time.perf_counter() + SECONDS
+            while time.perf_counter() < end:
+                next(loop)
+            for thread in threading.enumerate():
+                if thread.name in ("pipeline-sampler", "pipeline-show"):
+                    shares[thread.name] = f"{cpu_seconds(thread.native_id) / SECONDS:.2%}"
+
+    benchmark.pedantic(run, rounds=1)
+    benchmark.extra_info.update(shares)
+    print(f"{work}: {shares}")

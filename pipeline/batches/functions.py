@@ -92,6 +92,11 @@ def batch(
         workers: Who calls it: `pipeline.processes(n)`, `pipeline.threads(n)` or an executor; None is for `num_threads`
             threads. Without a function the source must be a dataset, an object with `__getitem__` and `__len__`, whose
             items workers make. Each round of a sequence goes to the same workers.
+        ragged: What becomes of a component whose rows are arrays of different lengths, such as lists of Arrow: "pad"
+            makes one array of them, padded with zeros or b"", and "row_splits" a pair (values, row_splits), where row i
+            is `values[row_splits[i]:row_splits[i + 1]]`. None: an array of arrays. (Arrays of numbers that vary in
+            shape need `dynamic_pad`.)
+        encoding: The encoding of strings, such as "utf-8": batches then have str, in arrays of objects. None: bytes.
 
     Returns:
         An iterator over the batches that is a context manager too. Batches have the structure of the examples: dicts,
@@ -100,7 +105,8 @@ def batch(
 
     Raises:
         TypeError: `tensors` is no source, `keep_input` is neither callable nor made of bools, a number is not an
-            integer, `deterministic` is not a bool or None, `shard` is not a pair, or there is no such option.
+            integer, `deterministic` is not a bool or None, `shard` is not a pair, `encoding` is not a str, or there is
+            no such option.
         ValueError: A number is out of range; `keep_input` has more than one dimension, or has one without
             `enqueue_many`; or `deterministic=False` comes with `shard` or with `fingerprint="content"`.
 

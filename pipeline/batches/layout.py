@@ -24,6 +24,7 @@ class ExampleLayout:
     Args:
         example: The first example: a dict, list or tuple of components, which may be nested, or a single component.
         many: It is a block of examples: the first dimension of each component counts them.
+        finish: What is done to each component of a batch; see `finisher`.
 
     Raises:
         ValueError: The example has no components.
@@ -39,8 +40,9 @@ class ExampleLayout:
 
     to_components: ToComponents
 
-    def __init__(self, example: Any, many: bool) -> None:
+    def __init__(self, example: Any, many: bool, finish: Callable[[Any], Any] | None = None) -> None:
         check_example(example, many)
+        self._finish = finish
         self._keys: list[Any] | None = None
         self._count = 1
         self.to_components = _itself
@@ -165,15 +167,17 @@ class ExampleLayout:
     def rebuild(self, batch: Any) -> Any:
         """Put a batch that the queue gave into the container of the examples. The only one of a flat list comes
         bare, and so does that of a tuple."""
-        if self.bare:
-            return batch
         components = batch if self._count > 1 else [batch]
+        if self._finish is not None:
+            components = [self._finish(each) for each in components]
+        if self.bare:
+            return components[0]
         if self._nest is not None:
             return self._nest.pack(components)
         if self._keys is not None:
             return dict(zip(self._keys, components, strict=True))
         if self._count == 1 and not hasattr(self._kind, "_make"):
-            return batch
+            return components[0]
         return make_like(self._kind, components)
 
     @property

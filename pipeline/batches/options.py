@@ -26,6 +26,8 @@ class BatchOptions(TypedDict, total=False):
     fingerprint: str
     function: Callable[[Any], Any] | None
     workers: Any  # an Executor, whose import takes a millisecond
+    ragged: str | None
+    encoding: str | None
 
 
 def takes_options(function: Callable[P, R]) -> Callable[P, R]:

@@ -348,7 +348,7 @@ class OrderedFeed(Feed):
 
         def decide(example: Any) -> ToComponents:
             if self.layout is None:
-                self.layout = ExampleLayout(example, many)
+                self.layout = ExampleLayout(example, many, self.request.finisher)
                 if self.loaded is not None and self.skips.active:  # the first example here may be one that did not fit
                     self.layout.shape_as(self.loaded["loop"]["layout"])
             return self._to_components(many, index)

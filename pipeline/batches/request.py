@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from pipeline.batches.finish import finisher
 from pipeline.batches.layout import ExampleLayout
 from pipeline.batches.mapped import chunk_of, mapped
 from pipeline.batches.source import check_source
@@ -54,6 +55,8 @@ class Request(NamedTuple):
     fingerprint: str = "order"
     function: Callable[[Any], Any] | None = None
     workers: Any = None
+    ragged: str | None = None
+    encoding: str | None = None
 
     def for_round(self, round_number: int) -> Request:
         """The request for one time through the sources: they are at their start, and each round has other draws."""
@@ -68,6 +71,11 @@ class Request(NamedTuple):
         if isinstance(self.seed, tuple):
             return self._replace(seed=(self.seed[0], self.seed[1] + step))
         return self if self.seed is None else self._replace(seed=self.seed + step)
+
+    @property
+    def finisher(self) -> Callable[[Any], Any] | None:
+        """What is done to each component of a batch."""
+        return finisher(self.ragged, self.encoding)
 
     @property
     def joined(self) -> bool:
@@ -85,6 +93,7 @@ class Request(NamedTuple):
             raise ValueError(f"fingerprint must be 'order' or 'content', got {self.fingerprint!r:.80}")
         if self.shard is not None:
             check_shard(self.shard)
+        finisher(self.ragged, self.encoding)
         capacity = parse_capacity(self.capacity)
         if capacity == 0:  # a queue may have it, as in TensorFlow, but then no example ever gets into it
             raise ValueError(f"capacity must be >= 1 (or -1: unbounded), got {self.capacity}")

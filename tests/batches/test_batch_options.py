@@ -88,6 +88,7 @@ def test_every_function_shows_the_shared_options(function):
     defaults = {name: parameters[name].default for name in BatchOptions.__annotations__}
     wanted = {"keep_input": True, "on_error": "raise", "max_errors": None, "coord": None}
     wanted |= {"deterministic": None, "shard": None, "fingerprint": "order", "function": None, "workers": None}
+    wanted |= {"ragged": None, "encoding": None}
     if function.__name__.startswith("maybe_"):
         wanted["keep_input"] = inspect.Parameter.empty
     assert defaults == wanted

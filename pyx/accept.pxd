@@ -97,12 +97,23 @@ cdef inline bint scalar_fits(Column* c, object value, Part* part) noexcept:
     return False
 
 
+cdef inline bint steady(PyObject* base):
+    """Whether memory that no array owns is a segment that a worker has filled: nobody else writes to it."""
+    while cnp.PyArray_Check(<object>base):
+        base = <PyObject*>cnp.PyArray_BASE(<cnp.ndarray>base)
+        if base == NULL:
+            return False
+    return getattr(type(<object>base), "steady", False) is True
+
+
 cdef inline bint lasts(cnp.ndarray array, bint given):
     """Whether nobody else can write to an array: its memory is a bytes object, or it was given away and this is the
     only reference left."""
     cdef PyObject* base = <PyObject*>cnp.PyArray_BASE(array)
+    if base != NULL and not cnp.PyArray_ISWRITEABLE(array):
+        return PyBytes_CheckExact(<object>base)
     if base != NULL:
-        return not cnp.PyArray_ISWRITEABLE(array) and PyBytes_CheckExact(<object>base)
+        return given and is_sole(<PyObject*>array) and steady(base)
     return given and is_sole(<PyObject*>array) and cnp.PyArray_CHKFLAGS(array, cnp.NPY_ARRAY_OWNDATA)
 
 

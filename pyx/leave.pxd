@@ -11,8 +11,8 @@ from libc.stdlib cimport free, malloc
 
 cimport numpy as cnp
 
-from accept cimport out_fits
-from borrowed cimport borrowed
+from accept cimport out_fits, owner as owner_of
+from borrowed cimport Borrowed, borrowed
 from columns cimport (
     ROWS, Column, Columns, PyArray_Scalar, close_recyclers, empty, is_set, read_references, read_rows, reference,
 )
@@ -67,6 +67,27 @@ cdef inline object single_row(const Column* c, int bits, slot_t slot):
     return None
 
 
+cdef inline object whole_array(const Column* c, int bits, const slot_t[::1] slots, size_t n):
+    """The array that n slots have borrowed, if they have all its rows, in order, and it is the caller's now: a segment
+    that a worker has filled. Else None. (What an array owns may be somebody's `Rows`.)"""
+    cdef PyObject* array = borrowed(&c.borrowed, bits, slots[0]).array
+    cdef const Borrowed* each
+    cdef const char* row
+    cdef size_t k
+    if array == NULL or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray>array):
+        return None
+    if owner_of(<cnp.ndarray>array) is not None or cnp.PyArray_NDIM(<cnp.ndarray>array) != c.ndim + 1:
+        return None
+    if <size_t>cnp.PyArray_DIM(<cnp.ndarray>array, 0) != n:
+        return None
+    row = <const char*>cnp.PyArray_DATA(<cnp.ndarray>array)
+    for k in range(n):
+        each = borrowed(&c.borrowed, bits, slots[k])
+        if each.array != array or each.row != row + k * c.slab.row:
+            return None
+    return <object>array
+
+
 cdef inline object value_of(const Queue* q, const Columns* columns, object owner, int i, const Attempt* a, bint many,
                             object out):
     """The value of one component: of one element, or of many stacked."""
@@ -75,6 +96,10 @@ cdef inline object value_of(const Queue* q, const Columns* columns, object owner
     if c.form == ROWS:
         if not many:
             value = single_row(c, q.bits, a.slots[0])
+            if value is not None:
+                return value
+        elif out is None and is_set(c.borrows):
+            value = whole_array(c, q.bits, a.slots, n)
             if value is not None:
                 return value
         if out is None:

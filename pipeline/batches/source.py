@@ -86,6 +86,9 @@ def open_source(
     """
     give = None if many or block_rows is None else row_giver(source, stopped)
     if give is not None and block_rows is not None:
+        if isinstance(source, MapAhead):  # its blocks are what a worker made, and may become batches as they are
+            most = max(1, min(block_rows, BLOCK_ROWS))
+            return _without_turns(lambda: give(most), True, op_name(source))
         return _without_turns(sized(give, block_rows), True, op_name(source), getattr(source, "iterator", False))
     if isinstance(source, MapAhead):  # it can tell that waiting is in vain
         return _without_turns(lambda: source.take(0, stopped), many, op_name(source))
@@ -119,13 +122,21 @@ def number_of_examples(source: Any, many: bool) -> int | None:
 def row_giver(source: Any, stopped: Callable[[], bool]) -> Callable[[int], Any] | None:
     """What gives a block of at most so many rows of a source of single examples; None if it gives no blocks."""
     if isinstance(source, MapAhead):
-        return lambda n: source.take(n, stopped)
+        return lambda n: map_values(_integers, source.take(n, stopped))
     block = getattr(source, "block", None)
     if callable(block):
         return getattr(source, "rows", block)  # type: ignore[no-any-return]
     if isinstance(source, QueueBase) and _stackable(source):
         return lambda n: _queue_block(source, n, stopped)
     return None
+
+
+def _integers(values: Any) -> Any:
+    """A component of a block; Python's integers as an array, so that a queue takes it and the others as they are."""
+    if isinstance(values, list) and set(map(type, values)) == {int}:
+        array = np.array(values)
+        return array if array.dtype == np.int64 else values  # not those that are too large for it
+    return values
 
 
 def _without_turns(take: Callable[[], Any], many: bool, name: str, iterator: bool = False) -> OpenSource:

@@ -20,6 +20,10 @@ def large(i):
     return np.full((150, KB), i % 251, np.uint8)
 
 
+def with_number(i):
+    return np.full((8, 16 * KB), i % 251, np.uint8), i
+
+
 def changing(i):
     """Now small, now large, and of several shapes."""
     return np.full((1 + i * 37 % 11, 1 + i * i % 13, KB), i, np.float32)

@@ -169,10 +169,75 @@ class TestSegments:
         assert writer._count == 2
 
 
+class TestQueue:
+    """Arrays over segments that are given to a queue. What the worker writes meanwhile, the test writes."""
+
+    def given(self, queue, rows=8):
+        memory = Memory(-1, rows << 16)
+        array = np.ndarray((rows, 1 << 16), np.uint8, buffer=memory)
+        array[:] = np.arange(rows)[:, None]
+        values = (array,)
+        del array
+        queue._enqueue_many_given(values)
+        return np.ndarray(rows << 16, np.uint8, buffer=memory)
+
+    def test_come_out_whole(self):
+        queue = pipeline.FIFOQueue(9, "uint8", (1 << 16,))
+        memory = self.given(queue)
+        batch = queue.dequeue_many(8)
+        assert np.shares_memory(batch, memory)
+        assert batch[:, 5].tolist() == list(range(8))
+
+    def test_in_parts_they_are_copied(self):
+        queue = pipeline.FIFOQueue(20, "uint8", (1 << 16,))
+        memory = [self.given(queue) for _ in range(2)]
+        for begin, end in ((0, 7), (7, 9), (9, 16)):
+            batch = queue.dequeue_many(end - begin)
+            assert not any(np.shares_memory(batch, each) for each in memory)
+            assert batch[:, 5].tolist() == [i % 8 for i in range(begin, end)]
+
+    def test_into_an_array_of_the_caller_they_are_copied(self):
+        queue, out = pipeline.FIFOQueue(9, "uint8", (1 << 16,)), np.empty((8, 1 << 16), np.uint8)
+        self.given(queue)
+        assert queue.dequeue_many(8, out=out) is out
+        assert out[:, 5].tolist() == list(range(8))
+
+    def test_a_shuffle_queue_copies(self):
+        queue = pipeline.RandomShuffleQueue(9, 0, "uint8", (1 << 16,), seed=1)
+        memory = self.given(queue)
+        assert not np.shares_memory(queue.dequeue_many(8), memory)
+
+    def test_an_array_that_somebody_else_has_is_copied(self):
+        queue = pipeline.FIFOQueue(9, "uint8", (1 << 16,))
+        array = np.ndarray((8, 1 << 16), np.uint8, buffer=Memory(-1, 8 << 16))
+        queue._enqueue_many_given((array,))
+        array[:] = 3
+        assert not queue.dequeue_many(8).any()
+
+
 class TestBatches:
     def test_a_batch_of_one_chunk(self, pool):
         with batch(range(64), 16, function=functions.large, workers=pool) as batches:
             assert [each[:, 0, 0].tolist() for each in batches] == [[*range(i, i + 16)] for i in range(0, 64, 16)]
+
+    def test_a_batch_that_is_a_chunk_is_not_copied(self, pool):
+        with batch(range(640), 64, function=functions.with_number, workers=pool) as batches:
+            kept = list(batches)
+        assert all(isinstance(root(images), Memory) and images.flags.writeable for images, _ in kept)
+        for images, numbers in kept:
+            np.testing.assert_array_equal(images[:, 0, 0], numbers % 251)
+            np.testing.assert_array_equal(images[:, -1, -1], numbers % 251)
+
+    @pytest.mark.parametrize("size", [10, 63, 65, 128])
+    def test_batches_of_other_sizes(self, pool, size):
+        source = map_ahead(functions.with_number, range(320), pool, chunksize=64)
+        with batch(source, size, allow_smaller_final_batch=True) as batches:
+            kept = list(batches)
+        for (one, _), (other, _) in itertools.combinations(kept, 2):
+            assert not np.may_share_memory(one, other)
+        images, numbers = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+        assert numbers.tolist() == list(range(320))
+        np.testing.assert_array_equal(images[:, 7, 7], numbers % 251)
 
     def test_a_dataset(self, pool):
         with shuffle_batch(functions.Folder(100), 10, 60, 30, seed=1, deterministic=True, workers=pool) as batches:

@@ -26,15 +26,23 @@ class Output:
 
     def show(self, report: Report) -> None:
         """Show a report in the place of the one before."""
-        self._context.copy().run(self._show, _Html(to_html(report)))
+        self._context.copy().run(self._show, _Page(report))
 
-    def _show(self, html: _Html) -> None:
+    def _show(self, page: _Page) -> None:
         if self._handle is None:
-            self._handle = sys.modules["IPython"].display.display(html, display_id=True)
+            self._handle = sys.modules["IPython"].display.display(page, display_id=True)
         else:
-            self._handle.update(html)
+            self._handle.update(page)
 
 
-class _Html(str):
+class _Page:
+    """A report; its text for a notebook that shows no HTML."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    def __repr__(self) -> str:
+        return str(self._report)
+
     def _repr_html_(self) -> str:
-        return str(self)
+        return to_html(self._report)

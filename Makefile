@@ -17,7 +17,7 @@ WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
 .PHONY: run build test test-browser test-all test-sources stress tsan asan bounds leaks exits bench bench-tf bench-peers
-.PHONY: bench-scaling bench-instructions oracle lint clean fuzz soak resume sdist test-sdist wheels test-wheels release-wheels
+.PHONY: bench-scaling bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -90,6 +90,11 @@ fuzz: build
 MINUTES ?= 20
 soak: build
 	$(PROGRAM) soak.run --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+# Twenty pipelines with a known bottleneck: turns the knob that the verdict names, and compares what that gains with what
+# it said. Takes minutes, and two processors that nothing else uses.
+verdicts: build
+	$(PROGRAM) endurance.verdicts
 
 # Training runs that are killed with -9, KILLS times each, and loops whose threads wait at random; and
 # faults that the tests must find. Takes minutes.

@@ -1,9 +1,11 @@
+from types import FrameType
 from typing import Generic, TypeVar
 
 from typing_extensions import Self
 
 T = TypeVar("T")
 
+def frames_now() -> dict[int, FrameType]: ...
 def lock_delay(seconds: float) -> float: ...
 
 class Window(Generic[T]):

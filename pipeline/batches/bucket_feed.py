@@ -43,6 +43,7 @@ class Bucket:
 class BucketFeed(Feed):
     """Puts examples into buckets; the loop takes whole batches from the queue."""
 
+    kind = "bucket_by_sequence_length"
     one_by_one = True
 
     def __init__(

@@ -130,7 +130,6 @@ class OrderedBucket(Bucket):
 class OrderedBucketFeed(BucketFeed, OrderedFeed):
     """The same in the order of tickets: whoever stores an example takes the batch that it completes."""
 
-    kind = "bucket_by_sequence_length"
     held_back = None
     _buckets: list[OrderedBucket]  # type: ignore[assignment]
 

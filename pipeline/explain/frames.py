@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, TypeAlias
 
+from pipeline._tickets import frames_now
+
 Place: TypeAlias = "tuple[str, int]"  # file and line
 
 _PACKAGE = __name__.partition(".")[0]
@@ -65,7 +67,7 @@ def is_running(thread: threading.Thread) -> bool:
 def whereabouts(thread: threading.Thread) -> str:
     """Return, for a message, what a thread is doing: the queue call that blocks it, or its place in the source."""
     name, number = repr(thread.name), thread.ident
-    frame = None if number is None else sys._current_frames().get(number)
+    frame = None if number is None else frames_now().get(number)
     if number is None or frame is None:
         return f"{name} has just ended"
     wait = waiting_in(number, frame)

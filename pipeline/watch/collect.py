@@ -10,12 +10,13 @@ from pipeline.explain import live
 from pipeline.explain.live import LoopFacts
 from pipeline.explain.workers import WorkerGroup
 from pipeline.stats import QueueStats
-from pipeline.watch.doing import DOINGS
+from pipeline.watch.doing import DOINGS, Clocks
 from pipeline.watch.flow import edges_of, in_order, without_strangers
 from pipeline.watch.look import Look, look, processors
 from pipeline.watch.model import Level, Progress, Report, Stage, Tank
 from pipeline.watch.verdict import judge
 
+NEVER = (0,) * len(DOINGS)
 _ZERO = QueueStats(0, 0, False, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0)
 
 
@@ -70,14 +71,14 @@ class _Collector:
             stages, edges = without_strangers(stages, edges, live.loops.number(self.only))
         alive = {stage.id for stage in stages}  # a queue may have been made, or have gone, since the edges were found
         edges = [edge for edge in edges if alive.issuperset(edge)]
-        probes, held = self._probes()
+        probed, held = self._probed()
         report = Report(
             self.seconds,
             bool(self.looks),
             tuple(in_order(stages, edges)),
             tuple(edges),
             processors(),
-            held / probes if probes else None,
+            held / probed if probed else None,
         )
         return dataclasses.replace(report, verdicts=tuple(judge(report)))
 
@@ -112,7 +113,7 @@ class _Collector:
 
     def _reader(self, number: int, reader: Any) -> Stage:
         records, files, _ = reader.counts()
-        before = next((each.counts[number] for each in self.looks if number in each.counts), 0)
+        before = self.looks[0].counts.get(number, 0) if self.looks else 0
         return Stage(
             number,
             "reader",
@@ -125,10 +126,11 @@ class _Collector:
 
     def _workers(self, number: int, mapping: Any) -> Stage:
         done, total = mapping.progress()
-        before = next((each.counts[number] for each in self.looks if number in each.counts), 0)
+        before = self.looks[0].counts.get(number, 0) if self.looks else 0
         rate = (done - before) / self.seconds
         left = None if total is None or not rate else (total - done) / rate
         settings = mapping.settings()
+        cpu, wanted = self._clocks(number)
         return Stage(
             number,
             "workers",
@@ -136,6 +138,8 @@ class _Collector:
             threads=settings["workers"] or 0,
             elements=done,
             rate=rate,
+            cpu=cpu,
+            wanted=wanted,
             progress=Progress(done, total, 1, 1, left),
             settings=settings,
         )
@@ -144,8 +148,9 @@ class _Collector:
         times = group.times()
         spans = [max(0.0, min(end or self.end, self.end) - max(begin, self.begin)) for begin, end in times.values()]
         total = max(sum(spans), 1e-9)
+        life = self.end - max(self.begin, min((begin for begin, _ in times.values()), default=self.begin))
         filled = live.queues.number(group.queue)
-        change = self._change(filled, group.queue)[1] if filled is not None else _ZERO
+        _, change, seconds = self._change(filled, group.queue) if filled is not None else (_ZERO, _ZERO, self.seconds)
         share = group.size / max(1, self._fillers(group.queue))
         doings = self._doing(number)
         waits_out = _share(change.enqueue_wait_s * share, total)
@@ -153,6 +158,7 @@ class _Collector:
         if not doings:
             inputs = [self._change(each, self.queues[each]) for each in self._inputs(number)]
             waits_in = _share(sum(each[1].dequeue_wait_s for each in inputs), total)
+        cpu, wanted = self._clocks(number, alone=True)
         rest = sum(doings.get(each, 0.0) for each in ("turn", "results"))
         return Stage(
             number,
@@ -161,14 +167,16 @@ class _Collector:
             "running" if any(end is None for _, end in times.values()) else "ended",
             threads=group.size,
             running=sum(end is None for _, end in times.values()),
+            alive=_share(total, len(times) * life),
+            longest=_share(max(spans, default=0.0), life),
             elements=change.enqueued,
-            rate=change.enqueued / self.seconds,
+            rate=change.enqueued / seconds,
             busy=max(0.0, 1 - waits_in - waits_out - rest),
             waits_in=waits_in,
             waits_out=waits_out,
-            cpu=self._cpu(number),
+            cpu=cpu,
+            wanted=wanted,
             doing=doings,
-            settings={"alive": _share(total, group.size * self.seconds)},
         )
 
     def _loop(self, number: int, facts: LoopFacts) -> Stage:
@@ -177,6 +185,7 @@ class _Collector:
         times = facts.times
         first = None if times.first_at is None or times.begun_at is None else times.first_at - times.begun_at
         waited = _share(change.dequeue_wait_s, self.seconds)
+        cpu, wanted = self._clocks(number)
         return Stage(
             number,
             "loop",
@@ -188,10 +197,12 @@ class _Collector:
             rate=change.dequeued / self.seconds,
             busy=1 - waited,
             waits_in=waited,
-            cpu=self._cpu(number),
+            cpu=cpu,
+            wanted=wanted,
             errors=facts.errors,
             dropped=facts.dropped,
             first_s=first,
+            age_s=None if times.begun_at is None else (times.ended_at or self.now.at) - times.begun_at,
             settings={"kind": facts.kind, **facts.settings},
         )
 
@@ -201,7 +212,7 @@ class _Collector:
         """The statistics of a queue now, what has changed within the window, and the seconds of the window."""
         stats = self.now.queues.get(number) or queue.stats()
         known = [each.queues[number] for each in self.looks if number in each.queues]
-        before, after = (known[0] if known else _ZERO), stats
+        before, after = (self.looks[0].queues.get(number, _ZERO) if self.looks else _ZERO), stats
         if self.end < self.now.at and known:
             after = known[-1]
         changes: list[Any] = [a - b for a, b in zip(after, before, strict=True)]
@@ -209,25 +220,32 @@ class _Collector:
 
     def _doing(self, number: int) -> dict[str, float]:
         """What the threads of a group did, as shares."""
-        known = [each.doing[number] for each in self.looks if number in each.doing]
-        if not known:
-            return {}
-        counts = [b - a for a, b in zip(known[0], known[-1], strict=True)] if len(known) > 1 else list(known[0])
+        known = [each.doing.get(number, NEVER) for each in self.looks]
+        counts = [b - a for a, b in zip(known[0], known[-1], strict=True)] if known else NEVER
         total = sum(counts)
-        return {what: count / total for what, count in zip(DOINGS, counts, strict=True) if count} if total else {}
+        return {what: count / total for what, count in zip(DOINGS, counts, strict=True) if count}
 
-    def _cpu(self, number: int) -> float | None:
-        """How many processors the threads of a group, or the taker of a loop, kept busy."""
-        known = [(each.at, each.cpu[number]) for each in self.looks if number in each.cpu]
+    def _clocks(self, number: int, alone: bool = False) -> tuple[float | None, float | None]:
+        """How many processors the threads of a group, or the taker of a loop, kept busy and wanted.
+
+        Args:
+            number: Of the group or loop.
+            alone: The clocks began with the stage, so that the first look need not know them.
+        """
+        known = [(each.at, each.clocks[number]) for each in self.looks if number in each.clocks]
+        if alone and known and number not in self.looks[0].clocks:
+            known.insert(0, (self.looks[0].at, Clocks(0.0, 0.0)))
         if len(known) < 2:
-            return None
-        return max(0.0, (known[-1][1] - known[0][1]) / max(known[-1][0] - known[0][0], 1e-9))
+            return None, None
+        (begin, before), (end, after) = known[0], known[-1]
+        seconds = max(end - begin, 1e-9)
+        return (after.cpu - before.cpu) / seconds, (after.wanted - before.wanted) / seconds
 
-    def _probes(self) -> tuple[int, int]:
+    def _probed(self) -> tuple[float, float]:
         if not self.looks:
-            return 0, 0
+            return 0.0, 0.0
         first, last = self.looks[0], self.looks[-1]
-        return last.probes - first.probes, last.held - first.held
+        return last.probed - first.probed, last.held - first.held
 
     def _fillers(self, queue: Any) -> int:
         """How many threads fill a queue."""

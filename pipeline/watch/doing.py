@@ -6,6 +6,7 @@ import contextlib
 import sys
 import time
 from types import FrameType
+from typing import NamedTuple
 
 from pipeline.explain.frames import is_ours, is_standard, waiting_in
 from pipeline.readers.base import ReaderBase
@@ -43,14 +44,32 @@ def doing(ident: int, frame: FrameType) -> str:
     return "moving"
 
 
-def cpu_seconds(native: int | None) -> float | None:
-    """Return the CPU time of a thread so far, by its native number; None if it has ended, or the system cannot say.
+class Clocks(NamedTuple):
+    """What a thread had of the processors so far, in seconds.
 
-    On Linux the number of the clock follows from that of the thread, so that a thread that ends meanwhile is an error.
-    `time.pthread_getcpuclockid` would read memory that is no longer the thread's.
+    Attributes:
+        cpu: It ran so long.
+        wanted: It ran, or could have run and waited for a processor.
+    """
+
+    cpu: float
+    wanted: float
+
+
+def clocks(native: int | None) -> Clocks | None:
+    """Return the clocks of a thread, by its native number; None if it has ended, or the system cannot say.
+
+    The number of a process stands for its main thread.
+
+    Linux gives both in a file. Its number also makes the number of its CPU clock, so that asking for a thread that ends
+    meanwhile is an error. (`time.pthread_getcpuclockid` would read memory that is no longer the thread's.)
     """
     if native is None or not sys.platform.startswith("linux"):
         return None
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{native}/schedstat") as file:
+        cpu, waited, _ = map(int, file.read().split())
+        return Clocks(cpu * 1e-9, (cpu + waited) * 1e-9)
     with contextlib.suppress(OSError):
-        return time.clock_gettime((~native << 3) | 6)
+        seconds = time.clock_gettime((~native << 3) | 6)
+        return Clocks(seconds, seconds)
     return None

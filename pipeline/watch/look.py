@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from typing import Any, NamedTuple
 
+from pipeline._tickets import frames_now
 from pipeline.explain import live
 from pipeline.explain.frames import last_wait
 from pipeline.stats import QueueStats
-from pipeline.watch.doing import DOINGS, cpu_seconds, doing
+from pipeline.watch.doing import DOINGS, Clocks, clocks, doing
+
+HELD = 50e-6  # seconds: somebody held the lock if it took longer than this to get it
+LONGEST = 0.01  # seconds: whoever holds it longer has no processor, which is another matter
 
 
 class Look(NamedTuple):
@@ -21,18 +24,19 @@ class Look(NamedTuple):
         at: The time, by `time.monotonic`.
         queues: The statistics of each queue.
         counts: The elements that have come out of each reader and each MapAhead.
-        cpu: CPU seconds of the threads of each group, and of the thread that takes from each loop.
+        clocks: What the threads of each group, the thread that takes from each loop, and the workers under each
+            MapAhead had of the processors.
         doing: How often the threads of each group were seen doing what, in the order of DOINGS.
-        probes, held: How often the interpreter's lock was asked for, and how often somebody held it.
+        probed, held: Seconds over which the interpreter's lock was asked for, and those in which somebody held it.
     """
 
     at: float
     queues: dict[int, QueueStats]
     counts: dict[int, int]
-    cpu: dict[int, float]
+    clocks: dict[int, Clocks]
     doing: dict[int, tuple[int, ...]]
-    probes: int = 0
-    held: int = 0
+    probed: float = 0.0
+    held: float = 0.0
 
 
 def look(seen: Seen | None = None) -> Look:
@@ -43,27 +47,38 @@ def look(seen: Seen | None = None) -> Look:
     if seen is None:
         return Look(time.monotonic(), counters, counts, {}, {})
     seen.read_clocks()
-    doings = {number: tuple(each) for number, each in seen.doing.items()}
-    cpu = {number: sum(clocks.values()) for number, clocks in seen.cpu.items()}
-    return Look(time.monotonic(), counters, counts, cpu, doings, seen.probes, seen.held)
+    doings = {number: tuple(each) for number, each in seen.doing.copy().items()}
+    sums = {number: _sum(each.copy()) for number, each in seen.clocks.copy().items()}
+    return Look(time.monotonic(), counters, counts, sums, doings, seen.probed, seen.held)
+
+
+def _sum(clocks: dict[int, Clocks]) -> Clocks:
+    return Clocks(sum(each.cpu for each in clocks.values()), sum(each.wanted for each in clocks.values()))
 
 
 class Seen:
-    """What a watcher has seen so far of the threads of all groups. For one thread."""
+    """What a watcher has seen so far of the threads of all groups.
+
+    Thread safety: one thread notes; any thread may look meanwhile, for which it copies what may grow.
+    """
 
     def __init__(self) -> None:
         self.doing: dict[int, list[int]] = {}
-        self.cpu: dict[int, dict[int, float]] = {}  # by group, then by the native number of the thread
-        self.probes = self.held = 0
+        self.clocks: dict[int, dict[int, Clocks]] = {}  # by group, then by the native number of the thread
+        self.probed = self.held = 0.0
 
-    def note_lock(self, held: bool) -> None:
-        """Note whether somebody held the interpreter's lock."""
-        self.probes += 1
-        self.held += held
+    def note_lock(self, slept: float, delay: float) -> None:
+        """Note how long it took to get the interpreter's lock after so many seconds without it.
+
+        If somebody held it just then, this counts for all that time: a share of many such moments is one of the time.
+        """
+        span = slept + min(delay, LONGEST)
+        self.probed += span
+        self.held += span if delay > HELD else 0.0
 
     def look_at_threads(self) -> None:
         """Note what each thread of each group is doing, and which queue it takes from."""
-        frames = sys._current_frames()
+        frames = frames_now()
         for number, group in live.groups.numbered():
             for thread, (_, ended) in group.times().items():
                 frame = frames.get(thread.ident or 0)
@@ -82,11 +97,14 @@ class Seen:
                     self._read_clock(number, thread.native_id)
         for number, loop in live.loops.numbered():
             self._read_clock(number, loop._facts().times.taker)
+        for number, mapping in live.mappings.numbered():
+            for worker in mapping.workers():
+                self._read_clock(number, worker)
 
     def _read_clock(self, number: int, native: int | None) -> None:
-        clock = cpu_seconds(native)
-        if native is not None and clock is not None:
-            self.cpu.setdefault(number, {})[native] = clock
+        known = clocks(native)
+        if native is not None and known is not None:
+            self.clocks.setdefault(number, {})[native] = known
 
 
 def note_taken_from(group: Any, thread: threading.Thread) -> None:

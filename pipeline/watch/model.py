@@ -74,12 +74,15 @@ class Stage:
         state: "running", "ended", ...; of a queue "open" or "closed".
         threads: How many threads it has; of a loop the threads that take batches, of workers those of the executor.
         running: How many of them run now.
+        alive: The share of the window, from the start of its threads on, for which they ran, on average.
+        longest: The same for the one that ran longest.
         elements: How many elements have come out of it since it was made; of a reader the records.
         rate: Elements per second, over the window.
         busy: The share of their time that the threads were at work; None if nobody can say.
         waits_in: The share that they waited for something to come; of a queue, that the calls on its way out waited.
         waits_out: The share that they waited for room.
         cpu: Processors that they kept busy, such as 1.7; None if nobody watched, or the system cannot say.
+        wanted: As `cpu`, with the time that they waited for a processor.
         doing: What they did, as shares: "calling" the user's function, "reading" files, "moving" elements into the
             queue, "turn" (waiting for another thread's turn with a reader or an iterator), "results" (waiting for
             an executor), "in" and "out" (waiting in queues). Empty unless somebody watched.
@@ -87,6 +90,7 @@ class Stage:
         errors: Errors that were skipped.
         dropped: Examples that filled no batch.
         first_s: Seconds from the start of a loop to its first batch; None before, and for other stages.
+        age_s: Seconds from the start of a loop to now, or to its end; None before, and for other stages.
         progress: How far a producer, or workers over a sequence, have come; None for other stages.
         tank: What a queue or producer held; None for other stages.
         settings: What it was made with, by the names of the parameters.
@@ -98,17 +102,21 @@ class Stage:
     state: str = "running"
     threads: int = 0
     running: int = 0
+    alive: float = 1.0
+    longest: float = 1.0
     elements: int = 0
     rate: float = 0.0
     busy: float | None = None
     waits_in: float | None = None
     waits_out: float | None = None
     cpu: float | None = None
+    wanted: float | None = None
     doing: Mapping[str, float] = dataclasses.field(default_factory=dict)
     bytes: int | None = None
     errors: int = 0
     dropped: int = 0
     first_s: float | None = None
+    age_s: float | None = None
     progress: Progress | None = None
     tank: Tank | None = None
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)

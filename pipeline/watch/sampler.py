@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Protocol
@@ -18,7 +20,6 @@ from pipeline.watch.model import Report
 _log = logger("pipeline.watch")
 
 GLANCES = 4  # at the threads, and at the lock, for each sample
-HELD = 20e-6  # seconds: somebody held the lock if it took longer than this to get it
 
 _watching: list[Sampler] = []  # those that run, the latest last
 
@@ -96,7 +97,8 @@ class Sampler:
             thread, self._thread = self._thread, None
             if thread is None:
                 return
-            _watching.remove(self)
+            if self in _watching:  # not in the child of a fork
+                _watching.remove(self)
             self._stop.set()
             if thread is not threading.current_thread():
                 thread.join()
@@ -120,6 +122,8 @@ class Sampler:
             seconds: Let the window be about as long; None for all samples.
         """
         looks = tuple(self._looks)
+        if self._thread is not None:
+            looks = (*looks, look(self._seen))
         if seconds is not None:
             looks = looks[-max(2, round(seconds / self.interval) + 1) :]
         return collect(looks, loop)
@@ -128,12 +132,13 @@ class Sampler:
         self._looks.append(look(self._seen))
 
     def _run(self) -> None:
-        glances = 0
+        due = time.monotonic() + self.interval
         while not self._stop.is_set():
-            self._seen.note_lock(lock_delay(self.interval / GLANCES) > HELD)
+            delay = lock_delay(self.interval / GLANCES)
+            self._seen.note_lock(self.interval / GLANCES, delay)
             self._seen.look_at_threads()
-            glances += 1
-            if glances % GLANCES == 0:
+            if time.monotonic() >= due:
+                due = max(due + self.interval, time.monotonic())
                 self._sample()
                 self._tell()
 
@@ -147,6 +152,18 @@ class Sampler:
             except Exception:
                 _log.exception("a listener of the sampler failed and is called no more: %r", listener)
                 self.listeners.remove(listener)
+
+
+def _forget() -> None:
+    """In the child of a fork nobody watches: the thread is not there, and the lock may be held for ever."""
+    for sampler in _watching:
+        sampler._thread = None
+        sampler._lock = threading.Lock()
+    _watching.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def report(loop: Any = None) -> Report:

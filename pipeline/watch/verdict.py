@@ -1,31 +1,22 @@
 """The verdict on a run: which stage holds it back and what to turn, judged by who waited for whom.
 
 A loop waits for batches, or its threads wait for room, or neither. The side that does not wait is the slow one; if both
-wait, by turns, the queue between them is too small. On the slow side the question is put again, one stage up, until a
-stage is found that works while others wait for it. docs/monitoring.md has the rules in words.
+wait, by turns, the queue between them is too small. On the slow side the question is put again, one queue up, until a
+stage is found that works while others wait for it; `remedies.py` says what helps that one. docs/monitoring.md has the
+rules in words.
 """
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
-
 from pipeline.watch.model import Report, Stage, Verdict
+from pipeline.watch.remedies import CROWD, HOGGED, Remedy, at_work, executor, times
 
 OFTEN = 0.2  # a share of the time that matters
 MOSTLY = 0.5
-MOST_THREADS = 4  # times as many threads as now are proposed at most
-
-
-class Remedy(NamedTuple):
-    """What is wrong with a stage, and what helps."""
-
-    stage: Stage
-    kind: str
-    knob: str | None
-    value: int | None
-    gain: float | None
-    text: str
+NEARLY = 0.9
+EVEN = 0.75  # threads that have input for at least this share of the time are evenly fed
+BUCKETS = "bucket_by_sequence_length"
+MORE_ROOM = 10  # times the capacity, for sides that take turns
 
 
 def judge(report: Report) -> list[Verdict]:
@@ -33,48 +24,72 @@ def judge(report: Report) -> list[Verdict]:
     found = []
     for loop in report.stages:
         queues = [stage for stage in report.before(loop) if stage.tank is not None]
-        if loop.kind != "loop" or loop.state == "not started" or not queues:
-            continue
-        remedy = _of_loop(report, loop, queues[0])
-        gain = None if remedy.gain is None else round(remedy.gain, 3)
-        found.append(Verdict(loop.id, remedy.stage.id, remedy.kind, remedy.knob, remedy.value, gain, remedy.text))
+        if loop.kind == "loop" and loop.state != "not started" and queues:
+            stage, kind, knob, value, gain, text = _of_loop(report, loop, queues[0])
+            found.append(Verdict(loop.id, stage.id, kind, knob, value, gain, text))
     return found
 
 
 def _of_loop(report: Report, loop: Stage, queue: Stage) -> Remedy:
-    functions = [stage for stage in report.before(queue) if stage.kind == "function"]
-    tank = queue.tank
-    assert tank is not None
     if not queue.elements:
         return _nothing_yet(loop, queue)
-    filling = min(loop.first_s or 0.0, report.seconds) if tank.min_after_dequeue else 0.0
-    room = max(0.0, queue.waits_out or 0.0)
-    if filling > MOSTLY * report.seconds:
-        return _pool(report, loop, queue, filling, room)
+    gathers = loop.settings.get("kind") == BUCKETS or (queue.tank is not None and queue.tank.min_after_dequeue)
+    begins = report.seconds > NEARLY * (loop.age_s or 0.0)  # the window begins with the loop
+    filling = min(loop.first_s or 0.0, report.seconds) if begins else 0.0
+    functions = [stage for stage in report.before(queue) if stage.kind == "function"]
+    needed = max((_needed(report, stage, queue) for stage in functions), default=1.0)
+    if gathers and filling > MOSTLY * report.seconds:
+        return _gathering(report, loop, queue, filling, needed)
+    if any(_leaves_nothing(report, stage, loop) for stage in functions):
+        return _supply(report, functions[0], loop.waits_in or 0.0, loop)
     rest = max(report.seconds - filling, 1e-9)
     waited = max(0.0, (loop.waits_in or 0.0) * report.seconds - filling) / rest
-    return _between(report, queue, functions, waited, room, loop)
+    return _between(report, queue, functions, waited, 1 - needed, loop)
+
+
+def _needed(report: Report, function: Stage, queue: Stage) -> float:
+    """The share of the time that the threads needed for what was taken: they also waited for room, had ended, or
+    filled the queue further."""
+    tank = queue.tank
+    assert tank is not None
+    before = max(tank.levels[0].size if tank.levels else 0, tank.min_after_dequeue)
+    ahead = max(0, tank.stats.size - before) / max(1.0, function.rate * report.seconds)
+    return function.longest * (1 - (function.waits_out or 0.0)) * max(0.0, 1 - ahead)
+
+
+def _leaves_nothing(report: Report, function: Stage, loop: Stage) -> bool:
+    """Whether the threads take the interpreter's lock, or all processors, so that the consumer waits for these too."""
+    if (function.cpu or 0.0) < 2 * (loop.cpu or 0.0):
+        return False
+    return (report.lock or 0.0) > HOGGED or (function.wanted or 0.0) > CROWD * report.processors
 
 
 def _nothing_yet(loop: Stage, queue: Stage) -> Remedy:
     tank = queue.tank
     assert tank is not None
     if tank.stats.size and tank.min_after_dequeue:
-        size, wanted = f"{tank.stats.size:,}", f"{tank.min_after_dequeue:,}"
-        text = f"'{queue.name}' is filling: {size} of min_after_dequeue={wanted}. A smaller one starts sooner."
+        text = (
+            f"The pool of '{queue.name}' fills: it has {tank.stats.size:,} of min_after_dequeue="
+            f"{tank.min_after_dequeue:,} examples. A smaller one starts sooner and shuffles less."
+        )
         return Remedy(queue, "pool", "min_after_dequeue", None, None, text)
     return Remedy(queue, "start", None, None, None, f"No batch of '{loop.name}' has come through yet.")
 
 
-def _pool(report: Report, loop: Stage, queue: Stage, filling: float, room: float) -> Remedy:
-    """Filling the pool took most of the time."""
+def _gathering(report: Report, loop: Stage, queue: Stage, filling: float, needed: float) -> Remedy:
+    """Most of the time went by until there was a first batch, because many examples had to be there."""
+    gain = report.seconds / max(report.seconds * needed, report.seconds - filling, 1e-9)
+    share = f"{filling / report.seconds:.0%} of the time"
     tank = queue.tank
-    assert tank is not None
-    arriving = report.seconds * (1 - room)
-    gain = report.seconds / max(arriving, report.seconds - filling, 1e-9)
+    if tank is None or not tank.min_after_dequeue:
+        text = (
+            f"The first batch of '{loop.name}' took {share}: a bucket had to be full. "
+            f"A smaller batch_size, or fewer buckets, start sooner{times(gain)}."
+        )
+        return Remedy(loop, "buckets", "batch_size", None, gain, text)
     text = (
-        f"Filling the pool of '{queue.name}' took {filling / report.seconds:.0%} of the time: "
-        f"a smaller min_after_dequeue (now {tank.min_after_dequeue:,}) starts sooner and shuffles less{_times(gain)}."
+        f"Filling the pool of '{queue.name}' took {share}: "
+        f"a smaller min_after_dequeue (now {tank.min_after_dequeue:,}) starts sooner and shuffles less{times(gain)}."
     )
     return Remedy(queue, "pool", "min_after_dequeue", None, gain, text)
 
@@ -82,118 +97,73 @@ def _pool(report: Report, loop: Stage, queue: Stage, filling: float, room: float
 def _between(
     report: Report, queue: Stage, functions: list[Stage], waited: float, room: float, loop: Stage | None = None
 ) -> Remedy:
-    """Look at both sides of a queue: the share that its takers waited, and that its fillers waited for room."""
-    if waited > OFTEN and room > OFTEN:
-        tank = queue.tank
-        assert tank is not None
+    """Look at both sides of a queue: the shares that its takers waited, and that its fillers did not need."""
+    tank = queue.tank
+    assert tank is not None
+    if waited > OFTEN and room > OFTEN and any(stage.running for stage in functions):
         gain = min(1 / max(1 - waited, 1e-3), 1 / max(1 - room, 1e-3))
         text = (
-            f"'{queue.name}' is too small to keep both sides busy: it was waited for {waited:.0%} of the time, and its "
-            f"threads waited {room:.0%} for room; raise capacity (now {tank.stats.capacity:,}){_times(gain)}."
+            f"'{queue.name}' is too small to keep both sides busy: its takers waited {waited:.0%} of the time, its "
+            f"threads {room:.0%}, by turns. Raise capacity (now {tank.stats.capacity:,}){times(gain)}."
         )
-        return Remedy(queue, "capacity", "capacity", 4 * tank.stats.capacity, gain, text)
+        return Remedy(queue, "capacity", "capacity", MORE_ROOM * tank.stats.capacity, gain, text)
     if room > waited and loop is not None:
         gain = 1 / max(1 - room, 1e-3)
         text = (
-            f"The consumer of '{loop.name}' is the bottleneck: the threads waited {room:.0%} of the time for room; "
-            f"without it batches would come{_times(gain, '') or ' no faster'}."
+            f"The consumer of '{loop.name}' is the bottleneck: the threads waited {room:.0%} of the time for room. "
+            f"If it took no time, batches would come{times(gain, '') or ' as fast'}."
         )
         return Remedy(loop, "consumer", "consumer", None, gain, text)
     if not functions:
-        return Remedy(queue, "unknown", None, None, None, f"Nobody knows which threads fill '{queue.name}'.")
-    return _supply(report, functions[0], 1 / max(1 - waited, 1e-3), loop)
+        text = f"'{queue.name}' is waited for, and nobody knows which threads fill it."
+        return Remedy(queue, "unknown", None, None, None, text)
+    return _supply(report, functions[0], waited, loop)
 
 
-def _supply(report: Report, function: Stage, most: float, loop: Stage | None) -> Remedy:
-    """What keeps the threads that are too slow; `most` is how many times as fast those they feed could take."""
-    share = function.doing.get
-    alive = function.settings.get("alive", 1.0)
-    if function.threads > 1 and alive < 0.75:
-        gain = min(most, 1 / max(alive, 1e-3))
-        text = (
-            f"On average {alive * function.threads:.1f} of {function.threads} threads of {function.name} had input: "
-            f"share it out more evenly, as more and smaller files{_times(gain)}."
-        )
-        return Remedy(function, "uneven", "files", None, gain, text)
-    if share("results", 0.0) > MOSTLY:
+def _supply(report: Report, function: Stage, waited: float, loop: Stage | None) -> Remedy:
+    """What keeps the threads that are waited for."""
+    most = 1 / max(1 - waited, 1e-3)
+    if function.threads > 1 and function.alive < EVEN * function.longest:
+        return _uneven(function, most)
+    if function.doing.get("results", 0.0) > MOSTLY:
         workers = [stage for stage in report.before(function) if stage.kind == "workers"]
         if workers:
-            return _workers(report, workers[0], most)
-    if share("turn", 0.0) > OFTEN:
+            return executor(report, workers[0], most)
+    turn = function.doing.get("turn", 0.0)
+    if turn > OFTEN:
         readers = [stage for stage in report.before(function) if stage.kind == "reader"] or [function]
         gain = min(most, float(function.threads))
         text = (
-            f"The {function.threads} threads of {function.name} wait {share('turn', 0.0):.0%} of their time for each "
-            f"other's reads from '{readers[0].name}': give each thread a reader of its own{_times(gain)}."
+            f"The {function.threads} threads of {function.name} wait {turn:.0%} of their time for each other's reads "
+            f"from '{readers[0].name}': give each a reader of its own, in a join{times(gain)}."
         )
         return Remedy(readers[0], "reader", "readers", function.threads, gain, text)
     if (function.waits_in or 0.0) > MOSTLY:
         return _upstream(report, function, most)
-    return _busy(report, function, most, loop)
+    return at_work(report, function, waited, loop)
+
+
+def _uneven(function: Stage, most: float) -> Remedy:
+    """Some threads had no input any more while others still worked."""
+    gain = min(most, function.longest / max(function.alive, 1e-3))
+    text = (
+        f"The {function.threads} threads of {function.name} had input for {function.alive:.0%} of the time on average, "
+        f"one of them for {function.longest:.0%}: share it out evenly, as more and smaller files{times(gain)}."
+    )
+    return Remedy(function, "uneven", "files", None, gain, text)
 
 
 def _upstream(report: Report, function: Stage, most: float) -> Remedy:
     """The threads wait for a queue: look at what fills it."""
     waits = function.waits_in or 0.0
     sources = report.before(function)
-    queues = [stage for stage in sources if stage.tank is not None]
-    queues += [stage for each in sources for stage in report.before(each) if stage.tank is not None]
+    queues = [stage for each in sources for stage in (each, *report.before(each)) if stage.tank is not None]
     if not queues:
         text = f"{function.name} waits {waits:.0%} of its time for a queue that nobody knows."
         return Remedy(function, "unknown", None, None, None, text)
-    queue, most = queues[0], min(most, 1 / max(1 - waits, 1e-3))
+    queue = queues[0]
     functions = [stage for stage in report.before(queue) if stage.kind == "function"]
-    if queue.kind == "producer" or not functions:
-        text = f"{function.name} waits {waits:.0%} of its time for '{queue.name}', which gives {queue.rate:,.1f}/s."
-        return Remedy(queue, "producer", "producer", None, most, text)
-    return _between(report, queue, functions, waits, queue.waits_out or 0.0)
-
-
-def _workers(report: Report, workers: Stage, most: float) -> Remedy:
-    """The threads wait for the results of an executor."""
-    now = workers.threads or 1
-    value = max(now + 1, min(math.ceil(now * most), MOST_THREADS * now))
-    gain = min(most, value / now)
-    text = (
-        f"The executor of {workers.name} is the bottleneck: its {now} workers are waited for; "
-        f"max_workers={value}, with buffersize to match, would do more at once{_times(gain)}."
-    )
-    return Remedy(workers, "workers", "max_workers", value, gain, text)
-
-
-def _busy(report: Report, function: Stage, most: float, loop: Stage | None) -> Remedy:
-    """The threads are at work: do they compute or wait for something outside, and do they hold the lock?"""
-    threads, busy = max(1, function.threads), function.busy or 0.0
-    takes = f"{function.name} takes {busy:.0%} of the time of {threads} thread{'s' if threads > 1 else ''}"
-    value = max(threads + 1, min(math.ceil(threads * most), MOST_THREADS * threads))
-    in_turns = bool(loop is not None and loop.settings.get("in_turns"))
-    if function.cpu is None:
-        text = f"{takes}. Whether more threads help, only `with pipeline.monitor():` can tell."
-        return Remedy(function, "function", "num_threads", value, None, text)
-    computing = function.cpu / max(threads * busy, 1e-3)
-    if function.cpu < MOSTLY and computing < MOSTLY:
-        gain = min(most, value / threads)
-        if in_turns:
-            text = f"{takes} and waits for something outside, one thread at a time: it is an iterator. A function"
-            return Remedy(function, "waiting", "function", value, gain, f"{text} could be called by several threads.")
-        text = f"{takes} and waits for something outside, not for a processor: num_threads={value}{_times(gain, ':')}."
-        return Remedy(function, "waiting", "num_threads", value, gain, text)
-    used = sum(stage.cpu or 0.0 for stage in report.stages)
-    if (report.lock or 0.0) > MOSTLY and used < 1.3:
-        gain = min(most, max(1.0, 0.95 * report.processors / max(used, 1.0)))
-        text = (
-            f"{takes} and holds the interpreter's lock: more threads will not help, "
-            f"processes will (map_ahead){_times(gain, ':')}."
-        )
-        return Remedy(function, "locked", "processes", report.processors, gain, text)
-    if used > 0.8 * report.processors:
-        text = f"{takes}, and all {report.processors} processors are busy: only less work for each example will help."
-        return Remedy(function, "processors", "function", None, 1.0, text)
-    value = max(threads + 1, math.ceil(report.processors / max(computing, 0.1)))
-    gain = min(most, report.processors / max(used, 1e-3), value / threads)
-    text = f"{takes} and leaves the interpreter's lock to others: num_threads={value}{_times(gain, ':')}."
-    return Remedy(function, "computing", "num_threads", value, gain, text)
-
-
-def _times(gain: float, before: str = ":") -> str:
-    return f"{before} about {gain:.1f} times as fast" if gain > 1.05 else ""
+    if functions:
+        return _between(report, queue, functions, min(waits, 1 - 1 / most), queue.waits_out or 0.0)
+    text = f"{function.name} waits {waits:.0%} of its time for '{queue.name}', which gives {queue.rate:,.1f}/s."
+    return Remedy(queue, "producer", "producer", None, min(most, 1 / max(1 - waits, 1e-3)), text)

@@ -344,6 +344,12 @@ class MapAhead(Iterator[Any]):
         """Return how many items were delivered, and how many there are; None if nobody can say."""
         return self._delivered, None if self._sequence is None else len(self._sequence)
 
+    def workers(self) -> list[int]:
+        """Return the native numbers of the threads of the executor, or the numbers of its processes."""
+        threads: Any = getattr(self._executor, "_threads", ())
+        processes: Any = getattr(self._executor, "_processes", None) or {}
+        return [each.native_id for each in tuple(threads) if each.native_id is not None] + list(processes)
+
     def settings(self) -> dict[str, Any]:
         """Return what it was made with, the workers of the executor included."""
         return {

@@ -1,0 +1,53 @@
+"""Turns the knobs that verdicts name, and compares the gains with those that they predict: `make verdicts`.
+
+Each pipeline of `bottlenecks` runs as it is and with its knob turned, ROUNDS times by turns; medians count. A gain that
+differs from its prediction by more than TOLERANCE is a failure, and so is a verdict that is not the known one.
+"""
+
+import logging
+import statistics
+import sys
+
+import bottlenecks
+
+ROUNDS = 3
+SECONDS = 1.5
+TOLERANCE = 0.25
+
+
+def main(names):
+    logging.disable(logging.WARNING)  # of examples that fill no batch
+    bad = []
+    print(f"{'pipeline':<34}{'verdict':<14}{'knob':<20}{'value':>6}{'predicted':>11}{'measured':>10}{'off':>7}")
+    for name, case in bottlenecks.CASES.items():
+        if names and name not in names:
+            continue
+        if not measured(name, case):
+            bad.append(name)
+    if bad:
+        sys.exit(f"not as predicted: {', '.join(bad)}")
+
+
+def measured(name, case):
+    """Measure one pipeline and print its line; return whether it is as predicted."""
+    predicted, gains, verdict = [], [], None
+    for _ in range(ROUNDS):
+        slow = bottlenecks.watch(case, case.settings, SECONDS)
+        verdict = slow.report.verdict
+        if (verdict.kind, verdict.knob) != (case.kind, case.knob):
+            print(f"{name:<34}{verdict.kind:<14}{verdict.knob or '':<20}  but it is {case.kind}: {case.knob}")
+            print(slow.report)
+            return False
+        predicted.append(verdict.gain)
+        gains.append(bottlenecks.watch(case, case.turned(verdict), SECONDS).rate / slow.rate)
+    gain, wanted = statistics.median(gains), statistics.median(predicted)
+    off = gain / wanted - 1
+    value = "" if verdict.value is None else verdict.value
+    print(
+        f"{name:<34}{verdict.kind:<14}{verdict.knob:<20}{value:>6}{wanted:>11.2f}{gain:>10.2f}{off:>+7.0%}", flush=True
+    )
+    return abs(off) <= TOLERANCE
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

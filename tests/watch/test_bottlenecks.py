@@ -1,0 +1,31 @@
+"""The verdict on twenty pipelines that are slow for a known reason: it names the stage and the knob.
+
+`make verdicts` turns the knobs and measures what that gains.
+"""
+
+import logging
+import sys
+
+import bottlenecks
+import pytest
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has the clocks of threads")
+
+LOCKED = {"function that holds the lock"}
+PARALLEL = {"function that releases the lock", "few processes"}
+
+
+@pytest.mark.parametrize("name", bottlenecks.CASES)
+def test_the_verdict_names_stage_and_knob(name, caplog):
+    caplog.set_level(logging.ERROR)
+    if name in LOCKED and not getattr(sys, "_is_gil_enabled", lambda: True)():
+        pytest.skip("this Python has no such lock")
+    if name in PARALLEL and bottlenecks.processors() < 2:
+        pytest.skip("there is one processor")
+    case = bottlenecks.CASES[name]
+    report = bottlenecks.watch(case, case.settings).report
+    verdict = report.verdict
+    assert (verdict.kind, verdict.knob) == (case.kind, case.knob), str(report)
+    assert report.stage(verdict.stage).kind == case.stage
+    assert verdict.gain >= 1
+    assert verdict.text in str(report)

@@ -54,7 +54,8 @@ class _Collector:
         self.begin = max(self.begin, times.begun_at or self.begin)
         if self.begin >= self.end:  # it had ended before anybody looked
             self.looks, self.begin = (), times.begun_at or self.end
-        self.looks = [each for each in self.looks if self.begin <= each.at <= self.end + 1]
+        before = [each for each in self.looks if each.at < self.begin][-1:]  # nothing of the loop was there
+        self.looks = before + [each for each in self.looks if self.begin <= each.at <= self.end + 1]
 
     @property
     def seconds(self) -> float:
@@ -234,7 +235,7 @@ class _Collector:
         """
         known = [(each.at, each.clocks[number]) for each in self.looks if number in each.clocks]
         if alone and known and number not in self.looks[0].clocks:
-            known.insert(0, (self.looks[0].at, Clocks(0.0, 0.0)))
+            known.insert(0, (max(self.looks[0].at, self.begin), Clocks(0.0, 0.0)))
         if len(known) < 2:
             return None, None
         (begin, before), (end, after) = known[0], known[-1]

@@ -126,8 +126,8 @@ def executor(report: Report, workers: Stage, most: float) -> Remedy:
         value = max(now + 1, math.ceil(now * report.processors / used))
         most = min(most, report.processors / used)
     gain = min(most, value / now)
-    text = f"{name} is the bottleneck, its {now} workers are waited for: max_workers={value}{times(gain)}."
-    return Remedy(workers, "workers", "max_workers", value, gain, text)
+    text = f"{name} is the bottleneck, its {now} workers are waited for: {value} would do more at once{times(gain)}."
+    return Remedy(workers, "workers", "workers", value, gain, text)
 
 
 def _used(report: Report) -> float:

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 from pipeline import spans
+from pipeline._tickets import frames_now
 from pipeline.explain import live
 from pipeline.explain.frames import waiting_in
 from pipeline.watch.activities import Activity, activities_of
@@ -103,7 +104,7 @@ class Tracer:
 
     def _frames(self) -> list[tuple[int, FrameType]]:
         own = threading.get_ident()
-        frames = sys._current_frames() if _SAMPLES_STACKS else {}
+        frames = frames_now() if _SAMPLES_STACKS else {}
         return [(ident, frame) for ident, frame in frames.items() if ident != own]
 
     def _noted(self, instant: int) -> dict[int, list[spans.Event]]:

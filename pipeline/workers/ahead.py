@@ -346,9 +346,12 @@ class MapAhead(Iterator[Any]):
 
     def workers(self) -> list[int]:
         """Return the native numbers of the threads of the executor, or the numbers of its processes."""
-        threads: Any = getattr(self._executor, "_threads", ())
-        processes: Any = getattr(self._executor, "_processes", None) or {}
-        return [each.native_id for each in tuple(threads) if each.native_id is not None] + list(processes)
+        executor: Any = self._executor
+        if hasattr(executor, "numbers"):
+            return list(executor.numbers())
+        if hasattr(executor, "_processes"):
+            return list(executor._processes or ())
+        return [each.native_id for each in tuple(getattr(executor, "_threads", ())) if each.native_id is not None]
 
     def settings(self) -> dict[str, Any]:
         """Return what it was made with, the workers of the executor included."""

@@ -73,6 +73,10 @@ class Processes(Executor):
         """
         self._team.close(cancel_futures, wait)
 
+    def numbers(self) -> list[int]:
+        """Return the numbers of the processes that run."""
+        return self._team.pids()
+
     def __enter__(self) -> Processes:
         self._kept = True
         return self

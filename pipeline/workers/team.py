@@ -82,6 +82,11 @@ class Team:
             return "shut down"
         return f"{len(self._keepers)} running" if self._keepers else "not running"
 
+    def pids(self) -> list[int]:
+        """Return the numbers of the processes that run."""
+        workers = [keeper.worker for keeper in tuple(self._keepers)]
+        return [each.process.pid for each in workers if each is not None and each.process.pid is not None]
+
     def put(self, call: Call) -> None:
         """Have a worker do a call; start one if all are busy and there may be more."""
         with self._changed:
@@ -273,24 +278,24 @@ class _Keeper(threading.Thread):
         super().__init__(name=f"pipeline-worker-{number}", daemon=True)
         self.sent: collections.deque[Call] = collections.deque()
         self._team = team
-        self._worker: _Worker | None = None
+        self.worker: _Worker | None = None
         self._in_vain = 0  # how many workers in a row have died before they began a call
 
     def run(self) -> None:
         while self._fill():
             self._receive()
-        if self._worker is not None:
-            self._worker.end()
+        if self.worker is not None:
+            self.worker.end()
 
     def ask_to_stop(self) -> None:
         """Let the worker end before its next item. From another thread."""
-        worker = self._worker
+        worker = self.worker
         if worker is not None and worker.page is not None:
             worker.page[STOP] = 1
 
     def kill(self) -> None:
         """Kill the worker if it still runs. From another thread."""
-        worker = self._worker
+        worker = self.worker
         if self.is_alive() and worker is not None:
             worker.process.kill()
 
@@ -302,7 +307,7 @@ class _Keeper(threading.Thread):
                 break
             self.sent.append(call)
             try:
-                (self._worker or self._start()).send(call)
+                (self.worker or self._start()).send(call)
             except BrokenWorkers as error:
                 self.sent.clear()
                 call.future.set_exception(error)
@@ -312,9 +317,9 @@ class _Keeper(threading.Thread):
         return bool(self.sent)
 
     def _receive(self) -> None:
-        assert self._worker is not None
+        assert self.worker is not None
         try:
-            result = self._worker.receive()
+            result = self.worker.receive()
         except (EOFError, OSError):
             self._died()
             return
@@ -333,21 +338,21 @@ class _Keeper(threading.Thread):
 
     def _start(self) -> _Worker:
         try:
-            worker = self._worker = _Worker(self._team, self.name)
+            worker = self.worker = _Worker(self._team, self.name)
         except (OSError, RuntimeError, AssertionError) as error:
             raise BrokenWorkers(f"a worker process cannot be started: {named(error)}") from error
         try:
             worker.wait()
         except BrokenWorkers:
-            self._worker = None
+            self.worker = None
             raise
         return worker
 
     def _died(self) -> None:
         """The worker is dead. The call that it was at has failed; others may do what it had not begun."""
-        worker, calls = self._worker, list(self.sent)
+        worker, calls = self.worker, list(self.sent)
         assert worker is not None
-        self._worker = None
+        self.worker = None
         begun, index, how = worker.begun, worker.at(), worker.end()
         self._in_vain += not begun
         self.sent.clear()

@@ -42,6 +42,11 @@ class Threads(Executor):
         self._closed = True
         self._end(wait, cancel_futures)
 
+    def numbers(self) -> list[int]:
+        """Return the native numbers of the threads that run."""
+        pool = self._pool
+        return [] if pool is None else [each.native_id for each in tuple(pool._threads) if each.native_id is not None]
+
     def __enter__(self) -> Threads:
         self._kept = True
         return self

@@ -345,12 +345,8 @@ CASES = {
     "one reader": case(one_reader, {"readers": 1}, "reader", "readers", "reader", readers=VALUE),
     "iterator": case(iterator, {"turns": True}, "turns", "function", turns=False),
     "buckets that wait": case(buckets, {"batch_size": 38}, "buckets", "batch_size", "loop", True, batch_size=2),
-    "few workers": case(
-        executor, {"workers": 1, "item": slow_item}, "workers", "max_workers", "workers", workers=VALUE
-    ),
-    "few processes": case(
-        executor, {"workers": 1, "processes": True}, "workers", "max_workers", "workers", workers=VALUE
-    ),
+    "few workers": case(executor, {"workers": 1, "item": slow_item}, "workers", "workers", "workers", workers=VALUE),
+    "few processes": case(executor, {"workers": 1, "processes": True}, "workers", "workers", "workers", workers=VALUE),
     "small buffersize": case(
         executor,
         {"workers": 4, "buffersize": 1, "item": slow_item},

@@ -144,7 +144,7 @@ def test_an_executor_with_few_workers():
     workers = Stage(1, "workers", "load", threads=2, settings={"buffersize": 8, "workers": 2, "processes": False})
     upstream = ([workers], [Edge(1, 2)])
     got = verdict(threads=1, doing={"results": 1.0}, loop={"waits_in": 0.75}, upstream=upstream)
-    assert (got.stage, got.kind, got.knob, got.value, got.gain) == (1, "workers", "max_workers", 8, 4)
+    assert (got.stage, got.kind, got.knob, got.value, got.gain) == (1, "workers", "workers", 8, 4)
 
 
 def test_an_executor_that_gets_too_little():

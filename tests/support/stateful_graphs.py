@@ -171,6 +171,37 @@ def of_one_queue(s):
     return tf.train.batch_join(sources, s.batch, s.room, allow_smaller_final_batch=True)
 
 
+def two_rows(s):
+    """Two dequeues of one producer for each example."""
+    queue = tf.train.range_input_producer(s.numbers, num_epochs=EPOCHS, seed=5)
+    first = queue.dequeue()
+    with tf.control_dependencies([first]):
+        second = queue.dequeue()
+    return s.shuffled([first, second])
+
+
+def two_readers(s):
+    """Two readers of one queue for each example: which gets a file first depends on how long the files are."""
+    files = s.names()
+    first = tf.TextLineReader().read(files)
+    with tf.control_dependencies(list(first)):
+        second = tf.TextLineReader().read(files)
+    return s.shuffled([first.key, second.key])
+
+
+def now_and_then(s):
+    """What some examples take."""
+    i, names = s.number(), tf.train.string_input_producer(["a", "b", "c"], seed=2)
+    drawn = tf.cond(i % 2 > 0, lambda: tf.random_uniform([], seed=3), lambda: 0.0)
+    return s.shuffled([i, drawn, tf.cond(i % 3 > 0, names.dequeue, lambda: tf.constant("-"))])
+
+
+def missing_files(s):
+    names = [str(s.folder / f"{name}.txt") for name in ("0", "1", "none", "3", "no", "4")]
+    files = tf.train.string_input_producer(names, num_epochs=EPOCHS, seed=1)
+    return s.shuffled(tf.TextLineReader(on_error="skip").read(files))
+
+
 GRAPHS = {
     "lines": lambda s: s.shuffled(s.line()),
     "lines in order": lambda s: s.in_order(s.line()),
@@ -200,6 +231,10 @@ GRAPHS = {
     "padded": padded,
     "augmented": augmented,
     "found once": found_once,
+    "two rows": two_rows,
+    "two readers": two_readers,
+    "now and then": now_and_then,
+    "missing files": missing_files,
     "two queues": two_queues,
 }  # fmt: skip
 

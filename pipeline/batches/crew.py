@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,36 @@ class Crew(QueueRunner):
                 if self._owner or not self._feed.queue.stats().closed:
                     abandon(self._feed, coord if self._owner else None)
                 return
+
+
+class Opening:
+    """A context manager around the opening of a feed, which calls the source, so that `close` of another thread does
+    not wait for it for ever. One thread at a time enters it; any may wait."""
+
+    def __init__(self) -> None:
+        self._thread = ""
+        self._ident: int | None = None
+        self._over = threading.Event()
+        self._over.set()
+
+    def __enter__(self) -> None:
+        self._thread, self._ident = threading.current_thread().name, threading.get_ident()
+        self._over.clear()
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+
+    def wait(self, name: str, seconds: float) -> None:
+        """Wait until another thread has opened the feed of the loop with this name, or has failed to.
+
+        Raises:
+            RuntimeError: It did not come to an end in so many seconds.
+        """
+        if self._ident != threading.get_ident() and not self._over.wait(seconds):
+            raise RuntimeError(
+                f"{name}: thread '{self._thread}' is in `next` and did not end within {seconds} s: the source does not "
+                "return the first example"
+            )
 
 
 def abandon(feed: Feed, coord: Coordinator | None) -> None:

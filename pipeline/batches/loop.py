@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pipeline import spans
 from pipeline.batches.content import combined
-from pipeline.batches.crew import Crew, abandon
+from pipeline.batches.crew import Crew, Opening, abandon
 from pipeline.batches.feed import Feed
 from pipeline.batches.ordered import OrderedFeed
 from pipeline.batches.snapshot import fingerprint_text, load, state_of
@@ -91,6 +91,7 @@ class Batches(Iterator[T_co]):
         self._feed: Feed | None = None  # that `next` takes from: once its threads have begun
         self._ended = False
         self._closed = False
+        self._opening = Opening()
         self._over: Feed | None = None  # whose input was used up
         self._seen = threading.local()  # `over`: the same, as far as a thread knows
         self._told: set[str] = set()  # what the log says once
@@ -203,7 +204,8 @@ class Batches(Iterator[T_co]):
 
         Raises:
             Exception: What a thread raised and the loop has not raised yet.
-            RuntimeError: A thread does not end within `grace` seconds; the message names it.
+            RuntimeError: A thread does not end within `grace` seconds; the message names it. It may be one in `next`,
+                as long as the source makes the first example.
         """
         self._closed = True
         planned = self._planned
@@ -211,6 +213,7 @@ class Batches(Iterator[T_co]):
             planned.stop()
             if self._owner:
                 self.coord.request_stop()
+            self._opening.wait(self._name, self.grace)
         with self._lock:
             done = self.coord.joined if self._owner else self._open is None
             if not self._ended or not done:
@@ -364,7 +367,7 @@ class Batches(Iterator[T_co]):
                 with batch_loop(self.coord):
                     self._times.begin()
                     start_registered(self.coord)
-                    with noted_inputs() as inputs:
+                    with noted_inputs() as inputs, self._opening:
                         feed.open()
                     self.queue = feed.queue
                     self._open, self._planned = feed, None

@@ -147,6 +147,29 @@ class TestLeaving:
             batches.close()
         gate.set()
 
+    @pytest.mark.parametrize("deterministic", [False, True])
+    def test_thread_that_waits_for_the_first_example_is_named(self, deterministic):
+        gate, called = threading.Event(), threading.Event()
+
+        def stuck():
+            called.set()
+            gate.wait()
+            raise OutOfRangeError(None, None, "end")
+
+        batches = pipeline.batch(stuck, 1, deterministic=deterministic)
+        batches.grace = 0
+        taking = run_in_thread(list, batches)
+        assert called.wait(30)
+        closing = run_in_thread(batches.close)
+        try:
+            with pytest.raises(RuntimeError, match=r"batch: thread '.*' is in `next` and did not end within 0 s"):
+                closing.result()
+        finally:
+            gate.set()
+        assert taking.result() == []
+        batches.grace = 10
+        batches.close()
+
     def test_program_ends_with_threads_blocked(self):
         script = "import pipeline\nbatches = pipeline.batch(lambda: 1, 2, num_threads=3)\nprint(next(batches))"
         done = run_script(script)

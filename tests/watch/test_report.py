@@ -168,16 +168,18 @@ def test_a_listener_that_fails_is_called_no_more(caplog):
     assert "a listener of the sampler failed" in caplog.text
 
 
-def test_a_sampler_starts_and_stops_once():
-    sampler = pipeline.monitor(interval=0.005)
+@pytest.mark.parametrize(("show", "threads"), [(False, 1), ("plain", 2)])
+def test_a_sampler_starts_and_stops_once(show, threads):
+    sampler = pipeline.monitor(interval=0.005, show=show)
     before = threading.active_count()
     with sampler:
         sampler.start()
-        assert threading.active_count() == before + 1
+        assert threading.active_count() == before + threads
     sampler.stop()
     assert threading.active_count() == before
     with sampler:  # again
-        assert threading.active_count() == before + 1
+        assert threading.active_count() == before + threads
+    assert threading.active_count() == before
 
 
 def test_bad_intervals():

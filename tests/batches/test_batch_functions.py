@@ -213,7 +213,11 @@ class TestShuffle:
         ({"batch_size": 4.0}, TypeError, "float"),
         ({"num_threads": 0}, ValueError, "Must provide queue and enqueue_ops"),
         ({"tensors": 3}, TypeError, "must be a callable"),
-        ({"tensors": {"x": np.zeros(3)}}, TypeError, "not a dict: for the rows of arrays use slice_input_producer"),
+        (
+            {"tensors": {"x": np.zeros(3)}},
+            TypeError,
+            "not a dict: for the rows of arrays use pipeline.arrays; for dicts",
+        ),
         ({"tensors": "files.txt"}, TypeError, "not 'files.txt'"),
         ({"tensors": [print, print]}, TypeError, "that is for batch_join"),
         ({"capacity": "7"}, TypeError, "capacity must be a number"),

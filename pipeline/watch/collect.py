@@ -11,9 +11,9 @@ from pipeline.explain.live import LoopFacts
 from pipeline.explain.workers import WorkerGroup
 from pipeline.stats import QueueStats
 from pipeline.watch.doing import DOINGS, Clocks
-from pipeline.watch.flow import edges_of, in_order, without_strangers
+from pipeline.watch.flow import edges_of, in_order, leading_to, of_today
 from pipeline.watch.look import Look, look, processors
-from pipeline.watch.model import Level, Progress, Report, Stage, Tank
+from pipeline.watch.model import Level, Progress, Report, Stage, Tank, Verdict
 from pipeline.watch.verdict import judge
 
 NEVER = (0,) * len(DOINGS)
@@ -34,14 +34,16 @@ class _Collector:
     """Holds what is alive for the time that it takes to make one report."""
 
     def __init__(self, looks: Sequence[Look], only: Any) -> None:
-        self.looks = looks
+        self.looks = self.all_looks = looks
         self.only = only
         self.now = look()
         self.queues = dict(live.queues.numbered())
         self.groups: dict[int, WorkerGroup] = dict(live.groups.numbered())
         self.loops = {number: loop._facts() for number, loop in live.loops.numbered() if only in (None, loop)}
         self.edges = edges_of(self.groups, self.loops)
-        begun = [facts.times.begun_at for facts in self.loops.values() if facts.times.begun_at is not None]
+        facts = [each for each in self.loops.values() if each.times.begun_at is not None]
+        running = [each for each in facts if each.state == "running"]
+        begun = [each.times.begun_at or 0.0 for each in running or facts]
         self.begin = looks[0].at if looks else min(begun, default=self.now.at)
         self.end = self.now.at
         if only is not None and self.loops:
@@ -69,7 +71,9 @@ class _Collector:
         stages += [self._loop(number, facts) for number, facts in self.loops.items()]
         edges = list(self.edges)
         if self.only is not None:
-            stages, edges = without_strangers(stages, edges, live.loops.number(self.only))
+            stages, edges = leading_to({live.loops.number(self.only)}, stages, edges)
+        else:
+            stages, edges = leading_to(of_today(stages, edges), stages, edges)
         alive = {stage.id for stage in stages}  # a queue may have been made, or have gone, since the edges were found
         edges = [edge for edge in edges if alive.issuperset(edge)]
         probed, held = self._probed()
@@ -81,7 +85,17 @@ class _Collector:
             processors(),
             held / probed if probed else None,
         )
-        return dataclasses.replace(report, verdicts=tuple(judge(report)))
+        return dataclasses.replace(report, verdicts=tuple(self._verdicts(report)))
+
+    def _verdicts(self, report: Report) -> list[Verdict]:
+        """Judge each loop by its own life: the only one, or all that run."""
+        if self.only is not None:
+            return judge(report)
+        running = [loop for number, loop in live.loops.numbered() if self._runs(number)]
+        return [verdict for loop in running for verdict in collect(self.all_looks, loop).verdicts]
+
+    def _runs(self, number: int) -> bool:
+        return number in self.loops and self.loops[number].state == "running"
 
     # One stage each.
 

@@ -54,11 +54,20 @@ def _number(thing: Any) -> int | None:
     return None
 
 
-def without_strangers(
-    stages: Sequence[Stage], edges: Sequence[Edge], number: int | None
+def of_today(stages: Sequence[Stage], edges: Sequence[Edge]) -> set[int | None]:
+    """Return the numbers of all stages but what is left of runs that have ended: functions, and queues they filled."""
+    ended = {stage.id for stage in stages if stage.kind == "function" and stage.state == "ended"}
+    left = {edge.target for edge in edges if edge.source in ended}
+    left = ended | {stage.id for stage in stages if stage.id in left and stage.state == "closed"}
+    left |= {stage.id for stage in stages if stage.kind == "producer" and stage.state == "closed"}
+    return {stage.id for stage in stages if stage.id not in left}
+
+
+def leading_to(
+    numbers: set[int | None], stages: Sequence[Stage], edges: Sequence[Edge]
 ) -> tuple[list[Stage], list[Edge]]:
-    """Keep what leads to the stage with this number."""
-    wanted, found = {number}, True
+    """Keep the stages with these numbers, and what leads to them."""
+    wanted, found = set(numbers), True
     while found:
         more = {edge.source for edge in edges if edge.target in wanted} - wanted
         wanted |= more

@@ -25,7 +25,7 @@ def to_text(report: Report) -> str:
     if not report.watched:
         notes.append("from counters alone: `with pipeline.monitor():` sees processors and the interpreter's lock too")
     rows = [_HEAD, *(line for stage in report.stages for line in _rows(stage))]
-    texts = [verdict.text for verdict in report.verdicts]
+    texts = [printable(verdict.text) for verdict in report.verdicts]
     return "\n".join([*rows, "", "; ".join(notes), *texts])
 
 

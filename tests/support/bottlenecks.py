@@ -16,6 +16,7 @@ import numpy as np
 
 import pipeline
 from pipeline.watch.look import processors
+from pipeline.watch.sampler import Sampler
 
 BATCH = 8
 FEW = 6  # batches
@@ -52,7 +53,7 @@ class Watched(NamedTuple):
 
 def watch(case, settings, seconds=0.4):
     """Run a pipeline for so many seconds, and a few batches; return the examples per second and the report."""
-    with pipeline.monitor(interval=0.02) as sampler, case.make(**settings) as (loop, step):
+    with Sampler(0.02) as sampler, case.make(**settings) as (loop, step):
         examples = 0
         begin = time.perf_counter()
         for batches, batch in enumerate(loop, 1):

@@ -14,6 +14,7 @@ from helpers import start_blocked, wait_blocked, wait_until
 
 import pipeline
 from pipeline import _tickets
+from pipeline.explain import live
 from pipeline.watch import collect, model
 
 
@@ -118,6 +119,23 @@ def test_a_queue_that_a_function_takes_from():
         upstream.close()
     known = named(report)
     assert (known["queue", "upstream"].id, known["function", "add_one"].id) in report.edges
+
+
+def test_what_is_left_of_loops_that_ended_is_not_shown(lines):
+    """Nor is it judged: only loops that run are, each by its own life."""
+    old = csv_loop(lines)
+    assert sum(len(batch[0]) for batch in old) == 600
+    queue, group = old.queue, old.report().stages[2].id  # somebody keeps the queue
+    number = old.report().stages[-1].id
+    del old
+    gc.collect()
+    with pipeline.monitor(), csv_loop(lines) as loop:
+        next(loop)
+        report = pipeline.report()
+    assert live.queues.number(queue) not in [stage.id for stage in report.stages]
+    assert group not in [stage.id for stage in report.stages]
+    assert number not in [verdict.loop for verdict in report.verdicts]
+    assert named(report)["loop", "examples"].id in [verdict.loop for verdict in report.verdicts]
 
 
 def test_workers_of_an_executor():

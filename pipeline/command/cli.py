@@ -23,9 +23,9 @@ from pipeline.command.feed import FilePipeline, Settings
 from pipeline.command.formats import HELP, record_bytes
 from pipeline.command.report import Report
 from pipeline.command.saving import EVERY, Saving
-from pipeline.command.verdict import QueueUse
 from pipeline.errors import OpError
 from pipeline.watch.monitor import monitor
+from pipeline.watch.sampler import Sampler
 
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
 BROKEN_PIPE = 141  # 128 + SIGPIPE
@@ -96,36 +96,32 @@ def run(settings: Settings, saving: Saving, watch: bool = False) -> Report:
     source = FilePipeline(settings)
     batches = source.batches()
     saving.load(batches)
-    taken = examples = file_names_held = examples_held = 0
+    taken = examples = 0
     first = 0.0
     interrupted = False
     start = now = time.perf_counter()
-    with monitor() if watch else contextlib.nullcontext(), _progress(settings) as show:
+    with monitor() if watch else Sampler() as sampler, _progress(settings) as show:
         try:
             for components in batches:
                 now = time.perf_counter()
                 first = first or now - start
                 taken += 1
                 examples += len(components[0] if isinstance(components, list) else components)
-                file_names_held += source.files.size()
-                examples_held += batches.queue.size() if batches.queue is not None else 0
                 show(source.bytes_read, examples)
                 saving.after(taken, batches)
         except KeyboardInterrupt:
             interrupted = True
             # A thread may hang in a read for ever. It is a daemon; print the report without waiting for it.
             batches.coord.request_stop()
-    seconds = (time.perf_counter() if interrupted else now) - start
+        seconds = (time.perf_counter() if interrupted else now) - start
+        made = sampler.report(batches)
     saving.save(batches)
     queue = batches.queue if batches.queue is not None else source.files
-    uses = (
-        QueueUse("files", source.files.stats(), file_names_held / max(1, taken), 1, settings.threads),
-        QueueUse("examples", queue.stats(), examples_held / max(1, taken), settings.threads, 1),
-    )
     columns = Counter("bytes" if dtype.hasobject else dtype.name for dtype in source.types)
     figures = examples, taken, source.bytes_read, seconds, first
     fingerprint = batches.fingerprint() if settings.deterministic else None
-    return Report(*figures, *uses, dict(columns), interrupted, settings._asdict(), fingerprint)
+    stats = source.files.stats(), queue.stats()
+    return Report(*figures, *stats, made, dict(columns), interrupted, settings._asdict(), fingerprint)
 
 
 def _check(programs: Sequence[str]) -> int:

@@ -1,10 +1,24 @@
-"""The report of a run of `feed`: its figures, the table of its queues and the verdict of verdict.py."""
+"""The report of a run of `feed`: its figures, and the model of the run with its table and verdict."""
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from typing import Any, NamedTuple
 
-from pipeline.command.verdict import QueueUse, bottleneck, share
+from pipeline.stats import QueueStats
+from pipeline.watch.model import Report as Run
+from pipeline.watch.model import Verdict
+
+# What the verdict says of parameters, as options of the command line.
+_OPTIONS = {
+    "num_threads": "--threads",
+    "batch_size": "--batch-size",
+    "min_after_dequeue": "--min-after-dequeue",
+    "capacity": "--capacity",
+}
+# The stages by the words of the command; all others are the threads that read and decode.
+_STAGES = {"consumer": "consumer", "pool": "shuffle", "capacity": "queue", "start": "start"}
 
 
 class Report(NamedTuple):
@@ -14,8 +28,9 @@ class Report(NamedTuple):
         examples, batches, bytes: How many came through; bytes of the lines read, line ends included.
         seconds: From the first request for a batch to the last batch.
         first_batch_s: Seconds until the first batch was complete.
-        files: The queue of file names.
-        queue: The queue of examples.
+        files: The statistics of the queue of file names.
+        queue: Those of the queue of examples.
+        run: The model of the run.
         columns: The number of columns of each type.
         interrupted: Whether Ctrl-C ended the run.
         settings: The options of the run by name.
@@ -27,8 +42,9 @@ class Report(NamedTuple):
     bytes: int
     seconds: float
     first_batch_s: float
-    files: QueueUse
-    queue: QueueUse
+    files: QueueStats
+    queue: QueueStats
+    run: Run
     columns: dict[str, int]
     interrupted: bool
     settings: dict[str, Any]
@@ -47,8 +63,11 @@ class Report(NamedTuple):
             "interrupted": self.interrupted,
             "fingerprint": self.fingerprint,
             "columns": self.columns,
-            "queues": [_queue_dict(use) for use in (self.files, self.queue)],
-            "bottleneck": dict(zip(("stage", "advice"), self.bottleneck(), strict=True)),
+            "queues": [
+                self._queue("files", self.files, 1, self.settings["threads"]),
+                self._queue("examples", self.queue, self.settings["threads"], 1),
+            ],
+            "bottleneck": self.bottleneck(),
             "settings": self.settings,
         }
 
@@ -62,38 +81,34 @@ class Report(NamedTuple):
             f"first batch after {self.first_batch_s:.3f} s",
             *([f"fingerprint {self.fingerprint}"] if self.fingerprint else []),
             "",
-            f"{'queue':<10}{'capacity':>10}{'mean size':>11}{'most':>9}{'full':>7}{'empty':>7}"
-            f"{'producers waited':>18}{'consumers waited':>18}",
-            *(self._row(use) for use in (self.files, self.queue)),
-            "",
-            self.bottleneck()[1],
+            str(dataclasses.replace(self.run, verdicts=())),
+            self.bottleneck()["advice"],
         ]
         return "\n".join(lines)
 
-    def bottleneck(self) -> tuple[str, str]:
-        """Return the stage that holds up the others, and a sentence that says so and names the option to change."""
+    def bottleneck(self) -> dict[str, Any]:
+        """Return the stage that holds up the others, a sentence that says so, the option to turn and the gain."""
+        verdict = self.run.verdict
         if not (self.examples or self.interrupted) and self.fingerprint and not self.fingerprint.startswith("0-"):
-            return "start", "No batch was left: the run that saved the state had come to the end of its input."
-        return bottleneck(self.queue, self.examples, self.seconds, self.first_batch_s, self.settings)
+            text = "No batch was left: the run that saved the state had come to the end of its input."
+            return {"stage": "start", "advice": text, "knob": None, "gain": None}
+        if self.examples == 0 or verdict is None:
+            text = "No batch came through: the run ended before the first one was complete."
+            return {"stage": "start", "advice": text, "knob": None, "gain": None}
+        return {"stage": _STAGES.get(verdict.kind, "readers"), **_in_options(verdict)}
 
-    def _row(self, use: QueueUse) -> str:
-        s, seconds = use.stats, self.seconds
-        put = share(s.enqueue_wait_s, seconds, use.producers)
-        take = share(s.dequeue_wait_s, seconds, use.consumers)
-        return (
-            f"{use.name:<10}{s.capacity:>10,}{use.mean_size:>11,.0f}{s.high_water:>9,}"
-            f"{share(s.full_s, seconds):>7.0%}{share(s.empty_s, seconds):>7.0%}{put:>18.0%}{take:>18.0%}"
-        )
+    def _queue(self, name: str, stats: QueueStats, producers: int, consumers: int) -> dict[str, Any]:
+        tanks = [stage.tank for stage in self.run.stages if stage.name == name and stage.tank is not None]
+        mean = tanks[0].mean_size if tanks else float(stats.size)
+        threads = {"producer_threads": producers, "consumer_threads": consumers}
+        return {"name": name, "mean_size": mean, **threads, **stats._asdict()}
 
 
-def _queue_dict(use: QueueUse) -> dict[str, Any]:
-    return {
-        "name": use.name,
-        "mean_size": use.mean_size,
-        "producer_threads": use.producers,
-        "consumer_threads": use.consumers,
-        **use.stats._asdict(),
-    }
+def _in_options(verdict: Verdict) -> dict[str, Any]:
+    """The verdict in the words of the command line."""
+    text = re.sub(r"\b(\w+)=(?=\d)", lambda found: f"{_OPTIONS.get(found[1], found[1])} ", verdict.text)
+    text = re.sub("|".join(_OPTIONS), lambda found: _OPTIONS[found[0]], text)
+    return {"advice": text, "knob": _OPTIONS.get(verdict.knob or "", verdict.knob), "gain": verdict.gain}
 
 
 def _rate(amount: float, seconds: float) -> float:

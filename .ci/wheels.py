@@ -31,7 +31,7 @@ MOST = 3_000_000  # bytes of a wheel
 
 # What the tests read beside the installed package; not pipeline/, which would be imported in its place.
 TREE = ["tests", "examples", "docs", "bench", "pyx", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml"]
-NOT_HERE = ["--ignore=tests/house"]  # the rules of the sources
+NOT_HERE = ["--ignore=tests/house", "--ignore=tests/queues/test_nogil.py"]  # the rules of the sources
 CORE = ["tests/test_face.py", "tests/test_about.py", "tests/queues", "tests/threads", "tests/workers", "tests/ends"]
 
 TAG = "import sys; print('cp%d%d' % sys.version_info[:2] + sys.abiflags)"
@@ -147,14 +147,19 @@ def build_wheel(source: Path, python: str, folder: Path) -> Path:
         archive.extractall(folder)
     (sources,) = folder.iterdir()
     environment = new_environment(python, folder / "environment", "build")
-    zig = f"{sys.executable} -m ziglang"
+    # Threads that Python ends at exit are unwound by the system's libgcc. With zig's own unwinder in it, a module does
+    # not understand that, and crashes.
+    libgcc = subprocess.run(
+        ["gcc", "-print-file-name=libgcc_s.so.1"], capture_output=True, text=True, check=True
+    ).stdout
+    cc, cxx = (f"{sys.executable} -m ziglang {each} -target {TARGET}" for each in ("cc", "c++"))
     settings = {
         "SOURCE_DATE_EPOCH": str(epoch()),
-        "CC": f"{zig} cc -target {TARGET}",
-        "CXX": f"{zig} c++ -target {TARGET}",
-        "LDSHARED": f"{zig} cc -target {TARGET} -shared",
-        "LDCXXSHARED": f"{zig} c++ -target {TARGET} -shared",
-        "LDFLAGS": "-Wl,-s",  # stripped
+        "CC": cc,
+        "CXX": cxx,
+        "LDSHARED": f"{cc} -shared",
+        "LDCXXSHARED": f"{cxx} -shared",
+        "LDFLAGS": f"-Wl,-s {libgcc.strip()}",  # stripped
     }
     run(
         environment / "python", "-m", "build", "--wheel", "--outdir", folder / "built", sources,
@@ -206,6 +211,9 @@ def module_faults(module: Path) -> list[str]:
     elf = ELFFile(io.BytesIO(data))
     if elf.get_section_by_name(".symtab") or elf.get_section_by_name(".debug_info"):
         faults.append("not stripped")
+    needed = {tag.needed for tag in elf.get_section_by_name(".dynamic").iter_tags("DT_NEEDED")}
+    if elf.get_section_by_name(".gcc_except_table") and "libgcc_s.so.1" not in needed:
+        faults.append("has an unwinder of its own: threads that are ended at exit crash")
     symbols = {symbol.name for symbol in elf.get_section_by_name(".dynsym").iter_symbols()}
     if "pthread_cond_timedwait" in symbols and "pthread_condattr_setclock" not in symbols:
         faults.append("its deadlines follow the clock on the wall")
@@ -242,7 +250,7 @@ def test(pythons: dict[str, str], folder: Path) -> None:
         run(environment / "queue-runner", "--version", cwd=tree)
         run(environment / "queue-runner", "feed", "examples/data/digits.csv", cwd=tree)
         run(environment / "python", "-m", "pip", "install", "--quiet", "--group", f"{ROOT / 'pyproject.toml'}:test")
-        tests = NOT_HERE if number == len(pythons) - 1 else CORE
+        tests = NOT_HERE + ([] if number == len(pythons) - 1 else CORE)
         run(environment / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, cwd=tree)
 
 

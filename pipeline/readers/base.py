@@ -9,8 +9,6 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from pipeline.dtypes import integer
 from pipeline.errors import (
     DeadlineExceededError,
@@ -22,11 +20,12 @@ from pipeline.errors import (
 from pipeline.explain.live import note_input, readers
 from pipeline.explain.workers import note_read
 from pipeline.files.identity import Opened
+from pipeline.files.read_buffer import ByteCount
 from pipeline.on_error import Skips
 from pipeline.pulls import Book, Turn, in_use, this_thread
 from pipeline.queues.base import QueueBase
 from pipeline.readers.records import ReaderRead, ReaderReadUpTo
-from pipeline.readers.state import ReaderState, checked_state
+from pipeline.readers.state import ReaderState, checked_state, one_text
 from pipeline.readers.work_items import one_string
 
 # Records skipped at once.
@@ -89,6 +88,7 @@ class ReaderBase:
         self._work = -1  # the number of the work item in progress, as its producer counts; -1 if it is not known
         self._first_id: int | None = None  # the row of its name in the producer's input, times 2**40
         self._opened = Opened()
+        self._bytes = ByteCount()
         self._fed_by: weakref.ref[Any] | None = None  # the queue of the last work item
         self._restore(ReaderState())
         readers.add(self)
@@ -154,6 +154,11 @@ class ReaderBase:
         return self._produced, self._finished, None if self._fed_by is None else self._fed_by()
 
     @property
+    def bytes_read(self) -> int | None:
+        """The bytes of its files that it has read, decompressed; None before there are any."""
+        return self._bytes.total
+
+    @property
     def num_errors(self) -> int:
         """The number of errors skipped."""
         return self._skips.count
@@ -192,15 +197,10 @@ class ReaderBase:
         """
         if not self.supports_serialize:
             raise UnimplementedError(None, None, f"Reader RestoreState: {self} cannot restore a state")
-        if isinstance(state, (list, tuple, np.ndarray)):
-            if np.ndim(state):
-                raise ValueError(f"state must be a scalar, got shape {np.shape(state)}")
-            state = np.asarray(state).item()
-        if not isinstance(state, (bytes, bytearray, memoryview)):
-            raise TypeError(f"state must be bytes, got {type(state).__name__}")
+        state = one_text(state)
         with self._lock:
             self._reset()
-            self._restore(checked_state(bytes(state), str(self)))
+            self._restore(checked_state(state, str(self)))
 
     def give_again(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
         """Let the next reads return these records, which were read already, one by one. They are not counted again."""

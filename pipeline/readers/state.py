@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.proto.fields import Scalar
 from pipeline.proto.message import Message
@@ -16,6 +20,17 @@ class ReaderState(Message):
     work_finished = Scalar(2, INT64)
     num_records_produced = Scalar(3, INT64)
     current_work = Scalar(4, BYTES)
+
+
+def one_text(state: Any) -> bytes:
+    """Return a state as bytes, also from an array of one; TypeError or ValueError if it is something else."""
+    if isinstance(state, (list, tuple, np.ndarray)):
+        if np.ndim(state):
+            raise ValueError(f"state must be a scalar, got shape {np.shape(state)}")
+        state = np.asarray(state).item()
+    if not isinstance(state, (bytes, bytearray, memoryview)):
+        raise TypeError(f"state must be bytes, got {type(state).__name__}")
+    return bytes(state)
 
 
 def checked_state(message: bytes, reader: str) -> ReaderState:

@@ -21,7 +21,7 @@ class StreamReader(ReaderBase):
 
     def _open(self, work_item: bytes) -> None:
         file = open_file(work_item, self._compression)
-        self._file = ReadBuffer(file)
+        self._file = ReadBuffer(file, self._bytes)
         self._note_file(work_item, file.identity)
         self._values: list[bytes] = []  # cut; those from _at on are not handed out yet
         self._numbers: Sequence[int] = ()  # the number in the key of each

@@ -49,7 +49,9 @@ class WholeFileReader(ReaderBase):
             file = open_file(name)
             try:
                 self._note_file(name, file.identity, ends=False)
-                return Found([name], [contents(file, name, self._max_bytes)], ended=True)
+                value = contents(file, name, self._max_bytes)
+                self._bytes.add(len(value))
+                return Found([name], [value], ended=True)
             finally:
                 file.close()
         except OpError as error:

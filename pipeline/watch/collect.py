@@ -135,6 +135,7 @@ class _Collector:
             reader.name,
             elements=records,
             rate=(records - before) / self.seconds,
+            bytes=reader.bytes_read,
             errors=reader.num_errors,
             settings={"kind": type(reader).__name__, "files_finished": files},
         )

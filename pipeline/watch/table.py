@@ -54,6 +54,8 @@ def _notes(stage: Stage) -> list[str]:
     tank = stage.tank
     if tank is not None and not stage.elements and 0 < tank.stats.size < tank.min_after_dequeue:
         notes.append(f"filling: {tank.stats.size:,} of min_after_dequeue {tank.min_after_dequeue:,}")
+    if stage.bytes is not None:
+        notes.append(f"{stage.bytes:,} bytes read")
     if stage.errors:
         notes.append(f"{stage.errors:,} errors skipped")
     if stage.dropped:

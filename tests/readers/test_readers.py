@@ -250,3 +250,25 @@ class TestKeys:
         queue = FIFOQueue(9, ["string", "string"], [(), ()])
         queue.enqueue_many((keys, [b"x", b"y"]))
         assert queue.dequeue() == [b"f:0", b"x"]
+
+
+@pytest.mark.parametrize(
+    ("make", "content"),
+    [
+        (pipeline.TextLineReader, b"one\ntwo\n"),
+        (lambda: pipeline.FixedLengthRecordReader(4), b"abcdefgh"),
+        (pipeline.WholeFileReader, b"abc"),
+    ],
+    ids=["lines", "fixed", "whole"],
+)
+def test_bytes_read(tmp_path, make, content):
+    """Of all files, also of those that are closed; nothing before the first."""
+    paths = [tmp_path / name for name in "abc"]
+    for path in paths:
+        path.write_bytes(content)
+    reader, queue = make(), pipeline.FIFOQueue(3, ["string"])
+    assert reader.bytes_read is None
+    queue.enqueue_many(([str(path) for path in paths],))
+    queue.close()
+    drain(lambda: reader.read(queue))
+    assert reader.bytes_read == 3 * len(content)

@@ -105,6 +105,7 @@ def test_a_registry_of_the_program(tmp_path):
         value = registry.get_sample_value
         assert value("pipeline_producer_epoch", {"kind": "producer", "name": "names"}) == 1
         assert value("pipeline_stage_elements_total", {"kind": "loop", "name": "texts"}) == 2
+        assert value("pipeline_reader_bytes_total", {"kind": "reader", "name": "rows"}) == 14
         assert value("pipeline_interpreter_lock_ratio") is None
         text = prometheus_client.generate_latest(registry).decode()
         assert text.count("# TYPE pipeline_queue_size gauge") == 1

@@ -174,4 +174,6 @@ def test_a_loop_whose_start_was_interrupted_is_over(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         next(batches)
     monkeypatch.undo()
+    with pytest.raises(pipeline.FailedPreconditionError, match="the loop was interrupted while its threads began"):
+        next(batches)  # not as if there were no examples
     assert list(batches) == []

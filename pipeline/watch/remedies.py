@@ -11,7 +11,7 @@ MOSTLY = 0.5  # a share of the time
 HOGGED = 0.7  # of the time somebody holds the interpreter's lock
 MOST_AT_ONCE = 4  # times as many threads or workers as now are proposed at most
 LOCKED_MOST = 1.2  # processors that threads which share the interpreter's lock can keep busy
-ALL_BUSY = 0.85  # a share of the processors
+ALL_BUSY = 0.75  # a share of the processors
 CROWD = 2  # times as many threads that want a processor as there are processors
 PROCESSES_LOSE = 0.95  # what is left of the gain after examples went from process to process
 SINGLE = 10e-6  # seconds of work for an example below which the way of one example through the queue costs more
@@ -44,11 +44,12 @@ def at_work(report: Report, function: Stage, waited: float, loop: Stage | None) 
     if wanted is None:
         text = f"{takes}. Whether more threads help, only `with pipeline.monitor():` can tell."
         return Remedy(function, "function", _knob(loop), None, None, text)
-    crowd = wanted > CROWD * report.processors
-    locked = (report.lock or 0.0) > HOGGED and (function.cpu or 0.0) < LOCKED_MOST and not crowd
-    if locked and loop is not None:  # waiting for the lock looks like work of the consumer
+    locked = (report.lock or 0.0) > HOGGED and (function.cpu or 0.0) < LOCKED_MOST
+    locked = locked and wanted <= CROWD * report.processors
+    hasty = one_by_one(function, loop)
+    if loop is not None and (locked or hasty):  # waiting for the lock looks like work of the consumer
         most = 1 / max(min(1 - waited, loop.cpu or 1.0), 1e-3)
-    if _one_by_one(function, loop):
+    if hasty:
         gain = min(most, BLOCKS_GAIN)
         text = (
             f"{function.name} gives {function.rate:,.0f} examples/s, one by one: blocks of some hundred rows, with "
@@ -67,13 +68,19 @@ def at_work(report: Report, function: Stage, waited: float, loop: Stage | None) 
     return _computing(report, function, takes, most, loop)
 
 
+def crowded(report: Report, function: Stage) -> bool:
+    """Whether threads of this function keep all processors busy, and many more of them are at work than there are."""
+    at_work = function.threads * (function.busy or 0.0)
+    return (function.wanted or 0.0) > ALL_BUSY * report.processors and at_work > CROWD * report.processors
+
+
 def _computing_share(function: Stage) -> float:
     """The share of their time at work that the threads compute, leaving out what they wait for a processor."""
     cpu, waits = function.cpu or 0.0, (function.wanted or 0.0) - (function.cpu or 0.0)
     return cpu / max((function.busy or 0.0) * function.threads - waits, cpu, 1e-3)
 
 
-def _one_by_one(function: Stage, loop: Stage | None) -> bool:
+def one_by_one(function: Stage, loop: Stage | None) -> bool:
     """Whether the threads spend their time on handing over one example after the other."""
     if loop is None or loop.settings.get("enqueue_many") or not function.rate or function.wanted is None:
         return False

@@ -6,7 +6,6 @@ import collections
 import contextlib
 import os
 import threading
-import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Protocol
@@ -19,7 +18,7 @@ from pipeline.watch.model import Report
 
 _log = logger("pipeline.watch")
 
-GLANCES = 4  # at the threads, and at the lock, for each sample
+NAP = 0.01  # seconds without the interpreter's lock, at most, before it is asked for
 
 _watching: list[Sampler] = []  # those that run, the latest last
 
@@ -132,15 +131,13 @@ class Sampler:
         self._looks.append(look(self._seen))
 
     def _run(self) -> None:
-        due = time.monotonic() + self.interval
-        while not self._stop.is_set():
-            delay = lock_delay(self.interval / GLANCES)
-            self._seen.note_lock(self.interval / GLANCES, delay)
+        # A sample is taken in one go: what costs the others most is that somebody else takes the lock at all.
+        nap = min(NAP, self.interval / 2)
+        while not self._stop.wait(self.interval - nap):
+            self._seen.note_lock(self.interval, lock_delay(nap))
             self._seen.look_at_threads()
-            if time.monotonic() >= due:
-                due = max(due + self.interval, time.monotonic())
-                self._sample()
-                self._tell()
+            self._sample()
+            self._tell()
 
     def _tell(self) -> None:
         if not self.listeners:

@@ -9,7 +9,7 @@ rules in words.
 from __future__ import annotations
 
 from pipeline.watch.model import Report, Stage, Verdict
-from pipeline.watch.remedies import CROWD, HOGGED, Remedy, at_work, executor, times
+from pipeline.watch.remedies import HOGGED, Remedy, at_work, crowded, executor, one_by_one, times
 
 OFTEN = 0.2  # a share of the time that matters
 MOSTLY = 0.5
@@ -61,7 +61,8 @@ def _leaves_nothing(report: Report, function: Stage, loop: Stage) -> bool:
     """Whether the threads take the interpreter's lock, or all processors, so that the consumer waits for these too."""
     if (function.cpu or 0.0) < 2 * (loop.cpu or 0.0):
         return False
-    return (report.lock or 0.0) > HOGGED or (function.wanted or 0.0) > CROWD * report.processors
+    hasty = one_by_one(function, loop) and (function.waits_out or 0.0) < OFTEN
+    return hasty or (report.lock or 0.0) > HOGGED or crowded(report, function)
 
 
 def _nothing_yet(loop: Stage, queue: Stage) -> Remedy:

@@ -1,7 +1,9 @@
 """Turns the knobs that verdicts name, and compares the gains with those that they predict: `make verdicts`.
 
 Each pipeline of `bottlenecks` runs as it is and with its knob turned, ROUNDS times by turns; medians count. A gain that
-differs from its prediction by more than TOLERANCE is a failure, and so is a verdict that is not the known one.
+differs from its prediction by more than TOLERANCE is a failure, and so is a verdict that is not the known one. Where
+processors are what holds a pipeline back, rates are those that it would have had with all that it could use: other
+programs, which may have had some, are left out of it.
 """
 
 import logging
@@ -39,7 +41,9 @@ def measured(name, case):
             print(slow.report)
             return False
         predicted.append(verdict.gain)
-        gains.append(bottlenecks.watch(case, case.turned(verdict), SECONDS).rate / slow.rate)
+        turned = bottlenecks.watch(case, case.turned(verdict), SECONDS)
+        given = slow.given / turned.given if case.computes else 1
+        gains.append(turned.rate / slow.rate * given)
     gain, wanted = statistics.median(gains), statistics.median(predicted)
     off = gain / wanted - 1
     value = "" if verdict.value is None else verdict.value

@@ -16,6 +16,7 @@ import numpy as np
 
 import pipeline
 from pipeline.watch.look import processors
+from pipeline.watch.remedies import HOGGED
 from pipeline.watch.sampler import Sampler
 
 BATCH = 8
@@ -45,10 +46,24 @@ class Case(NamedTuple):
     turned: Any
     finite: bool = False
 
+    @property
+    def computes(self):
+        """Whether processors are what holds it back."""
+        return self.kind in ("locked", "computing", "processors", "crowded") or "processes" in self.settings
+
 
 class Watched(NamedTuple):
+    """What came of a run: the examples per second, and the report."""
+
     rate: float
     report: Any
+
+    @property
+    def given(self):
+        """The share of the processors that it could have used that it had: other programs may have had the rest."""
+        most = 1 if (self.report.lock or 0) > HOGGED else self.report.processors
+        cpu, wanted = (sum(getattr(stage, name) or 0 for stage in self.report.stages) for name in ("cpu", "wanted"))
+        return min(1, cpu / max(min(wanted, most), 0.01))
 
 
 def watch(case, settings, seconds=0.4):

@@ -31,7 +31,7 @@ cdef object NOTHING = object()      # parked for None: None in the ring is an em
 def frames_now():
     """Return the innermost frame of each thread by its identifier, as `sys._current_frames` does.
 
-    Up to Python 3.12 that holds a lock of the interpreter while it makes frames. If a garbage collection begins there
+    Up to Python 3.11 that holds a lock of the interpreter while it makes frames. If a garbage collection begins there
     and a finalizer lets another thread run that starts or ends a thread, both wait for ever. Between the two calls here
     no other thread runs, so none sees that the collector is off.
     """

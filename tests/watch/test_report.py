@@ -238,3 +238,13 @@ def test_a_queue_that_goes_while_somebody_looks(lines, monkeypatch):
         for report in (loop.report(), pipeline.report()):
             assert {edge.source for edge in report.edges} <= {stage.id for stage in report.stages}
             assert report.verdicts
+
+
+def test_a_loop_that_has_ended_is_judged_in_its_own_report_only(lines):
+    old = csv_loop(lines)
+    assert sum(len(batch[0]) for batch in old) == 600
+    with csv_loop(lines) as loop:
+        next(loop)
+        judged = [verdict.loop for verdict in pipeline.report().verdicts]
+        assert loop.report().verdict.loop in judged
+        assert old.report().verdict.loop not in judged

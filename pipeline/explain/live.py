@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import threading
 import time
 import weakref
@@ -47,6 +48,10 @@ class Live(Generic[T]):
         known = [(number, ref()) for number, ref in self._refs.copy().values()]
         return [(number, thing) for number, thing in known if thing is not None]
 
+    def forget(self) -> None:
+        """Note nothing of what was added so far."""
+        self._refs = {}
+
     def number(self, thing: T) -> int | None:
         """Return the number of a thing; None if it was never added."""
         known = self._refs.get(id(thing))
@@ -58,6 +63,16 @@ readers: Live[Any] = Live()
 mappings: Live[Any] = Live()  # what `map_ahead` returned
 groups: Live[Any] = Live()
 loops: Live[Any] = Live()
+
+
+def _forget() -> None:
+    """In the child of a fork: what the parent made cannot be looked at there."""
+    for each in (queues, readers, mappings, groups, loops):
+        each.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def note_input(source: Any) -> None:

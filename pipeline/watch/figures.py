@@ -17,7 +17,8 @@ def named_stages(report: Report) -> Iterator[tuple[str, Stage]]:
     seen: dict[tuple[str, str], int] = {}
     for stage in sorted(report.stages, key=lambda each: (each.state in ("closed", "ended"), each.id)):
         count = seen[stage.kind, stage.name] = seen.get((stage.kind, stage.name), 0) + 1
-        yield stage.name if count == 1 else f"{stage.name}_{count}", stage
+        name = stage.name.encode(errors="backslashreplace").decode()  # of a file whose name is not UTF-8
+        yield name if count == 1 else f"{name}_{count}", stage
 
 
 def figures(stage: Stage) -> Iterator[tuple[str, float]]:

@@ -9,6 +9,7 @@ from pipeline.watch.model import Report, Stage
 
 MOSTLY = 0.5  # a share of the time
 HOGGED = 0.7  # of the time somebody holds the interpreter's lock
+MANY = 100
 MOST_AT_ONCE = 4  # times as many threads or workers as now are proposed at most
 LOCKED_MOST = 1.2  # processors that threads which share the interpreter's lock can keep busy
 ALL_BUSY = 0.75  # a share of the processors
@@ -157,4 +158,6 @@ def _knob(loop: Stage | None) -> str:
 
 def times(gain: float, before: str = ",") -> str:
     """Return a gain as the end of a sentence; nothing if it is none."""
+    if gain > MANY:  # no figure that anybody could hold us to
+        return f"{before} more than {MANY} times as fast"
     return f"{before} about {gain:.1f} times as fast" if gain > 1.05 else ""

@@ -55,8 +55,8 @@ class Sampler:
     """
 
     def __init__(self, interval: float = 0.1, keep: int = 600, views: Sequence[View] = ()) -> None:
-        if not interval > 0:
-            raise ValueError(f"interval must be above 0 seconds, got {interval}")
+        if not 0 < interval <= threading.TIMEOUT_MAX:
+            raise ValueError(f"interval must be above 0 seconds, and no longer than a wait can be, got {interval}")
         if keep < 2:
             raise ValueError(f"keep must be at least 2 samples, got {keep}")
         self.interval = interval
@@ -105,6 +105,8 @@ class Sampler:
             self._opened.close()
 
     def __enter__(self) -> Sampler:
+        if self._thread is not None:
+            raise RuntimeError("this monitor runs already: the end of an inner `with` would end it for the outer one")
         self.start()
         return self
 
@@ -146,7 +148,7 @@ class Sampler:
         for listener in list(self.listeners):
             try:
                 listener(report)
-            except Exception:
+            except BaseException:  # SystemExit too: the others go on
                 _log.exception("a listener of the sampler failed and is called no more: %r", listener)
                 self.listeners.remove(listener)
 

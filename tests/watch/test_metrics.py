@@ -99,13 +99,13 @@ def test_a_registry_of_the_program(tmp_path):
     registry = prometheus_client.CollectorRegistry()
     registry.register(pipeline.MetricsCollector())
     files = pipeline.string_input_producer([str(tmp_path / "a.txt")], num_epochs=1, name="names", collection=[])
-    reader = pipeline.TextLineReader(name="rows")
+    reader = pipeline.TextLineReader(name="rows_of_this_test")
     with pipeline.batch(lambda: reader.read(files)[1], 2, name="texts") as loop:
         assert next(loop).tolist() == [b"one", b"two"]
         value = registry.get_sample_value
         assert value("pipeline_producer_epoch", {"kind": "producer", "name": "names"}) == 1
         assert value("pipeline_stage_elements_total", {"kind": "loop", "name": "texts"}) == 2
-        assert value("pipeline_reader_bytes_total", {"kind": "reader", "name": "rows"}) == 14
+        assert value("pipeline_reader_bytes_total", {"kind": "reader", "name": "rows_of_this_test"}) == 14
         assert value("pipeline_interpreter_lock_ratio") is None
         text = prometheus_client.generate_latest(registry).decode()
         assert text.count("# TYPE pipeline_queue_size gauge") == 1

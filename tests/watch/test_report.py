@@ -3,19 +3,22 @@
 import gc
 import itertools
 import json
+import os
 import sys
 import threading
+import urllib.request
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from helpers import start_blocked, wait_blocked, wait_until
+from helpers import run_script, start_blocked, wait_blocked, wait_until
 
 import pipeline
 from pipeline import _tickets
 from pipeline.explain import live
 from pipeline.watch import collect, model
+from pipeline.watch.event_file import summary_iterator
 
 
 @pytest.fixture
@@ -201,7 +204,7 @@ def test_a_sampler_starts_and_stops_once(show, threads):
 
 
 def test_bad_intervals():
-    for interval in (0, -1, float("nan")):
+    for interval in (0, -1, float("nan"), float("inf"), 1e300):
         with pytest.raises(ValueError, match="interval must be above 0"):
             pipeline.monitor(interval=interval)
 
@@ -248,3 +251,49 @@ def test_a_loop_that_has_ended_is_judged_in_its_own_report_only(lines):
         judged = [verdict.loop for verdict in pipeline.report().verdicts]
         assert loop.report().verdict.loop in judged
         assert old.report().verdict.loop not in judged
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_in_the_child_of_a_fork():
+    """It sees what it makes itself; what the parent made cannot be asked there."""
+    program = """
+import os, pipeline
+queue = pipeline.FIFOQueue(3, ["int32"], name="parents")
+pid = os.fork()
+if pid == 0:
+    mine = pipeline.FIFOQueue(3, ["int32"], name="mine")
+    with pipeline.monitor(show=False) as monitor:
+        print([stage.name for stage in monitor.report().stages], [s.name for s in pipeline.report().stages], flush=True)
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+print([stage.name for stage in pipeline.report().stages])
+"""
+    assert run_script(program).stdout.split("\n")[:2] == ["['mine'] ['mine']", "['parents']"]
+
+
+def test_a_name_that_is_not_utf_8(tmp_path):
+    queue = pipeline.FIFOQueue(3, ["int32"], name=os.fsdecode(b"bad\xffname"))
+    with pipeline.monitor(show=False, logdir=tmp_path, port=0) as monitor:
+        with urllib.request.urlopen(f"http://127.0.0.1:{monitor.port}/metrics", timeout=10) as answer:
+            assert 'name="bad\\\\udcffname"' in answer.read().decode()
+    (path,) = tmp_path.glob("events*")
+    tags = {value.tag for event in summary_iterator(path) for value in event.summary.value}
+    assert "queue/bad\\udcffname/size" in tags
+    assert queue.size() == 0
+
+
+def test_a_listener_that_exits_is_called_no_more(caplog):
+    with pipeline.monitor(show=False, interval=0.01) as monitor:
+        calls = []
+        monitor.listeners += [lambda report: sys.exit(1), calls.append]
+        wait_until(lambda: len(calls) >= 3, "the other listener")
+        assert len(monitor.listeners) == 1
+    assert "is called no more" in caplog.text
+
+
+def test_within_itself():
+    monitor = pipeline.monitor(show=False)
+    with monitor:
+        with pytest.raises(RuntimeError, match="this monitor runs already"), monitor:
+            pass
+        assert pipeline.report().watched

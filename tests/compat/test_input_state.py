@@ -1,6 +1,7 @@
 """pipeline.compat.input_state: a graph that goes on from a state gives the batches that would have come."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ import pipeline
 import pipeline.compat.v1 as tf
 from pipeline.compat.queues import course
 from pipeline.compat.session.phased_plan import PhasedPlan
+
+APART = int(os.environ.get("MOMENTS_APART", "7"))  # batches between two moments; `make resume` says 1
 
 
 def comparable(state):
@@ -29,7 +32,7 @@ def test_every_moment(name, threads, every, folder, monkeypatch):
     build, here, there = GRAPHS[name], Settings(folder, threads), Settings(folder, 5 - threads, room=30)
     whole, _ = batches(build, here)
     assert len(whole) > 2
-    for count in range(0, len(whole) + 1, 3):
+    for count in range(0, len(whole) + 1, APART):
         first, state = batches(build, here, count)
         state = json.loads(json.dumps(state))
         rest, _ = batches(build, there, state=state)

@@ -15,6 +15,7 @@ from pipeline.explain.wording import named
 from pipeline.files.identity import difference, file_identity
 from pipeline.logs import logger
 from pipeline.resume.checksum import is_changed, with_checksum
+from pipeline.resume.form import check_form
 from pipeline.resume.journal import Entry, packed, unpacked
 from pipeline.resume.mismatch import Comparison
 
@@ -211,19 +212,7 @@ def _delivered(feed: OrderedFeed, behind: int) -> Delivered:
 
 
 def _check_state(state: Any) -> None:
-    if not isinstance(state, dict):
-        raise TypeError(f"load_state_dict: the state must be what state_dict returned, a dict, not {state!r:.80}")
-    if state.get("format") != FORMAT:
-        keys = ", ".join(map(repr, state)) or "none"
-        raise invalid(
-            f"load_state_dict: this dict is not what state_dict returned: its keys are {keys:.80}. If it is part of "
-            'a checkpoint, pass that part, such as checkpoint["input"]'
-        )
-    if not isinstance(state.get("version"), int) or state["version"] > VERSION:
-        raise invalid(
-            f"load_state_dict: the state has version {state.get('version')}, of queue-runner {state.get('made_by')}; "
-            f"this one reads versions up to {VERSION}"
-        )
+    check_form(state, FORMAT, VERSION, "state_dict")
     missing = sorted(_KEYS - set(state))
     if missing:
         raise invalid(f"load_state_dict: the state is not whole: it has no {', '.join(missing)}")

@@ -18,6 +18,7 @@ from pipeline.compat.session.session import BaseSession
 from pipeline.errors import FailedPreconditionError, OpError, invalid
 from pipeline.explain.wording import named
 from pipeline.logs import logger
+from pipeline.resume.form import check_form
 from pipeline.resume.mismatch import Comparison
 
 FORMAT = "queue-runner/input-state"
@@ -163,19 +164,7 @@ def _load(sess: BaseSession, saved: dict[str, Any], allow: Collection[str]) -> N
 
 
 def _check_state(state: Any) -> None:
-    if not isinstance(state, dict):
-        raise TypeError(f"load_state_dict: the state must be what state_dict returned, a dict, not {state!r:.80}")
-    if state.get("format") != FORMAT:
-        keys = ", ".join(map(repr, state)) or "none"
-        raise invalid(
-            f"load_state_dict: this dict is not what state_dict of input_state returned: its keys are {keys:.80}. If "
-            'it is part of a checkpoint, pass that part, such as checkpoint["input"]'
-        )
-    if not isinstance(state.get("version"), int) or state["version"] > VERSION:
-        raise invalid(
-            f"load_state_dict: the state has version {state.get('version')}, of queue-runner {state.get('made_by')}; "
-            f"this one reads versions up to {VERSION}"
-        )
+    check_form(state, FORMAT, VERSION, "state_dict of input_state")
     missing = [key for key in ("queues", "drawn") if not isinstance(state.get(key), dict)]
     if missing:
         raise invalid(f"load_state_dict: the state is not whole: it has no {', '.join(missing)}")

@@ -32,7 +32,7 @@ MOST = 3_000_000  # bytes of a wheel
 # What the tests read beside the installed package; not pipeline/, which would be imported in its place.
 TREE = ["tests", "examples", "docs", "bench", "pyx", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml"]
 NOT_HERE = ["--ignore=tests/house", "--ignore=tests/queues/test_nogil.py"]  # the rules of the sources
-CORE = ["tests/test_face.py", "tests/test_about.py", "tests/queues", "tests/threads", "tests/workers", "tests/ends"]
+CORE = ["tests/test_face.py", "tests/test_about.py", "tests/queues", "tests/runners", "tests/workers", "tests/ends"]
 
 TAG = "import sys; print('cp%d%d' % sys.version_info[:2] + sys.abiflags)"
 

@@ -9,10 +9,8 @@ Queues hold examples, threads fill them, a Coordinator stops the threads, batche
 A name is imported from its room when it is first asked for: a program that only reads queues loads no decoder.
 """
 
-import sys
 from importlib import import_module
 from os import environ as _environ
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 # The smallest compiled module: the second interpreter of a process is refused here, not at the first name.
@@ -93,6 +91,10 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.readers.tfrecord import TFRecordReader
     from pipeline.readers.whole import IdentityReader, WholeFileReader
     from pipeline.resume.state_file import load_state, save_state
+    from pipeline.runners.coordinator import Coordinator
+    from pipeline.runners.looper import LooperThread
+    from pipeline.runners.registry import add_queue_runner, reset, start_queue_runners
+    from pipeline.runners.runner import QueueRunner
     from pipeline.sources.arrays import arrays
     from pipeline.sources.arrow import arrow
     from pipeline.sources.huggingface import huggingface
@@ -100,10 +102,6 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.sources.parquet import feather, parquet
     from pipeline.sources.webdataset import webdataset
     from pipeline.stats import QueueStats
-    from pipeline.threads.coordinator import Coordinator
-    from pipeline.threads.looper import LooperThread
-    from pipeline.threads.registry import add_queue_runner, reset, start_queue_runners
-    from pipeline.threads.runner import QueueRunner
     from pipeline.watch.drawing import Drawing, draw
     from pipeline.watch.monitor import monitor
     from pipeline.watch.prometheus import MetricsCollector
@@ -264,6 +262,10 @@ _ROOMS = {
     ".readers.tfrecord": "TFRecordReader",
     ".readers.whole": "IdentityReader WholeFileReader",
     ".resume.state_file": "load_state save_state",
+    ".runners.coordinator": "Coordinator",
+    ".runners.looper": "LooperThread",
+    ".runners.registry": "add_queue_runner reset start_queue_runners",
+    ".runners.runner": "QueueRunner",
     ".sources.arrays": "arrays",
     ".sources.arrow": "arrow",
     ".sources.huggingface": "huggingface",
@@ -271,10 +273,6 @@ _ROOMS = {
     ".sources.parquet": "feather parquet",
     ".sources.webdataset": "webdataset",
     ".stats": "QueueStats",
-    ".threads.coordinator": "Coordinator",
-    ".threads.looper": "LooperThread",
-    ".threads.registry": "add_queue_runner reset start_queue_runners",
-    ".threads.runner": "QueueRunner",
     ".watch.drawing": "Drawing draw",
     ".watch.monitor": "monitor",
     ".watch.prometheus": "MetricsCollector",
@@ -284,21 +282,6 @@ _ROOMS = {
     ".workers.map_ahead": "map_ahead",
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
-
-
-class _Face(ModuleType):
-    """`threads` is a function, whose place the room of that name would take when it is imported."""
-
-    @property
-    def threads(self) -> Any:
-        return import_module("pipeline.workers.choice").threads
-
-    @threads.setter
-    def threads(self, room: ModuleType) -> None:
-        pass
-
-
-sys.modules[__name__].__class__ = _Face
 
 
 def __getattr__(name: str) -> Any:

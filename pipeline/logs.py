@@ -13,7 +13,7 @@ NAMES = {
     "pipeline.compat": "the drop-in: queue runners that are missing or have failed",
     "pipeline.queues": "queues: pools that take long to fill",
     "pipeline.readers": "readers: options that cannot be used",
-    "pipeline.threads": "coordinators and queue runners: errors of threads, threads that still run",
+    "pipeline.runners": "coordinators and queue runners: errors of threads, threads that still run",
     "pipeline.watch": "monitors and traces: files that cannot be written any more, what a trace left out",
 }
 MOST = 5  # warnings of one place

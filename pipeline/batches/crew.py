@@ -7,8 +7,8 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from pipeline.batches.feed import Feed
-from pipeline.threads.coordinator import Coordinator
-from pipeline.threads.runner import QueueRunner
+from pipeline.runners.coordinator import Coordinator
+from pipeline.runners.runner import QueueRunner
 
 if TYPE_CHECKING:
     from pipeline.batches.loop import Batches

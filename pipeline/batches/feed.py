@@ -20,9 +20,9 @@ from pipeline.on_error import SKIPPED, Skips
 from pipeline.queues.base import QueueBase
 from pipeline.queues.kinds import FIFOQueue
 from pipeline.queues.typed import TypedQueue
+from pipeline.runners.coordinator import Coordinator
 from pipeline.sources.source import TableCursor
 from pipeline.sources.stream import StreamCursor
-from pipeline.threads.coordinator import Coordinator
 
 
 class Feed:

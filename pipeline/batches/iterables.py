@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline import spans
 from pipeline.nest import Nest, parts_of
-from pipeline.threads.enqueue_ops import op_name
+from pipeline.runners.enqueue_ops import op_name
 
 WANTED = "the source of a batch must be a callable that returns an example, or an iterable, queue or producer of them"
 

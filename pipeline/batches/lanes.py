@@ -13,7 +13,7 @@ from pipeline.logs import logger
 from pipeline.nest import length
 from pipeline.pulls import together
 from pipeline.queues.base import QueueBase
-from pipeline.threads.enqueue_ops import op_name
+from pipeline.runners.enqueue_ops import op_name
 
 P = ParamSpec("P")
 

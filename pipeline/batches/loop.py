@@ -22,9 +22,9 @@ from pipeline.explain.live import LoopFacts, LoopTimes, loops, noted_inputs
 from pipeline.explain.workers import WorkerGroup
 from pipeline.logs import logger
 from pipeline.queues.base import QueueBase
-from pipeline.threads.coordinator import Coordinator
-from pipeline.threads.current_loop import batch_loop
-from pipeline.threads.registry import start_registered
+from pipeline.runners.coordinator import Coordinator
+from pipeline.runners.current_loop import batch_loop
+from pipeline.runners.registry import start_registered
 
 if TYPE_CHECKING:
     from pipeline.watch.model import Report

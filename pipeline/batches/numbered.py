@@ -22,8 +22,8 @@ from pipeline.nest import length
 from pipeline.producers.slices import SliceSource
 from pipeline.pulls import Book, Turn, current_turn, in_use, this_thread
 from pipeline.queues.rows import Rows
+from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.source import TableCursor
-from pipeline.threads.enqueue_ops import op_name
 from pipeline.workers.ahead import MapAhead
 
 _CHUNK = 4096  # numbers that are drawn at once

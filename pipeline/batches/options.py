@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypedDict, TypeVar, get_type_hints
 
 from pipeline.batches.request import Request
-from pipeline.threads.coordinator import Coordinator
+from pipeline.runners.coordinator import Coordinator
 
 P = ParamSpec("P")
 R = TypeVar("R")

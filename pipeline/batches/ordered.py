@@ -33,7 +33,7 @@ from pipeline.queues.base import QueueBase
 from pipeline.queues.components import parse_partial_shapes, parse_shapes
 from pipeline.queues.seeds import generator_seeds
 from pipeline.queues.typed import TypedQueue
-from pipeline.threads.enqueue_ops import op_name
+from pipeline.runners.enqueue_ops import op_name
 
 BEHIND = 64  # batches that `state_dict(behind=...)` can go back
 _NUMBER = np.dtype(np.int64)

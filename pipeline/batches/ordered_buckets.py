@@ -17,7 +17,7 @@ from pipeline.batches.ledger import other_examples
 from pipeline.batches.ordered import OrderedFeed
 from pipeline.queues.base import QueueBase
 from pipeline.queues.typed import TypedQueue
-from pipeline.threads.enqueue_ops import op_name
+from pipeline.runners.enqueue_ops import op_name
 
 Numbers = NDArray[np.int64]
 

@@ -15,8 +15,8 @@ from pipeline.queues.base import QueueBase
 from pipeline.queues.components import parse_capacity
 from pipeline.queues.kinds import FIFOQueue, PaddingFIFOQueue, PaddingShuffleQueue, RandomShuffleQueue
 from pipeline.queues.seeds import get_seed
+from pipeline.runners.coordinator import Coordinator
 from pipeline.sources.source import Source
-from pipeline.threads.coordinator import Coordinator
 
 # Between the seeds of two rounds of a loop; those of its buckets are neighbours.
 _BETWEEN_ROUNDS = 1_000_003

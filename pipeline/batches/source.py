@@ -17,9 +17,9 @@ from pipeline.errors import DeadlineExceededError, OutOfRangeError
 from pipeline.nest import map_values
 from pipeline.queues.base import QueueBase
 from pipeline.queues.rows import Rows
+from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.source import TableSource
 from pipeline.spans import noted
-from pipeline.threads.enqueue_ops import op_name
 from pipeline.workers.ahead import MapAhead
 
 # Rows move in blocks of about this many bytes, which stay in the cache, and of at most this many rows.

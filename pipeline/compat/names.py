@@ -51,8 +51,8 @@ MODULES: dict[str, str] = {
     ".proto.tensor": "TensorShapeProto",
     ".proto.example": "train.Example train.Features train.Feature train.Int64List train.BytesList train.FloatList "
     "train.FeatureList train.FeatureLists train.SequenceExample",
-    ".threads.coordinator": "train.Coordinator",
-    ".threads.looper": "train.LooperThread",
+    ".runners.coordinator": "train.Coordinator",
+    ".runners.looper": "train.LooperThread",
     "graph.default_session": "get_default_session",
     "graph.definitions": "NodeDef GraphDef AttrValue",
     "graph.determinism": "config.experimental.enable_op_determinism",

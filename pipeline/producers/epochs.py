@@ -14,7 +14,7 @@ from pipeline.dtypes import integer
 from pipeline.explain.ends import end_of_input
 from pipeline.queues.base import QueueBase
 from pipeline.queues.seeds import entropy_if_zero, get_seed
-from pipeline.threads.enqueue_ops import op_name
+from pipeline.runners.enqueue_ops import op_name
 
 
 class EpochLimit:

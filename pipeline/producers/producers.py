@@ -19,8 +19,8 @@ from pipeline.producers.epochs import EpochLimit, EpochShuffle
 from pipeline.producers.numbered import Numbered, digest
 from pipeline.producers.queue import ProducerQueue
 from pipeline.queues.values import compatible
-from pipeline.threads.registry import add_queue_runner
-from pipeline.threads.runner import QueueRunner
+from pipeline.runners.registry import add_queue_runner
+from pipeline.runners.runner import QueueRunner
 
 # An epoch is enqueued in blocks of about this many bytes, so that it is never in memory twice.
 _BLOCK_BYTES = 2 << 20

@@ -20,8 +20,8 @@ from pipeline.producers.numbered import Numbered
 from pipeline.pulls import Book, Turn, in_use, this_thread
 from pipeline.queues.kinds import FIFOQueue
 from pipeline.queues.texts import insufficient
-from pipeline.threads.current_loop import current_loop
-from pipeline.threads.runner import QueueRunner
+from pipeline.runners.current_loop import current_loop
+from pipeline.runners.runner import QueueRunner
 
 _READY = 256  # scalars that are made ready at once
 

@@ -18,7 +18,7 @@ from pipeline.producers.producers import range_input_producer
 from pipeline.producers.queue import ProducerQueue, at_least_one
 from pipeline.pulls import Book, this_thread
 from pipeline.queues.rows import Rows
-from pipeline.threads.runner import QueueRunner
+from pipeline.runners.runner import QueueRunner
 
 
 class SliceSource:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pipeline.explain.frames import is_ours, is_standard, waiting_in
 from pipeline.readers.base import ReaderBase
-from pipeline.threads.runner import QueueRunner
+from pipeline.runners.runner import QueueRunner
 from pipeline.workers.ahead import MapAhead
 
 DOINGS = "calling", "reading", "moving", "turn", "results", "in", "out"

@@ -11,7 +11,7 @@ from pipeline import spans
 from pipeline._queue import note_waits
 from pipeline.errors import FailedPreconditionError
 from pipeline.logs import logger
-from pipeline.threads.stop_flag import StopFlag
+from pipeline.runners.stop_flag import StopFlag
 from pipeline.watch.trace_file import TraceFile
 from pipeline.watch.tracer import Tracer
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline import spans
-from pipeline.threads.stop_flag import StopFlag
+from pipeline.runners.stop_flag import StopFlag
 from pipeline.workers.chunks import Block, Draw, FailedItem, map_chunk
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from orchestration import fresh_collection, no_thread_left, source
 
 import pipeline
-from pipeline.threads.registry import reset
+from pipeline.runners.registry import reset
 
 
 @pytest.fixture(autouse=True)

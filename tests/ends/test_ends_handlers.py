@@ -19,7 +19,7 @@ from pipeline.explain.waits import Watchdog
 from pipeline.explain.workers import WorkerGroup
 from pipeline.queues import seeds
 from pipeline.queues.typed import TypedQueue
-from pipeline.threads.stop_flag import StopFlag
+from pipeline.runners.stop_flag import StopFlag
 
 
 class Handler:

@@ -51,10 +51,10 @@ NAMES = [f"{function.__name__}+{line - function.__code__.co_firstlineno}" for fu
 @pytest.fixture(autouse=True)
 def _threads_end(monkeypatch):
     monkeypatch.setattr(threading, "excepthook", lambda args: None)
-    logging.getLogger("pipeline.threads").disabled = True
+    logging.getLogger("pipeline.runners").disabled = True
     with no_thread_left():
         yield
-    logging.getLogger("pipeline.threads").disabled = False
+    logging.getLogger("pipeline.runners").disabled = False
 
 
 def run_killed(error, function, line, coord, threads=2, fail=False):

@@ -14,9 +14,9 @@ from pipeline.batches.loop import Batches
 from pipeline.explain.waits import Watchdog
 from pipeline.explain.workers import WorkerGroup
 from pipeline.queues.typed import TypedQueue
-from pipeline.threads import registry, runner
-from pipeline.threads.coordinator import Coordinator
-from pipeline.threads.stop_flag import StopFlag
+from pipeline.runners import registry, runner
+from pipeline.runners.coordinator import Coordinator
+from pipeline.runners.stop_flag import StopFlag
 
 # Signal handlers run after calls, at the start of functions and where loops go round.
 LOOKS = {dis.opmap.get(name) for name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "RESUME", "JUMP_BACKWARD")}

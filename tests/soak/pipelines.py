@@ -14,7 +14,7 @@ from soak.files import LONGEST, WIDTH
 import pipeline
 import pipeline.compat.v1 as tf
 from pipeline import errors
-from pipeline.threads import registry
+from pipeline.runners import registry
 
 _FEATURES = {
     "id": pipeline.FixedLenFeature([], "int64"),

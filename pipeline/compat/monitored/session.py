@@ -14,7 +14,7 @@ from pipeline.compat.monitored.summary_hooks import StepCounterHook, SummarySave
 from pipeline.compat.platform import tf_logging
 from pipeline.compat.queues.runner import start_queue_runners
 from pipeline.errors import OutOfRangeError
-from pipeline.threads.coordinator import Coordinator
+from pipeline.runners.coordinator import Coordinator
 
 
 class _Creator:

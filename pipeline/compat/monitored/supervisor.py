@@ -24,8 +24,8 @@ from pipeline.compat.ops.variables.collections import (
 from pipeline.compat.ops.variables.global_step import global_step as step_in
 from pipeline.compat.platform import tf_logging
 from pipeline.compat.session.session import Session
-from pipeline.threads.coordinator import Coordinator
-from pipeline.threads.looper import LooperThread
+from pipeline.runners.coordinator import Coordinator
+from pipeline.runners.looper import LooperThread
 from pipeline.watch.summary_proto import SessionLog, Summary
 
 USE_DEFAULT = 0

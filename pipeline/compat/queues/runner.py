@@ -19,8 +19,8 @@ from pipeline.compat.session.session import BaseSession
 from pipeline.errors import OpError, OutOfRangeError
 from pipeline.explain.workers import WorkerGroup, current_worker
 from pipeline.logs import logger
-from pipeline.threads import runner as native
-from pipeline.threads.coordinator import Coordinator
+from pipeline.runners import runner as native
+from pipeline.runners.coordinator import Coordinator
 
 _log = logger("pipeline.compat")
 

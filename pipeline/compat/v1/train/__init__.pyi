@@ -58,6 +58,6 @@ from pipeline.proto.example import Features as Features
 from pipeline.proto.example import FloatList as FloatList
 from pipeline.proto.example import Int64List as Int64List
 from pipeline.proto.example import SequenceExample as SequenceExample
-from pipeline.threads.coordinator import Coordinator as Coordinator
-from pipeline.threads.looper import LooperThread as LooperThread
+from pipeline.runners.coordinator import Coordinator as Coordinator
+from pipeline.runners.looper import LooperThread as LooperThread
 from pipeline.watch.event_file import summary_iterator as summary_iterator

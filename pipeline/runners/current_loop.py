@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-from pipeline.threads.coordinator import Coordinator
+from pipeline.runners.coordinator import Coordinator
 
 _thread = threading.local()
 

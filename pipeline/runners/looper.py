@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pipeline.threads.coordinator import Coordinator
+from pipeline.runners.coordinator import Coordinator
 
 
 class LooperThread(threading.Thread):

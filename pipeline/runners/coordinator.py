@@ -16,9 +16,9 @@ from pipeline.explain.causes import StoppedByCoordinator, because
 from pipeline.explain.frames import is_running, whereabouts
 from pipeline.explain.wording import count, named
 from pipeline.logs import logger
-from pipeline.threads.ending import JOIN_INTERVAL, wait_for_end
-from pipeline.threads.enqueue_ops import Fillable
-from pipeline.threads.stop_flag import StopFlag
+from pipeline.runners.ending import JOIN_INTERVAL, wait_for_end
+from pipeline.runners.enqueue_ops import Fillable
+from pipeline.runners.stop_flag import StopFlag
 
 # An exception as it was reported: with the traceback and the context that it had.
 Reported: TypeAlias = "tuple[BaseException, TracebackType | None, BaseException | None]"
@@ -26,7 +26,7 @@ ExcInfo: TypeAlias = "tuple[type[BaseException], BaseException, TracebackType | 
 
 Q = TypeVar("Q", bound=Fillable)
 
-_log = logger("pipeline.threads")
+_log = logger("pipeline.runners")
 
 
 class Coordinator:

@@ -10,7 +10,7 @@ from orchestration import Gate, drain, fresh_collection, no_thread_left, out_of_
 
 import pipeline
 from pipeline import CancelledError, Coordinator, FIFOQueue, OutOfRangeError, QueueRunner
-from pipeline.threads.enqueue_ops import make_callable, op_name
+from pipeline.runners.enqueue_ops import make_callable, op_name
 
 
 @pytest.fixture(autouse=True)

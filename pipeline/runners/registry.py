@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from pipeline.logs import logger
-from pipeline.threads.coordinator import Coordinator
-from pipeline.threads.runner import QueueRunner
+from pipeline.runners.coordinator import Coordinator
+from pipeline.runners.runner import QueueRunner
 
-_log = logger("pipeline.threads")
+_log = logger("pipeline.runners")
 
 _registered: list[QueueRunner] = []
 

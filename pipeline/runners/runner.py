@@ -18,12 +18,12 @@ from pipeline.explain.live import groups
 from pipeline.explain.wording import count
 from pipeline.explain.workers import Worker, WorkerGroup
 from pipeline.logs import logger
-from pipeline.threads.coordinator import Coordinator
-from pipeline.threads.current_loop import current_loop, work_for
-from pipeline.threads.ending import EndingThread
-from pipeline.threads.enqueue_ops import Fillable, make_callable, op_name
+from pipeline.runners.coordinator import Coordinator
+from pipeline.runners.current_loop import current_loop, work_for
+from pipeline.runners.ending import EndingThread
+from pipeline.runners.enqueue_ops import Fillable, make_callable, op_name
 
-_log = logger("pipeline.threads")
+_log = logger("pipeline.runners")
 
 
 class QueueRunner:

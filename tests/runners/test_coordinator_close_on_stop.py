@@ -206,7 +206,7 @@ class TestGarbage:
 
 
 class TestArguments:
-    @pytest.mark.parametrize("thing", [None, "q", threading.Lock(), FIFOQueue], ids=repr)
+    @pytest.mark.parametrize("thing", [None, "q", threading.Lock(), FIFOQueue], ids=["None", "str", "lock", "class"])
     def test_what_is_no_queue(self, thing):
         with raises(TypeError, "queue must be a queue of pipeline, such as pipeline.FIFOQueue, got "):
             Coordinator().close_on_stop(thing)

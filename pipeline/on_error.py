@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +31,8 @@ class Skips:
     Attributes:
         active: Whether errors are skipped.
         count: Errors skipped so far.
-        errors: The first 100 of them.
+        errors: The first 100 of them, without their frames: these would keep alive what was in them, the loop too.
+            The text of a traceback is a note of its error (from Python 3.11 on).
     """
 
     def __init__(self, on_error: str, max_errors: int | None) -> None:
@@ -73,4 +75,19 @@ class Skips:
                 raise error
             self.count += 1
             if len(self.errors) < KEPT:
+                _forget_frames(error)
                 self.errors.append(error)
+
+
+def _forget_frames(error: BaseException) -> None:
+    """Replace the traceback of an error, and of what it came of, by its text."""
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    chain = [error]
+    while chain:
+        link = chain.pop()
+        if link.__traceback__ is not None:
+            link.__traceback__ = None
+            others = link.__cause__, link.__context__, *getattr(link, "exceptions", ())
+            chain += [other for other in others if isinstance(other, BaseException)]
+    if hasattr(error, "add_note"):
+        error.add_note(text)

@@ -49,7 +49,7 @@ def test_nothing_holds_a_loop_that_is_over(count, most, num_threads):
 def loop_over_files(path, num_epochs, most):
     """Weak references to the reader and to the loop, which has ended."""
     files = pipeline.string_input_producer(["missing"] + [str(path)] * 3, shuffle=False, num_epochs=num_epochs)
-    reader = pipeline.TextLineReader(on_error="skip")  # which keeps its errors, and their tracebacks the loop
+    reader = pipeline.TextLineReader(on_error="skip")  # which keeps its errors
 
     def block():
         return np.array(reader.read_up_to(files, 20).values, object)
@@ -71,3 +71,43 @@ def test_nothing_holds_a_loop_over_files(tmp_path, num_epochs, most):
     gc.collect()
     assert reader() is None
     assert loop() is None
+
+
+@pytest.mark.parametrize("chained", [False, True])
+def test_the_error_of_the_first_example_does_not_hold_the_loop(chained):
+    """It was raised below the loop's own `next`, whose frame it must not keep: the threads would go on for ever."""
+    failed = []
+
+    def take():
+        if not failed:
+            failed.append(True)
+            try:
+                raise KeyError("no such row")
+            except KeyError as error:
+                raise ValueError("a bad row") from error if chained else None
+        return np.int64(1)
+
+    loop = pipeline.batch(take, 4, on_error="skip")
+    next(loop)
+    [error] = loop.errors
+    assert isinstance(error, ValueError)
+    assert isinstance(error.__cause__, KeyError) == chained
+    known = weakref.ref(loop)
+    del loop
+    gc.collect()
+    assert known() is None
+
+
+@pytest.mark.skipif(not hasattr(Exception, "add_note"), reason="errors have no notes before Python 3.11")
+def test_a_skipped_error_tells_where_it_was_raised():
+    rows = iter([lambda: 1, lambda: 1 // 0, lambda: 2])
+
+    def take():
+        return np.int64(next(rows)())
+
+    with pipeline.batch(take, 2, on_error="skip", allow_smaller_final_batch=True) as loop:
+        assert [batch.tolist() for batch in loop] == [[1, 2]]
+        [error] = loop.errors
+    assert error.__traceback__ is None
+    assert "in take" in error.__notes__[-1]
+    assert "1 // 0" in error.__notes__[-1]

@@ -24,7 +24,10 @@ def watched():
         watch_pulls(-1)
 
 
-@pytest.fixture(params=[FIFOQueue, lambda *args, **kwargs: RandomShuffleQueue(10, 0, np.int32, **kwargs)], ids=["FIFOQueue", "RandomShuffleQueue"])
+@pytest.fixture(
+    params=[FIFOQueue, lambda *args, **kwargs: RandomShuffleQueue(10, 0, np.int32, **kwargs)],
+    ids=["FIFOQueue", "RandomShuffleQueue"],
+)
 def queue(request):
     return filled(request.param(10, np.int32, shapes=(), name="q"))
 

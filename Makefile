@@ -48,9 +48,10 @@ test-all:
 	    done="$$done $$version"; \
 	done; echo "passed:$${done:- no Python was found}"; test -n "$$done"
 
-# The tests of sources with those libraries too that are large, in an environment of their own.
+# The tests of sources, and the programs in the docs, with those libraries too that are large, in an environment of
+# their own.
 test-sources: $(VENV)-sources/.installed
-	$(VENV)-sources/bin/python -m pytest tests/sources
+	$(VENV)-sources/bin/python -m pytest tests/sources tests/docs
 
 $(VENV)-sources/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)

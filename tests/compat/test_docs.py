@@ -1,4 +1,4 @@
-"""The programs in docs/migrate.md run, and the one before does what the one after does."""
+"""What docs/migrate.md says of programs that are killed: they go on. (tests/docs runs all of its programs.)"""
 
 import os
 import pathlib
@@ -6,30 +6,12 @@ import re
 import subprocess
 import sys
 
-import pytest
-
 import pipeline
 import pipeline.compat.v1 as tf
 from pipeline.compat.graph import determinism
 
 ROOT = pathlib.Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "migrate.md").read_text()
-BLOCKS = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
-
-
-def test_there_is_a_program_before_and_after():
-    assert len(BLOCKS) == 2
-    assert "pipeline.compat.v1" in BLOCKS[0]
-    assert "compat" not in BLOCKS[1]
-
-
-@pytest.mark.parametrize("program", BLOCKS, ids=["before", "after"])
-def test_program(program):
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    # 1,797 images in batches of 128.
-    assert done.stdout.splitlines() == ["(128, 64) int32"] * 14 + ["end"]
 
 
 def test_a_program_that_goes_on(tmp_path):
@@ -45,7 +27,7 @@ def test_a_program_that_goes_on(tmp_path):
 def test_a_hook_that_goes_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(determinism._Switch, "on", True)
-    (hook,) = re.findall(r"^```python hook\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    (hook,) = re.findall(r"^```python\n(class InputState.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
     names = {"tf": tf, "os": os, "pipeline": pipeline}
     exec(hook, names)
     found = []

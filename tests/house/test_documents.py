@@ -27,15 +27,6 @@ def run(*command):
     return done.stdout
 
 
-def test_the_programs_of_the_readme():
-    """The second one starts with arrays that the reader is to have: here of 7,000 images."""
-    loop, queue = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    arrays = "images, labels = np.zeros((7000, 784), np.float32), np.zeros(7000, np.int32)\n"
-    lines = run("-c", loop + arrays + queue).splitlines()
-    assert len(lines) == 28 + 1  # 2 x 1,797 images in batches of 128; the statistics
-    assert "enqueued=7000, dequeued=128" in lines[-1]
-
-
 def test_the_example():
     lines = run("examples/csv_batches.py").splitlines()
     assert sum(map(int, re.findall(r"\d+", lines[0]))) == 2 * 1797

@@ -1,0 +1,82 @@
+"""The Python programs of the README and of every page of the documentation run."""
+
+import re
+
+import page_programs
+import pytest
+from page_programs import ROOT
+
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
+}
+
+# What programs print, of those that say so on their page.
+BATCHES = r"(\(128, 64\) int32\n){14}end\n"  # of 1,797 images
+SAID = {
+    "README.md:page": r"(.*\n){28}QueueStats\(.* enqueued=7000, dequeued=128, .*\)\n",  # of 2 x 1,797 images
+    "docs/migrate.md:before": BATCHES,
+    "docs/migrate.md:after": BATCHES,
+}
+
+
+def cases():
+    """Each program, and for each block that is left out the reason."""
+    for page, text in sorted(PAGES.items()):
+        runnable, left_out = page_programs.programs(text)
+        for chosen in runnable:
+            name = f"{page}:{chosen[0].word or 'page'}"
+            yield pytest.param(chosen, SAID.get(name, "(?s:.*)"), id=name)
+        for block in left_out:
+            reason = pytest.mark.skip(reason=f"needs {', '.join(block.missing)}")
+            yield pytest.param([block], "", id=f"{page}:{block.line}", marks=reason)
+
+
+@pytest.mark.parametrize(("chosen", "said"), list(cases()))
+def test_a_program(chosen, said, tmp_path):
+    assert re.fullmatch(said, page_programs.run(page_programs.script(chosen), tmp_path))
+
+
+def test_what_programs_print_is_looked_at():
+    assert SAID.keys() <= {case.id for case in cases()}
+
+
+# How programs are found on a page ------------------------------------------------------------------------------------
+
+
+def page(*parts):
+    return "\n".join(["# Title", *parts, ""])
+
+
+def test_the_blocks_of_a_page_are_one_program(tmp_path):
+    text = page("<!-- python\nx = 2\n-->", "Twice that:", "```python\nprint(2 * x)\n```", "```\nnot python\n```")
+    [[*chosen]], left_out = page_programs.programs(text)
+    assert left_out == []
+    assert page_programs.run(page_programs.script(chosen), tmp_path) == "4\n"
+
+
+def test_errors_name_the_line_of_the_page(tmp_path):
+    [chosen], _ = page_programs.programs(page("```python\nx = 1\n```", "words", "```python\nx.y\n```"))
+    with pytest.raises(AssertionError, match=r"page\.py\", line 7, in <module>\n +x\.y"):
+        page_programs.run(page_programs.script(chosen), tmp_path)
+
+
+def test_a_block_with_a_word_is_a_program_by_itself():
+    runnable, _ = page_programs.programs(page("```python\nx = 1\n```", "```python other\ny = 1\n```"))
+    assert [[block.code for block in chosen] for chosen in runnable] == [["x = 1\n"], ["y = 1\n"]]
+
+
+def test_what_is_not_installed_is_left_out_with_what_needs_it():
+    text = page(
+        "```python\nimport nowhere.part as there\na = b = 1\n```",
+        "```python\nprint(there)\nc = 1\n```",
+        "```python\nb = 2\n```",
+        "```python\nprint(b)\n```",
+        "```python\nprint(c)\n```",
+    )
+    [chosen], left_out = page_programs.programs(text)
+    assert [block.code for block in chosen] == ["b = 2\n", "print(b)\n"]
+    assert [(block.line, block.missing) for block in left_out] == [
+        (3, ["nowhere"]),
+        (7, ["nowhere"]),
+        (17, ["nowhere"]),
+    ]

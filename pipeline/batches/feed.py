@@ -42,6 +42,7 @@ class Feed:
         layout: The layout of the examples, once the first one has come.
         skips: What `on_error="skip"` has left out.
         round: How often the sources have been read before.
+        seeds_drawn: Whether chance decides what is drawn from the queue, if anything is.
     """
 
     queue: QueueBase
@@ -54,6 +55,7 @@ class Feed:
     def __init__(self, request: Request) -> None:
         self._keep = KeepInput(request.keep_input, request.enqueue_many)
         self.skips = Skips(request.on_error, request.max_errors)
+        self.seeds_drawn = request.seed is None
         self._planned = request.checked()
         self.request = request = self._planned.for_round(0)
         self.coord = Coordinator() if request.coord is None else request.coord
@@ -85,10 +87,14 @@ class Feed:
         has_share = index * left // count < (index + 1) * left // count
         return whole + (request.allow_smaller_final_batch and has_share)
 
-    def again(self) -> Feed:
-        """A feed like this one that reads the sources from their first example; see `starts_over`."""
+    def again(self, number: int | None = None) -> Feed:
+        """A feed like this one that reads the sources from their first example; see `starts_over`.
+
+        Args:
+            number: How often they count as read before; None: once more than here.
+        """
         other = copy.copy(self)
-        other.round = self.round + 1
+        other.round = self.round + 1 if number is None else number
         other.request = self._planned.for_round(other.round)
         other.coord = Coordinator() if self.request.coord is None else self.coord
         other.layout, other._left = None, False

@@ -63,6 +63,7 @@ class OrderedFeed(Feed):
     def __init__(self, request: Request) -> None:
         self.first_seeds = generator_seeds(request.seed)
         super().__init__(request._replace(seed=self.first_seeds, deterministic=True))
+        self.seeds_drawn = request.seed is None
         self.delivered: collections.deque[Delivered] = collections.deque([Delivered(0, 0, 0, 0)], maxlen=2 * BEHIND)
         self.before = 0
         self.loaded: dict[str, Any] | None = None
@@ -84,8 +85,8 @@ class OrderedFeed(Feed):
         self._firsts: list[Call] = []
         self._end: BaseException | None = None  # the end of the input that a call has found, or that one has failed
 
-    def again(self) -> Feed:
-        other = super().again()
+    def again(self, number: int | None = None) -> Feed:
+        other = super().again(number)
         assert isinstance(other, OrderedFeed)
         other.before = self.delivered[-1].elements
         other.loaded = other.replay = None

@@ -1,0 +1,242 @@
+"""Loader: what the adaptors to other libraries share. Epochs of the batches of a loop, each made something else."""
+
+from __future__ import annotations
+
+import collections
+import json
+from collections.abc import Collection, Iterator, Mapping
+from types import TracebackType
+from typing import Any, TypeVar
+
+from pipeline.adaptors.structure import Change
+from pipeline.batches.loop import Batches
+from pipeline.batches.rounds import (
+    another_round,
+    can_start_over,
+    has_begun,
+    has_state,
+    is_at_end,
+    round_of,
+    share_of,
+)
+from pipeline.dtypes import integer
+from pipeline.errors import invalid
+from pipeline.logs import logger
+
+_FORMAT = "queue-runner/loader"
+_KEYS = {"format", "round", "over", "loop"}
+
+_log = logger("pipeline.batches")
+
+Self = TypeVar("Self", bound="Loader")
+
+
+class Loader:
+    """Epochs of the batches of a loop, each made what another library takes. Subclasses say what that is.
+
+    Each `iter` begins an epoch: the next time through the sources of the loop, in another random order if they are
+    shuffled, also where the epoch before was left in the middle. Only after `load_state_dict` it goes on with the
+    epoch of the state. Sources that cannot be read again are read on.
+
+    Thread safety: one thread at a time may use a loader.
+    """
+
+    def __init__(self, loop: Batches[Any], ahead: int) -> None:
+        """Made by subclasses.
+
+        Args:
+            loop: The loop.
+            ahead: How many batches are converted before they are asked for.
+
+        Raises:
+            TypeError: `loop` is no loop, or `ahead` is not an integer.
+            ValueError: `ahead` is negative or above 64.
+        """
+        if not isinstance(loop, Batches):
+            raise TypeError(
+                f"{type(self).__name__} takes a loop, such as pipeline.batch(source, batch_size), not {loop!r:.80}"
+            )
+        self._ahead = integer(ahead, "prefetch")
+        if not 0 <= self._ahead <= 64:
+            raise ValueError(f"prefetch must be at least 0 and at most 64, got {ahead}")
+        self._loop = loop
+        self._convert: Change | None = None  # once there is a batch
+        self._ready: collections.deque[Any] = collections.deque()  # converted, and not asked for yet
+        self._end: Exception | None = None  # what `next` of the loop raised in this epoch
+        self._epoch = 0  # counts the calls of `iter`: only the iterator of the last one gives batches
+        self._inside = False  # batches of this epoch were taken, and its end was not seen
+        self._over = False  # the end of the last epoch was seen
+        self._closed = False
+        self._told = False
+
+    # What subclasses say
+
+    def _shard(self) -> tuple[int, int]:
+        """(index, count): the share of this process."""
+        return 0, 1
+
+    def _conversion(self, batch: Any) -> Change:
+        """What is done to all batches; this is the first one."""
+        raise NotImplementedError
+
+    def _given(self, batch: Any) -> Any:
+        """A converted batch, now that it is asked for."""
+        return batch
+
+    # Epochs
+
+    @property
+    def loop(self) -> Batches[Any]:
+        """The loop whose batches these are; where there are several processes, that of this one's share."""
+        self._loop = share_of(self._loop, self._shard())
+        return self._loop
+
+    def __len__(self) -> int:
+        """How many batches an epoch has; TypeError if that is not known."""
+        return len(self.loop)
+
+    def __bool__(self) -> bool:
+        return True  # not whether there are batches, which may not be known
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} over {self._loop!r}>"
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begin an epoch.
+
+        Raises:
+            FailedPreconditionError: There are several processes, and the loop cannot be shared out.
+        """
+        loop = self.loop
+        behind = self._inside
+        if self._over:
+            loaded = not has_begun(loop)
+            iter(loop)  # says so if there is no next epoch, and does nothing in a thread that has not seen the end
+            behind = loaded or is_at_end(loop)
+        if behind and can_start_over(loop) and not self._closed:
+            self._replace(another_round(loop))
+        self._inside = self._over = False
+        self._end = None
+        self._epoch += 1
+        return _Epoch(self, self._epoch)
+
+    def _replace(self, loop: Batches[Any]) -> None:
+        """Go on with another loop, and leave the last one."""
+        before, self._loop = self._loop, loop
+        self._ready.clear()
+        self._end = None
+        before.close()
+
+    def _next(self, epoch: int) -> Any:
+        """The next batch of an epoch, unless another one has begun."""
+        if epoch != self._epoch:
+            raise StopIteration
+        ready = self._ready
+        self._inside = True
+        while len(ready) <= self._ahead and self._end is None:
+            try:
+                batch = next(self._loop)
+            except Exception as error:  # the batches before come first
+                self._end = error
+            else:
+                ready.append(self._converted(batch))
+        if ready:
+            return self._given(ready.popleft())
+        if isinstance(self._end, StopIteration):
+            self._inside, self._over = False, True
+            raise StopIteration
+        assert self._end is not None
+        raise self._end
+
+    def _converted(self, batch: Any) -> Any:
+        if self._convert is None:
+            self._convert = self._conversion(batch)
+        return self._convert(batch)
+
+    def close(self) -> None:
+        """Stop the threads of the loop; does nothing the second time.
+
+        Raises:
+            Exception: As `Batches.close`.
+        """
+        self._leave()
+        self._loop.close()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._leave()
+        self._loop.__exit__(kind, error, traceback)
+
+    def _leave(self) -> None:
+        self._closed = True
+        self._epoch += 1
+        self._ready.clear()
+
+    # States
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state after the last batch that was asked for: a dict of the same few keys each time, with plain values.
+
+        Save it together with the model. Of a loop that is not deterministic it says only which epoch it is, and a
+        warning says so: a resume then begins this epoch again.
+
+        Raises:
+            FailedPreconditionError: The loop is deterministic, but its source cannot go back to a place.
+        """
+        loop, state = self.loop, ""
+        if has_state(loop):
+            state = json.dumps(loop.state_dict(behind=len(self._ready)))
+        else:
+            self._tell("the order of the loop depends on its threads, so the state is that of the start of the epoch")
+        return {"format": _FORMAT, "round": round_of(loop), "over": self._over, "loop": state}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], *, allow: Collection[str] = ()) -> None:
+        """Go on from a state: the next `iter` continues its epoch, or begins the next one if that was over.
+
+        Args:
+            state_dict: What `state_dict` returned, of a loader whose loop was made in the same way.
+            allow: Differences to accept; see `Batches.load_state_dict`. Where there are several processes, their number
+                may differ, if together they take as many examples.
+
+        Raises:
+            StateMismatchError: It was saved by another loop, or over other files.
+            InvalidArgumentError: It is no state.
+            FailedPreconditionError: The loop has begun, and its source cannot be read again.
+        """
+        if not isinstance(state_dict, Mapping) or set(state_dict) != _KEYS or state_dict["format"] != _FORMAT:
+            raise invalid(f"load_state_dict: this is no state of a loader: {state_dict!r:.80}")
+        loop, number, over = self.loop, int(state_dict["round"]), bool(state_dict["over"])
+        if has_begun(loop) and can_start_over(loop):
+            loop = another_round(loop)
+        if state_dict["loop"]:
+            loop.load_state_dict(json.loads(state_dict["loop"]), allow={*allow, *self._allowed()})
+        elif can_start_over(loop):
+            loop = another_round(loop, number)
+        if loop is not self._loop:
+            self._replace(loop)
+        self._inside, self._over = False, over
+        self._epoch += 1
+
+    def _allowed(self) -> tuple[str, ...]:
+        return ("shard",) if self._shard()[1] > 1 else ()
+
+    def _tell(self, text: str) -> None:
+        """Say something in the log, once."""
+        if not self._told:
+            self._told = True
+            _log.warning("%r: %s: pass deterministic=True to the batch function", self, text)
+
+
+class _Epoch(Iterator[Any]):
+    """The batches of one epoch. After Ctrl-C it goes on."""
+
+    def __init__(self, loader: Loader, epoch: int) -> None:
+        self._loader = loader
+        self._number = epoch
+
+    def __next__(self) -> Any:
+        return self._loader._next(self._number)

@@ -8,6 +8,7 @@ from typing import Any
 from pipeline._turns import Baton
 from pipeline.batches.replay import Replay, facts_of
 from pipeline.errors import OutOfRangeError, StateMismatchError
+from pipeline.files.identity import merged, of_one
 from pipeline.pulls import Book, Positioned, Turn, in_use
 from pipeline.resume.journal import EVERY, Entry, Journal, Position
 
@@ -78,10 +79,7 @@ class Ledger:
 
     def files(self) -> dict[str, list[Any]]:
         """What tells the files that were read from changed ones, by name."""
-        files: dict[str, list[Any]] = {}
-        for thing in self._known():
-            files |= getattr(thing, "_files", dict)()
-        return files
+        return merged(getattr(thing, "_files", dict)() for thing in self._things)
 
     def next_call(self, turn: Turn) -> None:
         """Put the input where the next call begins, and say which call that is."""
@@ -138,7 +136,9 @@ class Ledger:
             replay.check_thing(index, thing)
             remember = getattr(thing, "_remember_files", None)
             if remember is not None:
-                remember(replay.files)
+                difference = remember(of_one(replay.files, index, "shard" in replay.allowed))
+                if difference is not None:
+                    raise StateMismatchError([(f"files of {thing.name!r}", None, None)], difference)
             thing._go_to(replay.position(index))
             self._things[index] = thing
             return

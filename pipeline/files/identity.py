@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pipeline.errors import NotFoundError
@@ -63,37 +64,106 @@ def difference(name: str, saved: Sequence[Any], now: Sequence[Any] | None, allow
 
 
 class Opened:
-    """The files that a reader has opened: the last 4,096 by name, those before as one digest of their sizes.
+    """The files that a reader has opened: the last 4,096 by name, and a digest of the sizes of all in the first epoch.
 
-    Only the first epoch enters the digest, so that each file is in it once. Not thread safe.
+    Not thread safe.
     """
 
     def __init__(self) -> None:
         self._kept: dict[str, list[Any]] = {}
-        self._rolled, self._digest = 0, ""
+        # Of the files with numbers from `_first` up to `_next`, but for those that were never opened.
+        self._first, self._next, self._digest = 0, 0, ""
+        self._unopened: list[int] = []
 
-    def note(self, name: bytes, identity: list[Any] | None, first_epoch: bool) -> None:
-        """Note a file that was opened; None is no file that could change."""
-        if identity is None:
-            return
-        self._kept[os.fsdecode(name)] = identity
-        if len(self._kept) > KEPT:
-            size = self._kept.pop(next(iter(self._kept)))[0]
-            if first_epoch:
-                self._digest = rolled(self._digest, self._rolled, size)
-                self._rolled += 1
+    def note(self, name: bytes, identity: list[Any] | None, number: int | None) -> None:
+        """Note a file that was opened.
+
+        Args:
+            name: Its name.
+            identity: What `file_identity` gives; None is no file that could change.
+            number: Its number in the first epoch; None in those after it.
+        """
+        named = os.fsdecode(name)
+        if number is not None and number >= self._next:  # else it is read again, after a resume
+            if not self._digest:
+                self._first = self._next = number
+            self._unopened += range(self._next, number)
+            size = None if identity is None or _is_remote(named) else identity[0]
+            self._next, self._digest = number + 1, rolled(self._digest, number, size)
+        if identity is not None:
+            self._kept[named] = identity
+            if len(self._kept) > KEPT:
+                del self._kept[next(iter(self._kept))]
 
     def listed(self) -> dict[str, list[Any]]:
-        """Return the identities by name; under the name "", how many files are in the digest, and the digest."""
+        """Return the identities by name; under the name "", the digest, and which files are in it."""
         files = {name: list(identity) for name, identity in self._kept.items()}
-        return {"": [self._rolled, self._digest], **files} if self._rolled else files
+        return {"": [self._first, self._next, self._digest, *self._unopened], **files} if self._digest else files
 
-    def remember(self, files: Mapping[str, Sequence[Any]]) -> None:
-        """Go on from what `listed` gave."""
+    def remember(
+        self, files: Mapping[str, Sequence[Any]], names: Callable[[int, int], Iterable[Any]] | None
+    ) -> str | None:
+        """Go on from what `listed` gave.
+
+        Args:
+            files: That.
+            names: Gives the names of so many files from a number on; None if they cannot be told.
+
+        Returns:
+            What to say if files that are no longer known by name have other sizes now; else None.
+        """
         self._kept = {name: list(identity) for name, identity in files.items() if name}
-        self._rolled, self._digest = files.get("", (0, ""))
+        self._first, self._next, self._digest, *self._unopened = files.get("", (0, 0, ""))
+        count, digest, unopened = self._next - self._first, "", set(self._unopened)
+        if count <= KEPT or names is None:
+            return None
+        for number, name in enumerate(names(self._first, count), self._first):
+            if number not in unopened:
+                digest = rolled(digest, number, _size(os.fsdecode(name)))
+        if digest == self._digest:
+            return None
+        return (
+            f"files: of the {count:,} that were read when the state was saved, one of those before the last {KEPT:,} "
+            "has another size now, or is not there"
+        )
 
 
-def rolled(digest: str, index: int, size: int | None) -> str:
-    """Return a digest with one more file: the one of this index, from 0, and size. The digest of none is ""."""
-    return hashlib.blake2b(f"{digest} {index} {size}".encode(), digest_size=8).hexdigest()
+def merged(listed: Iterable[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
+    """Return in one what the `Opened` of several readers listed, in order."""
+    files: dict[str, list[Any]] = {}
+    digests = []
+    for index, each in enumerate(listed):
+        files |= {name: list(identity) for name, identity in each.items() if name}
+        if "" in each:
+            digests.append([index, *each[""]])
+    return {"": digests, **files} if digests else files
+
+
+def of_one(files: Mapping[str, Sequence[Any]], index: int, renumbered: bool = False) -> dict[str, Sequence[Any]]:
+    """Return what one reader goes on from, of what was merged.
+
+    Args:
+        files: What `merged` returned.
+        index: Which reader's.
+        renumbered: Whether files have other numbers now: then its digest tells nothing.
+    """
+    digests = [] if renumbered else [digest[1:] for digest in files.get("", ()) if digest[0] == index]
+    named = {name: identity for name, identity in files.items() if name}
+    return {"": digests[0], **named} if digests else named
+
+
+def rolled(digest: str, number: int, size: int | None) -> str:
+    """Return a digest with one more file: the one of this number, and its size. The digest of none is ""."""
+    return hashlib.blake2b(f"{digest} {number} {size}".encode(), digest_size=8).hexdigest()
+
+
+def _is_remote(name: str) -> bool:
+    return "://" in name  # their sizes would be asked for one by one
+
+
+def _size(name: str) -> int | None:
+    try:
+        found = None if _is_remote(name) else os.stat(name)
+    except (OSError, ValueError):
+        return None
+    return found.st_size if found is not None and stat.S_ISREG(found.st_mode) else None

@@ -204,6 +204,11 @@ class ProducerQueue(FIFOQueue):
             raise self._ended(1, 0, number)
         return int(numbers[0]), self._handed(numbers, lambda hand: hand.dequeue())
 
+    def _elements(self, first: int, count: int) -> Any:
+        """Return so many elements from a number on, or as many as there are."""
+        numbers = self._numbered.numbers(first, count)
+        return self._handed(numbers, lambda hand: hand.dequeue_many(len(numbers)))
+
     def _epoch(self, number: int) -> int:
         """Return the epoch of an element."""
         return number // self._numbered.length

@@ -319,9 +319,9 @@ class ReaderBase:
         """What tells the files read so far from changed ones, by name; see `Opened.listed`."""
         return self._opened.listed()
 
-    def _remember_files(self, files: Mapping[str, Sequence[Any]]) -> None:
-        """Count the files of a saved run as read."""
-        self._opened.remember(files)
+    def _remember_files(self, files: Mapping[str, Sequence[Any]]) -> str | None:
+        """Count the files of a saved run as read; return what differs, if it can be seen by their sizes."""
+        return self._opened.remember(files, getattr(self._source, "_elements", None))
 
     def _note_source(self, queue: QueueBase) -> None:
         """Note that a turn reads from another queue than before."""
@@ -334,8 +334,8 @@ class ReaderBase:
     def _note_file(self, name: bytes, identity: Callable[[bool], list[Any] | None], ends: bool = True) -> None:
         """Note a file that was opened, if its reader may have to go back to it."""
         if self._source is not None:
-            epoch = getattr(self._source, "_epoch", None)
-            self._opened.note(name, identity(ends), epoch is not None and epoch(self._work) == 0)
+            known = hasattr(self._source, "_epoch") and self._source._epoch(self._work) == 0
+            self._opened.note(name, identity(ends), self._work if known else None)
 
     # The caller of everything below holds the lock.
 

@@ -193,7 +193,8 @@ class StreamCursor:
         if self.owner is not None and self._stream.of_files:
             name = self._stream.names[part]
             identity = None if "://" in name else file_identity(name)
-            self._opened.note(os.fsencode(name), identity, self._first_epoch + self._epoch == 0)
+            first = self._first_epoch + self._epoch == 0
+            self._opened.note(os.fsencode(name), identity, self._part if first else None)
 
     # A Positioned.
 
@@ -204,9 +205,12 @@ class StreamCursor:
         """What tells the files that were read from changed ones, by name."""
         return self._opened.listed()
 
-    def _remember_files(self, files: Mapping[str, Sequence[Any]]) -> None:
-        """Count the files of a saved run as read."""
-        self._opened.remember(files)
+    def _remember_files(self, files: Mapping[str, Sequence[Any]]) -> str | None:
+        """Count the files of a saved run as read; return what differs, if it can be seen by their sizes."""
+        return self._opened.remember(files, self._names)
+
+    def _names(self, first: int, count: int) -> list[str]:
+        return [self._stream.names[part] for part in self._numbered.numbers(first, count).tolist()]
 
     def _position(self) -> list[Any]:
         return [self._epoch, self._part, self._taken, self._place, self._offset]

@@ -12,7 +12,7 @@ from turns import Book, turn
 
 import pipeline
 from pipeline import FailedPreconditionError, FIFOQueue, OutOfRangeError, TextLineReader
-from pipeline.files.identity import KEPT, Opened, difference, file_identity, rolled
+from pipeline.files.identity import Opened, difference, file_identity, merged, of_one, rolled
 
 LINES = [b"l1\nl2\r\n\nl4", b"", b"\n\n", b"x\ry\r\r\nz\r", b"a\n\r", b"one\r\ntwo\r\n", b"last"]
 BYTES = [b"", b"HHabcdefFabcde", b"HH", b"HHabFcdFefF", b"HHxxFyy"]
@@ -299,18 +299,19 @@ def test_files_that_were_read_are_known_by_name():
     reader, files = TextLineReader(), pipeline.string_input_producer(names, num_epochs=1, shuffle=False)
     with turn():
         reader.read(files)
-        assert reader._files() == {"0": file_identity("0")}
+        assert reader._files() == {"": [0, 1, rolled("", 0, 20)], "0": file_identity("0")}
         drain(lambda: reader.read(files))
-    assert reader._files() == {name: file_identity(name) for name in names}
+    both = [0, 2, rolled(rolled("", 0, 20), 1, 2)]
+    assert reader._files() == {"": both, **{name: file_identity(name) for name in names}}
     size, time, crc = reader._files()["0"]
     assert (size, time, len(crc)) == (20, os.stat("0").st_mtime_ns, 8)
     other = TextLineReader()
     other._remember_files(reader._files())
     assert other._files() == reader._files()
-    reader, files = pipeline.WholeFileReader(), pipeline.string_input_producer(names, num_epochs=1)
+    reader, files = pipeline.WholeFileReader(), pipeline.string_input_producer(names, num_epochs=1, shuffle=False)
     with turn():
         drain(lambda: reader.read(files))
-    assert reader._files() == {name: file_identity(name, ends=False) for name in names}
+    assert reader._files() == {"": both, **{name: file_identity(name, ends=False) for name in names}}
     free, queue = TextLineReader(), closed_queue(names)
     drain(lambda: free.read(queue))
     assert free._files() == {}
@@ -338,17 +339,77 @@ def test_differences_of_files():
     assert difference("0", saved, None).endswith("had 200,000 bytes when the state was saved and is not there now")
 
 
-def test_beyond_some_thousand_files_sizes_are_in_a_digest():
+def sizes_of(sizes):
+    """What gives the names of files from a number on; the files are made, of such sizes."""
+    for number, size in enumerate(sizes):
+        with open(str(number), "wb") as file:
+            file.truncate(size)
+    return lambda first, count: [str(number) for number in range(first, first + count)]
+
+
+def opened_all(sizes, numbers=None):
     opened = Opened()
-    for number in range(KEPT + 3):
-        opened.note(b"%d" % number, [number, 0, None], True)
+    for number in range(len(sizes)) if numbers is None else numbers:
+        opened.note(b"%d" % number, [sizes[number], 0, None], number)
+    return opened
+
+
+def test_sizes_of_all_files_of_the_first_epoch_are_in_a_digest(monkeypatch):
+    monkeypatch.setattr("pipeline.files.identity.KEPT", 4)
+    sizes = [5, 0, 7, 7, 1, 2, 3]
+    names, opened = sizes_of(sizes), opened_all(sizes)
     listed = opened.listed()
-    assert listed.pop("") == [3, rolled(rolled(rolled("", 0, 0), 1, 1), 2, 2)]
-    assert list(listed) == [str(number) for number in range(3, KEPT + 3)]
+    digest = ""
+    for number, size in enumerate(sizes):
+        digest = rolled(digest, number, size)
+    assert listed[""] == [0, 7, digest]
+    assert list(listed)[1:] == ["3", "4", "5", "6"]
     again = Opened()
-    again.remember(opened.listed())
-    opened.note(b"0", [0, 0, None], False)  # the second epoch
-    assert opened.listed()[""] == again.listed()[""]
-    assert len(opened.listed()) == KEPT + 1
-    again.note(b"none", None, True)
-    assert len(again.listed()) == KEPT + 1
+    assert again.remember(listed, names) is None
+    assert again.listed() == listed
+    for number in (3, 0):  # read again after a resume, and in the second epoch
+        again.note(b"%d" % number, [sizes[number], 0, None], number if number else None)
+    again.note(b"none", None, None)
+    assert again.listed()[""] == listed[""]
+    assert list(again.listed())[1:] == ["4", "5", "6", "0"]
+    assert Opened().remember(listed, None) is None  # nobody knows the names
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda: os.truncate("0", 4), lambda: os.remove("0"), lambda: os.truncate("1", 1)],
+    ids=["shorter", "gone", "longer"],
+)
+def test_a_file_of_long_ago_that_has_another_size_is_found(monkeypatch, change):
+    monkeypatch.setattr("pipeline.files.identity.KEPT", 4)
+    sizes = [5, 0, 7, 7, 1, 2, 3]
+    names, listed = sizes_of(sizes), opened_all(sizes).listed()
+    change()
+    text = (
+        "files: of the 7 that were read when the state was saved, one of those before the last 4 has another size now, "
+        "or is not there"
+    )
+    assert Opened().remember(listed, names) == text
+
+
+def test_files_that_were_never_opened_are_in_no_digest(monkeypatch):
+    monkeypatch.setattr("pipeline.files.identity.KEPT", 2)
+    sizes = [5, 0, 7, 7, 1, 2, 3, 9]
+    names, opened = sizes_of(sizes), opened_all(sizes, [2, 3, 6, 7])
+    opened.note(b"/dev/zero", None, 8)
+    assert opened.listed()[""][:2] + opened.listed()[""][3:] == [2, 9, 4, 5]
+    os.remove("4")
+    assert Opened().remember(opened.listed(), lambda *of: [*names(*of)[:-1], "/dev/zero"]) is None
+    os.remove("3")
+    assert Opened().remember(opened.listed(), lambda *of: [*names(*of)[:-1], "/dev/zero"]) is not None
+
+
+def test_the_digests_of_several_readers_are_kept_apart():
+    one, other = opened_all([1, 2]).listed(), opened_all([3]).listed()
+    files = merged([one, {}, other])
+    assert files[""] == [[0, *one[""]], [2, *other[""]]]
+    assert set(files) == {"", "0", "1"}
+    assert of_one(files, 0)[""] == one[""]
+    assert of_one(files, 2)[""] == other[""]
+    assert set(of_one(files, 1)) == set(of_one(files, 0, renumbered=True)) == {"0", "1"}
+    assert merged([{}, {"a": [1, 2, None]}]) == {"a": [1, 2, None]}

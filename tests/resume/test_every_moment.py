@@ -20,7 +20,10 @@ def moment(loop):
 
 def check_same(one, other):
     """Two moments are equal, but for files: which ones are read ahead depends on time."""
-    files, others = one[0]["files"], other[0]["files"]
+    files, others = dict(one[0]["files"]), dict(other[0]["files"])
+    for mine, its in zip(files.pop("", ()), others.pop("", ()), strict=False):
+        assert mine[:2] == its[:2]  # of which reader, and from which file on
+        assert (mine[2] == its[2]) == (mine == its)  # up to which file, and what the sizes give
     shared = files.keys() & others.keys()
     assert {name: files[name] for name in shared} == {name: others[name] for name in shared}
     assert {**one[0], "files": None} == {**other[0], "files": None}

@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.batches.replay import Replay
 from pipeline.compat.queues.course import Course
 from pipeline.errors import FailedPreconditionError, invalid
-from pipeline.files.identity import difference, file_identity
+from pipeline.files.identity import difference, file_identity, merged, of_one
 from pipeline.resume.checksum import is_changed, with_checksum
 from pipeline.resume.journal import EVERY, unpacked
 from pipeline.resume.mismatch import Comparison
@@ -51,7 +51,7 @@ def state_of(course: Course) -> dict[str, Any]:
         "queue": _queue_facts(course),
         "sources": facts,
         "journal": course.journal.packed(course.pool.oldest(delivered, total), resume_at, columns),
-        "files": _files(course),
+        "files": merged(getattr(thing, "_files", dict)() for thing in course.things),
     }
     return with_checksum(state)
 
@@ -81,6 +81,11 @@ def compare(course: Course, saved: dict[str, Any], allow: Collection[str], compa
         line = difference(name, noted, file_identity(name, noted[2] is not None), "mtime" in allow) if name else None
         if line is not None:
             compared.note(f"files: {name!r}", noted, None, line)
+    for index, thing in enumerate(course.things):
+        if hasattr(thing, "_remember_files"):
+            line = thing._remember_files(of_one(saved["files"], index))
+            if line is not None:
+                compared.note(f"files of {thing.name!r}", None, None, line)
 
 
 def go_on(course: Course, saved: dict[str, Any]) -> None:
@@ -92,9 +97,6 @@ def go_on(course: Course, saved: dict[str, Any]) -> None:
     entries = unpacked(journal, [len(facts["columns"]) for facts in saved["sources"]])
     held = course.pool.held(delivered, total)
     resume_at, ended = course.pool.place(delivered, total)
-    for thing in course.things:
-        if hasattr(thing, "_remember_files"):
-            thing._remember_files(saved["files"])
     course.go_on(Replay(entries, held, resume_at, ended, [], {}, EVERY, False), saved)
 
 
@@ -123,11 +125,3 @@ def _queue_facts(course: Course) -> dict[str, Any]:
         ],
         **course.survey.facts(),
     }
-
-
-def _files(course: Course) -> dict[str, list[Any]]:
-    """What tells the files that were read from changed ones, by name."""
-    files: dict[str, list[Any]] = {}
-    for thing in course.things:
-        files |= getattr(thing, "_files", dict)()
-    return files

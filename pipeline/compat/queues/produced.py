@@ -123,6 +123,10 @@ class Producer:
             place = int(self._order[1][place])
         return place, self._rows[place]
 
+    def _elements(self, first: int, count: int) -> list[Any]:
+        """Return the rows of so many numbers."""
+        return [self._element(number) for number in range(first, first + count)]
+
     def _epoch(self, number: int) -> int:
         """Return the epoch of a row."""
         return number // len(self._rows)

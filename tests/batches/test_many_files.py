@@ -1,0 +1,74 @@
+"""Runs over more files than are known by name: one that was changed long ago is found by a digest of the sizes."""
+
+import numpy as np
+import pytest
+
+import pipeline
+
+FILES, LINES = 30, 4
+
+
+@pytest.fixture(autouse=True)
+def names(tmp_path, monkeypatch):
+    monkeypatch.setattr("pipeline.files.identity.KEPT", 4)
+    paths = [tmp_path / f"{number}.csv" for number in range(FILES)]
+    for number, path in enumerate(paths):
+        path.write_text("".join(f"{number * LINES + line}\n" for line in range(LINES)))
+    return list(map(str, paths))
+
+
+def by_reader(names, num_epochs=2):
+    files = pipeline.string_input_producer(names, num_epochs=num_epochs, seed=3)
+    reader = pipeline.TextLineReader()
+    return lambda: np.int64(reader.read(files).value)
+
+
+def by_two_readers(names):
+    first, second = by_reader(names[:12]), by_reader(names[12:])
+    return lambda: first() * 1000 + second()
+
+
+def loop_over(source):
+    return pipeline.shuffle_batch(source, 5, 20, 10, seed=7, deterministic=True, num_threads=2)
+
+
+def started(make, names, batches):
+    """A state in the middle, and the batches after it."""
+    with loop_over(make(names)) as loop:
+        for _ in range(batches):
+            next(loop)
+        return loop.state_dict(), [batch.tolist() for batch in loop]
+
+
+@pytest.mark.parametrize("make", [by_reader, by_two_readers])
+@pytest.mark.parametrize("batches", [15, 33])
+def test_the_same_files_go_on(names, make, batches):
+    state, rest = started(make, names, batches if make is by_reader else 8)
+    assert len(state["files"]) == 1 + 4 * len(state["files"][""])
+    again = loop_over(make(names))
+    again.load_state_dict(state)
+    with again:
+        first = next(again).tolist()
+        middle = again.state_dict()
+        assert [first, *(batch.tolist() for batch in again)] == rest
+    once_more = loop_over(make(names))
+    once_more.load_state_dict(middle)
+    with once_more:
+        assert [batch.tolist() for batch in once_more] == rest[1:]
+
+
+@pytest.mark.parametrize(("make", "batches"), [(by_reader, 15), (by_reader, 33), (by_two_readers, 8)])
+def test_a_file_that_was_changed_long_ago_is_found(names, make, batches):
+    state, _ = started(make, names, batches)
+    own = names[12:] if make is by_two_readers else names
+    first = pipeline.string_input_producer(own, seed=3)._element(0).decode()
+    assert first not in state["files"]
+    with open(first, "a") as file:
+        file.write("7\n")
+    with loop_over(make(names)) as loop:
+        loop.load_state_dict(state)
+        with pytest.raises(
+            pipeline.StateMismatchError, match="one of those before the last 4 has another size"
+        ) as caught:
+            next(loop)
+    assert [what for what, _, _ in caught.value.differences] == ["files of 'text_line_reader'"]

@@ -1,0 +1,55 @@
+"""Reads a file with damaged lines: stops at the first one, or leaves them out and says which they were.
+
+python examples/bad_records.py
+"""
+
+import os
+import pathlib
+import tempfile
+
+import numpy as np
+
+import pipeline
+
+DIGITS = pathlib.Path(__file__).parent / "data" / "digits.csv"
+
+
+def damage(folder):
+    """Write the digits to a file in which every 300th line has something wrong with it."""
+    lines = DIGITS.read_text().splitlines()
+    for number in range(100, len(lines), 300):
+        lines[number] = lines[number].replace(",", ",?", 1) if number % 200 else lines[number] + ",7"
+    path = folder / "damaged.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def count(path, **options):
+    """Return how many examples came, and what was left out; raise what the loop raises."""
+    files = pipeline.string_input_producer([path], num_epochs=1)
+    reader = pipeline.TextLineReader()
+
+    def block():
+        _, lines = reader.read_up_to(files, 128)
+        *pixels, label = pipeline.decode_csv(lines, [np.float32] * 64 + [np.int32])
+        return np.stack(pixels, axis=1), label
+
+    with pipeline.batch(block, 64, enqueue_many=True, allow_smaller_final_batch=True, **options) as batches:
+        return sum(len(labels) for _, labels in batches), batches.errors
+
+
+def main():
+    with tempfile.TemporaryDirectory() as made:
+        path = damage(pathlib.Path(made))
+        try:
+            count(path)
+        except pipeline.errors.InvalidArgumentError as error:
+            print("stopped:", str(error).splitlines()[0])
+        examples, errors = count(path, on_error="skip", max_errors=20)
+        print(f"{examples} examples; left out:")
+        for error in errors:
+            print(f"  {os.path.basename(error.record_key).decode()}: {str(error).splitlines()[0]}")
+
+
+if __name__ == "__main__":
+    main()

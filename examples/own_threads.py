@@ -1,0 +1,62 @@
+"""Threads of your own: producers of two kinds fill one queue, a Coordinator stops them all, also when one fails.
+
+    python examples/own_threads.py [LIMIT]
+
+Two threads look for primes among the numbers that a third one counts. The loop takes what they find until it has
+enough, or until LIMIT makes the counting thread raise: then every thread ends, and the loop's error names the cause.
+"""
+
+import sys
+import threading
+
+import numpy as np
+
+import pipeline
+
+
+def count(coord, numbers, limit):
+    """Put blocks of numbers into a queue until the Coordinator stops."""
+    with coord.stop_on_exception():
+        for start in range(2, sys.maxsize, 100):
+            if coord.should_stop():
+                return
+            if limit is not None and start > limit:
+                raise RuntimeError(f"no more than {limit} numbers, please")
+            numbers.enqueue_many(np.arange(start, start + 100))
+
+
+def sift(coord, numbers, primes):
+    """Put those into another queue that are prime."""
+    with coord.stop_on_exception():
+        while not coord.should_stop():
+            number = int(numbers.dequeue())
+            if all(number % divisor for divisor in range(2, int(number**0.5) + 1)):
+                primes.enqueue(number)
+
+
+def main(limit=None):
+    ends = pipeline.errors.OutOfRangeError, pipeline.errors.CancelledError  # of a queue that was closed
+    coord = pipeline.Coordinator(clean_stop_exception_types=ends)
+    numbers = coord.close_on_stop(pipeline.FIFOQueue(200, np.int64, [()]))
+    primes = coord.close_on_stop(pipeline.FIFOQueue(50, np.int64, [()]))
+    threads = [threading.Thread(target=count, args=(coord, numbers, limit))]
+    threads += [threading.Thread(target=sift, args=(coord, numbers, primes)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    found = set()
+    try:
+        while len(found) < 500:
+            found.update(primes.dequeue_many(50).tolist())
+        print(f"{len(found)} primes, {sum(found)} in all")
+    except pipeline.errors.OutOfRangeError as error:
+        print(f"stopped early: {error.__cause__}")
+    coord.request_stop()
+    try:
+        coord.join(threads)
+    except RuntimeError as error:
+        print(f"one thread failed: {error}")
+    print(f"threads that still run: {sum(thread.is_alive() for thread in threads)}")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,100 @@
+"""The programs in examples/ do what they say."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from page_programs import ROOT
+
+EXAMPLES = sorted(path.name for path in (ROOT / "examples").iterdir() if path.suffix in (".py", ".ipynb"))
+
+
+def run(*command):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", *command], capture_output=True, text=True, timeout=120, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def numbers(*command):
+    """All numbers of what a program prints."""
+    return [int(each) for each in re.findall(r"\d+", run(*command))]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_example_is_run(name):
+    """Here or in another test; notebooks by tests/house."""
+    texts = (path.read_text() for path in (ROOT / "tests").glob("**/test_*.py"))
+    assert name.endswith(".ipynb") or any(f"examples/{name}" in text for text in texts)
+
+
+def test_csv():
+    lines = run("examples/csv_batches.py").splitlines()
+    assert sum(map(int, re.findall(r"\d+", lines[0]))) == 2 * 1797
+    assert len(lines) == 2 + 8
+
+
+def test_processes():
+    """Whoever makes the examples, they are the same to the byte."""
+    assert run("examples/processes.py") == run("examples/processes.py", "threads")
+
+
+def test_parquet():
+    lines = re.findall(r"^epoch \d: 312 batches, (\d+)% right$", run("examples/parquet_batches.py"), re.MULTILINE)
+    assert len(lines) == 2
+    assert int(lines[1]) > 80
+
+
+def test_tfrecords():
+    count, *digits = numbers("examples/tfrecords.py")
+    assert count == sum(digits) == 1797
+    assert len(digits) == 10
+
+
+def test_image_folder():
+    assert run("examples/image_folder.py") == "circle or square: 600 of 600 right\n"
+
+
+def test_bucketed_text():
+    plain, bucketed = (int(each) for each in re.findall(r"(\d+)%", run("examples/bucketed_text.py")))
+    assert bucketed < plain / 2
+
+
+def test_priorities():
+    fifo, priority = (int(each) for each in re.findall(r"(\d+) of 120 jobs", run("examples/priorities.py")))
+    assert priority < fifo
+
+
+def test_own_threads():
+    assert run("examples/own_threads.py").endswith(" in all\nthreads that still run: 0\n")
+    failure = "no more than 1500 numbers, please\n"
+    said = f"stopped early: {failure}one thread failed: {failure}threads that still run: 0\n"
+    assert run("examples/own_threads.py", "1500") == said
+
+
+def test_bad_records():
+    stopped, rest, *left_out = run("examples/bad_records.py").splitlines()
+    assert stopped == "stopped: Field 1 in record 100 is not a valid float: ?0"
+    assert rest == "1791 examples; left out:"
+    assert [line.split()[0] for line in left_out] == [f"damaged.csv:{line}:" for line in range(101, 1797, 300)]
+
+
+def test_shards():
+    *hosts, everything = run("examples/shards.py", "2").splitlines()
+    assert sum(int(line.split()[2]) for line in hosts) == 1797
+    assert everything == "every line once: True"
+
+
+def test_watched(tmp_path):
+    verdict, gain, written = run("examples/watched.py", str(tmp_path)).splitlines()
+    assert "load takes" in verdict
+    turned = re.fullmatch(r"num_threads=(\d+): [\d.]+ times as fast", gain)[1]
+    assert written == f"written: 1-threads.json 1-threads.svg {turned}-threads.json {turned}-threads.svg trace.json.gz"
+
+
+def test_a_tf1_program():
+    steps, *_, last = numbers("examples/tf1_program.py")
+    assert steps == 5 * 1797 // 100
+    assert last > 80

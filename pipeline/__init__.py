@@ -97,9 +97,11 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.runners.runner import QueueRunner
     from pipeline.sources.arrays import arrays
     from pipeline.sources.arrow import arrow
+    from pipeline.sources.csv import csv
     from pipeline.sources.huggingface import huggingface
     from pipeline.sources.image_folder import image_folder
     from pipeline.sources.parquet import feather, parquet
+    from pipeline.sources.text import text
     from pipeline.sources.webdataset import webdataset
     from pipeline.stats import QueueStats
     from pipeline.watch.drawing import Drawing, draw
@@ -172,6 +174,7 @@ __all__ = [
     "bucket_by_sequence_length",
     "collate",
     "concatenate",
+    "csv",
     "decode_bmp",
     "decode_csv",
     "decode_gif",
@@ -216,6 +219,7 @@ __all__ = [
     "stack",
     "start_queue_runners",
     "string_input_producer",
+    "text",
     "tf_record_iterator",
     "threads",
     "together",
@@ -268,9 +272,11 @@ _ROOMS = {
     ".runners.runner": "QueueRunner",
     ".sources.arrays": "arrays",
     ".sources.arrow": "arrow",
+    ".sources.csv": "csv",
     ".sources.huggingface": "huggingface",
     ".sources.image_folder": "image_folder",
     ".sources.parquet": "feather parquet",
+    ".sources.text": "text",
     ".sources.webdataset": "webdataset",
     ".stats": "QueueStats",
     ".watch.drawing": "Drawing draw",

@@ -73,6 +73,66 @@ cdef inline const char* closing_quote(const char* at, const char* end, Piece* pi
     return at
 
 
+cdef const char* record_end(const char* at, const char* end, char delim, bint quotes) noexcept nogil:
+    """Where the record that begins at `at` ends: at a line feed that is not in quotes; NULL if that comes later."""
+    if not quotes:
+        return <const char*>memchr(at, b'\n', end - at)
+    while at < end:
+        if at[0] == b'"':
+            at = closing_quote(at + 1, end, NULL)
+            if at is NULL:
+                return NULL
+            at += 1
+        while at < end and at[0] != delim:
+            if at[0] == b'\n':
+                return at
+            at += 1
+        at += 1
+    return NULL
+
+
+def cut_records(
+    bytes text not None, Py_ssize_t begin, Py_ssize_t end, bytes delim not None, bint quotes, bint last,
+    Py_ssize_t most
+):
+    """Cut a text into records: lines without their ends, but line ends in quotes are part of a record.
+
+    Args:
+        text: The text.
+        begin, end: The part of it to cut; it begins with a record.
+        delim: The byte between fields.
+        quotes: Whether fields may be quoted.
+        last: Whether nothing follows: then what has no end is a record too.
+        most: How many records to cut at most.
+
+    Returns:
+        The records, without empty ones, and where in the text the first one begins that was not cut.
+    """
+    if not 0 <= begin <= end <= len(text):
+        raise IndexError(f"bytes {begin} to {end} of {len(text)}")
+    cdef Py_ssize_t size
+    cdef const char* start = text
+    cdef const char* at = start + begin
+    cdef const char* past = start + end
+    cdef const char* stop
+    cdef list records = []
+    cdef bint quoted = quotes and memchr(at, b'"', past - at) is not NULL
+    while at < past and most > 0:
+        stop = record_end(at, past, delim[0], quoted)
+        if stop is NULL:
+            if not last:
+                break
+            stop = past
+        size = stop - at
+        if size and at[size - 1] == b'\r':
+            size -= 1
+        if size:
+            records.append(PyBytes_FromStringAndSize(at, size))
+            most -= 1
+        at = min(stop + 1, past)
+    return records, at - start
+
+
 cdef inline const char* read_number(const char* at, const char* end, Column* column, Py_ssize_t index) noexcept nogil:
     """Read a number into its place; returns what comes after it and spaces, or NULL."""
     cdef char* out = column.out + index * column.size

@@ -1,10 +1,13 @@
-"""gzip and zlib: decompresses a file while it is read, however large it becomes."""
+"""gzip, zlib, bzip2, xz and zstd: decompresses a file while it is read, however large it becomes."""
 
 from __future__ import annotations
 
 import os
+import sys
 import zlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pipeline.errors import DataLossError
 
@@ -14,12 +17,40 @@ if TYPE_CHECKING:
 # What zlib.decompressobj and zlib.compressobj call the formats: the window size, plus 16 for gzip's header.
 WINDOW_BITS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}
 
+# What files are compressed with whose names end so.
+_ENDINGS = {".gz": "GZIP", ".bz2": "BZIP2", ".xz": "XZ", ".zst": "ZSTD", ".zstd": "ZSTD"}
+
+# Modules, and the classes in them that decompress one stream.
+_ENGINES = {
+    "BZIP2": ("bz2", "BZ2Decompressor"),
+    "XZ": ("lzma", "LZMADecompressor"),
+    "ZSTD": ("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd", "ZstdDecompressor"),
+}
+
 _LARGEST_RATIO = 1032  # bytes that one byte of a deflate stream can become: two bits can repeat 258 bytes
 _PIECE = 1 << 16  # bytes read at once
 
 
+def compression_of(name: str) -> str:
+    """What a file is compressed with, by the end of its name: "GZIP", "BZIP2", "XZ", "ZSTD", or "" for nothing."""
+    return next((kind for ending, kind in _ENDINGS.items() if name.lower().endswith(ending)), "")
+
+
+def decompressed(name: bytes, file: OpenFile, compression: str) -> OpenFile:
+    """Return an open file decompressed, or as it is if nothing is known by that name of a compression.
+
+    Raises:
+        ImportError: What decompresses it is missing, such as backports.zstd for "ZSTD" before Python 3.14.
+    """
+    if compression in WINDOW_BITS:
+        return DecompressedFile(name, file, WINDOW_BITS[compression])
+    if compression in _ENGINES:
+        return UnpackedFile(name, file, _engine(compression))
+    return file
+
+
 class DecompressedFile:
-    """The decompressed bytes of an open file. Holds one piece at a time, however well the file compresses."""
+    """The bytes of an open file that were deflated. Holds one piece at a time, however well the file compresses."""
 
     def __init__(self, name: bytes, file: OpenFile, window_bits: int) -> None:
         self._name = name
@@ -80,6 +111,76 @@ class DecompressedFile:
     def size_limit(self) -> int | None:
         limit = self._file.size_limit()
         return None if limit is None else limit * _LARGEST_RATIO
+
+    def seek(self, offset: int) -> bool:
+        return False
+
+    def identity(self, ends: bool) -> list[Any] | None:
+        return self._file.identity(ends)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Engine(Protocol):
+    """Decompresses one stream; as `bz2.BZ2Decompressor`."""
+
+    eof: bool
+    needs_input: bool
+    unused_data: bytes
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        """Take more of the stream, and return up to `max_length` bytes of what it holds."""
+
+
+def _engine(compression: str) -> Callable[[], _Engine]:
+    module, name = _ENGINES[compression]
+    try:
+        engine: Callable[[], _Engine] = getattr(import_module(module), name)
+    except ImportError as error:
+        extra = ": pip install 'queue-runner[zstd]'" if module == "backports.zstd" else ", which this Python lacks"
+        raise ImportError(f"files compressed by {compression.lower()} need {module}{extra}") from error
+    return engine
+
+
+class UnpackedFile:
+    """The decompressed bytes of an open file: of one stream, or of several one after the other.
+
+    Holds what one call gives, and what the engine has to remember.
+    """
+
+    def __init__(self, name: bytes, file: OpenFile, make: Callable[[], _Engine]) -> None:
+        self._name = name
+        self._file = file
+        self._make = make
+        self._engine = make()
+        self._rest = b""  # of what was read, after the end of a stream
+        self._begun = False
+
+    def read(self, size: int) -> bytes:
+        while True:
+            if self._engine.eof:
+                self._rest, self._engine, self._begun = self._engine.unused_data, self._make(), False
+            piece = b""
+            if self._engine.needs_input:
+                piece = self._rest or self._file.read(_PIECE)
+                if not piece:
+                    if self._begun:
+                        raise self._failure("the compressed data ends too early")
+                    return b""
+                self._rest, self._begun = b"", True
+            try:
+                data = self._engine.decompress(piece, size)
+            except Exception as error:  # each library has its own class
+                raise self._failure(str(error)) from error
+            if data:
+                return data
+
+    def _failure(self, why: str) -> DataLossError:
+        return DataLossError(None, None, f"{os.fsdecode(self._name)} cannot be decompressed: {why}")
+
+    def size_limit(self) -> int | None:
+        return None  # zeros become a few bytes, however many they are
 
     def seek(self, offset: int) -> bool:
         return False

@@ -8,7 +8,7 @@ import stat
 import zlib
 from typing import IO, Any, Protocol
 
-from pipeline.files.compression import WINDOW_BITS, DecompressedFile
+from pipeline.files.compression import decompressed
 from pipeline.files.limits import too_long
 from pipeline.files.os_errors import translated
 
@@ -39,14 +39,14 @@ def open_file(name: bytes, compression: str = "") -> OpenFile:
 
     Args:
         name: A path, or a URL that fsspec knows, such as `s3://bucket/file`.
-        compression: "GZIP", "ZLIB", or anything else for none.
+        compression: "GZIP", "ZLIB", "BZIP2", "XZ", "ZSTD", or anything else for none.
 
     Raises:
         NotFoundError, PermissionDeniedError, ...: It cannot be opened. Opening a directory works; reading it fails.
-        ImportError: The name is a URL and fsspec is not installed.
+        ImportError: The name is a URL and fsspec is not installed, or what decompresses it is not.
     """
     file: OpenFile = _Remote(name) if b"://" in name else _Local(name)
-    return DecompressedFile(name, file, WINDOW_BITS[compression]) if compression in WINDOW_BITS else file
+    return decompressed(name, file, compression)
 
 
 def read_whole(name: bytes, limit: int) -> bytes:

@@ -58,6 +58,13 @@ class ReadBuffer:
             limit = self.file.size_limit()
             if limit is not None and self.offset + count > limit:
                 return False
+        return self.fill(count)
+
+    def fill(self, count: int) -> bool:
+        """As `has`, but if it returns False, the rest of the file is in `data`, however much that is."""
+        have = len(self.data) - self.position
+        if have >= count:
+            return True
         pieces = [self.data[self.position :]]
         try:
             while have < count:

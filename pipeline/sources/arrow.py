@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.nest import map_values
-from pipeline.sources.extras import MANY, needs, picked
+from pipeline.sources.extras import MANY, chosen, needs, picked
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
@@ -55,7 +55,7 @@ def arrow(
         if not hasattr(table, "__arrow_c_stream__"):
             raise TypeError(f"arrow: the table must be one of Arrow, not {table!r:.80}")
         table = pyarrow.table(table)
-    names = chosen(table.schema, columns, "arrow")
+    names = chosen(table.schema.names, columns, "arrow")
     return TableSource(_Table(table.select(names)), Epochs(num_epochs, shuffle, seed, shard))
 
 
@@ -88,23 +88,6 @@ class _Table:
 
     def facts(self) -> dict[str, Any]:
         return {"columns": columns_of(self._table.schema), "rows": len(self)}
-
-
-def chosen(schema: Any, columns: Sequence[str] | None, where: str) -> list[str]:
-    """Return the names of the columns to read.
-
-    Raises:
-        InvalidArgumentError: There is no such column, or none.
-        TypeError: `columns` is no sequence of names.
-    """
-    if isinstance(columns, (str, bytes)):
-        raise TypeError(f"{where}: columns must be a list of names, such as [{columns!r}], not {columns!r}")
-    names = list(schema.names) if columns is None else list(columns)
-    missing = [name for name in names if name not in schema.names]
-    if missing or not names:
-        what = f"there is no column {missing[0]!r}" if missing else "no columns are chosen"
-        raise invalid(f"{where}: {what}; the columns are {', '.join(map(repr, schema.names))}")
-    return names
 
 
 def columns_of(schema: Any) -> list[list[str]]:

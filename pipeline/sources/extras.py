@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,23 @@ def needs(module: str, function: str, extra: str) -> Any:
     except ImportError as error:
         package = module.partition(".")[0]
         raise ImportError(f"{function} needs {package}: pip install 'queue-runner[{extra}]'") from error
+
+
+def chosen(names: Sequence[str], columns: Sequence[str] | None, where: str) -> list[str]:
+    """Return which columns of these names to read: those that were asked for, or all.
+
+    Raises:
+        InvalidArgumentError: There is no such column, or none.
+        TypeError: `columns` is no sequence of names.
+    """
+    if isinstance(columns, (str, bytes)):
+        raise TypeError(f"{where}: columns must be a list of names, such as [{columns!r}], not {columns!r}")
+    wanted = list(names) if columns is None else list(columns)
+    missing = [name for name in wanted if name not in names]
+    if missing or not wanted:
+        what = f"there is no column {missing[0]!r}" if missing else "no columns are chosen"
+        raise invalid(f"{where}: {what}; the columns are {', '.join(map(repr, names))}")
+    return wanted
 
 
 def last_used(load: Callable[[int], Any], count: int = 2) -> Callable[[int], Any]:

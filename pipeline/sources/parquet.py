@@ -14,8 +14,8 @@ from pipeline.errors import DataLossError, invalid
 from pipeline.files.identity import file_identity
 from pipeline.files.opening import remote_file
 from pipeline.files.os_errors import translated
-from pipeline.sources.arrow import as_block, check, chosen, columns_of, rows_of_block
-from pipeline.sources.extras import MANY, last_used, needs
+from pipeline.sources.arrow import as_block, check, columns_of, rows_of_block
+from pipeline.sources.extras import MANY, chosen, last_used, needs
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.source import TableSource
@@ -172,7 +172,7 @@ class _Files:
 
     def _check(self, schema: Any, name: str, columns: Sequence[str] | None) -> None:
         if self._schema is None:
-            self._columns = chosen(schema, columns, f"{self.kind}: {name}")
+            self._columns = chosen(schema.names, columns, f"{self.kind}: {name}")
         selected = [schema.field(i) for each in self._columns if (i := schema.get_field_index(each)) >= 0]
         pyarrow = needs("pyarrow", self.kind, "arrow")
         if self._schema is None:

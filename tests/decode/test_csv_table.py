@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pipeline import InvalidArgumentError, decode_csv
-from pipeline._csv import Table, all_bytes
+from pipeline._csv import Table, all_bytes, cut_records
 
 WORDS = """
     0 1 00 9007199254740993 16777217.0 1.5 - -0 -0.0 . .. .5 5. -.5 e5 1e5 1E-7 1e400 1e-400 1e-40 1.17549435e-38
@@ -171,3 +171,24 @@ def test_threads_at_once():
         assert np.array_equal(quarters, np.arange(20_000) + 0.25)
         assert strings.tolist() == [b"t%d" % i for i in range(20_000)]
     assert len(found) == 4
+
+
+def test_records_are_cut_in_the_same_places_whatever_is_known_of_the_text():
+    """Records that are complete stay as they are when more of the text comes; one by one they are the same."""
+    draws = random.Random(1)
+    for _ in range(300):
+        text = "".join(draws.choices(['"', '""', ",", "\n", "\r\n", "a", '"b\n",', "\0"], k=12)).encode()
+        whole, end = cut_records(text, 0, len(text), b",", True, True, 99)
+        assert end == len(text)
+        for size in range(len(text)):
+            records, at = cut_records(text, 0, size, b",", True, False, 99)
+            rest, end = cut_records(text, at, len(text), b",", True, True, 99)
+            assert (records + rest, end) == (whole, len(text))
+        at, found = 0, []
+        while at < len(text):
+            records, at = cut_records(text, at, len(text), b",", True, True, 1)
+            found += records
+        assert found == whole
+    for begin, end in ((-1, 2), (2, 1), (0, 4)):
+        with pytest.raises(IndexError):
+            cut_records(b"a\nb", begin, end, b",", True, True, 99)

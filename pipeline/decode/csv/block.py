@@ -41,11 +41,11 @@ def decode_block(records: Iterable[Any], form: RecordFormat) -> list[NDArray[Any
 
 def _table(form: RecordFormat, arrays: Sequence[NDArray[Any]]) -> Table | None:
     """What fills the arrays from records; None if numbers may contain the delimiter, or for very many columns."""
-    width = len(arrays) if form.select is None else form.select[-1] + 1
+    width = form.fields
     if form.delim in b' \r\n"-.+' or form.delim.isalnum() or width > _WIDEST or (form.quotes and b'"' in form.na):
         return None
     wanted: list[NDArray[Any] | None] = [None] * width
     defaults: list[Any] = [None] * width
     for place, array, column in zip(form.select or range(len(arrays)), arrays, form.columns, strict=True):
         wanted[place], defaults[place] = array, column.default
-    return Table(wanted, defaults, form.delim, form.quotes, form.na, form.select is None)
+    return Table(wanted, defaults, form.delim, form.quotes, form.na, form.exact)

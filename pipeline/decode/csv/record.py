@@ -36,6 +36,8 @@ class RecordFormat(NamedTuple):
         quotes: Whether fields may be quoted.
         na: The text of a missing field, besides the empty text.
         select: The indices of the columns to return, increasing; None for all.
+        width: How many fields a record has; None for as many as there are columns, or, with `select`, at least as many
+            as it takes.
     """
 
     columns: tuple[ColumnType, ...]
@@ -43,6 +45,17 @@ class RecordFormat(NamedTuple):
     quotes: bool
     na: bytes
     select: tuple[int, ...] | None
+    width: int | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether a record with more fields is wrong."""
+        return self.select is None or self.width is not None
+
+    @property
+    def fields(self) -> int:
+        """How many fields of a record are looked at."""
+        return self.width or (len(self.columns) if self.select is None else self.select[-1] + 1)
 
     def decode(self, line: bytes, record: int) -> list[Any]:
         """Return the values of one record; `record` is its index, for errors."""
@@ -57,22 +70,24 @@ class RecordFormat(NamedTuple):
 
     def _split(self, line: bytes, record: int) -> list[bytes]:
         """Return the selected fields. Those that are too many are counted, not made."""
-        width = len(self.columns) if self.select is None else self.select[-1] + 1
+        width = self.fields
         if (self.quotes and b'"' in line) or b"\n" in line or b"\r" in line:
             rest = split_record(line, self.delim, self.quotes, record)
             fields = list(islice(rest, width))
-            have = len(fields) + (sum(1 for _ in rest) if self.select is None else 0)
+            have = len(fields) + (sum(1 for _ in rest) if self.exact else 0)
         else:
-            have = line.count(self.delim) + 1 if self.select is None else 0
+            have = line.count(self.delim) + 1 if self.exact else 0
             fields = line.split(self.delim, width) if line and have <= width else []
-        if have > width:
+        if have > width or (self.width is not None and have < width):
             raise self._wrong_number(have, record)
         if self.select is None:
             return fields
         return [fields[i] for i in self.select if i < len(fields)]
 
     def _wrong_number(self, have: int, record: int) -> InvalidArgumentError:
-        return record_error(f"Expect {len(self.columns)} fields but have {have} in record {record}", record)
+        return record_error(
+            f"Expect {self.width or len(self.columns)} fields but have {have} in record {record}", record
+        )
 
     def _value(self, field: bytes, index: int, record: int) -> Any:
         dtype, default = self.columns[index]

@@ -1,0 +1,315 @@
+"""csv: the rows of CSV files as columns, which the header line names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._csv import cut_records
+from pipeline.decode.csv.block import decode_block
+from pipeline.decode.csv.record import STRING, TYPE_NAMES, ColumnType, RecordFormat, split_record
+from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.files.read_buffer import ReadBuffer
+from pipeline.sources.extras import MANY, chosen
+from pipeline.sources.order import Epochs
+from pipeline.sources.paths import expanded
+from pipeline.sources.stream import StreamSource
+from pipeline.sources.text import Piece, cut_pieces, lines_to_skip, opened, skip
+
+_BOM = b"\xef\xbb\xbf"
+_LOOKED_AT = 1000  # rows that decide the dtypes that nobody gave
+_FIELD = re.compile(r"^Field (\d+)")
+_RECORD = re.compile(r" in record \d+")
+
+
+def csv(
+    paths: Any,
+    columns: Sequence[str] | None = None,
+    dtypes: Any = None,
+    defaults: Mapping[str, Any] | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    skip_lines: int = 0,
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    na_value: str = "",
+    num_epochs: int | None = 1,
+    shuffle: bool = False,
+    seed: int | None = None,
+    shard: tuple[int, int] | None = None,
+) -> StreamSource:
+    r"""Make a source of the rows of CSV files: each example is a dict with a value for each column.
+
+    The first line of each file names its columns; their order may differ from file to file. Fields may be quoted with
+    `"`, and then hold delimiters, line ends and `""` for a quote. Empty lines are left out. Files whose names end in
+    .gz, .bz2, .xz, .zst or .zstd are decompressed while they are read.
+
+    Args:
+        paths: A path, URL or pattern such as "part-*.csv.gz", or a list of them. URLs are opened by fsspec.
+        columns: The columns to read, by name; None means all. Fields of others are not converted.
+        dtypes: The dtype of each column, by name, or one for all: float32, float64, int32, int64, or str, which gives
+            bytes (str with `encoding="utf-8"` of the batch functions). Of columns that are left out the first 1,000
+            rows of the first file decide: int64, float64 or str.
+        defaults: What to give for a missing field, by column. Without one, a missing float is NaN, a missing string is
+            b"", and a missing integer is an error.
+        names: The names of the columns of files without a line for them.
+        skip_lines: How many lines to leave out at the start of each file, before the names.
+        field_delim: The character between fields.
+        use_quote_delim: Whether `"` quotes a field; if False, it is a character like any other.
+        na_value: A field with this text counts as missing, as an empty one does.
+        num_epochs: How often the files are read; None means without end.
+        shuffle: Whether the files come in random order, another one in each epoch; `shuffle_batch` mixes rows.
+        seed: Seed of the orders.
+        shard: (index, count): read the files `index`, `index + count`, ... of each order.
+
+    Returns:
+        The source, for the batch functions. A loop that is resumed goes on in the middle of a file; one that is
+        compressed is read from its start.
+
+    Raises:
+        NotFoundError: There is no such file, or a pattern matches nothing.
+        InvalidArgumentError: There is no such column, or a name comes twice; a dtype or default does not fit; or no
+            file has a line of names. A ValueError too.
+        ValueError: `num_epochs`, `shard` or `skip_lines` is out of range.
+        TypeError: `columns` or `names` is a string, or a number is not an integer.
+        ImportError: A path is a URL and fsspec is not installed; or the first file is compressed by zstd, Python is
+            older than 3.14, and there is no backports.zstd.
+
+        When a batch is taken: InvalidArgumentError, if a field is not what its column should be, a row has another
+        number of fields than there are names, a quote is in the wrong place, or a file has other columns than the
+        first; the error names file, line and column. DataLossError, if a compressed file is damaged.
+
+    Examples:
+        >>> with open("people.csv", "w") as file:
+        ...     print("name,height,age", "Ada,1.65,36", '"Turing, Alan",,41', sep="\n", file=file)
+        >>> [batch] = pipeline.batch(pipeline.csv("people.csv", dtypes={"age": "int32"}, defaults={"height": 0}), 2)
+        >>> batch["name"].tolist(), batch["height"].tolist(), batch["age"]
+        ([b'Ada', b'Turing, Alan'], [1.65, 0.0], array([36, 41], dtype=int32))
+    """
+    syntax = _Syntax(field_delim, use_quote_delim, na_value, lines_to_skip(skip_lines, "csv"), names)
+    return StreamSource(
+        _Rows(expanded(paths, "csv"), syntax, columns, dtypes, defaults or {}), Epochs(num_epochs, shuffle, seed, shard)
+    )
+
+
+class _Syntax:
+    """How files are written."""
+
+    def __init__(self, delim: Any, quotes: Any, na: Any, skip_lines: int, names: Sequence[str] | None) -> None:
+        self.delim, self.na = (each.encode() if isinstance(each, str) else bytes(each) for each in (delim, na))
+        if len(self.delim) != 1 or self.delim in b'\r\n"':
+            raise invalid(f"csv: field_delim must be one character, and no quote or line end; got {delim!r}")
+        self.quotes, self.skip_lines = bool(quotes), skip_lines
+        if isinstance(names, (str, bytes)):
+            raise TypeError(f"csv: names must be a list of names, such as [{names!r}], not {names!r}")
+        self.names = None if names is None else _checked(list(names), "csv")
+
+    def header(self, file: ReadBuffer, name: str) -> list[str] | None:
+        """Take what comes before the rows; returns the names of the columns, None if the file ends before them."""
+        file.position += len(_BOM) * (file.fill(len(_BOM)) and file.data.startswith(_BOM, file.position))
+        skip(file, self.skip_lines, name)
+        if self.names is not None:
+            return self.names
+        for piece in cut_pieces(file, partial(self.cut, most=1), name):
+            try:
+                fields = [field.decode() for field in split_record(piece.records[0], self.delim, self.quotes)]
+            except ValueError as error:
+                raise invalid(f"csv: {name}: the line of names cannot be read: {error}") from error
+            return _checked(fields, f"csv: {name}")
+        return None
+
+    def cut(self, text: bytes, begin: int, end: int, last: bool, most: int = MANY) -> tuple[list[bytes], int]:
+        """Cut records; see `Cut` of text.py."""
+        return cut_records(text, begin, end, self.delim, self.quotes, last, most)
+
+    def form(self, names: Sequence[str], columns: Mapping[str, ColumnType]) -> RecordFormat:
+        """What takes columns, in this order of theirs, out of records with fields of these names."""
+        select = tuple(names.index(name) for name in columns)
+        return RecordFormat(tuple(columns.values()), self.delim, self.quotes, self.na, select, len(names))
+
+    def facts(self) -> dict[str, Any]:
+        texts = [each.decode("latin-1") for each in (self.delim, self.na)]
+        return {"syntax": [*texts, self.quotes, self.skip_lines], "names": self.names}
+
+
+def _checked(names: list[Any], where: str) -> list[str]:
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{where}: a name must be a string, not {name!r:.80}")
+        if names.count(name) > 1:
+            raise invalid(f"{where}: the name {name!r} comes twice; see names= and skip_lines=")
+    if not names:
+        raise invalid(f"{where}: there are no names of columns")
+    return names
+
+
+class _Part:
+    """Some records of a piece of a file."""
+
+    def __init__(
+        self, name: str, piece: Piece, form: RecordFormat, columns: Sequence[str], first: int, records: list[bytes]
+    ) -> None:
+        self.name, self.piece, self.form, self.columns = name, piece, form, columns
+        self.first = first  # their place in the piece
+        self.records = records
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, rows: slice) -> _Part:
+        first = self.first + (rows.start or 0)
+        return _Part(self.name, self.piece, self.form, self.columns, first, self.records[rows])
+
+
+class _Rows:
+    """The rows of all files. The first file with rows decides what the columns are."""
+
+    kind = "csv"
+    unit = "files"
+    most = MANY
+    of_files = True
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        syntax: _Syntax,
+        columns: Sequence[str] | None,
+        dtypes: Any,
+        defaults: Mapping[str, Any],
+    ) -> None:
+        self.names = names
+        self._syntax = syntax
+        self._file, self._header, rows = self._look()
+        where = f"csv: {self._file}"
+        wanted = dict.fromkeys(chosen(self._header, columns, where))
+        given = dtypes if isinstance(dtypes, Mapping) else {} if dtypes is None else dict.fromkeys(wanted, dtypes)
+        for option, named in (("dtypes", given), ("defaults", defaults)):
+            if named:
+                chosen(self._header, list(named), f"{where}: {option}")
+        self._all = columns is None
+        self._guessed = wanted.keys() - given.keys()
+        self._columns = {
+            name: _column(name, _dtype(name, given[name]), defaults)
+            if name in given
+            else self._guess(name, rows, defaults)
+            for name in wanted
+        }
+
+    def read(self, part: int, epoch: int, place: Any) -> Iterator[tuple[Any, Any]]:
+        """Yield pieces; a place is the byte where one begins."""
+        name = self.names[part]
+        with opened(name) as file:
+            header = self._syntax.header(file, name)
+            if header is None:
+                return
+            columns = self._in_order(header, name)
+            form = self._syntax.form(header, columns)
+            if place is not None:
+                file.go_to(place)
+            for piece in cut_pieces(file, self._syntax.cut, name):
+                yield piece.offset, _Part(name, piece, form, tuple(columns), 0, piece.records)
+
+    def block(self, piece: _Part) -> dict[str, NDArray[Any]]:
+        try:
+            arrays = dict(zip(piece.columns, decode_block(piece.records, piece.form), strict=True))
+        except InvalidArgumentError as error:
+            raise self._told(error, piece) from None
+        return {name: arrays[name] for name in self._columns}
+
+    def facts(self) -> dict[str, Any]:
+        columns = [[name, column.dtype.name, str(column.default)] for name, column in self._columns.items()]
+        return {"files": len(self.names), "columns": columns, **self._syntax.facts()}
+
+    def _look(self) -> tuple[str, list[str], list[bytes]]:
+        """Return the name of the first file with rows, its columns, and some of the rows."""
+        found: tuple[str, list[str], list[bytes]] | None = None
+        for name in self.names:
+            with opened(name) as file:
+                header = self._syntax.header(file, name)
+                if header is None:
+                    continue
+                for piece in cut_pieces(file, self._syntax.cut, name):
+                    return name, header, piece.records[:_LOOKED_AT]
+            found = found or (name, header, [])
+        if found is None:
+            more = f" or the {len(self.names) - 1:,} others" if len(self.names) > 1 else ""
+            raise invalid(f"csv: there is no line of names in '{self.names[0]}'{more}")
+        return found
+
+    def _guess(self, name: str, rows: list[bytes], defaults: Mapping[str, Any]) -> ColumnType:
+        """Return what the values of a column in these rows have in common."""
+        for dtype in (np.dtype(np.int64), np.dtype(np.float64)):
+            try:
+                column = _column(name, dtype, defaults)
+                decode_block(rows, self._syntax.form(self._header, {name: column}))
+            except InvalidArgumentError:
+                continue
+            return column
+        return _column(name, STRING, defaults)
+
+    def _in_order(self, header: list[str], name: str) -> dict[str, ColumnType]:
+        """Return the columns in the order that they have in a file; InvalidArgumentError if it has others."""
+        differs = [f"it has no {each!r}" for each in self._columns if each not in header]
+        if self._all:
+            differs += [f"it has {each!r}" for each in header if each not in self._columns]
+        if differs:
+            text = f"csv: '{name}' has other columns than '{self._file}': {', '.join(differs[:5])}"
+            raise invalid(text + ("; see columns=" if len(header) > len(self._columns) else ""))
+        return {each: self._columns[each] for each in header if each in self._columns}
+
+    def _told(self, error: InvalidArgumentError, part: _Part) -> InvalidArgumentError:
+        """The error of a record, with its file, line and column."""
+        record: int = error.record  # type: ignore[attr-defined]
+        text = _RECORD.sub("", error.message.removesuffix("!"), 1)
+        field = _FIELD.match(text)
+        if field is not None:
+            name = part.columns[int(field[1])]
+            text = f"column {name!r}{text[field.end() :]}"
+            if name in self._guessed:
+                text += f"; the first rows look like {self._columns[name].dtype}: see dtypes= and defaults="
+        return invalid(f"csv: {part.name}, line {self._line(part, part.first + record):,}: {text}")
+
+    def _line(self, part: _Part, record: int) -> int:
+        """Return the number of the line where a record of a piece begins."""
+        piece, count = part.piece, 1
+        _, at = self._syntax.cut(piece.text, piece.begin, len(piece.text), True, record)
+        while piece.text[at] in b"\r\n":  # empty lines
+            at += 1
+        with opened(part.name) as file:
+            left = piece.offset
+            while left and (text := file.piece()[:left]):
+                count, left = count + text.count(b"\n"), left - len(text)
+        return count + piece.text.count(b"\n", piece.begin, at)
+
+
+def _dtype(name: str, given: Any) -> np.dtype[Any]:
+    """Return the dtype of a column; InvalidArgumentError if there are no such columns, TypeError if it is none."""
+    dtype: np.dtype[Any] = np.dtype(given)
+    if dtype.kind in "SUTO":
+        return STRING
+    if dtype.name not in TYPE_NAMES:
+        raise invalid(f"csv: column {name!r} cannot be {dtype}: dtypes are {', '.join(TYPE_NAMES)} and str")
+    return dtype
+
+
+def _column(name: str, dtype: np.dtype[Any], defaults: Mapping[str, Any]) -> ColumnType:
+    """Describe a column; InvalidArgumentError if its default does not fit."""
+    if name not in defaults:
+        return ColumnType(dtype, b"" if dtype == STRING else dtype.type("nan") if dtype.kind == "f" else None)
+    given = defaults[name]
+    if dtype == STRING:
+        if isinstance(given, (str, bytes)):
+            return ColumnType(dtype, given.encode() if isinstance(given, str) else given)
+    elif isinstance(given, (int, float, np.generic)):
+        try:
+            value = dtype.type(given)
+        except (OverflowError, ValueError, TypeError):
+            value = None
+        if value is not None and (dtype.kind == "f" or value == given):
+            return ColumnType(dtype, value)
+    raise invalid(f"csv: {given!r:.80} is no default for column {name!r} of {dtype if dtype != STRING else 'str'}")

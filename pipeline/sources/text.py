@@ -1,0 +1,194 @@
+"""text: the lines of files; and how lines and records are cut out of files, so that a place says what comes next."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from pipeline.dtypes import integer, object_vector
+from pipeline.files.compression import compression_of
+from pipeline.files.limits import MAX_RECORD_BYTES, too_long
+from pipeline.files.opening import open_file
+from pipeline.files.read_buffer import ReadBuffer
+from pipeline.sources.extras import MANY
+from pipeline.sources.order import Epochs
+from pipeline.sources.paths import expanded
+from pipeline.sources.stream import StreamSource
+
+
+def text(
+    paths: Any,
+    *,
+    skip_lines: int = 0,
+    num_epochs: int | None = 1,
+    shuffle: bool = False,
+    seed: int | None = None,
+    shard: tuple[int, int] | None = None,
+) -> StreamSource:
+    r"""Make a source of the lines of text files: each example is a line, as bytes, without its end.
+
+    Only `\n` ends a line; one `\r` before it is removed too. `encoding="utf-8"` of the batch functions gives str.
+    Files whose names end in .gz, .bz2, .xz, .zst or .zstd are decompressed while they are read.
+
+    Args:
+        paths: A path, URL or pattern such as "part-*.txt.gz", or a list of them. URLs are opened by fsspec.
+        skip_lines: How many lines to leave out at the start of each file.
+        num_epochs: How often the files are read; None means without end.
+        shuffle: Whether the files come in random order, another one in each epoch; `shuffle_batch` mixes lines.
+        seed: Seed of the orders.
+        shard: (index, count): read the files `index`, `index + count`, ... of each order.
+
+    Returns:
+        The source, for the batch functions. A loop that is resumed goes on in the middle of a file; one that is
+        compressed is read from its start.
+
+    Raises:
+        NotFoundError: There is no such file, or a pattern matches nothing.
+        ValueError: `num_epochs`, `shard` or `skip_lines` is out of range.
+        TypeError: A number is not an integer.
+        ImportError: A path is a URL and fsspec is not installed.
+
+        When a batch is taken: DataLossError, if a compressed file is damaged; ResourceExhaustedError, if a line has
+        more than 1 GiB; ImportError, if a file is compressed by zstd and Python is older than 3.14 and has no
+        backports.zstd.
+
+    Examples:
+        >>> with open("fruits.txt", "w") as file:
+        ...     print("apple", "pear", "plum", sep="\n", file=file)
+        >>> for lines in pipeline.batch(pipeline.text("fruits.txt"), 3):
+        ...     print(lines)
+        [b'apple' b'pear' b'plum']
+    """
+    lines = _Lines(expanded(paths, "text"), lines_to_skip(skip_lines, "text"))
+    return StreamSource(lines, Epochs(num_epochs, shuffle, seed, shard))
+
+
+class _Lines:
+    kind = "text"
+    unit = "files"
+    most = MANY
+    of_files = True
+
+    def __init__(self, names: Sequence[str], skip_lines: int) -> None:
+        self.names = names
+        self._skip_lines = skip_lines
+
+    def read(self, part: int, epoch: int, place: Any) -> Iterator[tuple[Any, Any]]:
+        """Yield lists of lines; a place is the byte where the first of them begins."""
+        name = self.names[part]
+        with opened(name) as file:
+            if place is None:
+                skip(file, self._skip_lines, name)
+            else:
+                file.go_to(place)
+            for piece in cut_pieces(file, cut_lines, name):
+                yield piece.offset, piece.records
+
+    def block(self, piece: Sequence[bytes]) -> Any:
+        return object_vector(piece)
+
+    def facts(self) -> dict[str, Any]:
+        return {"files": len(self.names), "skip_lines": self._skip_lines}
+
+
+class Piece(NamedTuple):
+    """Neighbouring records of a file.
+
+    Attributes:
+        records: The lines, or the records of CSV.
+        offset: The byte of the file, decompressed, where the first record begins or empty ones before it.
+        text: What they were cut out of.
+        begin: The byte of the text that is at `offset` in the file.
+    """
+
+    records: list[bytes]
+    offset: int
+    text: bytes
+    begin: int
+
+
+# Cuts the part of a text that begins and ends at these bytes into records, and says where the first one begins that is
+# not complete. Whether the text ends there: then all that is left is a record.
+Cut = Callable[[bytes, int, int, bool], tuple[list[bytes], int]]
+
+
+def cut_pieces(file: ReadBuffer, cut: Cut, name: str) -> Iterator[Piece]:
+    """Yield the rest of a file, cut into records.
+
+    A piece ends with the last record that is complete before some multiple of `ReadBuffer.CHUNK`. Which one that is
+    follows from where the piece begins: so who goes on at any piece gets the same ones.
+
+    Raises:
+        ResourceExhaustedError: A record has more than MAX_RECORD_BYTES.
+        OpError: Reading fails.
+    """
+    chunks = 1
+    while True:
+        offset = file.offset
+        end = (offset // file.CHUNK + chunks) * file.CHUNK
+        more = file.fill(end - offset)
+        begin, text = file.position, file.data
+        records, file.position = cut(text, begin, begin + end - offset if more else len(text), not more)
+        if records:
+            yield Piece(records, offset, text, begin)
+        elif not more:
+            return
+        elif end - file.offset > MAX_RECORD_BYTES:
+            raise too_long(f"{name}: what begins at byte {file.offset:,} has", MAX_RECORD_BYTES)
+        # A record that is longer is looked for in twice as much.
+        chunks = 1 if file.position > begin else 2 * chunks
+
+
+def cut_lines(text: bytes, begin: int, end: int, last: bool) -> tuple[list[bytes], int]:
+    """Cut lines; see Cut."""
+    past = text.rfind(b"\n", begin, end) + 1
+    if last and end > max(begin, past):
+        lines, past = text[begin:end], end
+    elif not past:
+        return [], begin
+    else:
+        lines = text[begin : past - 1]
+    if b"\r" in lines:
+        lines = (lines + b"\n").replace(b"\r\n", b"\n")[:-1]
+    return lines.split(b"\n"), past
+
+
+@contextmanager
+def opened(name: str) -> Iterator[ReadBuffer]:
+    """A file, decompressed if its name says so, at its start; it is closed afterwards."""
+    file = open_file(os.fsencode(name), compression_of(name))
+    try:
+        yield ReadBuffer(file)
+    finally:
+        file.close()
+
+
+def skip(file: ReadBuffer, lines: int, name: str) -> None:
+    """Leave out lines."""
+    for _ in range(lines):
+        first_line(file, name)
+
+
+def first_line(file: ReadBuffer, name: str) -> bytes:
+    """Take one line, with its end; b"" at the end of the file."""
+    wanted = 1
+    while True:
+        more = file.fill(wanted)
+        end = file.data.find(b"\n", file.position) + 1
+        if end or not more:
+            line = file.data[file.position : end or None]
+            file.position += len(line)
+            return line
+        if wanted > MAX_RECORD_BYTES:
+            raise too_long(f"{name}: a line has", MAX_RECORD_BYTES)
+        wanted = 2 * (len(file.data) - file.position)
+
+
+def lines_to_skip(given: Any, function: str) -> int:
+    """Return `skip_lines` as a number; ValueError if it is negative, TypeError if it is not an integer."""
+    number = integer(given, f"{function}: skip_lines")
+    if number < 0:
+        raise ValueError(f"{function}: skip_lines must be at least 0, got {number}")
+    return number

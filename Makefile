@@ -16,7 +16,7 @@ PEERS   =
 WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
-.PHONY: run build test test-browser test-all test-sources stress tsan asan bounds leaks exits bench bench-tf bench-peers
+.PHONY: run build test test-browser test-all test-jax test-sources stress tsan asan bounds leaks exits bench bench-tf bench-peers
 .PHONY: bench-scaling bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
@@ -57,6 +57,16 @@ $(VENV)-sources/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --upgrade pip
 	$(@D)/bin/python -m pip install --quiet --editable . --group sources
+	touch $@
+
+# The same with the libraries around JAX, and TensorFlow.
+test-jax: $(VENV)-jax/.installed
+	$(VENV)-jax/bin/python -m pytest tests/sources/test_grain.py tests/sources/test_tf_data.py tests/docs
+
+$(VENV)-jax/.installed: pyproject.toml setup.py $(wildcard pyx/*)
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade pip
+	$(@D)/bin/python -m pip install --quiet --editable . --group jax
 	touch $@
 
 # The tests of queues and threads with ThreadSanitizer, and with AddressSanitizer and UndefinedBehaviorSanitizer.

@@ -98,10 +98,12 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.sources.arrays import arrays
     from pipeline.sources.arrow import arrow
     from pipeline.sources.csv import csv
+    from pipeline.sources.grain import grain
     from pipeline.sources.huggingface import huggingface
     from pipeline.sources.image_folder import image_folder
     from pipeline.sources.parquet import feather, parquet
     from pipeline.sources.text import text
+    from pipeline.sources.tf_data import tf_data
     from pipeline.sources.webdataset import webdataset
     from pipeline.stats import QueueStats
     from pipeline.watch.drawing import Drawing, draw
@@ -189,6 +191,7 @@ __all__ = [
     "example_rng",
     "feather",
     "freeze",
+    "grain",
     "huggingface",
     "image_folder",
     "input_producer",
@@ -220,6 +223,7 @@ __all__ = [
     "start_queue_runners",
     "string_input_producer",
     "text",
+    "tf_data",
     "tf_record_iterator",
     "threads",
     "together",
@@ -273,10 +277,12 @@ _ROOMS = {
     ".sources.arrays": "arrays",
     ".sources.arrow": "arrow",
     ".sources.csv": "csv",
+    ".sources.grain": "grain",
     ".sources.huggingface": "huggingface",
     ".sources.image_folder": "image_folder",
     ".sources.parquet": "feather parquet",
     ".sources.text": "text",
+    ".sources.tf_data": "tf_data",
     ".sources.webdataset": "webdataset",
     ".stats": "QueueStats",
     ".watch.drawing": "Drawing draw",

@@ -147,6 +147,12 @@ class Feed:
         self.queue.close(cancel_pending_enqueues=True)
         recall(self.request.sources)
 
+    def put_away(self) -> None:
+        """Close what the sources hold open; no thread reads any more."""
+        for source in self.request.sources:
+            if isinstance(source, StreamCursor):
+                source.close()
+
     def _rows_for(self, source: Any) -> int | None:
         """The largest block of use from a source; None to take its examples one by one: of files, the bad one alone is
         left out, and shapes may differ."""

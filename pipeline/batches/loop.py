@@ -438,4 +438,5 @@ class Batches(Iterator[T_co]):
             self._open = self._feed = None
             if self._owner and not self.coord.joined:
                 self.coord.join(stop_grace_period_secs=self.grace)
+                self._latest.put_away()
             self.coord.raise_requested_exception()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -173,6 +173,7 @@ class _Rows:
     unit = "files"
     most = MANY
     of_files = True
+    no_state: str | None = None
 
     def __init__(
         self,
@@ -200,7 +201,7 @@ class _Rows:
             for name in wanted
         }
 
-    def read(self, part: int, epoch: int, place: Any) -> Iterator[tuple[Any, Any]]:
+    def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield pieces; a place is the byte where one begins."""
         name = self.names[part]
         with opened(name) as file:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -158,13 +158,14 @@ class _Stream:
     unit = "datasets"
     names: Sequence[str] = ("",)
     of_files = False
+    no_state: str | None = None
 
     def __init__(self, dataset: Any, shuffle: bool) -> None:
         self._dataset, self._arrow = _prepared(dataset)
         self._shuffle = shuffle
         self.most = MANY if self._arrow else 64
 
-    def read(self, part: int, epoch: int, place: Any) -> Iterator[tuple[Any, Any]]:
+    def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield pieces; a place is the state of the dataset before one, or nothing for the start."""
         dataset = copy.copy(self._dataset)  # with an epoch and a state of its own
         if self._shuffle:

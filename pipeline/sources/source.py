@@ -98,10 +98,12 @@ class TableSource(Source):
         ValueError, TypeError: As Order.
     """
 
+    order_kind = Order
+
     def __init__(self, table: Table, epochs: Epochs) -> None:
         self.name = self.__qualname__ = table.kind
         self.table = table
-        self.order = Order(len(table), table.sizes, epochs, table.unit)
+        self.order = self.order_kind(len(table), table.sizes, epochs, table.unit)
         self.facts = functools.cache(table.facts)  # it takes time if there are many rows, or files
         self.files: Callable[[], dict[str, Any]] = functools.cache(getattr(table, "files", dict))
 

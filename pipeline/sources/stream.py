@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Protocol
 
 from pipeline.errors import InvalidArgumentError, OutOfRangeError
@@ -26,6 +26,7 @@ class Stream(Protocol):
         most: How many examples to make at once.
         names: The names of the parts that are files, in order; else one name of no file for each.
         of_files: Whether they are files.
+        no_state: Why it cannot go back to a place; None if it can.
     """
 
     kind: str
@@ -33,8 +34,9 @@ class Stream(Protocol):
     most: int
     names: Sequence[str]
     of_files: bool
+    no_state: str | None
 
-    def read(self, part: int, epoch: int, place: Any) -> Iterator[tuple[Any, Any]]:
+    def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield the pieces of a part, each after the place where it begins.
 
         A piece has a length and takes slices. A place is plain data, not None; `place` is where to begin, or None.
@@ -114,7 +116,7 @@ class StreamCursor:
 
     def _seek(self, epoch: int, part: int, place: Any, offset: int) -> None:
         self._epoch, self._part, self._place, self._offset = epoch, part, place, offset
-        self._pieces: Iterator[tuple[Any, Any]] | None = None  # of the part, from `place` on
+        self._pieces: Generator[tuple[Any, Any]] | None = None  # of the part, from `place` on
         self._piece: Any = None  # whose examples from `offset` on come next
         self._empty = True  # whether the epoch has had no example so far
 
@@ -130,6 +132,11 @@ class StreamCursor:
             ValueError: `n` is less than 1.
         """
         return map_values(gathered, self.rows(n))
+
+    def close(self) -> None:
+        """Close files, and end threads and processes of the stream; no thread takes examples any more."""
+        if self._pieces is not None:
+            self._pieces.close()
 
     def rows(self, n: int) -> Any:
         """As `block`, but rows of arrays may be left for the queue to gather."""
@@ -227,7 +234,7 @@ class StreamCursor:
             count -= len(self._next(count)) if n == 1 else len(self._next(n)) and 1
 
     def _no_state(self) -> str | None:
-        return None
+        return self._stream.no_state
 
     def _reseed(self, seeds: Sequence[int]) -> bool:
         """Shuffle with the seeds of a saved run if those here were drawn by chance; return whether they were."""

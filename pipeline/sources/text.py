@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -70,12 +70,13 @@ class _Lines:
     unit = "files"
     most = MANY
     of_files = True
+    no_state: str | None = None
 
     def __init__(self, names: Sequence[str], skip_lines: int) -> None:
         self.names = names
         self._skip_lines = skip_lines
 
-    def read(self, part: int, epoch: int, place: Any) -> Iterator[tuple[Any, Any]]:
+    def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield lists of lines; a place is the byte where the first of them begins."""
         name = self.names[part]
         with opened(name) as file:

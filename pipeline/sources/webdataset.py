@@ -9,7 +9,7 @@ import os
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,6 +148,7 @@ class _Shards:
     unit = "shards"
     most = _SAMPLES
     of_files = True
+    no_state: str | None = None
 
     def __init__(
         self, names: Sequence[str], columns: Sequence[str] | None, decoders: Mapping[str, Callable[[bytes], Any]]
@@ -156,7 +157,7 @@ class _Shards:
         self._columns = None if columns is None else [(each, each.lower().split(";")) for each in columns]
         self._decoders = decoders
 
-    def read(self, part: int, epoch: int, place: Any) -> Iterator[tuple[Any, Any]]:
+    def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield lists of samples; a place is that of the first of them."""
         piece: list[Sample] = []
         size = 0

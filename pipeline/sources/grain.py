@@ -1,0 +1,186 @@
+"""grain: the elements of Grain's datasets and DataLoaders."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import sys
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.errors import invalid
+from pipeline.nest import map_values
+from pipeline.producers.numbered import Numbered
+from pipeline.sources.extras import needs, note, stacked
+from pipeline.sources.order import Epochs, Order
+from pipeline.sources.source import Source, TableSource
+from pipeline.sources.stream import Columns, StreamSource
+
+# Elements that are read at once.
+_PIECE = 64
+
+
+def grain(
+    data: Any,
+    *,
+    batched: bool = False,
+    num_epochs: int | None = 1,
+    shuffle: bool = False,
+    seed: int | None = None,
+    shard: tuple[int, int] | None = None,
+) -> Source:
+    """Make a source of the elements of a Grain dataset or DataLoader, whatever they are made of.
+
+    The elements of a `MapDataset` are had by number: the source is a sequence, and any part of it can be shuffled and
+    shared out. Its random transformations, and a `shuffle` of its own, differ from epoch to epoch, as they do where
+    Grain repeats it. An `IterDataset` and a `DataLoader` are streams, in Grain's order, which is the same in every
+    epoch of the source; their iterators tell the place for states of loops. Each element costs Python code: Grain's,
+    and that which stacks it.
+
+    Args:
+        data: A MapDataset, IterDataset or DataLoader; not an iterator of one.
+        batched: The elements of a stream are batches already, whose rows are the examples.
+        num_epochs: How often it is read; None means without end.
+        shuffle: Whether the order is random, another one in each epoch; of a MapDataset.
+        seed: Seed of the orders.
+        shard: (index, count): read the elements `index`, `index + count`, ... of each order; of a MapDataset.
+
+    Returns:
+        The source, for the batch functions.
+
+    Raises:
+        ValueError: `num_epochs` or `shard` is out of range, a MapDataset repeats without end, or a stream is to be
+            shuffled or shared out, which is Grain's part.
+        TypeError: `data` is something else, or a number is not an integer.
+        ImportError: Grain is not installed.
+
+        When a batch is taken: InvalidArgumentError, if elements differ in shape or structure, or a MapDataset has left
+        one out.
+    """
+    library = needs("grain", "grain", "grain")
+    if isinstance(data, library.MapDataset):
+        if batched:
+            raise ValueError("grain: batched=True is for streams; of a MapDataset leave its .batch(...) out")
+        return _Elements(_Map(data), Epochs(num_epochs, shuffle, seed, shard))
+    if not isinstance(data, (library.IterDataset, library.DataLoader)):
+        hint = "; an iterator is read once: pass what it is of" if hasattr(data, "__next__") else ""
+        raise TypeError(f"grain: a {type(data).__name__} is no MapDataset, IterDataset or DataLoader{hint}")
+    if shuffle or seed is not None or shard is not None:
+        raise ValueError(
+            "grain: a stream keeps Grain's order: give shuffle, seed and shard to Grain's dataset or sampler, or the "
+            "batch function"
+        )
+    return StreamSource(_Stream(data, bool(batched)), Epochs(num_epochs))
+
+
+class _EpochNumbers(Numbered):
+    """As Numbered, with row `i` of epoch `e` as `e * rows + i`: a MapDataset has another element there."""
+
+    def numbers(self, first: int, count: int) -> NDArray[np.int64]:
+        rows = super().numbers(first, count)
+        return rows + np.arange(first, first + len(rows)) // max(1, self.length) * self.rows
+
+
+class _EpochOrder(Order):
+    def numbered(self) -> Numbered:
+        return _EpochNumbers(self._rows, None, self.shuffle, self._shard)
+
+
+class _Elements(TableSource):
+    order_kind = _EpochOrder
+
+
+class _Map:
+    """A MapDataset, by number."""
+
+    kind = "grain"
+    unit = "elements"
+    sizes: Sequence[int] | None = None
+    most = _PIECE
+
+    def __init__(self, data: Any) -> None:
+        if len(data) == sys.maxsize:
+            raise ValueError("grain: the MapDataset repeats without end: leave .repeat() out, and pass num_epochs=None")
+        self._data = data
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        return stacked([self._element(number) for number in numbers.tolist()], "grain")
+
+    def _element(self, number: int) -> Any:
+        try:
+            element = self._data[number]
+        except Exception as error:
+            note(error, f"grain: in element {number}")
+            raise
+        if element is None:
+            text = (
+                f"grain: the MapDataset has left out element {number}: pass dataset.to_iter_dataset(), which skips it"
+            )
+            raise invalid(text)
+        return element
+
+    def facts(self) -> dict[str, Any]:
+        return {"dataset": type(self._data).__name__, "elements": len(self)}
+
+
+class _Stream:
+    """An IterDataset or a DataLoader."""
+
+    kind = "grain"
+    unit = "datasets"
+    names: Sequence[str] = ("",)
+    of_files = False
+    most = _PIECE
+    no_state: str | None = None
+
+    def __init__(self, data: Any, batched: bool) -> None:
+        self._data = data
+        self._batched = batched
+
+    def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
+        """Yield pieces, each after the state of Grain's iterator before it."""
+        iterator = iter(self._data)
+        try:
+            if place is not None:
+                iterator.set_state(_as_given(place))
+            yield from self._pieces(iterator, "start" if place is None else "place of the state")
+        finally:
+            getattr(iterator, "close", int)()  # its threads and processes end; older ones leave that to chance
+
+    def _pieces(self, iterator: Any, begin: str) -> Iterator[tuple[Any, Any]]:
+        error, count = None, 0
+        while error is None:
+            before = _plain(iterator.get_state())
+            piece: list[Any] = []
+            try:
+                piece.extend(itertools.islice(iterator, 1 if self._batched else _PIECE))
+            except Exception as failed:  # what came before it is good
+                error = failed
+                note(error, f"grain: in element {count + len(piece)} after the {begin}")
+            count += len(piece)
+            if piece:
+                yield before, Columns(map_values(np.asarray, piece[0])) if self._batched else piece
+            elif error is None:
+                return
+        raise error
+
+    def block(self, piece: Any) -> Any:
+        return piece.block if self._batched else stacked(piece, self.kind)
+
+    def facts(self) -> dict[str, Any]:
+        return {"dataset": type(self._data).__name__, "batched": self._batched}
+
+
+def _plain(state: Any) -> Any:
+    """The state of an iterator; that of a DataLoader is text in bytes."""
+    return state.decode() if isinstance(state, bytes) else copy.deepcopy(state)
+
+
+def _as_given(place: Any) -> Any:
+    return place.encode() if isinstance(place, str) else copy.deepcopy(place)

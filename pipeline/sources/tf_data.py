@@ -1,0 +1,133 @@
+"""tf_data: the elements of a tf.data.Dataset."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from pipeline.dtypes import object_vector
+from pipeline.nest import Nest, is_nested
+from pipeline.producers.producers import parse_shard
+from pipeline.sources.extras import MANY, needs, note, stacked
+from pipeline.sources.order import Epochs
+from pipeline.sources.stream import Columns, StreamSource
+
+# Elements of one shape are batched by TensorFlow, so many bytes at once, but not more elements than this.
+_PIECE_BYTES = 1 << 20
+_PIECE = 256
+
+
+def tf_data(
+    dataset: Any,
+    *,
+    batched: bool = False,
+    num_epochs: int | None = 1,
+    shard: tuple[int, int] | None = None,
+) -> StreamSource:
+    """Make a source of the elements of a `tf.data.Dataset`: numbers, strings as bytes, and nests of them.
+
+    It is read as a stream, in TensorFlow's order. Elements of known shape come in blocks that TensorFlow makes, without
+    Python code for each. Components whose shape is not known, such as `[None]`, and those of
+    `from_tensor_slices(ragged)`, are arrays of arrays: `ragged=` of the batch functions pads or joins them. Each epoch
+    iterates the dataset once more, so that its own `shuffle` gives another order. A loop over it has no state, as an
+    iterator of TensorFlow cannot say where it is.
+
+    Args:
+        dataset: The dataset; not an iterator of it.
+        batched: Its elements are batches already, whose rows are the examples.
+        num_epochs: How often it is read; None means without end.
+        shard: (index, count): read the elements `index`, `index + count`, ...; TensorFlow makes the others, too.
+
+    Returns:
+        The source, for the batch functions.
+
+    Raises:
+        ValueError: `num_epochs` or `shard` is out of range.
+        TypeError: `dataset` is something else, or has a component that is no array, such as a SparseTensor; or a number
+            is not an integer.
+        ImportError: TensorFlow is not installed.
+
+        When a batch is taken: what TensorFlow raises.
+    """
+    library = needs("tensorflow", "tf_data", "tensorflow")
+    if not isinstance(dataset, library.data.Dataset):
+        hint = "; an iterator is read once: pass what it is of" if hasattr(dataset, "__next__") else ""
+        raise TypeError(f"tf_data: a {type(dataset).__name__} is no tf.data.Dataset{hint}")
+    known = int(dataset.cardinality())
+    index, count = parse_shard(shard, known if known >= 0 else sys.maxsize, "elements")
+    stream = _Stream(library, dataset.shard(count, index) if count > 1 else dataset, bool(batched))
+    return StreamSource(stream, Epochs(num_epochs))
+
+
+class _Stream:
+    kind = "tf_data"
+    unit = "datasets"
+    names: Sequence[str] = ("",)
+    of_files = False
+    most = MANY
+    no_state: str | None = "the source is a tf.data.Dataset, whose iterators cannot say where they are"
+
+    def __init__(self, library: Any, dataset: Any, batched: bool) -> None:
+        spec = dataset.element_spec
+        self._nest = Nest(spec, False) if is_nested(spec, False) else None
+        specs = [spec] if self._nest is None else self._nest.flatten(spec)
+        names = [""] if self._nest is None else self._nest.names
+        for name, each in zip(names, specs, strict=True):
+            _check(library, each, name, batched)
+        self._varies = [not each.shape.is_fully_defined() for each in specs]
+        self._ragged = [isinstance(each, library.RaggedTensorSpec) for each in specs]
+        self._batched = batched
+        self._dataset, self._size = dataset, 1
+        self._whole = not batched and not any(self._varies)
+        if self._whole:
+            size = sum(math.prod(each.shape) * each.dtype.size for each in specs)
+            self._size = max(1, min(_PIECE, _PIECE_BYTES // max(1, size)))
+            self._dataset = dataset.batch(self._size)
+        self._shapes = [[str(each.dtype.name), str(each.shape)] for each in specs]
+
+    def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
+        """Yield pieces. Nobody asks for a place, so that one is like the other."""
+        elements, number = self._dataset.as_numpy_iterator(), 0
+        while True:
+            try:
+                element = next(elements, None)
+            except Exception as error:
+                where = f"element {number}" if self._size == 1 else f"elements {number} to {number + self._size - 1}"
+                note(error, f"tf_data: in {where} of the dataset")
+                raise
+            if element is None:
+                return
+            number += self._size
+            values = [element] if self._nest is None else self._nest.flatten(element)
+            columns = list(map(self._column, values, self._varies, self._ragged))
+            yield 0, Columns(columns[0] if self._nest is None else self._nest.pack(columns, True))
+
+    def block(self, piece: Columns) -> Any:
+        return piece.block
+
+    def facts(self) -> dict[str, Any]:
+        return {"components": self._shapes, "batched": self._batched}
+
+    def _column(self, value: Any, varies: bool, ragged: bool) -> Any:
+        """A component of what the dataset gives, as a column."""
+        if self._whole:
+            return value
+        if self._batched:
+            return object_vector(list(value)) if ragged else value
+        return object_vector([value]) if varies else stacked([value], self.kind)
+
+
+def _check(library: Any, spec: Any, name: str, batched: bool) -> None:
+    """Raise TypeError for a component that cannot become an array."""
+    where = f"component {name!r}" if name else "the element"
+    if isinstance(spec, library.RaggedTensorSpec) and spec.ragged_rank == batched:
+        return
+    if isinstance(spec, library.TensorSpec) and (not batched or spec.shape.rank != 0):
+        return
+    kind = type(spec).__name__.removesuffix("Spec")
+    hint = {"RaggedTensor": "map it by .to_tensor()", "SparseTensor": "map it by tf.sparse.to_dense"}.get(kind)
+    if isinstance(spec, library.TensorSpec):
+        kind, hint = "scalar", "with batched=True each must have rows"
+    raise TypeError(f"tf_data: {where} is a {kind}{f': {hint}' if hint else ''}")

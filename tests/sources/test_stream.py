@@ -1,0 +1,70 @@
+"""Streams of sources: what they hold open is closed when a loop is left, and not only when it is garbage."""
+
+import gc
+
+import numpy as np
+
+import pipeline
+from pipeline.sources.order import Epochs
+from pipeline.sources.stream import Columns, StreamSource
+
+
+class Numbers:
+    """Pieces of three numbers; `open` counts the reads that have begun and not ended."""
+
+    kind = "numbers"
+    unit = "parts"
+    names = ("",)
+    of_files = False
+    most = 1 << 62
+    no_state = None
+
+    def __init__(self):
+        self.open = 0
+
+    def read(self, part, epoch, place):
+        self.open += 1
+        try:
+            for first in range(place or 0, 300, 3):
+                yield first, Columns(np.arange(first, first + 3))
+        finally:
+            self.open -= 1
+
+    def block(self, piece):
+        return piece.block
+
+    def facts(self):
+        return {}
+
+
+def test_a_stream_is_closed_when_its_loop_is_left():
+    gc.disable()
+    try:
+        for deterministic in (False, True):
+            stream = Numbers()
+            source = StreamSource(stream, Epochs(None))
+            batches = pipeline.batch(source, 4, deterministic=deterministic)
+            with batches:
+                assert next(batches).tolist() == [0, 1, 2, 3]
+                assert stream.open == 1
+            assert stream.open == 0
+            if deterministic:  # the state is still there
+                resumed = pipeline.batch(source, 4, deterministic=True)
+                resumed.load_state_dict(batches.state_dict())
+                with resumed:
+                    assert next(resumed).tolist() == [4, 5, 6, 7]
+    finally:
+        gc.enable()
+    assert stream.open == 0
+
+
+def test_loops_that_share_a_source_close_only_their_own():
+    stream = Numbers()
+    source = StreamSource(stream, Epochs(1))
+    first, second = pipeline.batch(source, 4), pipeline.batch(source, 4)
+    with second:
+        with first:
+            assert next(first).tolist() == next(second).tolist() == [0, 1, 2, 3]
+            assert stream.open == 2
+        assert stream.open == 1
+        assert len(list(second)) == 74

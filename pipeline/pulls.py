@@ -102,6 +102,24 @@ def in_use(thing: Any) -> FailedPreconditionError:
     )
 
 
+def pull_again(turn: Turn, how: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Pull the next of the records that a turn is given again; the arguments are those of `Turn.pull`.
+
+    The baton may have passed: other threads pull from the same thing meanwhile, so nothing of it is read or changed,
+    nor its `last_ids`.
+
+    Returns:
+        The keys and the values.
+    """
+    turn.pull(how)
+    known = len(turn.ids)
+    keys, values, ids = turn.given.popleft()
+    turn.pulled()
+    if len(turn.ids) > known:  # else it is part of a larger pull
+        turn.ids[-1] = ids
+    return keys, values
+
+
 @contextlib.contextmanager
 def together() -> Iterator[None]:
     """Let all pulls within the `with` block count as one.

@@ -22,7 +22,7 @@ from pipeline.explain.workers import note_read
 from pipeline.files.identity import Opened
 from pipeline.files.read_buffer import ByteCount
 from pipeline.on_error import Skips
-from pipeline.pulls import Book, Turn, in_use, this_thread
+from pipeline.pulls import Book, Turn, in_use, pull_again, this_thread
 from pipeline.queues.base import QueueBase
 from pipeline.readers.records import ReaderRead, ReaderReadUpTo
 from pipeline.readers.state import ReaderState, checked_state, one_text
@@ -244,13 +244,13 @@ class ReaderBase:
             raise in_use(self)
         if self._source is not queue:
             self._note_source(queue)
+        if turn.given:
+            keys, values = pull_again(turn, (self, queue, limit, keep))
+            note_read(keys, values, self)
+            return ReaderReadUpTo(keys, values)
         turn.pull((self, queue, limit, keep))
         try:
             self.last_ids = None
-            if turn.given:
-                keys, values, self.last_ids = turn.given.popleft()
-                note_read(keys, values, self)
-                return ReaderReadUpTo(keys, values)
             if timeout is not None:
                 found = self._read_timed(queue, limit, timeout, keep)
             else:

@@ -339,6 +339,23 @@ def test_differences_of_files():
     assert difference("0", saved, None).endswith("had 200,000 bytes when the state was saved and is not there now")
 
 
+def test_what_is_given_again_does_not_touch_the_reader():
+    """The baton has passed: another thread may be reading, and is about to look at what its own read gave."""
+    files = pipeline.string_input_producer(write([b"a\nb\nc\n"]), shuffle=False)
+    reader = TextLineReader()
+    with turn() as begun:
+        reader.read(files)
+        reader.last_ids = "of another thread"
+        begun.given = collections.deque([([b"k"], [b"v"], (7, 1)), ([b"k2"], [b"v2"], None)])
+        assert reader.read(files) == (b"k", b"v")
+        assert begun.ids[-1] == (7, 1)
+        with begun.together():
+            assert reader.read(files) == (b"k2", b"v2")
+        assert begun.ids[-1] is None
+        assert reader.last_ids == "of another thread"
+        assert reader.read(files).value == b"b"
+
+
 def sizes_of(sizes):
     """What gives the names of files from a number on; the files are made, of such sizes."""
     for number, size in enumerate(sizes):

@@ -31,10 +31,12 @@ class Turn:
     alone: bool
     pulls: int
     how: tuple[Any, ...] | None
-    ids: list[Any]
     boundary: tuple[int, int] | None
     given: Any
     def __new__(cls, book: Book, ticket: int, place: int = 0, lane: int = 0) -> Self: ...
+    @property
+    def ids(self) -> list[Any]: ...
+    def gave(self, number: int) -> None: ...
     @property
     def book(self) -> Book: ...
     def begin(self, ticket: int, place: int) -> None: ...
@@ -48,6 +50,13 @@ class Turn:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None: ...
 
+class Ready:
+    next: int
+    def __new__(cls) -> Self: ...
+    def forget(self) -> None: ...
+    def fill(self, first: int, rows: list[int], elements: list[Any]) -> None: ...
+    def take(self, producer: Any, turn: Turn) -> Any: ...
+
 class Calls:
     def __new__(
         cls,
@@ -56,7 +65,7 @@ class Calls:
         window: Window[Any] | None,
         wait: Callable[[int], None],
         function: Callable[[], Any],
-        to_components: Callable[[Any], Sequence[Any]],
+        to_components: Callable[[Any], Sequence[Any]] | None,
         number_of: Callable[[Turn], Any],
         put: Callable[[tuple[Any, ...]], None],
         store: Callable[[Any], None],

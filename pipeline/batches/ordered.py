@@ -416,7 +416,7 @@ class OrderedFeed(Feed):
         arrivals = self.arrivals
         assert arrivals is not None
         if lane.items is None and not lane.many:
-            return calls_mover(caller, layout.to_components, turns, self._put_of(False), arrivals, crossing)
+            return calls_mover(caller, layout, turns, self._put_of(False), arrivals, crossing)
         if lane.items is None:
             alone = crossing.window is None
             return blocks_mover(caller, layout.to_components, turns, arrivals, crossing) if alone else None

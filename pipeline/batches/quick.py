@@ -14,7 +14,7 @@ from pipeline.batches.arrivals import Arrivals
 from pipeline.batches.calls import Call, Caller, block_ids, element_id, item_ids
 from pipeline.batches.crossing import Crossing
 from pipeline.batches.items import OnceItems, SequenceItems, StatefulItems
-from pipeline.batches.layout import ToComponents
+from pipeline.batches.layout import ExampleLayout, ToComponents
 from pipeline.batches.turns import Turns
 from pipeline.explain.workers import current_worker
 from pipeline.nest import length
@@ -109,7 +109,7 @@ def _all_moved(move_some: Callable[[Turn], bool], turns: Turns, stopped: Callabl
 
 def calls_mover(
     caller: Caller,
-    to_components: ToComponents,
+    layout: ExampleLayout,
     turns: Turns,
     put: Callable[[tuple[Any, ...]], None],
     arrivals: Arrivals,
@@ -127,7 +127,7 @@ def calls_mover(
         window=window,
         wait=crossing.wait_for_room,
         function=function,
-        to_components=to_components,
+        to_components=None if layout.bare else layout.to_components,
         number_of=element_id,
         put=put,
         store=arrivals.store,

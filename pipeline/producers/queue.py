@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._queue import CALLS
+from pipeline._turns import Ready
 from pipeline.errors import DeadlineExceededError, OutOfRangeError, invalid
 from pipeline.explain.causes import InputUsedUp
 from pipeline.explain.ends import end_of_input, with_end
@@ -52,10 +53,7 @@ class ProducerQueue(FIFOQueue):
     runner: QueueRunner | None = None
     owner: Book | None = None
     _starting = threading.Lock()
-    _next: int | None = None  # the number of the next element, once a turn has asked for it
     _hand: FIFOQueue | None = None
-    # The number of an element, and from there on the row numbers and elements that were made ready.
-    _ready: tuple[int, list[int], list[Any]] = (0, [], [])
 
     def number(self, kind: str, rows: Any, numbered: Numbered, digest: Callable[[], str]) -> None:
         """Say what the elements are.
@@ -70,6 +68,7 @@ class ProducerQueue(FIFOQueue):
         self._rows = rows
         self._numbered = numbered
         self._digest = digest
+        self._ready = Ready()
 
     def block(self, n: int) -> Any:
         """Dequeue the rows available now: at least 1, at most `n`. It waits only for the first.
@@ -99,11 +98,7 @@ class ProducerQueue(FIFOQueue):
         """As FIFOQueue; starts the producer's thread if a loop over batches asks."""
         turn = this_thread.turn
         if turn is not None:
-            turn.pull((self, 1, True))
-            try:
-                return self._following()
-            finally:
-                turn.pulled()
+            return self._ready.take(self, turn)
         if self.runner is not None or self.owner is not None:
             self._start()
         return super().dequeue(name, timeout=timeout)
@@ -141,7 +136,7 @@ class ProducerQueue(FIFOQueue):
 
     def progress(self) -> tuple[int, int | None, int]:
         """Return how many elements were taken, how many there are in all epochs (None: no end), and in one."""
-        taken = self.stats().dequeued if self._next is None else self._next
+        taken = self.stats().dequeued if self._ready.next < 0 else self._ready.next
         return taken, self._numbered.total, self._numbered.length
 
     # By number.
@@ -158,19 +153,14 @@ class ProducerQueue(FIFOQueue):
                 self._go_to(before)
                 raise
 
-    def _following(self) -> Any:
-        """The next element. Scalars are made ready by the hundred: one by one they take 5 us each, so 0.3."""
-        number = self._position()[0]
-        first, rows, elements = self._ready
-        if not 0 <= number - first < len(elements):
-            numbers = self._numbered.numbers(number, _READY if self.shapes == [()] else 1)
-            if not len(numbers):
-                raise self._ended(1, 0, number)
-            many = self._handed(numbers, lambda hand: hand.dequeue_many(len(numbers)))
-            first, rows, elements = self._ready = number, numbers.tolist(), list(many)
-        self._next = number + 1
-        self.last_ids = rows[number - first], 1
-        return elements[number - first]
+    def _make_ready(self) -> None:
+        """Make the next elements ready. Scalars come by the hundred: one by one they take 5 us each, so 0.1."""
+        first = self._position()[0]
+        numbers = self._numbered.numbers(first, _READY if self.shapes == [()] else 1)
+        if not len(numbers):
+            raise self._ended(1, 0, first)
+        many = self._handed(numbers, lambda hand: hand.dequeue_many(len(numbers)))
+        self._ready.fill(first, numbers.tolist(), list(many))
 
     def _handed(self, numbers: NDArray[np.int64], take: Callable[[FIFOQueue], Any]) -> Any:
         """Let rows pass through a queue of their own, so that they come out just as from this one."""
@@ -189,7 +179,7 @@ class ProducerQueue(FIFOQueue):
         numbers = self._numbered.numbers(first, n)
         if len(numbers) < (n if whole else min(n, 1)):
             raise self._ended(n, len(numbers), first)
-        self._next = first + len(numbers)
+        self._ready.next = first + len(numbers)
         self.last_ids = numbers
         return numbers
 
@@ -228,9 +218,9 @@ class ProducerQueue(FIFOQueue):
         return {"name": self.name, "kind": self._kind, "digest": self._digest(), **self._numbered.facts()}
 
     def _position(self) -> list[int]:
-        if self._next is None:
-            self._next = self.stats().dequeued
-        return [self._next]
+        if self._ready.next < 0:
+            self._ready.next = self.stats().dequeued
+        return [self._ready.next]
 
     def _go_to(self, position: Sequence[int]) -> None:
         (number,) = map(int, position)
@@ -238,7 +228,7 @@ class ProducerQueue(FIFOQueue):
         if number < 0 or (total is not None and number > total):
             known = "" if total is None else f": all epochs together have {total:,}"
             raise invalid(f"'{self.name}' has no element {number:,} to go to{known}")
-        self._next = number
+        self._ready.next = number
 
     def _skip(self, count: int, n: int = 1, whole: bool = True) -> None:
         """Drop what `count` pulls of `n` elements give; the last one may give fewer unless `whole`."""
@@ -249,7 +239,7 @@ class ProducerQueue(FIFOQueue):
                 rest = left % n if whole else 0
                 raise self._ended(n, rest, first + left - rest)
             wanted = left
-        self._next = first + wanted
+        self._ready.next = first + wanted
 
     def _no_state(self) -> str | None:
         return None
@@ -259,7 +249,7 @@ class ProducerQueue(FIFOQueue):
         drawn = self._numbered.shuffle is not None and self._numbered.shuffle.drawn
         if drawn:
             self._numbered.reseed(seeds)
-            self._ready = 0, [], []
+            self._ready.forget()
         return drawn
 
 

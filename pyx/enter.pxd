@@ -12,7 +12,7 @@ from libc.stdlib cimport free, malloc
 from accept cimport chosen_fit, fits, many_fit
 from columns cimport Columns, Part, width_of, write
 from growth cimport claim, release
-from limits cimport NEAR, WIDTH, slot_room
+from limits cimport NAPPERS, NEAR, WIDTH, slot_room
 from state cimport DEQUEUE_MANY, DONE, ENQUEUE, ENQUEUE_MANY, PENDING, Attempt, Call, Queue, start
 from steps cimport locked, step_enqueue, step_put_back
 from views cimport slot_t
@@ -101,6 +101,7 @@ cdef inline int store_parts(Queue* q, Columns* columns, object owner, Part* part
     start(&a, ENQUEUE, slots, piece, n)
     guard_attempt(&guard, q, &a, withdraw_unowned)
     a.each = each
+    a.naps = columns.small and call == ENQUEUE and q.capacity >= NAPPERS
     try:
         while True:
             claim(q, columns, &claimed, slots, min(piece, n - at))

@@ -34,6 +34,7 @@ cdef inline bint put_now(Queue* q, const Columns* columns, const Part* parts) no
     for i in range(columns.width):
         memcpy(slab_row(&columns.column[i].slab, q.bits, slot), &parts[i].rows[0, 0], columns.column[i].slab.row)
     store_one(q, slot)
+    q.called = False
     if q.dequeues.head != NULL:
         flush(q)
     note(q)

@@ -10,6 +10,7 @@ cdef enum:
     PIECE_BYTES = 64 << 20      # rows of one enqueue_many that are written before they are stored
     PIECE_SLOTS = 65536         # and their number: bounds how long the lock is held
     ROOM = 1 << 20              # slots for which a dequeue has room at first; it doubles as they come
+    NAPPERS = 64                # capacity from which those that put small elements one by one may nap
 
 
 cdef inline slot_t* slot_room(slot_t* near, size_t n) noexcept nogil:

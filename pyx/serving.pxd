@@ -6,7 +6,7 @@ both lists, enqueues first, until nothing moves any more (`flush`). `try_dequeue
 
 from state cimport (
     ALREADY_CLOSED, CLOSE, CLOSED, DEQUEUE_UP_TO, DONE, ENQUEUE, EXHAUSTED, LOCKSTEP, PRIORITY, Attempt, Queue, Waiting,
-    held_back, put_back, remove, store, take, wake, wants_owner,
+    held_back, put_back, remove, store, take, wake, wake_late, wants_owner,
 )
 
 cdef enum Outcome:
@@ -96,7 +96,7 @@ cdef inline bint serve(Queue* q, Waiting* waiting, bint enqueues) noexcept nogil
         if outcome != SERVED:
             break
         remove(waiting, a)
-        wake(a)
+        wake_late(q, a)
     return progress
 
 

@@ -54,6 +54,8 @@ cdef cppclass Attempt:          # one call in progress; lies on the stack of its
     bint listed
     bint each                   # enqueue: row by row, as that many enqueues of one element
     bint poked                  # the owner is to check whether it still wants to wait
+    bint naps                   # while it sleeps: it wakes by itself soon, so its end may be told late
+    bint late                   # decided, and in the list of those that nobody has told yet
     # The owner's own: written only while the owner holds the lock, so it may read them without.
     size_t ready                # rows of the next piece that are in their slots
     Status seen                 # `status` as of its last hold
@@ -101,6 +103,8 @@ cdef cppclass Queue:
     # waiting calls, in order of arrival
     Waiting enqueues
     Waiting dequeues
+    Waiting late                # enqueues that are done while their owners nap
+    bint called                 # one of these was woken, and nothing has entered since
     # statistics
     Side entered                # by enqueues
     Side left                   # by dequeues
@@ -136,7 +140,7 @@ cdef inline void start(Attempt* a, Call call, slot_t* slots, size_t room, size_t
     a.begin = a.count = a.ready = a.requested = a.current = 0
     a.wake = NULL
     a.before = a.after = NULL
-    a.listed = a.each = a.poked = a.blocked = a.nudged = a.spare = False
+    a.listed = a.each = a.poked = a.naps = a.late = a.blocked = a.nudged = a.spare = False
     a.extra = NULL
 
 
@@ -159,7 +163,7 @@ cdef inline void look(Attempt* a) noexcept nogil:
 
 # Waiting lists --------------------------------------------------------------------------------------------------------
 
-cdef inline void append(Waiting* w, Attempt* a) noexcept nogil:
+cdef inline void link(Waiting* w, Attempt* a) noexcept nogil:
     a.before = w.tail
     a.after = NULL
     if w.tail == NULL:
@@ -168,10 +172,9 @@ cdef inline void append(Waiting* w, Attempt* a) noexcept nogil:
         w.tail.after = a
     w.tail = a
     w.count += 1
-    a.listed = True
 
 
-cdef inline void remove(Waiting* w, Attempt* a) noexcept nogil:
+cdef inline void unlink(Waiting* w, Attempt* a) noexcept nogil:
     if a.before == NULL:
         w.head = a.after
     else:
@@ -181,6 +184,15 @@ cdef inline void remove(Waiting* w, Attempt* a) noexcept nogil:
     else:
         a.after.before = a.before
     w.count -= 1
+
+
+cdef inline void append(Waiting* w, Attempt* a) noexcept nogil:
+    link(w, a)
+    a.listed = True
+
+
+cdef inline void remove(Waiting* w, Attempt* a) noexcept nogil:
+    unlink(w, a)
     a.listed = False
 
 
@@ -188,6 +200,30 @@ cdef inline void wake(Attempt* a) noexcept nogil:
     # Under the lock: as soon as the owner can take it, the attempt and its condition variable may be gone.
     if a.wake != NULL:
         a.wake.notify_one()
+
+
+cdef inline void wake_late(Queue* q, Attempt* a) noexcept nogil:
+    """Tell the owner of an enqueue that it is done: at once, or, while it naps, when producers are needed."""
+    if a.naps and a.wake != NULL and a.status == DONE:
+        link(&q.late, a)
+        a.late = True
+    else:
+        wake(a)
+
+
+cdef inline void unlate(Queue* q, Attempt* a) noexcept nogil:
+    if a.late:
+        unlink(&q.late, a)
+        a.late = False
+
+
+cdef inline void call_late(Queue* q) noexcept nogil:
+    """Wake one of those whose enqueues are done, unless one was woken that has brought nothing yet."""
+    cdef Attempt* a = q.late.head
+    if a != NULL and not q.called:
+        q.called = True
+        unlate(q, a)
+        wake(a)
 
 
 # The store ------------------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from libc.string cimport memcpy
 from orders cimport ring_push, ring_take
 from serving cimport WAIT, SERVED, Outcome, flush, holds_dequeues, holds_enqueues, try_dequeue, try_enqueue
 from state cimport (
-    BETWEEN, CANCELLED, EMPTY, ENQUEUE, FULL, LOCKSTEP, PENDING, Attempt, Fullness, Queue, Waiting, append, held_back,
-    look, put_back, remove, view_attempt, wake,
+    BETWEEN, CANCELLED, EMPTY, ENQUEUE, FULL, LOCKSTEP, PENDING, Attempt, Fullness, Queue, Waiting, append, call_late,
+    held_back, look, put_back, remove, view_attempt, wake,
 )
 from sync cimport coarse_now, fork_count, now
 from views cimport slot_t
@@ -60,6 +60,7 @@ cdef inline void locked(Step step, Queue* q, Attempt* a) noexcept:
 cdef inline void step_enqueue(Queue* q, Attempt* a) noexcept nogil:
     """Start an enqueue or plain close, or continue one whose next piece of rows is written."""
     cdef Outcome outcome = WAIT
+    q.called = False
     a.begin = 0
     a.count = a.ready           # what of it is not stored in the end, the owner releases
     if a.status != PENDING:
@@ -83,6 +84,8 @@ cdef inline void step_dequeue(Queue* q, Attempt* a) noexcept nogil:
         q.left.waits += 1
     if outcome != WAIT and q.enqueues.head != NULL:
         flush(q)
+    if q.late.head != NULL and (outcome != SERVED or q.count <= q.capacity // 2):
+        call_late(q)
 
 
 cdef inline void step_room(Queue* q, Attempt* a) noexcept nogil:

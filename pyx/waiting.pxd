@@ -25,6 +25,10 @@ Invariants, all under the queue's lock:
    are woken, their deadline is over, or a hook wants to be asked again.
 7. An attempt that is listed and needs its owner (`wants_owner`) has one that is copying rows or making room, not
    sleeping. It keeps its place, and those behind it wait until its owner has acted or withdrawn it.
+8. In a crowd of threads that put small elements one by one, waking costs more than storing, and who is woken when there
+   is no room only comes back to wait. So they nap at first: their ends come as they always do, but are told to one of
+   them at a time, when there is room; the others hear of theirs when the nap ends. `late` lists attempts that are
+   decided and whose owners sleep in `wait_turn`, which takes them out.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -33,7 +37,8 @@ from libc.stdint cimport int64_t
 from serving cimport flush
 from spans cimport begin_wait, end_wait
 from state cimport (
-    CLOSE, DONE, ENQUEUE, PENDING, TIMED_OUT, Attempt, Queue, Side, Waiting, look, put_back, remove, undecided, wake,
+    CLOSE, DONE, ENQUEUE, PENDING, TIMED_OUT, Attempt, Queue, Side, Waiting, look, put_back, remove,
+    undecided, unlate, wake,
 )
 from steps cimport locked, note, step_put_back
 from sync cimport condition_variable, fork_count, guard, now
@@ -49,6 +54,8 @@ cdef extern from "pythread.h":
 
 cdef enum:
     TICK = 50_000_000           # ns between looks for signals while the main thread is blocked
+    CROWD = 3                   # so many wait for room without a nap
+    NAP = 1_000_000             # ns
 
 
 # Deadlines: instants on the steady clock, in ns; -1 is never ----------------------------------------------------------
@@ -73,7 +80,7 @@ cdef inline int64_t instant_after(int64_t instant, object seconds) except? -2:
     return -1 if seconds is None else instant + <int64_t>(<double>seconds * 1e9)
 
 
-cdef inline int64_t earlier(int64_t a, int64_t b) noexcept:
+cdef inline int64_t earlier(int64_t a, int64_t b) noexcept nogil:
     return b if a < 0 else a if b < 0 else min(a, b)
 
 
@@ -160,19 +167,26 @@ cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int
                            int64_t* slept) noexcept nogil:
     """Sleep until the attempt is decided or needs its owner, until it is poked, or until an instant has passed. Return
     whether there is something to do. `slept` grows by the time that statistics count."""
-    cdef int64_t turn
+    cdef int64_t turn, limit
     cdef guard held = guard(q.lock[0])
     cdef Side* side = &q.entered if a.call == ENQUEUE or a.call == CLOSE else &q.left
     a.asleep = now()
     a.wake = signal
+    a.naps &= q.enqueues.count + q.late.count > CROWD
     while undecided(a) and not a.poked:
-        if until < 0:
+        limit = until
+        if a.naps:
+            a.naps = now() < a.asleep + NAP
+            limit = earlier(until, a.asleep + NAP) if a.naps else until
+        if limit < 0:
             signal.wait(held)
-        elif now() >= until:
+        elif now() >= limit:
             break
         else:
-            signal.wait_until(held, until)
+            signal.wait_until(held, limit)
     a.wake = NULL
+    a.naps = False
+    unlate(q, a)
     a.nudged = a.poked
     a.poked = False
     turn = now() - a.asleep

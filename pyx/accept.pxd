@@ -113,8 +113,8 @@ cdef inline bint lasts(cnp.ndarray array, bint given):
     if base != NULL and not cnp.PyArray_ISWRITEABLE(array):
         return PyBytes_CheckExact(<object>base)
     if base != NULL:
-        return given and is_sole(<PyObject*>array) and steady(base)
-    return given and is_sole(<PyObject*>array) and cnp.PyArray_CHKFLAGS(array, cnp.NPY_ARRAY_OWNDATA)
+        return given and is_sole(<PyObject*>array, 1) and steady(base)
+    return given and is_sole(<PyObject*>array, 1) and cnp.PyArray_CHKFLAGS(array, cnp.NPY_ARRAY_OWNDATA)
 
 
 cdef inline cnp.ndarray owner(cnp.ndarray array):

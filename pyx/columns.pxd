@@ -11,7 +11,8 @@ from libc.string cimport memcpy
 
 cimport numpy as cnp
 
-from borrowed cimport Borrowed, borrow, borrow_chosen, borrowed, return_rows
+from blocks cimport Block, drop_block, next_row, open_block
+from borrowed cimport Borrowed, borrow, borrow_chosen, borrow_row, borrowed, return_rows
 from recycling cimport RECYCLED_BYTES, PyArray_Empty, recycled_array, stop_recycling
 from slab cimport CHUNKS, Slab, ahead, bit_length, chunk_first, slab_fill, slab_read, slab_row, slab_write
 from streaming cimport STREAM_BATCH, STREAM_ROW, stream, streamed
@@ -24,13 +25,14 @@ cdef enum:
 
 cdef extern from *:
     """
-    /* Whether nobody else has an object: no other reference, and no weak one from which one could be made. */
-    static inline int pipeline_sole(PyObject* value) {
+    /* Whether nobody else has an object than those who own n references: no other one, and no weak one from which one
+       could be made. */
+    static inline int pipeline_sole(PyObject* value, size_t n) {
     #if defined(Py_GIL_DISABLED)
         return 0;
     #else
         const Py_ssize_t weak = Py_TYPE(value)->tp_weaklistoffset;
-        return Py_REFCNT(value) == 1 && (weak <= 0 || *(PyObject**)((char*)value + weak) == NULL);
+        return (size_t)Py_REFCNT(value) == n && (weak <= 0 || *(PyObject**)((char*)value + weak) == NULL);
     #endif
     }
 
@@ -42,7 +44,7 @@ cdef extern from *:
     #define pipeline_publish_width(columns, value) __atomic_store_n(&(columns)->width, value, __ATOMIC_RELEASE)
     #define pipeline_width(columns) __atomic_load_n(&(columns)->width, __ATOMIC_ACQUIRE)
     """
-    bint is_sole "pipeline_sole"(PyObject* value)
+    bint is_sole "pipeline_sole"(PyObject* value, size_t n)
     void set_flag "pipeline_set"(bint flag) noexcept nogil
     bint is_set "pipeline_is_set"(bint flag) noexcept nogil
 
@@ -59,6 +61,7 @@ cdef struct Column:             # of one component
     Form form
     bint lends                  # rows so large that they may be borrowed
     bint borrows                # and some were
+    bint assembles              # rows so large that batches are made of them as they come; see blocks.pxd
     int type_num                # of a native NumPy number; else -1
     int ndim                    # -1: any shape
     cnp.npy_intp* dims          # -1: any size
@@ -67,6 +70,7 @@ cdef struct Column:             # of one component
     PyObject* recycler          # of rows: memory for large batches; the column owns it
     Slab slab                   # of rows: their bytes
     Slab borrowed               # of rows that may be borrowed: from where
+    Block block                 # of large rows: the batch that is being made
     void* lists[CHUNKS]         # of the other forms: chunks of references; `Columns.lists` owns them
 
 cdef cppclass Part:             # where one component of a call is copied from
@@ -88,6 +92,7 @@ cdef struct Columns:
     bint direct                 # values may be taken without `_convert`: the queue has no names
     bint small                  # an element is a few small rows and may take the fast path
     bint batches                # every component can be batched
+    bint assembles              # some component has such rows
     PyObject* lists             # a dict that owns the chunks of references; `Engine` owns it
 
 
@@ -128,6 +133,48 @@ cdef inline void swap_reference(const Column* c, int bits, slot_t slot, PyObject
     Py_DECREF(<object>old)
 
 
+cdef inline bint take_place(Column* c, int bits, slot_t slot) except -1:
+    """Let a slot borrow the next row of the batch that is being made, or that begins here."""
+    if c.block.array == NULL:
+        array = empty(c, c.block.batch, True)
+        if c.block.array == NULL:       # the collector may have run anything
+            open_block(&c.block, array, <size_t>cnp.PyArray_DIM(<cnp.ndarray>array, 0))
+    array = <object>c.block.array
+    set_flag(c.borrows)
+    borrow_row(borrowed(&c.borrowed, bits, slot),
+               cnp.PyArray_BYTES(<cnp.ndarray>array) + next_row(&c.block) * c.slab.row, <PyObject*>array)
+    return True
+
+
+cdef inline void take_places(Columns* columns, int bits, slot_t slot, const Part* parts, size_t before,
+                             bint crowded) noexcept:
+    """Let the large rows of one element go to the batches that they will leave in. A batch begins only where whole
+    ones leave before it; `before` elements do, and other calls too if it is `crowded`."""
+    cdef Column* c
+    cdef int i
+    for i in range(columns.width):
+        c = &columns.column[i]
+        if c.form != ROWS or parts[i].ref != NULL:
+            continue
+        if c.block.array != NULL and c.block.rows != c.block.batch:
+            drop_block(&c.block)
+        if c.block.batch and (c.block.array != NULL or not crowded and before % c.block.batch == 0):
+            try:
+                take_place(c, bits, slot)
+            except MemoryError:
+                c.block.batch = 0       # then the row lies in the slot
+
+
+cdef inline void write_place(const Column* c, int bits, slot_t slot, const char[:, ::1] rows, size_t at) noexcept nogil:
+    """Copy a row to the place that `take_places` has found for it."""
+    cdef char* place = <char*>borrowed(&c.borrowed, bits, slot).row
+    if c.slab.row >= STREAM_ROW and c.block.batch * c.slab.row >= STREAM_BATCH:
+        stream(place, &rows[at, 0], c.slab.row)
+        streamed()
+    else:
+        memcpy(place, &rows[at, 0], c.slab.row)
+
+
 cdef inline void write_rows(const Columns* columns, int bits, const slot_t[::1] slots, size_t n, const Part* parts,
                             size_t at) noexcept nogil:
     cdef const Column* c
@@ -136,7 +183,9 @@ cdef inline void write_rows(const Columns* columns, int bits, const slot_t[::1] 
         c = &columns.column[i]
         if c.form != ROWS or parts[i].ref != NULL:
             continue
-        if parts[i].chosen:
+        if n == 1 and is_set(c.borrows) and borrowed(&c.borrowed, bits, slots[0]).array != NULL:
+            write_place(c, bits, slots[0], parts[i].rows, at)
+        elif parts[i].chosen:
             slab_fill(&c.slab, bits, slots, n, parts[i].rows, parts[i].numbers, at)
         else:
             slab_write(&c.slab, bits, slots, n, parts[i].rows, at)
@@ -255,9 +304,11 @@ cdef inline void drop_references(const Columns* columns, int bits, const slot_t[
                 swap_reference(&columns.column[i], bits, slots[k], <PyObject*>None)
 
 
-cdef inline void close_recyclers(const Columns* columns) noexcept:
+cdef inline void close_recyclers(Columns* columns) noexcept:
     """Free the memory that is kept for batches to come, and keep none from now on."""
     cdef int i
     for i in range(columns.width):
+        columns.column[i].block.batch = 0
+        drop_block(&columns.column[i].block)
         if columns.column[i].recycler != NULL:
             stop_recycling(<object>columns.column[i].recycler)

@@ -5,14 +5,15 @@ from libc.stdlib cimport calloc, free, malloc
 
 cimport numpy as cnp
 
+from blocks cimport ASSEMBLES
 from borrowed cimport Borrowed, borrowed
-from columns cimport LARGE, ROWS, Column, Columns, Form, close_recyclers, publish_width
+from columns cimport LARGE, LARGE_ALONE, ROWS, Column, Columns, Form, close_recyclers, publish_width
 from fastpath cimport PAYLOAD
 from growth cimport kept_chunks
 from limits cimport PIECE_BYTES, PIECE_SLOTS
 from recycling cimport new_recycler
 from slab cimport bit_length, chunk_first
-from state cimport Queue
+from state cimport FIFO, Queue
 from views cimport slot_t
 
 
@@ -76,6 +77,9 @@ cdef inline int describe(Queue* q, Columns* columns, object owner, list componen
     for i in range(width):
         columns.batches = columns.batches and column[i].ndim >= 0
         columns.small = columns.small and column[i].form == ROWS
+        column[i].assembles = ASSEMBLES and q.order == FIFO and column[i].form == ROWS
+        column[i].assembles = column[i].assembles and column[i].slab.row >= LARGE_ALONE
+        columns.assembles = columns.assembles or column[i].assembles
     columns.small = columns.small and total <= PAYLOAD
     columns.row_bytes = total
     columns.piece = max(<size_t>1, min(<size_t>PIECE_SLOTS, <size_t>PIECE_BYTES // max(total, <size_t>1)))

@@ -10,11 +10,11 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
 from accept cimport chosen_fit, fits, many_fit
-from columns cimport Columns, Part, width_of, write
+from columns cimport Columns, Part, take_places, width_of, write
 from growth cimport claim, release
 from limits cimport NAPPERS, NEAR, WIDTH, slot_room
 from state cimport DEQUEUE_MANY, DONE, ENQUEUE, ENQUEUE_MANY, PENDING, Attempt, Call, Queue, start
-from steps cimport locked, step_enqueue, step_put_back
+from steps cimport locked, step_ahead, step_enqueue, step_put_back
 from views cimport slot_t
 from waiting cimport Guard, check_process, guard_attempt, park, step_withdraw, withdraw_unowned
 
@@ -105,6 +105,9 @@ cdef inline int store_parts(Queue* q, Columns* columns, object owner, Part* part
     try:
         while True:
             claim(q, columns, &claimed, slots, min(piece, n - at))
+            if columns.assembles and call == ENQUEUE:
+                locked(step_ahead, q, &a)
+                take_places(columns, q.bits, slots[0], parts, a.current, a.requested)
             write(columns, q.bits, claimed.slots, claimed.count, parts, at)
             at += claimed.count
             a.ready = claimed.count

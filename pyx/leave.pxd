@@ -12,9 +12,11 @@ from libc.stdlib cimport free, malloc
 cimport numpy as cnp
 
 from accept cimport out_fits, owner as owner_of
+from blocks cimport note_batch
 from borrowed cimport Borrowed, borrowed
 from columns cimport (
-    ROWS, Column, Columns, PyArray_Scalar, close_recyclers, empty, is_set, read_references, read_rows, reference,
+    ROWS, Column, Columns, PyArray_Scalar, close_recyclers, empty, is_set, is_sole, read_references, read_rows,
+    reference,
 )
 from growth cimport release
 from limits cimport NEAR, ROOM, slot_room
@@ -69,14 +71,15 @@ cdef inline object single_row(const Column* c, int bits, slot_t slot):
 
 cdef inline object whole_array(const Column* c, int bits, const slot_t[::1] slots, size_t n):
     """The array that n slots have borrowed, if they have all its rows, in order, and it is the caller's now: a segment
-    that a worker has filled. Else None. (What an array owns may be somebody's `Rows`.)"""
+    that a worker has filled, or an array that owns its memory and that only these slots have. Else None."""
     cdef PyObject* array = borrowed(&c.borrowed, bits, slots[0]).array
+    cdef bint sole = array != NULL and is_sole(array, n)
     cdef const Borrowed* each
     cdef const char* row
     cdef size_t k
     if array == NULL or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray>array):
         return None
-    if owner_of(<cnp.ndarray>array) is not None or cnp.PyArray_NDIM(<cnp.ndarray>array) != c.ndim + 1:
+    if owner_of(<cnp.ndarray>array) is not None and not sole or cnp.PyArray_NDIM(<cnp.ndarray>array) != c.ndim + 1:
         return None
     if <size_t>cnp.PyArray_DIM(<cnp.ndarray>array, 0) != n:
         return None
@@ -88,18 +91,20 @@ cdef inline object whole_array(const Column* c, int bits, const slot_t[::1] slot
     return <object>array
 
 
-cdef inline object value_of(const Queue* q, const Columns* columns, object owner, int i, const Attempt* a, bint many,
+cdef inline object value_of(const Queue* q, Columns* columns, object owner, int i, const Attempt* a, bint many,
                             object out):
     """The value of one component: of one element, or of many stacked."""
-    cdef const Column* c = &columns.column[i]
+    cdef Column* c = &columns.column[i]
     cdef size_t k, n = a.count
     if c.form == ROWS:
         if not many:
             value = single_row(c, q.bits, a.slots[0])
             if value is not None:
                 return value
-        elif out is None and is_set(c.borrows):
-            value = whole_array(c, q.bits, a.slots, n)
+        elif out is None:
+            if c.assembles:
+                note_batch(&c.block, n)
+            value = whole_array(c, q.bits, a.slots, n) if is_set(c.borrows) else None
             if value is not None:
                 return value
         if out is None:
@@ -125,7 +130,7 @@ cdef inline object value_of(const Queue* q, const Columns* columns, object owner
     return owner._pack(i, values, out)
 
 
-cdef inline object hand_over(const Queue* q, const Columns* columns, object owner, const Attempt* a, bint many,
+cdef inline object hand_over(const Queue* q, Columns* columns, object owner, const Attempt* a, bint many,
                              tuple out):
     """The values of all components, as the caller gets them."""
     cdef list results

@@ -152,6 +152,14 @@ cdef inline void step_size(Queue* q, Attempt* a) noexcept nogil:
     a.requested = q.closed
 
 
+cdef inline void step_ahead(Queue* q, Attempt* a) noexcept nogil:
+    """How many elements leave before one that comes now (`current`), and whether other enqueues wait (`requested`)."""
+    a.current = q.count
+    if q.dequeues.head != NULL:
+        a.current += q.dequeues.head.count
+    a.requested = q.enqueues.head != NULL
+
+
 cdef inline int64_t still_waited(const Waiting* w) noexcept nogil:
     """The time that the calls of a list have waited since they last looked, in ns."""
     cdef int64_t total = 0, instant = now()

@@ -31,8 +31,22 @@ $(STAMP): pyproject.toml setup.py $(wildcard pyx/*)
 test: build
 	$(BIN)/python -m pytest
 
-# The tests that look at pages in a real browser; they need chromium.
-test-browser: build
+.PHONY: docs docs-links
+# The documentation as a site, in build/docs; warnings are errors. docs-links also looks at links to other sites.
+docs: $(VENV)-docs/.installed
+	$(VENV)-docs/bin/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs build/docs
+
+docs-links: $(VENV)-docs/.installed
+	$(VENV)-docs/bin/python -m sphinx --quiet --builder linkcheck docs build/docs-links
+
+$(VENV)-docs/.installed: pyproject.toml setup.py $(wildcard pyx/*)
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade pip
+	$(@D)/bin/python -m pip install --quiet --editable . --group docs
+	touch $@
+
+# The tests that look at pages in a real browser, those of the documentation too; they need chromium.
+test-browser: build docs
 	test -x $(VENV)-browser/bin/python || $(PYTHON) -m venv $(VENV)-browser
 	$(VENV)-browser/bin/python -m pip install --quiet --editable . --group browser
 	$(VENV)-browser/bin/python -m pytest tests/browser
@@ -192,5 +206,5 @@ lint: build
 	    $(BIN)/python setup.py --quiet build_ext --force --build-lib build/lint --build-temp build/lint-temp
 
 clean:
-	rm -rf build dist *.egg-info $(VENV) $(VENV)-* pipeline/*.so .pytest_cache .hypothesis .mypy_cache .ruff_cache .benchmarks
+	rm -rf build dist docs/api/generated *.egg-info $(VENV) $(VENV)-* pipeline/*.so .pytest_cache .hypothesis .mypy_cache .ruff_cache .benchmarks
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,89 @@
+"""Our docstrings as reStructuredText. Google's sections are left to napoleon; this is for what it does not know.
+
+- `name` is a link if it is a public name, else code; ``` and indented blocks after a colon are code
+- the text of "Returns:" and "Raises:" is no type, whatever colons are in it
+- "Thread safety:" begins a paragraph of its own
+"""
+
+import inspect
+import re
+
+import pipeline
+
+NAMES = {*pipeline.__all__, *(f"pipeline.{name}" for name in pipeline.__all__)}
+CODE = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)|([*|]|(?<=\w)_(?!\w))")
+
+
+def setup(app):
+    app.setup_extension("sphinx.ext.autodoc")  # which has the event
+    app.connect("autodoc-process-docstring", convert, priority=400)  # napoleon has 500
+    return {"parallel_read_safe": True}
+
+
+def convert(app, what, name, thing, options, lines):
+    """Change the lines of a docstring in place."""
+    own = {name.rpartition(".")[2], *_parameters(thing)}  # a page has no links to itself
+    lines[:] = _sections(_words(_blocks(lines), NAMES - own))
+
+
+def _parameters(thing):
+    try:
+        return inspect.signature(thing).parameters
+    except (TypeError, ValueError):  # not a function, or one without a signature
+        return ()
+
+
+def _indent(line):
+    return len(line) - len(line.lstrip())
+
+
+def _blocks(lines):
+    """Fences become directives, and a colon before an indented block two."""
+    out, inside = [], False
+    for index, line in enumerate(lines):
+        if line.strip() == "```":
+            inside = not inside
+            out += [" " * _indent(line) + ".. code-block:: python", ""] if inside else [""]
+        elif inside:
+            out.append(f"    {line}" if line else line)
+        else:
+            after = lines[index + 1 : index + 3]
+            opens = line.endswith(":") and len(after) == 2 and not after[0] and _indent(after[1]) > _indent(line)
+            out.append(line + ":" if opens else line)
+    return out
+
+
+def _sections(lines):
+    out = []
+    for line in lines:
+        before = out[-1] if out else ""
+        if before == "Returns:" and line.strip():
+            first, _, rest = line.strip().partition(" ")  # only the first line is looked at for a type
+            out += [f"    {first}", f"    {rest}"] if rest else [line]
+        elif line.startswith("Thread safety: "):
+            out += ["", line.replace("Thread safety:", "**Thread safety:**", 1)]
+        else:
+            out.append(line)
+    return out
+
+
+def _words(lines, names):
+
+    def replace(match):
+        """A name in code, or a character that means something."""
+        text = match[1]
+        if not text:
+            return f"\\{match[2]}"
+        return f":py:obj:`{text}`" if text.removesuffix("()") in names else f"``{text}``"
+
+    out, code = [], None  # how far the line is indented that begins code
+    for line in lines:
+        if code is not None and line.strip() and _indent(line) <= code:
+            code = None
+        if code is None:
+            out.append(line if line.lstrip().startswith((">>>", "...")) else CODE.sub(replace, line))
+            if line.endswith("::") or line.lstrip().startswith(".. code-block::"):
+                code = _indent(line)
+        else:
+            out.append(line)
+    return out

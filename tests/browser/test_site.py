@@ -1,0 +1,93 @@
+"""The site of the documentation in a real browser: it fits narrow screens, links lead somewhere, dark is dark."""
+
+import html.parser
+import urllib.parse
+from pathlib import Path
+
+import pytest
+from test_pictures import luminance
+
+SITE = Path(__file__).parents[2] / "build" / "docs"
+PAGES = [path.relative_to(SITE).as_posix() for path in sorted(SITE.rglob("*.html")) if "_static" not in path.parts]
+
+pytestmark = pytest.mark.skipif(not PAGES, reason="the site is not built: see make docs")
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    return browser.new_page()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_does_not_scroll_sideways(page, name):
+    page.goto((SITE / name).as_uri(), wait_until="domcontentloaded")
+    over = {}
+    for width in (360, 768, 1400):
+        page.set_viewport_size({"width": width, "height": 800})
+        over[width] = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert max(over.values()) <= 0, over
+
+
+class Page(html.parser.HTMLParser):
+    """What a page links to, and what can be linked to in it."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.places = [], {""}
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.links += [found[name] for name in ("href", "src") if found.get(name)]
+        self.places |= {found[name] for name in ("id", "name") if found.get(name)}
+
+
+def test_every_link_within_the_site_leads_somewhere():
+    pages = {name: Page((SITE / name).read_text()) for name in PAGES}
+    broken = []
+    for name, page in pages.items():
+        for link in page.links:
+            url = urllib.parse.urlsplit(link)
+            if url.scheme or url.netloc:
+                continue
+            path = (SITE / name).parent / urllib.parse.unquote(url.path) if url.path else SITE / name
+            target = path.resolve().relative_to(SITE.resolve()).as_posix()
+            place = urllib.parse.unquote(url.fragment)
+            if not path.exists() or (target in pages and place not in pages[target].places):
+                broken.append(f"{name}: {link}")
+    assert broken == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_and_drawings_follow_the_scheme(browser, scheme, tmp_path):
+    """That of the reader's system; and the drawing that of the page, when its switch is turned."""
+    page = browser.new_page(color_scheme=scheme, viewport={"width": 1400, "height": 900})
+    page.goto((SITE / "how" / "index.html").as_uri())
+    dark = [scheme == "dark", _is_dark(page, "body"), _drawing_is_dark(page, tmp_path)]
+    assert dark in ([True] * 3, [False] * 3)
+    page.evaluate(f"document.documentElement.dataset.theme = {'light' if scheme == 'dark' else 'dark'!r}")
+    assert [_is_dark(page, "body"), _drawing_is_dark(page, tmp_path)] == [not dark[0]] * 2
+
+
+def _is_dark(page, selector):
+    return luminance(page.evaluate(f"getComputedStyle(document.querySelector('{selector}')).backgroundColor")) < 0.5
+
+
+def _drawing_is_dark(page, folder):
+    """By a pixel of its card."""
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    page.locator("img[src$='.svg']").first.screenshot(path=folder / "drawing.png")
+    with image.open(folder / "drawing.png") as drawing:
+        return sum(drawing.convert("RGB").getpixel((20, 20))) < 3 * 128
+
+
+def test_search_finds_a_name(browser):
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto((SITE / "search.html").as_uri() + "?q=bucket_by_sequence_length")
+    page.get_by_role("link", name="bucket_by_sequence_length").first.wait_for()
+
+
+def test_every_page_of_the_guides_is_listed():
+    text = (SITE / "guides.html").read_text()
+    own = {path.stem for path in (SITE.parents[1] / "docs").glob("*.md")} - {"index", "guides"}
+    assert {name for name in own if f'href="{name}.html"' not in text} == set()

@@ -1,0 +1,11 @@
+"""What the site of the docs is made of fits together. `make docs` builds it, `make test-browser` looks at it."""
+
+import runpy
+
+from page_programs import ROOT
+
+
+def test_the_drawings_are_those_of_their_program():
+    drawings = runpy.run_path(str(ROOT / "docs" / "img" / "drawings.py"))["DRAWINGS"]
+    for name, make in drawings.items():
+        assert (ROOT / "docs" / "img" / f"{name}.svg").read_text() == make().svg()

@@ -72,11 +72,18 @@ def test_what_is_not_installed_is_left_out_with_what_needs_it():
         "```python\nb = 2\n```",
         "```python\nprint(b)\n```",
         "```python\nprint(c)\n```",
+        "```python\ndef local(c):\n    return c\n```",
+        "```python\nimport math\na = 1\n```",
+        "```python\nimport math\nimport nowhere\na = 2\n```",
+        "```python\nprint(math)\n```",
+        "```python\ndef outer():\n    return a\n```",
     )
     [chosen], left_out = page_programs.programs(text)
-    assert [block.code for block in chosen] == ["b = 2\n", "print(b)\n"]
+    assert [block.line for block in chosen] == [11, 14, 20, 24, 33]
     assert [(block.line, block.missing) for block in left_out] == [
         (3, ["nowhere"]),
         (7, ["nowhere"]),
         (17, ["nowhere"]),
+        (28, ["nowhere"]),
+        (36, ["nowhere"]),
     ]

@@ -10,6 +10,7 @@ import importlib.util
 import os
 import re
 import subprocess
+import symtable
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,12 +31,20 @@ class Block:
         imported = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
         imported += [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
         self.missing = sorted({top for name in imported if not _found(top := name.partition(".")[0])})
-        names = [node for node in nodes if isinstance(node, ast.Name)]
-        self.bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
-        self.bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-        aliases = [alias for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names]
-        self.bound |= {alias.asname or alias.name.partition(".")[0] for alias in aliases}
-        self.used = {node.id for node in names if isinstance(node.ctx, ast.Load)} - self.bound
+        top = symtable.symtable(self.code, "page", "exec")
+        self.imported = {name.get_name() for name in top.get_symbols() if name.is_imported()}
+        self.assigned = {name.get_name() for name in top.get_symbols() if name.is_assigned()}
+        self.used = set(_globals(top)) - self.imported - self.assigned
+
+
+def _globals(table):
+    """The names of the page that a scope, or one within it, looks up."""
+    here = table.get_type() == "module"
+    for name in table.get_symbols():
+        if name.is_referenced() and (here or name.is_global()):
+            yield name.get_name()
+    for inner in table.get_children():
+        yield from _globals(inner)
 
 
 def _found(module):
@@ -46,16 +55,16 @@ def blocks(text):
     found = []
     for match in BLOCK.finditer(text):
         found.append(Block(text.count("\n", 0, match.start(2)) + 1, match[2], match[1] or ""))
-    known, lost = set(), {}  # names that are there, and why others are not
+    modules, lost = set(), {}  # what was imported; names that are not there, and why
     for block in found:
         if block.word:
             continue
         block.missing += sorted({lost[name] for name in block.used & lost.keys()} - set(block.missing))
         if block.missing:
-            lost |= dict.fromkeys(block.bound - known, block.missing[0])
+            lost |= dict.fromkeys(block.assigned | (block.imported - modules), block.missing[0])
         else:
-            known |= block.bound
-            lost = {name: why for name, why in lost.items() if name not in known}
+            modules |= block.imported
+            lost = {name: why for name, why in lost.items() if name not in block.imported | block.assigned}
     return found
 
 

@@ -1,6 +1,7 @@
 """map_ahead in a deterministic loop: order, example_rng, items first by number, errors, states."""
 
 import itertools
+import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
@@ -135,11 +136,14 @@ def test_leaving_the_loop_cancels_chunks_that_nobody_has_begun():
             future = super().submit(function, *args)
             if len(self.futures) < 4:
                 self.run_new()
+            else:
+                one_waits.set()
             return future
 
-    executor = Some()
+    one_waits, executor = threading.Event(), Some()
     loop = shuffled(pipeline.map_ahead(square, range(57), executor, chunksize=2, buffersize=4))
     loop.start()
+    assert one_waits.wait(60)
     loop.close()
     assert all(future.done() for future in executor.futures)
     assert any(future.cancelled() for future in executor.futures)

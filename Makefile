@@ -16,7 +16,7 @@ PEERS   =
 WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
-.PHONY: run build test test-browser test-all test-jax test-sources stress tsan asan bounds leaks exits bench bench-tf bench-peers
+.PHONY: run build test test-browser test-all test-jax test-sources test-cluster stress tsan asan bounds leaks exits bench bench-tf bench-peers
 .PHONY: bench-scaling bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
@@ -81,6 +81,16 @@ $(VENV)-jax/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --upgrade pip
 	$(@D)/bin/python -m pip install --quiet --editable . --group jax
+	touch $@
+
+# The tests on a Ray cluster of three nodes, in an environment of their own; SHORT=1: with fewer items and kills.
+test-cluster: $(VENV)-cluster/.installed
+	SHORT=$(SHORT) $(VENV)-cluster/bin/python -m pytest tests/cluster
+
+$(VENV)-cluster/.installed: pyproject.toml setup.py $(wildcard pyx/*)
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade pip
+	$(@D)/bin/python -m pip install --quiet --editable . --group cluster
 	touch $@
 
 # The tests of queues and threads with ThreadSanitizer, and with AddressSanitizer and UndefinedBehaviorSanitizer.

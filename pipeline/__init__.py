@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline import _random as _random
 
 if TYPE_CHECKING:  # for type checkers and editors; at run time the table below says the same
-    from pipeline import errors
+    from pipeline import cluster, errors
     from pipeline._batch import concatenate, pad, stack
     from pipeline.about import show_config
     from pipeline.batches.buckets import bucket_by_sequence_length
@@ -174,6 +174,7 @@ __all__ = [
     "batch",
     "batch_join",
     "bucket_by_sequence_length",
+    "cluster",
     "collate",
     "concatenate",
     "csv",
@@ -297,8 +298,8 @@ _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()
 
 
 def __getattr__(name: str) -> Any:
-    if name == "errors":
-        return import_module("pipeline.errors")
+    if name in ("cluster", "errors"):
+        return import_module(f"pipeline.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'pipeline' has no attribute {name!r}{_similar(name)}")
     value = globals()[name] = getattr(import_module(_HOMES[name], "pipeline"), name)

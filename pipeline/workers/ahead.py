@@ -280,8 +280,16 @@ class MapAhead(Iterator[Any]):
         raise error
 
     def _bury(self, chunk: Chunk, others: tuple[Chunk, ...], error: WorkerDied) -> None:
-        """Go on after a worker died: the item that it was at has failed, and the chunk's others are made again."""
-        again, index = self._in_flight.again, min(error.index, len(chunk.items) - 1)
+        """Go on after a worker died: the item that it was at has failed, and the chunk's others are made again.
+
+        If nobody knows which item that was, all are made again, each in a chunk of its own.
+        """
+        again, count = self._in_flight.again, len(chunk.items)
+        if error.index is None and count > 1:
+            alone = [each for i in range(count) for each in again(chunk, i, i + 1)]
+            self._in_flight.chunks = (*alone, *others)
+            return
+        index = min(error.index or 0, count - 1)
         ((numbers, items, future),) = again(chunk, index, index + 1)
         place = f"item {numbers[0]}, {reprlib.repr(items[0])}"
         failed = AbortedError(None, None, f"map_ahead: a worker process {error.how} at {place}")

@@ -60,11 +60,11 @@ class WorkerDied(AbortedError):
     """A worker process ended in the middle of a call.
 
     Attributes:
-        index: Which item of a chunk it was at.
+        index: Which item of a chunk it was at; None if nobody knows.
         how: How it ended, as text.
     """
 
-    def __init__(self, index: int, how: str) -> None:
+    def __init__(self, index: int | None, how: str) -> None:
         super().__init__(None, None, f"a worker process {how}")
         self.index = index
         self.how = how

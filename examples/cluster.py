@@ -1,0 +1,44 @@
+"""Prepares examples on the machines of a Ray cluster; without one, it makes one of this machine.
+
+    python examples/cluster.py [address]
+
+The function adds noise to the digits of examples/data/digits.csv. Each example draws its own random numbers, and the
+loop is deterministic, so the last line is the same on every cluster, also if its machines die meanwhile.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import pipeline
+
+LINES = (Path(__file__).parent / "data" / "digits.csv").read_text().splitlines()
+
+
+def noisy(line):
+    """An example: the image with noise, and its digit."""
+    *pixels, label = map(int, line.split(","))
+    image = np.array(pixels, np.float32).reshape(8, 8) / 16
+    return {"image": image + pipeline.example_rng().normal(0, 0.1, (8, 8)), "label": np.int32(label)}
+
+
+def main(address="local"):
+    with pipeline.shuffle_batch(
+        LINES,
+        batch_size=64,
+        capacity=1000,
+        min_after_dequeue=500,
+        seed=1,
+        function=noisy,
+        workers=pipeline.cluster.workers(2, address=address),
+        deterministic=True,
+        fingerprint="content",  # of the bytes too
+        allow_smaller_final_batch=True,
+    ) as batches:
+        count = sum(len(batch["label"]) for batch in batches)
+        print(f"{count} images, {batches.fingerprint(content=True)}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,88 @@
+"""workers: the tasks of a Ray cluster as those who call a function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pipeline import logs
+from pipeline.cluster.connect import connect
+from pipeline.cluster.executor import RayWorkers
+from pipeline.dtypes import integer
+
+_WHAT = "cluster.workers"
+
+
+def workers(
+    count: int | None = None,
+    *,
+    num_cpus: float = 1,
+    resources: Mapping[str, float] | None = None,
+    setup: Callable[[], Any] | None = None,
+    retries: int = 3,
+    address: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> RayWorkers:
+    """Workers of a Ray cluster that call a function, for `workers=` of `map_ahead` and the batch functions.
+
+        with pipeline.shuffle_batch(
+            paths, 64, capacity=5000, min_after_dequeue=2000, function=decode, workers=pipeline.cluster.workers(16)
+        ) as batches:
+            for images, labels in batches:
+                train_step(images, labels)
+
+    Chunks of items go out as tasks; blocks of examples come back through Ray's object store, and are read there in
+    place. Examples keep the order of the items. A chunk whose worker, or whose machine, dies is done again by Ray; if
+    that fails each time, its items are tried one by one, and the one at fault is an AbortedError with its name.
+
+    Args:
+        count: How many chunks are worked on at once; None: as many as the cluster has room for now.
+        num_cpus: Processors that a chunk occupies, as Ray counts them.
+        resources: Other things that it occupies, by name, as for `ray.remote`.
+        setup: Called by each worker process before anything else. If it fails, the loop ends with its error.
+        retries: How often a chunk is done again after the death of its worker.
+        address: The cluster: "host:port", "auto" (the one that runs on this machine) or "local" (a new one). None: the
+            one that this process is in, else what `ray.init` chooses.
+        options: More options of the tasks, as for `ray.remote`: "runtime_env", "memory", "scheduling_strategy", ...
+
+    Returns:
+        An executor. Workers must have this package and the modules from which the function and `setup` come; functions
+        of the program itself, and lambdas, are sent along.
+
+    Raises:
+        ImportError: Ray is not installed, or older than 2.40.
+        UnavailableError: There is no cluster at the address.
+        FailedPreconditionError: The cluster runs another version of Ray or Python, or this process is in another one.
+        ValueError: `count` is less than 1, `retries` is negative, or Ray refuses an option.
+        TypeError: `count` or `retries` is not an integer, or `setup` is not callable or cannot be pickled.
+
+    Thread safety: any thread may call it, and the methods of the result.
+    """
+    if setup is not None and not callable(setup):
+        raise TypeError(f"{_WHAT}: setup must be callable, not {setup!r:.80}")
+    again = integer(retries, f"{_WHAT}: retries")
+    if again < 0:
+        raise ValueError(f"{_WHAT}: retries must not be negative, got {retries}")
+    number = None if count is None else integer(count, f"{_WHAT}: count")
+    if number is not None and number < 1:
+        raise ValueError(f"{_WHAT}: count must be at least 1, got {count}")
+    ray = connect(_WHAT, address)
+    wanted = {"CPU": num_cpus, **(resources or {})}
+    room = _room(ray, wanted)
+    if not room:
+        have = "; ".join(str(each["Resources"]) for each in ray.nodes() if each["Alive"])
+        logs.logger("pipeline.cluster").warning(
+            "%s: no node has %s, so nothing will begin until one is added: %s", _WHAT, wanted, have
+        )
+    more = {"num_cpus": num_cpus, "resources": dict(resources or {}), **(options or {})}
+    return RayWorkers(ray, number or max(1, room), setup, again, more)
+
+
+def _room(ray: Any, wanted: Mapping[str, float]) -> int:
+    """How many calls that occupy so much the cluster has room for."""
+    needed = {name: amount for name, amount in wanted.items() if amount}
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    return sum(
+        min((math.floor(node.get(name, 0) / each) for name, each in needed.items()), default=1) for node in nodes
+    )

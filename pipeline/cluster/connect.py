@@ -1,0 +1,82 @@
+"""The connection to a Ray cluster: Ray itself, imported when it is first needed, and a job in the cluster."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import socket
+from typing import Any
+
+from pipeline.errors import FailedPreconditionError, UnavailableError
+
+OLDEST = (2, 40)
+
+# Seconds that the machine of an address gets to answer.
+_ANSWER = 5.0
+
+_ADDRESS = re.compile(r"(?P<host>[^/]+):(?P<port>\d+)")
+
+
+def connect(what: str, address: str | None = None) -> Any:
+    """Join a cluster, unless this process has joined one already.
+
+    Args:
+        what: The name of the public function that needs it.
+        address: As for `ray.init`: "host:port", "auto", "local" or None.
+
+    Returns:
+        The module `ray`.
+
+    Raises:
+        ImportError: Ray is not installed, or too old; it names the extra.
+        TypeError, ValueError: `address` is none.
+        UnavailableError: There is no cluster at the address.
+        FailedPreconditionError: The cluster runs another version of Ray or Python, or this process is in another one.
+    """
+    ray = _ray(what)
+    match = _checked(what, address)
+    if ray.is_initialized():
+        joined = ray.get_runtime_context().gcs_address
+        if match is not None and address != joined:
+            raise FailedPreconditionError(
+                None, None, f"{what}: this process is in the cluster at {joined} already, not at {address}"
+            )
+        return ray
+    where = "" if address is None else f" at {address!r}"
+    try:
+        if match is not None:
+            socket.create_connection((match["host"], int(match["port"])), _ANSWER).close()
+        ray.init(address=address)
+    except OSError as error:  # a ConnectionError is one
+        raise UnavailableError(
+            None, None, f"{what}: there is no Ray cluster{where} ({error}). `ray start --head` starts one"
+        ) from error
+    except RuntimeError as error:
+        if "ersion mismatch" not in str(error):
+            raise
+        raise FailedPreconditionError(None, None, f"{what}: the Ray cluster{where} does not fit: {error}") from error
+    return ray
+
+
+def _ray(what: str) -> Any:
+    try:
+        ray = importlib.import_module("ray")  # an extra, and a second of import time
+    except ImportError as error:
+        raise ImportError(f"{what} needs Ray: pip install 'queue-runner[ray]'") from error
+    found = tuple(int(each) for each in ray.__version__.split(".")[:2])
+    if found < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise ImportError(f"{what} needs Ray {oldest} or newer, not {ray.__version__}: pip install 'queue-runner[ray]'")
+    return ray
+
+
+def _checked(what: str, address: Any) -> re.Match[str] | None:
+    """The host and the port of an address; None if it has none."""
+    if address is None or address in ("auto", "local"):
+        return None
+    if not isinstance(address, str):
+        raise TypeError(f"{what}: address must be a string such as '10.0.0.1:6379', not {address!r:.80}")
+    match = _ADDRESS.fullmatch(address)
+    if match is None:  # such as one of Ray's client protocol, by which nothing can be read in place
+        raise ValueError(f"{what}: address must be 'host:port', 'auto' or 'local', got {address!r:.80}")
+    return match

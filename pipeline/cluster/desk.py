@@ -1,0 +1,206 @@
+"""Desk: the calls of an executor on a Ray cluster, and the one thread that hands them to Ray and takes results."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import queue
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from typing import Any
+
+from pipeline.cluster.task import Note, Order, Unfit, call
+from pipeline.errors import CancelledError
+from pipeline.explain.wording import named
+from pipeline.workers.chunks import FailedItem, WorkerDied
+from pipeline.workers.team import BrokenWorkers
+
+# Seconds between two checks of whether this process is still in the cluster.
+_CHECK = 1.0
+
+LEFT = "this process has left the Ray cluster"
+
+
+class Call:
+    """What was submitted.
+
+    Attributes:
+        future: For the result.
+        reference: Ray's, while Ray has the call; then None.
+        tries: How often it was handed to Ray.
+    """
+
+    def __init__(
+        self, future: Future[Any], order: Order, args: list[Any], kwargs: dict[str, Any], held: list[Any]
+    ) -> None:
+        self.future = future
+        self.parts = (order, args, kwargs, *held)
+        self.reference: Any = None
+        self.tries = 0
+
+
+class Desk:
+    """What an executor and its thread share. The thread holds this, not the executor, which may become garbage.
+
+    All but `put`, `finish` and `close` is done by the one thread: what is to be done comes to it as a call without
+    arguments, so nothing needs a lock.
+
+    Args:
+        ray: The module.
+        count: The most calls that Ray has at once.
+        retries: How often a call is begun again after its worker died.
+        options: Of the tasks.
+
+    Attributes:
+        running: The calls that Ray has.
+        retried: How often calls were begun again.
+        calls: How many were done, by node.
+        seconds: That these took, by node.
+    """
+
+    def __init__(self, ray: Any, count: int, retries: int, options: dict[str, Any]) -> None:
+        self.running = 0
+        self.retried = 0
+        self.seconds: dict[str, float] = collections.defaultdict(float)
+        self.calls: collections.Counter[str] = collections.Counter()
+        self._ray = ray
+        self._count = count
+        self._retries = retries
+        self._task = ray.remote(max_retries=retries, **options)(call)
+        self._todo: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._waiting: collections.deque[Call] = collections.deque()
+        self._unfinished: set[Call] = set()
+
+    def put(self, call: Call) -> None:
+        """Have a call done."""
+        self._unfinished.add(call)
+        call.future.add_done_callback(lambda future: self._settled(call))
+        self._todo.put(functools.partial(self._take, call))
+
+    def finish(self, waits: bool, cancel: bool) -> None:
+        """Let the thread end when all is done, or cancelled."""
+        futures = [each.future for each in tuple(self._unfinished)]
+        if cancel:
+            for each in futures:
+                each.cancel()
+        if waits:
+            wait(futures)
+        self._todo.put(self._end_when_done)
+
+    def close(self) -> None:
+        """Have the thread end now."""
+        self._todo.put(None)
+
+    def work(self) -> None:
+        """Be the thread."""
+        self._ending = False
+        while not (self._ending and not self._unfinished):
+            try:
+                todo = self._todo.get(timeout=_CHECK)
+            except queue.Empty:
+                if not self._ray.is_initialized():
+                    self._fail_all()
+                continue
+            if todo is None:
+                break
+            todo()
+        for each in tuple(self._unfinished):
+            each.future.cancel()
+            self._withdraw(each)
+
+    def _end_when_done(self) -> None:
+        self._ending = True
+
+    def _settled(self, call: Call) -> None:
+        self._unfinished.discard(call)
+        if call.future.cancelled():
+            self._todo.put(functools.partial(self._withdraw, call))
+
+    def _take(self, call: Call) -> None:
+        self._waiting.append(call)
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Give Ray calls, as long as it has less than it may have."""
+        while self._waiting and self.running < self._count:
+            call = self._waiting.popleft()
+            if call.future.cancelled():
+                continue
+            try:
+                if not self._ray.is_initialized():  # it would start a cluster of its own
+                    raise RuntimeError(LEFT)
+                call.reference = self._task.remote(*call.parts)
+            except Exception as error:
+                _fail(call, BrokenWorkers(f"Ray does not take the call: {named(error)}"))
+                continue
+            call.tries += 1
+            self.running += 1
+            done = call.reference.future()
+            done.add_done_callback(lambda done, call=call: self._todo.put(functools.partial(self._receive, call, done)))
+
+    def _receive(self, call: Call, done: Future[Any]) -> None:
+        if call.reference is None:  # withdrawn
+            return
+        call.reference = None
+        self.running -= 1
+        error = done.exception()
+        if error is None:
+            result, note = done.result()
+            self._count_call(note)
+            if isinstance(result, FailedItem):
+                _fail(call, result.error)
+            elif call.future.set_running_or_notify_cancel():
+                call.future.set_result(result)
+        elif isinstance(error, self._ray.exceptions.ObjectLostError) and call.tries <= self._retries:
+            self.retried += 1
+            self._waiting.appendleft(call)  # done, but its result is gone, and Ray could not make it again
+        else:
+            _fail(call, self._translated(error, call.tries))
+        self._hand_over()
+
+    def _translated(self, error: BaseException, tries: int) -> BaseException:
+        """The error of a call that Ray gave up."""
+        kinds = self._ray.exceptions
+        if isinstance(error, Unfit):
+            return BrokenWorkers(str(getattr(error, "cause", error)))
+        died = (kinds.WorkerCrashedError, kinds.OutOfMemoryError, kinds.NodeDiedError, kinds.ObjectLostError)
+        if isinstance(error, died):
+            self.retried += self._retries
+            return WorkerDied(None, f"died each time, {self._retries + 1} times ({type(error).__name__}),")
+        if isinstance(error, kinds.TaskCancelledError):
+            return CancelledError(None, None, "the task was cancelled in the cluster")
+        if isinstance(error, kinds.RayTaskError):
+            if "failed to import" in str(error) or "No module named 'pipeline" in str(error):
+                return BrokenWorkers(f"workers of the cluster cannot import pipeline: {_first_line(error.cause)}")
+            return RuntimeError(f"a worker could not return the result: {_first_line(error.cause)}")
+        return BrokenWorkers(f"Ray cannot do the call: {named(error)}")
+
+    def _count_call(self, note: Note) -> None:
+        self.calls[note.node] += 1
+        self.seconds[note.node] += note.seconds
+        self.retried += note.attempt
+
+    def _withdraw(self, call: Call) -> None:
+        """Take back a call whose result nobody wants."""
+        reference, call.reference = call.reference, None
+        if reference is not None:
+            self.running -= 1
+            if self._ray.is_initialized():
+                self._ray.cancel(reference, recursive=False)
+            self._hand_over()
+
+    def _fail_all(self) -> None:
+        for each in tuple(self._unfinished):
+            each.reference = None
+            _fail(each, BrokenWorkers(LEFT))
+        self._waiting.clear()
+        self.running = 0
+
+
+def _fail(call: Call, error: BaseException) -> None:
+    if call.future.set_running_or_notify_cancel():
+        call.future.set_exception(error)
+
+
+def _first_line(error: BaseException | None) -> str:
+    return f"{type(error).__name__}: {error}".strip().partition("\n")[0]

@@ -1,0 +1,122 @@
+"""RayWorkers: an executor whose calls are tasks of a Ray cluster, where Ray finds a place for them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from types import TracebackType
+from typing import Any
+
+from pipeline.cluster.desk import Call, Desk
+from pipeline.cluster.task import Held, Order, Pickled, versions
+
+# Bytes of a pickled function from which it goes to workers by the object store, once for each machine.
+_LARGE = 1 << 16
+
+
+class RayWorkers(Executor):
+    """Tasks of a Ray cluster. Made by `workers`, which see.
+
+    Thread safety: every method may be called from every thread.
+    """
+
+    def __init__(
+        self, ray: Any, count: int, setup: Callable[[], Any] | None, retries: int, options: dict[str, Any]
+    ) -> None:
+        self._max_workers = count  # by this name executors of the standard library have it too
+        self._ray = ray
+        self._setup = None if setup is None else self._pickled(setup, "setup")
+        self._known: weakref.WeakKeyDictionary[functools.partial[Any], Pickled] = weakref.WeakKeyDictionary()
+        self._desk = Desk(ray, count, retries, options)
+        self._closed = self._started = False
+        self._starting = threading.Lock()
+        weakref.finalize(self, self._desk.close).atexit = False
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have a worker call a function.
+
+        Args:
+            fn: The function.
+            args: Its arguments. A list may hold references of Ray; the function gets what they refer to, and Ray
+                prefers a machine that has it.
+            kwargs: More arguments.
+
+        Returns:
+            A Future. Its exception is what the function raised, with the worker's traceback as its `__cause__`; a
+            WorkerDied, which is an AbortedError, if workers died at each try; or a BrokenWorkers if none can do it. Its
+            arrays lie in the object store and cannot be written to. Cancelling it also stops a call that has begun.
+
+        Raises:
+            TypeError: The function cannot be pickled.
+            RuntimeError: After `shutdown`.
+        """
+        with self._starting:
+            if self._closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            if not self._started:
+                self._started = True
+                threading.Thread(target=self._desk.work, name="pipeline-cluster", daemon=True).start()
+        held: list[Any] = []
+        order = Order(self._function(fn), self._setup, versions())
+        call = Call(Future(), order, [self._without_references(each, held) for each in args], kwargs, held)
+        self._desk.put(call)
+        return call.future
+
+    def check(self, function: Callable[..., Any]) -> None:
+        """Raise TypeError for a function that cannot be pickled."""
+        self._pickled(function, "the function")
+
+    def rest(self) -> None:
+        """Nothing is to be done: Ray lets workers end that have nothing to do."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls; see `concurrent.futures.Executor.shutdown`."""
+        self._closed = True
+        self._desk.finish(wait, cancel_futures)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.shutdown(error is None, cancel_futures=error is not None)
+
+    def __repr__(self) -> str:
+        state = "shut down" if self._closed else f"{self._desk.running} running"
+        return f"<pipeline.cluster.workers({self._max_workers}): {state}>"
+
+    def _function(self, function: Callable[..., Any]) -> Pickled:
+        """A function that comes again and again is pickled once."""
+        if not isinstance(function, functools.partial):
+            return self._pickled(function, "the function")
+        known = self._known.get(function)
+        if known is None:
+            known = self._known[function] = self._pickled(function, "the function")
+        return known
+
+    def _pickled(self, function: Any, what: str) -> Pickled:
+        named = next((part for part in (*getattr(function, "args", ()), function) if callable(part)), function)
+        try:
+            data = self._ray.cloudpickle.dumps(function)
+        except Exception as error:
+            raise TypeError(
+                f"{named!r:.80} cannot be sent to a cluster, as it cannot be pickled ({error}): {what} must not hold "
+                "open files, locks or the like; make these in setup="
+            ) from error
+        key = hashlib.blake2b(data, digest_size=16).digest()
+        return Pickled(key, data if len(data) < _LARGE else [self._ray.put(data)])
+
+    def _without_references(self, argument: Any, held: list[Any]) -> Any:
+        """An argument with Held in the place of references, which go to `held`."""
+        reference = self._ray.ObjectRef
+        if not isinstance(argument, list) or not any(isinstance(each, reference) for each in argument):
+            return argument
+        items = []
+        for each in argument:
+            if isinstance(each, reference):
+                held.append(each)
+                each = Held(len(held) - 1)
+            items.append(each)
+        return items

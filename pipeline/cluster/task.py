@@ -1,0 +1,168 @@
+"""What a worker of a Ray cluster does: it gets ready once, and calls functions that it remembers."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import platform
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import pipeline
+from pipeline.workers.chunks import FailedItem
+
+# Functions that a worker remembers, so that they are made once.
+_REMEMBERED = 16
+
+_functions: dict[bytes, Callable[..., Any]] = {}
+_ready: set[bytes] = set()
+
+
+class Pickled(NamedTuple):
+    """A pickled function.
+
+    Attributes:
+        key: A digest of it.
+        data: The pickle, or a reference to it in the object store.
+    """
+
+    key: bytes
+    data: Any
+
+
+class Order(NamedTuple):
+    """What a worker needs to know for any call.
+
+    Attributes:
+        function: What to call.
+        setup: What to call before, once in each process.
+        versions: Of what both sides must have alike, by name.
+    """
+
+    function: Pickled
+    setup: Pickled | None
+    versions: dict[str, str]
+
+
+class Held(NamedTuple):
+    """Stands for an item that lies in the object store, among the items: value number `number` of a call."""
+
+    number: int
+
+
+class Note(NamedTuple):
+    """What a call cost.
+
+    Attributes:
+        node: The host name of the machine, and the first digits of Ray's name for the node.
+        attempt: How often the call was begun before.
+        seconds: That it took.
+    """
+
+    node: str
+    attempt: int
+    seconds: float
+
+
+class Unfit(Exception):
+    """No call can succeed in this worker, nor in one like it."""
+
+
+def versions() -> dict[str, str]:
+    """What both sides must have alike. (Ray itself sees to its own version and that of Python.)"""
+    return {"queue-runner": pipeline.__version__, "NumPy": np.__version__.split(".")[0]}
+
+
+def call(order: Order, args: Sequence[Any], kwargs: dict[str, Any], *held: Any) -> tuple[Any, Note]:
+    """Call a function.
+
+    Args:
+        order: Which function.
+        args: Its arguments. In those that are lists, `Held` stands for a value that Ray has brought here.
+        kwargs: More arguments.
+        held: These values.
+
+    Returns:
+        What the function returned, or a FailedItem of what it raised; and what that cost.
+
+    Raises:
+        Unfit: The function cannot be called here.
+    """
+    began = time.monotonic()
+    function = prepared(order)
+    try:
+        result = function(*[_filled(each, held) for each in args], **kwargs)
+    except Exception as error:
+        result = FailedItem(error)
+    return result, note(began)
+
+
+def prepared(order: Order) -> Callable[..., Any]:
+    """The function of an order, in a process that is ready for it; raises Unfit."""
+    _check_versions(order.versions)
+    if order.setup is not None and order.setup.key not in _ready:
+        try:
+            _made(order.setup, "the set-up")()
+        except (Unfit, KeyboardInterrupt):  # the latter: the task was cancelled
+            raise
+        except BaseException as error:
+            raise Unfit(_told("the set-up of a worker failed", error)) from error
+        _ready.add(order.setup.key)
+    return _made(order.function, "the function")
+
+
+def note(began: float) -> Note:
+    """What a call has cost that began then."""
+    ray = _ray()
+    node = ray.get_runtime_context().get_node_id()[:6]
+    core = ray._private.worker.global_worker.core_worker
+    attempt = getattr(core, "get_current_task_attempt_number", int)()  # only for reports
+    return Note(f"{platform.node()}/{node}", attempt, time.monotonic() - began)
+
+
+def _made(pickled: Pickled, what: str) -> Callable[..., Any]:
+    function = _functions.get(pickled.key)
+    if function is None:
+        data = pickled.data
+        try:
+            if not isinstance(data, bytes):
+                data = _ray().get(data[0])
+            function = pickle.loads(data)
+        except Exception as error:
+            hint = (
+                ""
+                if not isinstance(error, ImportError)
+                else (
+                    ". Each machine needs the modules that it comes from: install them there, or pass "
+                    "runtime_env={'working_dir': ...} to ray.init"
+                )
+            )
+            raise Unfit(_told(f"a worker cannot import {what}", error) + hint) from error
+        if len(_functions) >= _REMEMBERED:
+            _functions.pop(next(iter(_functions)), None)
+        _functions[pickled.key] = function
+    return function
+
+
+def _ray() -> Any:
+    return importlib.import_module("ray")  # loaded by now: this is a worker of Ray
+
+
+def _check_versions(wanted: dict[str, str]) -> None:
+    here = versions()
+    if here != wanted:
+        differ = [f"{name} {here[name]} and not {wanted[name]}" for name in here if here[name] != wanted.get(name)]
+        raise Unfit(f"version mismatch: a worker on {platform.node()} has {', '.join(differ)}")
+
+
+def _told(what: str, error: BaseException) -> str:
+    return f"{what} on {platform.node()}: {type(error).__name__}: {error}"
+
+
+def _filled(argument: Any, held: Sequence[Any]) -> Any:
+    if not held or not isinstance(argument, list):
+        return argument
+    return [held[each.number] if isinstance(each, Held) else each for each in argument]

@@ -1,0 +1,61 @@
+"""What is wrong before there is a cluster."""
+
+import sys
+import types
+
+import pytest
+
+import pipeline
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"count": 0}, ValueError, "count must be at least 1, got 0"),
+        ({"count": 1.5}, TypeError, "count"),
+        ({"retries": -1}, ValueError, "retries must not be negative"),
+        ({"setup": 3}, TypeError, "setup must be callable, not 3"),
+    ],
+)
+def test_workers(arguments, error, text):
+    with pytest.raises(error, match=text):
+        pipeline.cluster.workers(**arguments)
+
+
+def test_ray_is_an_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match=r"cluster\.workers needs Ray: pip install 'queue-runner\[ray\]'"):
+        pipeline.cluster.workers(2)
+
+
+def test_an_old_ray(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", types.SimpleNamespace(__version__="2.9.3"))
+    with pytest.raises(ImportError, match=r"needs Ray 2\.40 or newer, not 2\.9\.3"):
+        pipeline.cluster.workers(2)
+
+
+class _Ray(types.SimpleNamespace):
+    __version__ = "2.40.0"
+
+    @staticmethod
+    def is_initialized():
+        return False
+
+    @staticmethod
+    def init(address):
+        raise RuntimeError("Version mismatch: The cluster was started with: Ray: 2.39.0")
+
+
+@pytest.mark.parametrize(
+    ("address", "error", "text"),
+    [
+        (5, TypeError, "address must be a string"),
+        ("ray://head:10001", ValueError, "address must be 'host:port', 'auto' or 'local', got 'ray://head:10001'"),
+        ("127.0.0.1:1", pipeline.errors.UnavailableError, r"there is no Ray cluster at '127\.0\.0\.1:1' .*ray start"),
+        ("auto", pipeline.errors.FailedPreconditionError, r"the Ray cluster at 'auto' does not fit: Version mismatch"),
+    ],
+)
+def test_an_address(monkeypatch, address, error, text):
+    monkeypatch.setitem(sys.modules, "ray", _Ray())
+    with pytest.raises(error, match=text):
+        pipeline.cluster.workers(2, address=address)

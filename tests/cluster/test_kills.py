@@ -1,0 +1,161 @@
+"""Nothing is lost and nothing comes twice, whoever is killed; and nothing stays behind."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+
+import cluster_functions as functions
+import numpy as np
+import pytest
+from cluster_nodes import MEMORY, SHORT
+
+import pipeline
+
+psutil = pytest.importorskip("psutil", reason="needs Ray: make test-cluster")
+ray = pytest.importorskip("ray", reason="needs Ray: make test-cluster")
+pytestmark = [pytest.mark.usefixtures("cluster"), pytest.mark.slow]
+
+ITEMS, WORKERS_KILLED, NODES_KILLED = (10_000, 5, 1) if SHORT else (100_000, 20, 3)
+
+
+def loop(items, workers=None, function=functions.row, **more):
+    more = {"fingerprint": "content", "deterministic": True, **more}
+    return pipeline.shuffle_batch(
+        items, 50, capacity=2000, min_after_dequeue=1000, seed=3, function=function, workers=workers, **more
+    )
+
+
+def run(batches, meanwhile=lambda count: None):
+    """The numbers of all rows, in the order in which they came."""
+    found = []
+    with batches:
+        for count, (images, numbers) in enumerate(batches):
+            assert (images[:, 0, 0] == numbers).all()
+            found += numbers.tolist()
+            meanwhile(count)
+    return found
+
+
+def worker_processes():
+    """The processes of this cluster that are at work."""
+    found = []
+    for each in psutil.Process().children(recursive=True):
+        try:
+            if each.cmdline()[0].startswith("ray::call"):
+                found.append(each)
+        except (psutil.Error, IndexError):  # it has ended meanwhile
+            pass
+    return found
+
+
+def test_kills_of_workers_and_nodes_change_nothing(cluster):
+    chance = random.Random(5)
+    nodes = [cluster.add_node(num_cpus=1, object_store_memory=MEMORY) for _ in range(NODES_KILLED)]
+    steps = ITEMS // 50
+    workers_at = set(np.linspace(1, steps * 0.9, WORKERS_KILLED).astype(int).tolist())
+    nodes_at = set(np.linspace(steps * 0.2, steps * 0.8, NODES_KILLED).astype(int).tolist())
+    killed = []
+
+    def kill(count):
+        nonlocal owed
+        owed += count in workers_at
+        victims = worker_processes() if owed else []
+        if victims:
+            victim = chance.choice(victims)
+            victim.kill()
+            killed.append(victim.pid)
+            owed -= 1
+        if count in nodes_at:
+            cluster.remove_node(nodes.pop(), allow_graceful=False)
+
+    owed = 0
+    workers = pipeline.cluster.workers(5, options={"scheduling_strategy": "SPREAD"})
+    with_kills = loop(range(ITEMS), workers, functions.slow_row)
+    found = run(with_kills, kill)
+    assert len(killed) == WORKERS_KILLED
+    assert not nodes
+    assert sorted(found) == list(range(ITEMS))
+    alone = loop(range(ITEMS))
+    assert found == run(alone)
+    assert with_kills.fingerprint() == alone.fingerprint()
+    assert with_kills.fingerprint(content=True) == alone.fingerprint(content=True)
+    assert workers._desk.retried >= 1
+
+
+def test_a_run_goes_on_with_another_number_of_workers():
+    items = list(range(3000))
+    whole = loop(items)
+    expected = run(whole)
+    first, found, state = loop(items, pipeline.cluster.workers(2)), [], None
+    for count, (_, numbers) in enumerate(first):
+        found += numbers.tolist()
+        if count == 20:
+            state = first.state_dict()
+            break
+    first.close()
+    second = loop(items, pipeline.cluster.workers(5))
+    second.load_state_dict(state)
+    assert found + run(second) == expected
+    assert second.fingerprint() == whole.fingerprint()
+
+
+PROGRAM = """
+import sys
+import cluster_functions as functions
+import pipeline
+
+if __name__ == "__main__":
+    address, folder = sys.argv[1:]
+    workers = pipeline.cluster.workers(2, address=address)
+    function = functions.notes_and_waits(folder)
+    for batch in pipeline.batch(range(99), 8, function=function, workers=workers):
+        pass
+"""
+
+
+def started(address, folder):
+    """A program whose workers are at work, and the numbers of their processes."""
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM, address, str(folder)], stderr=subprocess.PIPE, text=True)
+    while len(os.listdir(folder)) < 2:
+        assert program.poll() is None, program.stderr.read()
+    return program, [int(each) for each in os.listdir(folder)]
+
+
+def wait_until_gone(processes):
+    for each in processes:
+        if psutil.pid_exists(each):
+            psutil.wait_procs([psutil.Process(each)], timeout=60)
+    assert not any(map(psutil.pid_exists, processes))
+
+
+def test_ctrl_c_ends_the_program_and_its_tasks(cluster, tmp_path):
+    program, workers = started(cluster.address, tmp_path)
+    program.send_signal(signal.SIGINT)
+    error = program.communicate(timeout=60)[1]
+    assert program.returncode != 0
+    assert "KeyboardInterrupt" in error
+    wait_until_gone(workers)
+
+
+def test_a_program_that_is_killed_leaves_no_task(cluster, tmp_path):
+    program, workers = started(cluster.address, tmp_path)
+    program.kill()
+    program.communicate()
+    wait_until_gone(workers)
+
+
+@pytest.mark.skipif(SHORT, reason="SHORT")
+def test_a_program_that_is_killed_with_a_cluster_of_its_own_leaves_nothing(tmp_path):
+    shared = set(os.listdir("/dev/shm")) if sys.platform == "linux" else set()
+    program, workers = started("local", tmp_path)
+    children = psutil.Process(program.pid).children(recursive=True)
+    # Two agents of Ray, which hold nothing, take a minute to notice.
+    everything = [each.pid for each in children if "agent" not in " ".join(each.cmdline()).lower()]
+    assert set(workers) <= set(everything)
+    program.kill()
+    program.communicate()
+    wait_until_gone(everything)
+    if sys.platform == "linux":
+        assert set(os.listdir("/dev/shm")) <= shared

@@ -1,0 +1,204 @@
+"""Tasks of a Ray cluster as workers: order, retries, errors."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import cluster_functions as functions
+import numpy as np
+import page_programs
+import pytest
+
+import pipeline
+
+ray = pytest.importorskip("ray", reason="needs Ray: make test-cluster")
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+def numbers_of(batches):
+    with batches:
+        return [number for batch in batches for number in np.asarray(batch).tolist()]
+
+
+def test_items_keep_their_order_and_every_node_works(tmp_path):
+    function = functions.nodes_of_five_processes(str(tmp_path))
+    with pipeline.batch(range(1000), 20, function=function, workers=pipeline.cluster.workers(5)) as batches:
+        found = list(batches)
+    assert np.concatenate([numbers for numbers, _ in found]).tolist() == list(range(1000))
+    alive = {each["NodeID"] for each in ray.nodes() if each["Alive"]}
+    assert {name.decode() for _, names in found for name in names.tolist()} == alive
+
+
+def test_functions_of_the_program_and_lambdas_are_sent_along():
+    offset = 7
+    workers = pipeline.cluster.workers(2)
+    assert list(pipeline.map_ahead(lambda i: i + offset, range(5), workers=workers)) == [7, 8, 9, 10, 11]
+
+
+def test_blocks_are_read_in_place_and_copied_once():
+    workers = pipeline.cluster.workers(2)
+    source = pipeline.map_ahead(functions.row, range(300), workers=workers, chunksize=100)
+    images, _ = source.block(100)
+    assert not images.flags.writeable
+    assert not images.flags.owndata
+    with pipeline.batch(source, 100) as batches:
+        for images, _ in batches:
+            images += 1  # it is a copy
+
+
+def test_a_large_function_is_sent_once_for_each_machine():
+    table = np.arange(50_000)
+    workers = pipeline.cluster.workers(2)
+    assert list(pipeline.map_ahead(lambda i: int(table[i]), range(20), workers=workers, chunksize=2)) == list(range(20))
+
+
+def test_references_are_brought_to_the_worker():
+    kept = [ray.put(np.full(50_000, i)) for i in range(6)]
+    workers = pipeline.cluster.workers(2)
+    assert list(pipeline.map_ahead(lambda row: int(row.sum()), kept, workers=workers, chunksize=4)) == [
+        50_000 * i for i in range(6)
+    ]
+
+
+def test_setup_is_called_once_in_each_process():
+    workers = pipeline.cluster.workers(2, setup=functions.get_ready)
+    assert all(pipeline.map_ahead(functions.ready, range(50), workers=workers, chunksize=5))
+
+
+def test_setup_that_fails_ends_the_loop():
+    workers = pipeline.cluster.workers(2, setup=functions.fails_to_get_ready)
+    with pytest.raises(pipeline.errors.AbortedError, match=r"set-up of a worker failed on .*ValueError: no such model"):
+        list(pipeline.map_ahead(functions.row, range(50), workers=workers))
+
+
+def test_another_version_in_the_cluster(monkeypatch):
+    monkeypatch.setattr(pipeline, "__version__", "99.0")
+    workers = pipeline.cluster.workers(1)
+    with pytest.raises(pipeline.errors.AbortedError, match=r"version mismatch: .* has queue-runner .* and not 99\.0"):
+        list(pipeline.map_ahead(functions.row, range(5), workers=workers))
+
+
+def test_an_error_names_the_item_and_the_others_come():
+    workers = pipeline.cluster.workers(2)
+    kept = numbers_of(pipeline.batch(range(40), 4, function=functions.fails, workers=workers, on_error="skip"))
+    assert kept == [i for i in range(40) if i % 10 != 3]
+    with pytest.raises(ValueError, match="no 3") as caught:
+        numbers_of(pipeline.batch(range(40), 4, function=functions.fails, workers=workers))
+    assert "fails" in str(caught.value.__cause__)
+    if sys.version_info >= (3, 11):
+        assert caught.value.__notes__[0] == "map_ahead: item 3, 3"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("function", "bad"), [(functions.deadly, 37), (functions.exits, 5)])
+def test_an_item_that_kills_each_worker_is_named_or_skipped(function, bad):
+    workers = pipeline.cluster.workers(4, retries=1)
+    with pytest.raises(pipeline.errors.AbortedError, match=rf"died each time, 2 times .* at item {bad}, {bad}"):
+        numbers_of(pipeline.batch(range(40), 8, function=function, workers=workers))
+    kept = numbers_of(pipeline.batch(range(40), 3, function=function, workers=workers, on_error="skip"))
+    assert kept == [i for i in range(40) if i != bad]
+    assert workers._desk.retried >= 2
+
+
+def test_a_result_that_cannot_be_sent():
+    source = pipeline.map_ahead(functions.unfit, range(2), workers=pipeline.cluster.workers(1))
+    with pytest.raises(RuntimeError, match="could not return the result"):
+        next(source)
+
+
+def test_results_of_wrong_shape():
+    workers = pipeline.cluster.workers(1)
+    batches = pipeline.batch(range(1, 9), 4, function=lambda i: np.zeros(i), workers=workers)
+    with batches, pytest.raises(pipeline.errors.InvalidArgumentError, match="rows that vary in size need dynamic_pad"):
+        list(batches)
+
+
+def test_a_function_that_cannot_be_pickled():
+    lock = threading.Lock()
+    with pytest.raises(TypeError, match=r"cannot be sent to a cluster, as it cannot be pickled .*make these in setup="):
+        pipeline.map_ahead(lambda i: lock, range(5), workers=pipeline.cluster.workers(1))
+
+
+def test_a_module_that_workers_do_not_have(tmp_path):
+    (tmp_path / "only_here.py").write_text("def function(i):\n    return i\n")
+    sys.path.insert(0, str(tmp_path))
+    try:
+        import only_here
+
+        (tmp_path / "only_here.py").unlink()
+        source = pipeline.map_ahead(only_here.function, range(5), workers=pipeline.cluster.workers(1))
+        with pytest.raises(pipeline.errors.AbortedError, match=r"cannot import the function .*only_here.*runtime_env"):
+            list(source)
+    finally:
+        sys.path.remove(str(tmp_path))
+
+
+def test_a_loop_that_is_left_takes_its_tasks_back(tmp_path):
+    workers = pipeline.cluster.workers(2)
+    with workers:
+        source = pipeline.map_ahead(functions.notes_and_waits(str(tmp_path)), range(9), workers=workers, chunksize=1)
+        consumer = threading.Thread(target=lambda: next(source, None))
+        consumer.start()
+        while not os.listdir(tmp_path):
+            pass
+        source.close()
+        consumer.join()
+        assert list(pipeline.map_ahead(functions.ready, range(2), workers=workers)) == [False, False]
+
+
+@pytest.mark.parametrize("method", ["shutdown", "with"])
+def test_after_shutdown(method):
+    workers = pipeline.cluster.workers(2)
+    first = workers.submit(int, "5")
+    if method == "with":
+        with workers:
+            pass
+    else:
+        workers.shutdown()
+    assert first.done()
+    assert first.result() == 5
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        workers.submit(int, "5")
+
+
+def test_resources_that_no_node_has_are_a_warning(caplog):
+    pipeline.cluster.workers(2, resources={"decoder": 1})
+    assert "no node has {'CPU': 1, 'decoder': 1}" in caplog.text
+
+
+def test_as_many_as_the_cluster_has_room_for():
+    assert pipeline.cluster.workers()._max_workers == 5
+    assert pipeline.cluster.workers(num_cpus=2)._max_workers == 2
+
+
+def test_another_cluster():
+    with pytest.raises(pipeline.errors.FailedPreconditionError, match=r"is in the cluster at .* already, not at"):
+        pipeline.cluster.workers(2, address="127.0.0.1:1")
+
+
+def test_the_example_gives_the_same_on_one_machine(cluster):
+    command = [sys.executable, "examples/cluster.py"]
+    done = subprocess.run([*command, cluster.address], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    example = {"__name__": "example", "__file__": os.path.abspath(command[1])}
+    exec(Path(command[1]).read_text(), example)
+    alone = pipeline.shuffle_batch(
+        example["LINES"],
+        64,
+        1000,
+        500,
+        seed=1,
+        function=example["noisy"],
+        deterministic=True,
+        fingerprint="content",
+        allow_smaller_final_batch=True,
+    )
+    count = sum(len(batch["label"]) for batch in alone)
+    assert done.stdout == f"{count} images, {alone.fingerprint(content=True)}\n"
+
+
+def test_the_page_runs(tmp_path):
+    for chosen in page_programs.programs(Path("docs/cluster.md").read_text())[0]:
+        page_programs.run(page_programs.script(chosen), tmp_path)

@@ -1,0 +1,92 @@
+"""What workers of a cluster do in tests."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+READY = []
+
+
+def row(i):
+    return np.full((28, 28), i, np.float32), i
+
+
+def slow_row(i):
+    """A row that takes a moment, so that kills hit somebody at work."""
+    time.sleep(0.0005)
+    return row(i)
+
+
+def nodes_of_five_processes(folder):
+    """Where the item is worked on; waits until five processes have begun."""
+
+    def function(i):
+        import ray
+
+        (Path(folder) / str(os.getpid())).touch()
+        while len(os.listdir(folder)) < 5:
+            pass
+        return i, ray.get_runtime_context().get_node_id()
+
+    return function
+
+
+def get_ready():
+    READY.append(os.getpid())
+
+
+def ready(i):
+    return [os.getpid()] == READY
+
+
+def fails_to_get_ready():
+    raise ValueError("no such model")
+
+
+def deadly(i):
+    if i == 37:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return i
+
+
+def exits(i):
+    if i == 5:
+        sys.exit("enough")
+    return i
+
+
+def fails(i):
+    if i % 10 == 3:
+        raise ValueError(f"no {i}")
+    return i
+
+
+def unfit(i):
+    """A result that cannot be sent."""
+    return {"lock": np.array([__import__("threading").Lock()], object)}
+
+
+def notes_and_waits(folder):
+    """Note the process, and work on for longer than anybody waits."""
+
+    def function(i):
+        (Path(folder) / str(os.getpid())).touch()
+        time.sleep(3600)
+
+    return function
+
+
+def lines(path):
+    """The examples of a file of numbers."""
+    for line in Path(path).read_text().splitlines():
+        yield np.full(8, int(line), np.int64), line
+
+
+def blocks(path):
+    numbers = np.array(Path(path).read_text().split(), np.int64)
+    for first in range(0, len(numbers), 7):
+        yield {"n": numbers[first : first + 7]}

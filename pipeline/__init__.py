@@ -294,11 +294,12 @@ _ROOMS = {
     ".workers.choice": "processes threads",
     ".workers.map_ahead": "map_ahead",
 }
+_MODULES = ("cluster", "errors", "jax")  # some are an ImportError without their library, so no list has their names
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("cluster", "errors"):
+    if name in _MODULES:
         return import_module(f"pipeline.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'pipeline' has no attribute {name!r}{_similar(name)}")

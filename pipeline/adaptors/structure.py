@@ -11,6 +11,11 @@ from pipeline.nest import is_dataclass, make_like, parts_of
 Change = Callable[[Any], Any]  # of a component, or of a batch
 
 
+def itself(value: Any) -> Any:
+    """No change."""
+    return value
+
+
 def mapping(example: Any, change_of: Callable[[Any, str], Change], name: str = "") -> Change:
     """Return a function that changes each component of batches, and keeps their structure.
 
@@ -18,7 +23,7 @@ def mapping(example: Any, change_of: Callable[[Any, str], Change], name: str = "
         example: A batch; the function takes those of the same structure: dicts, lists, tuples, named tuples and
             dataclasses, inside each other.
         change_of: Called with each component and its name, such as "image/size/0" ("" for a bare one); returns what
-            is done to it in every batch.
+            is done to it in every batch; `itself` for nothing.
         name: The name of `example` itself.
     """
     parts = parts_of(example)
@@ -28,6 +33,8 @@ def mapping(example: Any, change_of: Callable[[Any, str], Change], name: str = "
     names = [f"{name}/{key}" if name else str(key) for key in keys]
     changes = [mapping(part, change_of, each) for part, each in zip(parts, names, strict=True)]
     alike = changes[0] if len(set(changes)) == 1 else None
+    if alike is itself:
+        return itself
     if isinstance(example, dict):
         return _of_dict(dict(zip(keys, changes, strict=True)), alike)
     if is_dataclass(example):
@@ -46,8 +53,15 @@ def _keys(example: Any) -> list[Any]:
 def _of_dict(changes: dict[Any, Change], alike: Change | None) -> Change:
     if alike is not None:
         return lambda batch: {key: alike(value) for key, value in batch.items()}
-    pairs = list(changes.items())
-    return lambda batch: {key: change(batch[key]) for key, change in pairs}
+    pairs = [(key, change) for key, change in changes.items() if change is not itself]
+
+    def changed(batch: Any) -> Any:
+        made = dict(batch)
+        for key, change in pairs:
+            made[key] = change(made[key])
+        return made
+
+    return changed
 
 
 def _of_sequence(kind: type[Any], changes: list[Change], alike: Change | None) -> Change:

@@ -1,0 +1,135 @@
+"""DataLoader of `pipeline.jax`: the batches of a loop on devices of JAX, some ahead of the step that asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.adaptors.jax_arrays import change_of, jax
+from pipeline.adaptors.loader import Loader
+from pipeline.adaptors.structure import Change, mapping
+from pipeline.batches.loop import Batches
+from pipeline.logs import logger
+from pipeline.nest import Nest, is_dataclass, make_like, parts_of
+
+_log = logger("pipeline.batches")
+
+
+class DataLoader(Loader):
+    """The batches of a loop as arrays of JAX, on a device or laid out over several, in the structure of the examples.
+
+    Each `iter` begins an epoch: the next time through the sources of the loop, in another random order if they are
+    shuffled, also where the epoch before was left in the middle. Some batches are on their way to the device while the
+    training step works; `state_dict` knows of them. Nothing that is done to other batches changes an array, also on a
+    CPU, where arrays of JAX share the memory of the batch: the loader has it for itself.
+
+    Without `jax_enable_x64` JAX has no 64 bits: int64 becomes int32, and an integer that does not fit is an error;
+    float64 becomes float32. The log says which components that concerns.
+
+    Thread safety: one thread at a time may use a loader.
+    """
+
+    def __init__(self, loop: Batches[Any], device: Any = None, *, prefetch: int = 2) -> None:
+        """Wrap a loop. The loader has it for itself, and stops it.
+
+        Args:
+            loop: What a batch function returned, with deterministic=True if its place is to be saved. Where JAX has
+                several processes and it has no `shard`, each of them reads its own share.
+            device: Where arrays go to: a `jax.Device` or `jax.sharding.Sharding`; a structure of these like that of a
+                batch, in which one may stand for a part of it; or None for JAX's default. If a sharding spans several
+                processes, each passes its own rows of the global array.
+            prefetch: How many batches are on the device beside the one that the step works on; at most 64.
+
+        Raises:
+            TypeError: `loop` is no loop, `device` is something else, or `prefetch` is not an integer.
+            ValueError: `prefetch` is negative or above 64.
+
+            When a batch is taken: TypeError, if JAX has no such dtype, as for strings; InvalidArgumentError, if an
+            integer does not fit; ValueError, if a component cannot be laid out as `device` says. Each names the
+            component.
+        """
+        super().__init__(loop, prefetch)
+        self._device = _as_tree(device)
+        for each in jax.tree.leaves(self._device):
+            if not isinstance(each, (jax.Device, jax.sharding.Sharding)):
+                raise TypeError(f"device must be a jax.Device or a jax.sharding.Sharding, not {each!r:.80}")
+
+    def _shard(self) -> tuple[int, int]:
+        return jax.process_index(), jax.process_count()
+
+    def _conversion(self, batch: Any) -> Change:
+        prepare, put = self._preparation(batch), self._putter(batch)
+
+        def convert(batch: Any) -> Any:
+            ready = prepare(batch)
+            try:
+                return put(ready)
+            except (ValueError, AssertionError) as error:  # JAX asserts that arrays have the rank of a sharding
+                raise self._misfit(ready, error) from error
+
+        return convert
+
+    def _preparation(self, batch: Any) -> Change:
+        """What is done to batches like this one before JAX gets them; the log tells of dtypes that change."""
+        told = []
+
+        def change(value: Any, name: str) -> Change:
+            made = change_of(value, name)
+            wanted = jax.dtypes.canonicalize_dtype(value.dtype)
+            if wanted != value.dtype:
+                told.append(f"{name or 'the batch'} from {value.dtype} to {wanted}")
+            return made
+
+        prepare = mapping(batch, change)
+        if told:
+            _log.warning("%r: as jax_enable_x64 is not set, JAX changes %s", self, ", ".join(told))
+        return prepare
+
+    def _putter(self, batch: Any) -> Callable[[Any], Any]:
+        """What takes a batch like this one to the devices."""
+        device = self._device
+        spread = any(not getattr(each, "is_fully_addressable", True) for each in jax.tree.leaves(device))
+        place = _global if spread else jax.device_put
+        if not _has_dataclass(batch):
+            return lambda batch: place(batch, device)
+        nest, tree = Nest(batch, True), Nest(_as_tree(batch), True)
+        return lambda batch: nest.pack(tree.flatten(place(tree.pack(nest.flatten(batch)), device)))
+
+    def _misfit(self, batch: Any, error: Exception) -> Exception:
+        """An error for what JAX does not lay out as it was asked to; it names the component where that can be found."""
+        if not isinstance(self._device, (jax.Device, jax.sharding.Sharding)):
+            return error
+        nest = None if parts_of(batch) is None else Nest(batch, True)
+        pairs = [("", batch)] if nest is None else zip(nest.names, nest.flatten(batch), strict=True)
+        for name, value in pairs:
+            try:
+                (_global if not self._device.is_fully_addressable else jax.device_put)(value, self._device)
+            except (ValueError, AssertionError) as reason:
+                where = f"component {name!r}" if name else "the batch"
+                return ValueError(f"{where} of shape {value.shape} cannot be laid out as {self._device}: {reason}")
+        return error
+
+
+def _global(batch: Any, device: Any) -> Any:
+    """Arrays over the devices of several processes, of the rows that each of them has."""
+
+    def put(place: Any, part: Any) -> Any:
+        if getattr(place, "is_fully_addressable", True):
+            return jax.device_put(part, place)
+        return jax.tree.map(lambda array: jax.make_array_from_process_local_data(place, array), part)
+
+    return jax.tree.map(put, device, batch, is_leaf=lambda place: place is None)
+
+
+def _has_dataclass(value: Any) -> bool:
+    return is_dataclass(value) or any(map(_has_dataclass, parts_of(value) or ()))
+
+
+def _as_tree(value: Any) -> Any:
+    """The same with tuples in place of dataclasses, which JAX does not look into."""
+    if isinstance(value, dict):
+        return {key: _as_tree(part) for key, part in value.items()}
+    parts = parts_of(value)
+    if parts is None:
+        return value
+    return make_like(tuple if is_dataclass(value) else type(value), [_as_tree(part) for part in parts])

@@ -1,0 +1,6 @@
+"""What the libraries of adaptors read when they are imported, before a test does that."""
+
+import os
+
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -85,7 +85,7 @@ $(VENV)-jax/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 
 # The tests on a Ray cluster of three nodes, in an environment of their own; SHORT=1: with fewer items and kills.
 test-cluster: $(VENV)-cluster/.installed
-	SHORT=$(SHORT) $(VENV)-cluster/bin/python -m pytest tests/cluster
+	SHORT=$(SHORT) $(VENV)-cluster/bin/python -m pytest tests/cluster tests/docs
 
 $(VENV)-cluster/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)

@@ -299,7 +299,7 @@ _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in _MODULES or name == "spans":  # `from pipeline import spans` asks here, and would pay for similar names
         return import_module(f"pipeline.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'pipeline' has no attribute {name!r}{_similar(name)}")

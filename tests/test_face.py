@@ -80,6 +80,16 @@ print(pipeline.errors.OutOfRangeError.__name__)
     assert run_script(script).stdout.splitlines() == ["['pipeline', 'pipeline._random']", "[]", "OutOfRangeError"]
 
 
+def test_a_loop_loads_nothing_that_only_states_and_mistakes_need():
+    script = """
+import sys
+import pipeline
+pipeline.shuffle_batch
+print({"_hashlib", "difflib"} & set(sys.modules))
+"""
+    assert run_script(script).stdout.strip() == "set()"
+
+
 def test_what_programs_rely_on():
     """Names, arguments and members, as listed; `python tests/support/public_api.py` lists them again."""
     told = public_api.LISTED.read_text().splitlines()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -164,6 +163,8 @@ class OnceItems(_OfIterator):
 
 def array_digest(array: np.ndarray[Any, Any]) -> str:
     """Sixteen hex digits that depend on dtype, shape and 1,024 evenly spaced rows of an array."""
+    import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
+
     sample = array[:: max(1, -(-len(array) // _SAMPLE))]
     data = repr(sample.tolist()).encode() if array.dtype.hasobject else np.ascontiguousarray(sample).tobytes()
     return hashlib.blake2b(f"{array.dtype.str} {array.shape} ".encode() + data, digest_size=8).hexdigest()

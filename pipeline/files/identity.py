@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -154,6 +153,8 @@ def of_one(files: Mapping[str, Sequence[Any]], index: int, renumbered: bool = Fa
 
 def rolled(digest: str, number: int, size: int | None) -> str:
     """Return a digest with one more file: the one of this number, and its size. The digest of none is ""."""
+    import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
+
     return hashlib.blake2b(f"{digest} {number} {size}".encode(), digest_size=8).hexdigest()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -95,6 +94,8 @@ def digest(arrays: Sequence[NDArray[Any]]) -> str:
 
     Objects that are no strings count by the name of their class.
     """
+    import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
+
     state = hashlib.blake2b(digest_size=8)
     for array in arrays:
         state.update(repr((array.dtype.str, array.shape)).encode())

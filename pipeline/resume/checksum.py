@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,6 +28,8 @@ def checksum_of(state: Mapping[str, Any], steps: Sequence[str | None] | None = N
         state: The state.
         steps: `as_text` of each step of its journal, if these are known: there are 15,000 for a pool of a million.
     """
+    import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
+
     but = {key: value for key, value in state.items() if key not in _LEFT_OUT}
     try:
         but["journal"] = {**but["journal"], "steps": None}

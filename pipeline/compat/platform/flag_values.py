@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -282,6 +281,8 @@ class FlagValues:
                     rest.append(arg)
         missing = [(name, arg) for name, arg in unknown if name not in tolerated]
         if missing and not known_only:
+            import difflib  # 1 ms, which a program without the mistake need not wait for
+
             name, arg = missing[0]
             raise UnrecognizedFlagError(name, arg, difflib.get_close_matches(name, list(self._flags), 3, 0.6))
         return rest

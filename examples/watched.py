@@ -20,7 +20,7 @@ def load():
     return 1.0
 
 
-def run(threads, folder, examples=640):
+def run(threads, folder, examples=400):
     """Return the report of a run; write what can be seen of it."""
     with pipeline.shuffle_batch(
         load, 16, capacity=400, min_after_dequeue=64, num_threads=threads, name="examples"

@@ -18,6 +18,12 @@ SAID = {
     "docs/migrate.md:after": BATCHES,
 }
 
+# Programs that others run, more than once.
+ELSEWHERE = {
+    "docs/reproducibility.md:page": "tests/resume/test_recipes.py",
+    "docs/migrate.md:resumed": "tests/compat/test_docs.py",
+}
+
 
 def cases():
     """Each program, and for each block that is left out the reason."""
@@ -25,7 +31,8 @@ def cases():
         runnable, left_out = page_programs.programs(text)
         for chosen in runnable:
             name = f"{page}:{chosen[0].word or 'page'}"
-            yield pytest.param(chosen, SAID.get(name, "(?s:.*)"), id=name)
+            if name not in ELSEWHERE:
+                yield pytest.param(chosen, SAID.get(name, "(?s:.*)"), id=name)
         for block in left_out:
             reason = pytest.mark.skip(reason=f"needs {', '.join(block.missing)}")
             yield pytest.param([block], "", id=f"{page}:{block.line}", marks=reason)
@@ -34,6 +41,11 @@ def cases():
 @pytest.mark.parametrize(("chosen", "said"), list(cases()))
 def test_a_program(chosen, said, tmp_path):
     assert re.fullmatch(said, page_programs.run(page_programs.script(chosen), tmp_path))
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_others_run_what_is_left_to_them(name):
+    assert name.partition(":")[0] in (ROOT / ELSEWHERE[name]).read_text()
 
 
 def test_what_programs_print_is_looked_at():

@@ -10,8 +10,9 @@ import numpy as np
 from pipeline.batches.source import is_iterable
 from pipeline.errors import OutOfRangeError
 from pipeline.nest import map_values
-from pipeline.sources.source import gathered, rows_of
-from pipeline.workers.items import is_sequence
+from pipeline.sources.source import TableCursor, gathered, rows_of
+from pipeline.sources.stream import StreamCursor
+from pipeline.workers.items import PlacedItems, is_sequence
 from pipeline.workers.map_ahead import check_executor, map_ahead
 
 # A chunk is a batch, unless that is too little to be worth the way to a worker, or keeps one worker busy for long.
@@ -43,8 +44,17 @@ def mapped(
 
         workers = Threads(num_threads or 1)
     gives_blocks = hasattr(source, "block") and not callable(source) and not hasattr(type(source), "__iter__")
-    items = _rows(source) if gives_blocks else source
+    items = _placed(source) if gives_blocks else source
     return map_ahead(function, items, workers=check_executor("workers", workers), chunksize=chunksize)
+
+
+def _placed(source: Any) -> Iterator[Any]:
+    """The examples of what gives blocks, with their places if it knows them."""
+    if isinstance(source, StreamCursor):
+        source.inside = True
+    if isinstance(source, (StreamCursor, TableCursor)):
+        return PlacedItems(source, rows_of, _MOST)
+    return _rows(source)
 
 
 def _rows(source: Any) -> Iterator[Any]:

@@ -162,7 +162,7 @@ def by_number(source: Any, stopped: Callable[[], bool]) -> Items | None:
     if isinstance(source, (SliceSource, TableCursor)):
         return _Slices(source) if source._by_number else None
     if isinstance(source, MapAhead):
-        return _Mapped(source, stopped) if source._no_state() is None else None
+        return _Mapped(source, stopped) if source._total() is not None else None
     return _Sequence(source) if is_iterable(source) and is_sequence(source) else None
 
 

@@ -205,6 +205,10 @@ class TableCursor:
     def _position(self) -> list[int]:
         return [self._next]
 
+    def _earlier(self, position: Sequence[int], count: int) -> list[int]:
+        """Where it was so many examples before a position."""
+        return [position[0] - count]
+
     def _go_to(self, position: Sequence[int]) -> None:
         (self._next,) = map(int, position)
 

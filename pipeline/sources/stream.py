@@ -94,12 +94,14 @@ class StreamCursor:
 
     Attributes:
         owner: The book of the deterministic loop that takes them; then nobody else may.
+        inside: What takes from it says where it is, so that it has to know its files.
         iterator: An exception ends it.
     """
 
     columns = ("epoch", "part", "example", "place", "offset")
     last_ids: Any = None
     owner: Book | None = None
+    inside = False
     iterator = True
 
     def __init__(self, source: StreamSource, round_number: int) -> None:
@@ -197,7 +199,7 @@ class StreamCursor:
         self._empty = empty
 
     def _note_file(self, part: int) -> None:
-        if self.owner is not None and self._stream.of_files:
+        if (self.owner is not None or self.inside) and self._stream.of_files:
             name = self._stream.names[part]
             identity = None if "://" in name else file_identity(name)
             first = self._first_epoch + self._epoch == 0
@@ -221,6 +223,11 @@ class StreamCursor:
 
     def _position(self) -> list[Any]:
         return [self._epoch, self._part, self._taken, self._place, self._offset]
+
+    def _earlier(self, position: Sequence[Any], count: int) -> list[Any]:
+        """Where it was so many examples before a position after them, all of one block."""
+        epoch, part, taken, place, offset = position
+        return [epoch, part, taken - count, place, offset - count]
 
     def _go_to(self, position: Sequence[Any]) -> None:
         epoch, part, self._taken, place, offset = position

@@ -18,7 +18,7 @@ from pipeline.explain.wording import named
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.workers.chunks import Block, FailedItem, WorkerDied, example_at, split
 from pipeline.workers.in_flight import Chunk, InFlight
-from pipeline.workers.items import CHECK_INTERVAL, Elements, LoopLeft, is_sequence, items_of
+from pipeline.workers.items import CHECK_INTERVAL, Elements, LoopLeft, PlacedItems, is_sequence, items_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor  # 0.8 ms of import time, for users of an executor only
@@ -60,7 +60,7 @@ class MapAhead(Iterator[Any]):
     """
 
     name = "map_ahead"
-    columns = ("item",)
+    columns: Sequence[str] = ("item",)
 
     def __init__(
         self, function: Callable[[Any], Any], items: Any, executor: Executor, chunksize: int, buffer: Buffer
@@ -71,6 +71,9 @@ class MapAhead(Iterator[Any]):
         self._function = function
         self._items: Iterator[Any] | None = items_of(items)  # None once they have ended
         self._sequence: Any = items if is_sequence(items) else None
+        self._placed = items if isinstance(items, PlacedItems) else None
+        if self._placed is not None:
+            self.columns = ("item", *self._placed.source.columns)
         self._seeds: tuple[int, int] | None = None
         self._picked: list[int] | None = None  # the numbers of `_next_items`, if they are not in order
         self._delivered = 0  # items that were delivered, or failed
@@ -181,6 +184,7 @@ class MapAhead(Iterator[Any]):
         in_flight = self._in_flight
         self._check(stopped)
         self._fill(stopped)
+        self._check(stopped)  # what was submitted after the loop ended has set threads to work again
         if not in_flight.chunks:
             if self._final_error is None:
                 raise OutOfRangeError(None, None, "map_ahead: the items are used up")
@@ -307,24 +311,42 @@ class MapAhead(Iterator[Any]):
     # A Positioned. Whoever calls it sees to it that nobody takes meanwhile.
 
     def _facts(self) -> dict[str, Any]:
-        return {"name": self.name, "kind": "map_ahead", "rows": None if self._sequence is None else len(self._sequence)}
+        own = {"name": self.name, "kind": "map_ahead"}
+        if self._placed is not None:
+            facts = self._placed.source._facts()
+            return {**facts, "items": facts["kind"], **own}
+        return {**own, "rows": self._total()}
 
-    def _position(self) -> list[int]:
-        return [self._delivered]
+    def _files(self) -> dict[str, Any]:
+        return getattr(self._placed and self._placed.source, "_files", dict)()
 
-    def _go_to(self, position: Sequence[int]) -> None:
+    def _remember_files(self, files: Any) -> Any:
+        return getattr(self._placed and self._placed.source, "_remember_files", _nothing)(files)
+
+    def _reseed(self, seeds: Any) -> bool:
+        return self._placed is not None and bool(self._placed.source._reseed(seeds))
+
+    def _position(self) -> list[Any]:
+        place = [] if self._placed is None else self._placed.place(self._delivered)
+        return [self._delivered, *place]
+
+    def _go_to(self, position: Sequence[Any]) -> None:
         reason = self._no_state()
         if reason is not None:
             raise FailedPreconditionError(None, None, f"map_ahead cannot go to an item: {reason}")
-        (number,), sequence = map(int, position), self._sequence
-        if not 0 <= number <= len(sequence):
+        (number, *place), sequence, placed = position, self._sequence, self._placed
+        if placed is None and not 0 <= number <= len(sequence):
             raise invalid(f"map_ahead has no item {number:,} to go to: there are {len(sequence):,}")
         with self._taking:
             self._in_flight.cancel()
             self._in_flight.chunks = ()
             self._results.clear()
             self._next_items, self._next_number, self._delivered = [], number, number
-            self._items = map(sequence.__getitem__, range(number, len(sequence)))
+            if placed is None:
+                self._items = map(sequence.__getitem__, range(number, len(sequence)))
+            else:
+                placed.go_to(number, place)
+                self._items = placed
             self._final_error = self._raised = None
 
     def _skip(self, count: int, n: int = 0) -> None:
@@ -333,6 +355,11 @@ class MapAhead(Iterator[Any]):
             if self._delivered + count > len(self._sequence):
                 raise OutOfRangeError(None, None, "map_ahead: the items are used up")
             self._go_to([self._delivered + count])
+            return
+        if n <= 1 and self._placed is not None:
+            self._go_to(self._position())
+            self._placed.skip(count)
+            self._delivered = self._next_number = self._delivered + count
             return
         for _ in range(count):
             try:
@@ -344,13 +371,16 @@ class MapAhead(Iterator[Any]):
                     raise
 
     def _no_state(self) -> str | None:
+        if self._placed is not None:
+            reason: str | None = self._placed.source._no_state()
+            return reason
         return "the items of map_ahead are an iterator, not a sequence" if self._sequence is None else None
 
     # For reports.
 
     def progress(self) -> tuple[int, int | None]:
         """Return how many items were delivered, and how many there are; None if nobody can say."""
-        return self._delivered, None if self._sequence is None else len(self._sequence)
+        return self._delivered, self._total()
 
     def workers(self) -> list[int]:
         """Return the native numbers of the threads of the executor, or the numbers of its processes."""
@@ -372,14 +402,14 @@ class MapAhead(Iterator[Any]):
 
     # For deterministic loops.
 
-    def _total(self) -> int:
-        """The number of items of a sequence."""
-        return len(self._sequence)
+    def _total(self) -> int | None:
+        """The number of items of a sequence; None of others."""
+        return None if self._sequence is None else len(self._sequence)
 
     def _seeded(self, seed: int, seed2: int) -> None:
         """Let `example_rng` work in the function: by these seeds and the number of the item."""
         self._seeds = seed, seed2
-        if self._sequence is not None:
+        if self._no_state() is None:
             self._go_to(self._position())  # what is under way was begun without them
 
     def _over(self, numbers: Iterable[int]) -> MapAhead:
@@ -409,3 +439,7 @@ def _note(error: Exception, key: str, text: str) -> None:
 
 def _never() -> bool:
     return False
+
+
+def _nothing(_: object) -> None:
+    pass

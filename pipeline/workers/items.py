@@ -1,12 +1,15 @@
-"""What `map_ahead` takes its items from: an iterable, a function that reads, a queue."""
+"""What `map_ahead` takes its items from: an iterable, a function that reads, a queue, the blocks of a source."""
 
 from __future__ import annotations
 
+import collections
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pipeline.errors import DeadlineExceededError
+from pipeline.nest import length
+from pipeline.pulls import this_thread
 from pipeline.queues.base import QueueBase
 
 # Seconds between two checks, in a thread that waits, of whether its loop has ended.
@@ -45,6 +48,61 @@ class Calls(Iterator[Any]):
 
     def __next__(self) -> Any:
         return self._function()
+
+
+class PlacedItems(Iterator[Any]):
+    """The items of something that gives blocks and knows its place; nobody else takes any.
+
+    Args:
+        source: A Positioned with a method `block`. Its method `_earlier` makes the place after any of the examples of a
+            block from the place after all of them.
+        rows: Yields the items of a block.
+        most: How many items to take at once.
+    """
+
+    def __init__(self, source: Any, rows: Callable[[Any], Iterator[Any]], most: int) -> None:
+        self.source = source
+        self._rows = rows
+        self._most = most
+        self._end = 0  # the number of the first item of the next block
+        self._begin()
+
+    def _begin(self) -> None:
+        self._following: Iterator[Any] = iter(())  # of the last block
+        # The ends of blocks, and where the source stood there; first where it all began.
+        self._places = collections.deque([(self._end, self.source._position())])
+
+    def __next__(self) -> Any:
+        for item in self._following:
+            return item
+        turn, this_thread.turn = this_thread.turn, None  # it is not pulled from by itself
+        try:
+            block = self.source.block(self._most)
+        finally:
+            this_thread.turn = turn
+        self._end += length(block)
+        self._places.append((self._end, self.source._position()))
+        self._following = self._rows(block)
+        return next(self._following)
+
+    def place(self, number: int) -> list[Any]:
+        """Where the source is when so many items have come; places before that are forgotten."""
+        while self._places[0][0] < number:
+            self._places.popleft()
+        end, place = self._places[0]
+        return list(self.source._earlier(place, end - number))
+
+    def go_to(self, number: int, place: Sequence[Any]) -> None:
+        """Let item `number`, which comes at this place, be the next one."""
+        self.source._go_to(place)
+        self._end = number
+        self._begin()
+
+    def skip(self, count: int) -> None:
+        """Leave out items after `go_to`."""
+        self.source._skip(count)
+        self._end += count
+        self._begin()
 
 
 def items_of(source: Any) -> Iterator[Any]:

@@ -11,6 +11,10 @@ import pipeline
 SEEDS = (87654321, 9)  # what seed=9 becomes without a global one
 
 
+def same(example):
+    return example
+
+
 class SourceContract:
     """The examples of an epoch have the numbers 0 to `count`; everything in an example follows from its number.
 
@@ -166,6 +170,28 @@ class SourceContract:
         resumed = loop()
         resumed.load_state_dict(state)
         assert self.taken(resumed) == rest
+
+    @pytest.mark.parametrize("kind", ["batch", "shuffle_batch"])
+    def test_states_of_what_workers_make(self, kind):
+        """They go on within a source, whatever workers had begun."""
+
+        def loop(threads):
+            source = self.make(num_epochs=2, **({"shuffle": True} if self.shuffles else {}))
+            options = {"deterministic": True, "function": same, "workers": pipeline.threads(threads)}
+            if kind == "batch":
+                return pipeline.batch(source, 3, **options)
+            return pipeline.shuffle_batch(source, 3, 30, 5, **options)
+
+        got, states = [], []
+        with loop(2) as batches:
+            for each in batches:
+                got.append(self.numbers(each))
+                states.append(batches.state_dict())
+        for i in range(0, len(states), max(1, len(states) // 5)):
+            resumed = loop(3)
+            resumed.load_state_dict(json.loads(json.dumps(states[i])))
+            assert resumed.state_dict() == states[i]
+            assert self.taken(resumed) == got[i + 1 :]
 
     def test_a_function_that_takes_blocks(self):
         order = self.in_order(self.random())

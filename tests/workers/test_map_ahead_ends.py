@@ -13,10 +13,10 @@ from multiprocessing import get_context
 import ahead_functions as functions
 import pytest
 from ahead_functions import ByHand, two_pools
-from helpers import raises, run_in_thread, run_script, wait_until
+from helpers import LIMIT, raises, run_in_thread, run_script, wait_until
 from orchestration import closed_queue, fresh_collection, no_thread_left, out_of_range
 
-from pipeline import AbortedError, CancelledError, Coordinator, UnknownError, batch, map_ahead
+from pipeline import AbortedError, CancelledError, Coordinator, OutOfRangeError, UnknownError, batch, map_ahead, threads
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +122,22 @@ class TestInFlight:
         assert call.result() == [1]
         assert list(ahead) == []
         assert all(future.cancelled() for future in by_hand.futures[1:])
+
+    def test_no_thread_is_left_by_what_was_submitted_after_the_end(self):
+        """A loop may be left while the thread that reads its source submits a chunk."""
+        workers, left = threads(1), threading.Event()
+
+        def items():
+            yield 0
+            left.set()
+            source.recall()
+            assert source._in_flight.chunks[0].future.result(LIMIT)
+            yield 1
+
+        source = map_ahead(lambda _: left.wait(LIMIT), items(), workers, chunksize=1)
+        with pytest.raises(OutOfRangeError):
+            source.take(0, left.is_set)
+        assert workers.numbers() == []
 
     def test_close_drops_what_was_not_taken(self, executor):
         ahead = map_ahead(functions.same, range(9), executor)

@@ -23,6 +23,7 @@ from pipeline.queues.typed import TypedQueue
 from pipeline.runners.coordinator import Coordinator
 from pipeline.sources.source import TableCursor
 from pipeline.sources.stream import StreamCursor
+from pipeline.workers.ahead import MapAhead
 
 
 class Feed:
@@ -150,8 +151,9 @@ class Feed:
     def put_away(self) -> None:
         """Close what the sources hold open; no thread reads any more."""
         for source in self.request.sources:
-            if isinstance(source, StreamCursor):
-                source.close()
+            read = source.inner if isinstance(source, MapAhead) else source
+            if isinstance(read, StreamCursor):
+                read.close()
 
     def _rows_for(self, source: Any) -> int | None:
         """The largest block of use from a source; None to take its examples one by one: of files, the bad one alone is

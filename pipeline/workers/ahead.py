@@ -160,6 +160,11 @@ class MapAhead(Iterator[Any]):
                 self._results.appendleft(rest)
             return block if n else example_at(result, 0)
 
+    @property
+    def inner(self) -> Any:
+        """What its items come from, if that knows its place; else None."""
+        return None if self._placed is None else self._placed.source
+
     def recall(self) -> None:
         """Cancel the chunks that no worker has begun; a later call for examples submits them again."""
         self._in_flight.cancel()
@@ -318,10 +323,10 @@ class MapAhead(Iterator[Any]):
         return {**own, "rows": self._total()}
 
     def _files(self) -> dict[str, Any]:
-        return getattr(self._placed and self._placed.source, "_files", dict)()
+        return getattr(self.inner, "_files", dict)()
 
     def _remember_files(self, files: Any) -> Any:
-        return getattr(self._placed and self._placed.source, "_remember_files", _nothing)(files)
+        return getattr(self.inner, "_remember_files", _nothing)(files)
 
     def _reseed(self, seeds: Any) -> bool:
         return self._placed is not None and bool(self._placed.source._reseed(seeds))

@@ -1,6 +1,7 @@
 """Streams of sources: what they hold open is closed when a loop is left, and not only when it is garbage."""
 
 import gc
+import itertools
 
 import numpy as np
 
@@ -40,16 +41,16 @@ class Numbers:
 def test_a_stream_is_closed_when_its_loop_is_left():
     gc.disable()
     try:
-        for deterministic in (False, True):
+        for deterministic, options in itertools.product((False, True), ({}, {"function": np.abs})):
             stream = Numbers()
             source = StreamSource(stream, Epochs(None))
-            batches = pipeline.batch(source, 4, deterministic=deterministic)
+            batches = pipeline.batch(source, 4, deterministic=deterministic, **options)
             with batches:
                 assert next(batches).tolist() == [0, 1, 2, 3]
                 assert stream.open == 1
             assert stream.open == 0
             if deterministic:  # the state is still there
-                resumed = pipeline.batch(source, 4, deterministic=True)
+                resumed = pipeline.batch(source, 4, deterministic=True, **options)
                 resumed.load_state_dict(batches.state_dict())
                 with resumed:
                     assert next(resumed).tolist() == [4, 5, 6, 7]

@@ -45,6 +45,7 @@ class BucketFeed(Feed):
 
     kind = "bucket_by_sequence_length"
     one_by_one = True
+    enough = 1
 
     def __init__(
         self, request: Request, input_length: Callable[[Any], int], boundaries: Sequence[int], sizes: Sequence[int]
@@ -58,7 +59,8 @@ class BucketFeed(Feed):
     def _make_queue(self) -> QueueBase:
         """Make the queue of finished batches, and the buckets."""
         request = self.request
-        queue = FIFOQueue(request.capacity, [object], [()], shared_name=request.shared_name, name=request.name)
+        named: dict[str, Any] = {"shared_name": request.shared_name, "name": request.name}
+        queue = FIFOQueue(request.queue_capacity, [object], [()], **named)
         self._buckets = [self._bucket(i, size) for i, size in enumerate(self._sizes)]
         self.close_op = self._flush
         return queue

@@ -33,6 +33,11 @@ class Crew(QueueRunner):
         self._loop = loop
         self._owner = owner
 
+    def begin(self) -> Feed:
+        """Start the threads; return what the loop takes its batches from."""
+        self.create_threads(coord=self._feed.coord, daemon=True, start=True)
+        return self._feed
+
     def _wait_for_stop(self, coord: Coordinator) -> None:
         while not coord.wait_for_stop(LOOK_INTERVAL):
             if self._loop() is None:

@@ -12,8 +12,8 @@ from pipeline.batches.layout import ExampleLayout, ToComponents
 from pipeline.batches.request import Request
 from pipeline.batches.short_way import mover
 from pipeline.batches.skipping import careful_store, careful_take
-from pipeline.batches.source import OpenSource, is_iterable, loop_left, number_of_examples, open_source, recall
-from pipeline.errors import CancelledError, OutOfRangeError
+from pipeline.batches.source import CHECK_INTERVAL, OpenSource, is_iterable, loop_left, number_of_examples, open_source, recall
+from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeError
 from pipeline.explain.reads import Read, first_reads, note_reads_again, noted_reads
 from pipeline.nest import length
 from pipeline.on_error import SKIPPED, Skips
@@ -107,6 +107,16 @@ class Feed:
         stats = self.queue.stats()
         return stats.size, stats.enqueued
 
+    @property
+    def enough(self) -> int:
+        """How many elements there must be in the queue for a batch."""
+        return self.request.batch_size + (self.request.min_after_dequeue or 0)
+
+    @property
+    def first_op(self) -> int:
+        """The number of the op that is called first, if they take turns."""
+        return 0
+
     def open(self) -> None:
         """Get the first example, make the queue for it, and the ops.
 
@@ -118,7 +128,7 @@ class Feed:
         if self._keep.none:
             self._park()
             return
-        alone = request.num_threads in (None, 1)
+        alone = request.joined or request.num_threads in (0, 1)
         opened = [
             open_source(source, request.enqueue_many, alone, self._rows_for(source), self._stopped)
             for source in request.sources
@@ -127,7 +137,7 @@ class Feed:
         self.queue = self._make_queue()
         if self.layout is not None and isinstance(self.queue, TypedQueue) and not self.one_by_one:
             self.queue.labels = self.layout.keys
-        if request.num_threads is not None:
+        if request.num_threads:
             opened *= request.num_threads
         self.ops = [self._op(source, i, [(first, reads)] if i == index else None) for i, source in enumerate(opened)]
 
@@ -169,6 +179,10 @@ class Feed:
         assert self.layout is not None
         return self.request.make_queue(self.layout)
 
+    def _missing(self) -> int:
+        """How many examples to take from a source before the others have their turn."""
+        return 1 if self.request.joined else max(1, self.enough - self.queue.size())
+
     def _stopped(self) -> bool:
         return self._left or self.coord.should_stop()
 
@@ -178,10 +192,15 @@ class Feed:
         queue = self.queue
 
         def parked() -> None:
-            try:
-                queue.enqueue(True)  # there is never room
-            except CancelledError:
-                raise loop_left() from None
+            while not self._stopped():
+                try:
+                    # There is never room. A thread is woken; nobody wakes a loop that reads by itself.
+                    queue.enqueue(True, timeout=CHECK_INTERVAL if self.request.inline else None)
+                except DeadlineExceededError:
+                    pass
+                except CancelledError:
+                    break
+            raise loop_left()
 
         parked.__qualname__ = "parked"
         self.ops = [parked]
@@ -254,7 +273,8 @@ class Feed:
         if not isinstance(queue, TypedQueue) or queue.holds_large:
             return None
         assert layout is not None
-        return mover(source, queue, layout, self._to_components(False, index), self.coord.should_stop)
+        missing = self._missing if self.request.inline else None
+        return mover(source, queue, layout, self._to_components(False, index), self.coord.should_stop, missing)
 
     def _store_of(self, many: bool, index: int) -> Callable[[list[Any]], None]:
         """What stores the only item of a list, an example or a block of them, or what `keep_input` keeps of it."""

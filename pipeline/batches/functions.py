@@ -55,8 +55,11 @@ def batch(
         batch_size: Examples in a batch, at least 1.
         num_threads: Threads that read the source. With more than one the order of the examples may vary, unless the
             loop is deterministic; small examples of an iterator keep theirs, because one thread reads while the others
-            wait.
-        capacity: Capacity of the queue, in examples: at least 1, or -1 for an unbounded one.
+            wait. 0: no thread; whoever asks for a batch calls the source for it there and then. The order is then
+            fixed, a debugger stops in the source below the call of `next`, an error is raised as soon as the source
+            raises it, and there is no queue to wait at; but nothing is read while the loop does something else.
+        capacity: Capacity of the queue, in examples: at least 1, or -1 for an unbounded one. With `num_threads=0`, how
+            many examples a source that gives blocks is asked for at most, if a batch needs fewer.
         enqueue_many: The source gives a block of examples each time: arrays whose first dimension counts them.
         shapes: Shape of each component of an example (of a dict: in the order of its sorted keys); None takes those of
             the first example.
@@ -159,8 +162,9 @@ def shuffle_batch(
         capacity: Capacity of the pool, in examples; None for `min_after_dequeue + (num_threads + 3) * batch_size`.
         min_after_dequeue: Examples that stay in the pool after a batch is drawn. More of them shuffle better, take
             more memory and delay the first batch. Must be less than `capacity`.
-        seed: Seed of the draws. It fixes the batches of a deterministic loop. Of others it fixes the draws, if there is
-            one thread, but not how full the pool is at each of them.
+        seed: Seed of the draws. It fixes the batches of a deterministic loop, and those of one with `num_threads=0`,
+            where the pool holds `min_after_dequeue` examples after each batch, or up to `capacity` if the source gives
+            blocks. Of others it fixes the draws, if there is one thread, but not how full the pool is at each of them.
         name: Name of the queue, `shuffle_batch` by default.
 
     Raises:
@@ -205,6 +209,8 @@ def batch_join(
     allow_smaller_final_batch: bool = False,
     shared_name: str | None = None,
     name: str | None = None,
+    *,
+    num_threads: int | None = None,
     **options: Unpack[BatchOptions],
 ) -> Batches[Any]:
     """Make batches of the examples of several sources, each with a thread of its own.
@@ -218,6 +224,8 @@ def batch_join(
 
     Args:
         tensors_list: The sources, a list or tuple of what `batch` takes as one.
+        num_threads: None: each source has a thread. 0: the thread that asks for a batch calls the sources, in turns;
+            see `batch`.
         name: Name of the queue, `batch_join` by default.
 
     Raises:
@@ -226,7 +234,8 @@ def batch_join(
     """
     request = Request(
         sources=_sources(tensors_list),
-        num_threads=None,
+        num_threads=num_threads,
+        joined=True,
         batch_size=batch_size,
         capacity=capacity,
         enqueue_many=enqueue_many,
@@ -254,11 +263,12 @@ def shuffle_batch_join(
     name: str | None = None,
     *,
     dynamic_pad: bool = False,
+    num_threads: int | None = None,
     **options: Unpack[BatchOptions],
 ) -> Batches[Any]:
     """Make batches of examples drawn at random from a pool that several sources fill, each with a thread of its own.
 
-    See `batch_join` for the sources, `shuffle_batch` for the pool, and `batch` for the other arguments.
+    See `batch_join` for the sources and `num_threads`, `shuffle_batch` for the pool, and `batch` for the other arguments.
 
     Raises:
         InvalidArgumentError: `capacity` is not above `min_after_dequeue`. A ValueError too.
@@ -268,7 +278,8 @@ def shuffle_batch_join(
     check_joined_min_after_dequeue(capacity, min_after_dequeue)
     request = Request(
         sources=sources,
-        num_threads=None,
+        num_threads=num_threads,
+        joined=True,
         batch_size=batch_size,
         capacity=capacity,
         min_after_dequeue=min_after_dequeue,

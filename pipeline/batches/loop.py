@@ -13,6 +13,7 @@ from pipeline import spans
 from pipeline.batches.content import combined
 from pipeline.batches.crew import Crew, Opening, abandon
 from pipeline.batches.feed import Feed
+from pipeline.batches.inline import Inline
 from pipeline.batches.ordered import OrderedFeed
 from pipeline.batches.snapshot import fingerprint_text, load, state_of
 from pipeline.batches.source import is_iterable
@@ -88,7 +89,7 @@ class Batches(Iterator[T_co]):
         self._planned: Feed | None = feed  # until it is started
         self._latest = feed
         self._open: Feed | None = None  # from its start to its end
-        self._feed: Feed | None = None  # that `next` takes from: once its threads have begun
+        self._taker: Feed | Inline | None = None  # what `next` takes from: once the threads have begun
         self._ended = False
         self._closed = False
         self._opening = Opening()
@@ -118,7 +119,7 @@ class Batches(Iterator[T_co]):
     def _state(self) -> str:
         if self._closed:
             return "closed"
-        return "ended" if self._ended else "not started" if self._feed is None else "running"
+        return "ended" if self._ended else "not started" if self._taker is None else "running"
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
@@ -164,20 +165,20 @@ class Batches(Iterator[T_co]):
             Exception: What a thread, or the source, raised.
         """
         began = spans.begin(spans.NEXT_BEGINS, self._name) if spans.on else 0
-        feed = None
+        taker = None
         try:
-            feed = self._feed
+            taker = self._taker
             batch: T_co  # whoever names T knows the examples
-            if feed is not None:
-                batch = feed.take()
-            elif (feed := self._start()) is not None:
-                batch = self._times.timed_first(feed.take)
-            if feed is not None:
+            if taker is not None:
+                batch = taker.take()
+            elif (taker := self._start()) is not None:
+                batch = self._times.timed_first(taker.take)
+            if taker is not None:
                 if began:
-                    began = note_taken(began, feed)
+                    began = note_taken(began, taker.feed if isinstance(taker, Inline) else taker)
                 return batch
         except OutOfRangeError:
-            self._end(feed)
+            self._end(taker)
         finally:
             if began:
                 spans.end(spans.NEXT_ENDS, began, None)
@@ -232,7 +233,7 @@ class Batches(Iterator[T_co]):
         Thread safety: any thread may call it.
         """
         try:
-            if self._feed is None:
+            if self._taker is None:
                 self._start()
         except OutOfRangeError:
             self._end(None)
@@ -350,12 +351,12 @@ class Batches(Iterator[T_co]):
             raise FailedPreconditionError(None, None, text)
         return feed
 
-    def _start(self) -> Feed | None:
+    def _start(self) -> Feed | Inline | None:
         """Get the first example, make the queue for it and start the threads; None after the end."""
         with self._lock:
             feed = self._planned
-            if self._ended or self._feed is not None:
-                return self._feed
+            if self._ended or self._taker is not None:
+                return self._taker
             if feed is None:  # a signal handler raised while the threads began
                 self._finish()
                 text = f"{self._name}: the loop was interrupted while its threads began. Make a new one"
@@ -371,23 +372,23 @@ class Batches(Iterator[T_co]):
                         feed.open()
                     self.queue = feed.queue
                     self._open, self._planned = feed, None
-                    crew = Crew(feed, weakref.ref(self), self._owner)
+                    crew = Inline(feed) if feed.request.inline else Crew(feed, weakref.ref(self), self._owner)
                     self._group = crew.group
                     crew.group.takes_from(inputs)
-                    crew.create_threads(coord=self.coord, daemon=True, start=True)
+                    taker = crew.begin()
             except OutOfRangeError:
                 raise
             except Exception as error:  # as if it had happened in a thread
                 self.coord.request_stop(error)
                 self._finish()
                 raise
-            self._feed = feed
-            return feed
+            self._taker = taker
+            return taker
 
-    def _end(self, feed: Feed | None) -> None:
-        """End the round that `feed` was for, or the one that was about to start, and raise what a thread raised."""
+    def _end(self, taker: Feed | Inline | None) -> None:
+        """End the round that `taker` was for, or the one that was about to start, and raise what a thread raised."""
         with self._lock:
-            if feed is not None and feed is not self._feed and not self._ended:
+            if taker is not None and taker is not self._taker and not self._ended:
                 return  # another thread has begun a new round meanwhile
             self._note_end()
             try:
@@ -398,11 +399,11 @@ class Batches(Iterator[T_co]):
 
     def _note_end(self) -> None:
         """If the input was used up, and not the loop left: count what filled no batch, and say so."""
-        feed = self._feed or self._planned
+        feed = self._open or self._planned
         if self._ended or self._closed or feed is None or self.coord.should_stop():
             return
         self._over = feed
-        if self._feed is None:
+        if self._taker is None:
             if feed.round:
                 self._tell(feed, "again", "the sources gave no example when they were read again")
             return
@@ -435,7 +436,9 @@ class Batches(Iterator[T_co]):
             if self._guard is not None:
                 # It would keep the feed alive, and so this loop if an error that the feed knows came through here.
                 self._guard.detach()
-            self._open = self._feed = None
+            taker, self._open, self._taker = self._taker, None, None
+            if isinstance(taker, Inline):
+                taker.wait(self.grace)
             if self._owner and not self.coord.joined:
                 self.coord.join(stop_grace_period_secs=self.grace)
                 self._latest.put_away()

@@ -40,9 +40,10 @@ def mapped(
             )
         function, source = source.__getitem__, range(len(source))
     if workers is None:
-        from pipeline.workers.threads import Threads  # 2 ms of import time, for those who pass a function only
+        from pipeline.workers.threads import AtOnce, Threads  # 2 ms of import time, for those who pass a function only
 
-        workers = Threads(num_threads or 1)
+        workers = AtOnce() if num_threads == 0 else Threads(num_threads or 1)
+        chunksize = 1 if num_threads == 0 else chunksize  # an error is to come before the next call
     gives_blocks = hasattr(source, "block") and not callable(source) and not hasattr(type(source), "__iter__")
     items = _placed(source) if gives_blocks else source
     return map_ahead(function, items, workers=check_executor("workers", workers), chunksize=chunksize)

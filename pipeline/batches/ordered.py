@@ -22,13 +22,12 @@ from pipeline.batches.layout import ExampleLayout, ToComponents, facts_of_queue
 from pipeline.batches.ledger import Ledger
 from pipeline.batches.numbered import Items, NumberedSource, by_number
 from pipeline.batches.pool import Pool
-from pipeline.batches.quick import blocks_mover, calls_mover, item_blocks_mover, items_mover
+from pipeline.batches.quick import quick_way
 from pipeline.batches.replay import Replay
 from pipeline.batches.request import Request
 from pipeline.batches.source import loop_left
 from pipeline.batches.turns import Turns, turn_put_back, watch_dequeues
 from pipeline.errors import CancelledError, OutOfRangeError, StateMismatchError
-from pipeline.pulls import Turn
 from pipeline.queues.base import QueueBase
 from pipeline.queues.components import parse_partial_shapes, parse_shapes
 from pipeline.queues.seeds import generator_seeds
@@ -76,6 +75,7 @@ class OrderedFeed(Feed):
         self._delivering = threading.Lock()  # held while a batch is taken and counted
         self._hold = Hold()
         self._crossing: Crossing | None = None
+        self._turns: Turns | None = None
         self._unwatch: Callable[[], object] | None = None
         self._items = self._by_number()
         self._numbered: NumberedSource | None = None
@@ -127,6 +127,14 @@ class OrderedFeed(Feed):
     def held_back(self) -> int | None:
         """How many elements stay in the pool; None where none is drawn from."""
         return None if self.numbered else self.request.min_after_dequeue
+
+    @property
+    def enough(self) -> int:
+        return self._at_once + (self.held_back or 0)
+
+    @property
+    def first_op(self) -> int:
+        return 0 if self._turns is None else self._turns.rotation.lane
 
     @property
     def numbered(self) -> bool:
@@ -191,7 +199,7 @@ class OrderedFeed(Feed):
         whole = self._keep.all and not self.skips.active and not request.joined
         self.ledger.jumps = not request.joined
         one_to_one = self.ledger.one_to_one = whole and (lanes[0].rows or not lanes[0].many)
-        turns = Turns(self.seeds, len(lanes), self._stopped, self.ledger)
+        turns = self._turns = Turns(self.seeds, len(lanes), self._stopped, self.ledger)
         callers = [
             Caller(lane, i, turns, self.skips, self._keep, self._taken_apart(lane.many, i))
             for i, lane in enumerate(lanes)
@@ -207,7 +215,7 @@ class OrderedFeed(Feed):
         self.arrivals = Arrivals(into, self.ledger.journal, one_to_one, self.skips, self.replay)
         threads = request.num_threads or 1 if lanes[0].parallel and len(lanes) == 1 else 1
         count, size = max(threads, len(lanes)), self.layout.example_bytes if self.layout else 1
-        self._crossing = Crossing(self.arrivals, put_one, count, size, self.ledger.baton, self._stopped)
+        self._crossing = Crossing(self.arrivals, put_one, count, size, self.ledger.baton, self._paused)
         self._firsts = firsts
         self.close_op = self._close_at_end
         self.ops = [self._op_of(caller, turns, ends.get(caller.index)) for caller in callers for _ in range(threads)]
@@ -321,6 +329,10 @@ class OrderedFeed(Feed):
         content = checksums(last.content, components) if self.request.fingerprint == "content" else ()
         self.delivered.append(last.after(numbers, total, moment, content))
 
+    def _paused(self) -> bool:
+        """Whether an op is to return: at the end, or, without threads, when there is enough for a batch."""
+        return self._stopped() or (self.request.inline and self.queue.size() >= self.enough)
+
     def _stopped(self) -> bool:
         return self._end is not None or self._left or self.coord.should_stop()
 
@@ -375,11 +387,12 @@ class OrderedFeed(Feed):
         return calls, ends
 
     def _op_of(self, caller: Caller, turns: Turns, end: BaseException | None) -> Callable[[], None]:
-        """The enqueue op of one thread: calls the source until its end, and stores what is due."""
-        arrivals, crossing = self.arrivals, self._crossing
+        """The enqueue op of one thread: calls the source until its end, or until `_paused`, and stores what is due."""
+        arrivals, crossing, joined = self.arrivals, self._crossing, self.request.joined
         assert arrivals is not None
         assert crossing is not None
         quick = self._quick_way(caller, turns, crossing)
+        once, ended = self.request.inline and joined, [] if end is None else [end]
 
         def enqueue() -> None:
             if end is not None:
@@ -387,14 +400,19 @@ class OrderedFeed(Feed):
             try:
                 while self._firsts:
                     self._hand_over(self._firsts.pop(0), crossing)
-                while not self._stopped():
+                while not self._paused():
+                    if ended:
+                        turns.end_lane(caller.index)
+                        raise used_up(ended[0])
                     call = caller.call(crossing.wait_for_room) if quick is None or arrivals.restoring else quick()
                     if call is None:
                         break
                     if call.error is None:
                         self._hand_over(call, crossing)
-                    else:
-                        self._last(call, caller, turns, crossing)
+                    elif self._last(call, crossing):
+                        ended.append(call.error)
+                    if once:
+                        return
             except CancelledError:
                 if not self._left:
                     raise
@@ -408,27 +426,11 @@ class OrderedFeed(Feed):
 
     def _quick_way(self, caller: Caller, turns: Turns, crossing: Crossing) -> Callable[[], Call | None] | None:
         """What calls a source whose examples nobody has to look at, if this is one."""
-        lane, ledger, layout, joined = caller.lane, self.ledger, self.layout, self.request.joined
-        assert ledger is not None
-        assert layout is not None
-        if joined or self.keeps_some or self.skips.active or self.one_by_one:
+        if self.request.joined or self.keeps_some or self.skips.active or self.one_by_one:
             return None
-        arrivals = self.arrivals
-        assert arrivals is not None
-        if lane.items is None and not lane.many:
-            return calls_mover(caller, layout, turns, self._put_of(False), arrivals, crossing)
-        if lane.items is None:
-            alone = crossing.window is None
-            return blocks_mover(caller, layout.to_components, turns, arrivals, crossing) if alone else None
-        if lane.many:
-            move = item_blocks_mover(lane.items, layout.to_components, turns, arrivals, crossing)
-        else:
-            move = items_mover(lane.items, layout.to_components, layout.bare, turns, crossing)
-
-        def moved() -> Call | None:
-            return Call(Turn(turns, ledger.baton.ticket), [], StopIteration()) if move() else None
-
-        return moved
+        assert self.layout is not None
+        assert self.arrivals is not None
+        return quick_way(caller, self.layout, turns, self._put_of(False), self.arrivals, crossing)
 
     def _hand_over(self, call: Call, crossing: Crossing) -> None:
         try:
@@ -437,14 +439,15 @@ class OrderedFeed(Feed):
             self._end = error
             raise
 
-    def _last(self, call: Call, caller: Caller, turns: Turns, crossing: Crossing) -> None:
-        """Hand over a call that was at the end of its source, or failed."""
+    def _last(self, call: Call, crossing: Crossing) -> bool:
+        """Hand over a call that was at the end of its source, or failed; return whether the others go on."""
         error = call.error
         assert error is not None
-        if call.ended and self.request.joined:  # the others go on
+        if call.ended and self.request.joined:
             call.error = None
             crossing.hand_over(call)
-            turns.end_lane(caller.index)
-            raise used_up(error)
+            call.error = error
+            return True
         self._end = error if call.ended else loop_left()
         crossing.hand_over(call)
+        return False

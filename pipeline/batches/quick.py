@@ -178,3 +178,38 @@ def blocks_mover(
         return None
 
     return move
+
+
+def quick_way(
+    caller: Caller,
+    layout: ExampleLayout,
+    turns: Turns,
+    put: Callable[[tuple[Any, ...]], None],
+    arrivals: Arrivals,
+    crossing: Crossing,
+) -> Callable[[], Call | None] | None:
+    """Make what calls a source, and stores what it gives, until it fails or nothing more is wanted.
+
+    Args:
+        caller: Of the only source.
+        layout: Of its examples, which nobody has to look at.
+        put: Puts an example into the queue.
+
+    Returns:
+        A function that returns the last call, or None if nothing more is wanted; None if there is no short way.
+    """
+    lane = caller.lane
+    if lane.items is None and not lane.many:
+        return calls_mover(caller, layout, turns, put, arrivals, crossing)
+    if lane.items is None:
+        alone = crossing.window is None
+        return blocks_mover(caller, layout.to_components, turns, arrivals, crossing) if alone else None
+    if lane.many:
+        move = item_blocks_mover(lane.items, layout.to_components, turns, arrivals, crossing)
+    else:
+        move = items_mover(lane.items, layout.to_components, layout.bare, turns, crossing)
+
+    def moved() -> Call | None:
+        return Call(Turn(turns, turns.baton.ticket), [], StopIteration()) if move() else None
+
+    return moved

@@ -27,7 +27,9 @@ class Request(NamedTuple):
 
     Attributes:
         sources: One source, or those of a join.
-        num_threads: Threads that read the one source; None for a join, where each source has a thread of its own.
+        num_threads: Threads that read the one source; None: each source of a join has one. 0: the loop's own thread
+            reads.
+        joined: Whether this is a join.
         min_after_dequeue: None for a queue in order, from which nothing is drawn.
         seed: Of the draws; a pair after a state was loaded, or where the draws are in lockstep.
         seeded: Whether the caller gave a seed.
@@ -57,6 +59,7 @@ class Request(NamedTuple):
     workers: Any = None
     ragged: str | None = None
     encoding: str | None = None
+    joined: bool = False
 
     def for_round(self, round_number: int) -> Request:
         """The request for one time through the sources: they are at their start, and each round has other draws."""
@@ -73,14 +76,19 @@ class Request(NamedTuple):
         return self if self.seed is None else self._replace(seed=self.seed + step)
 
     @property
+    def inline(self) -> bool:
+        """Whether the thread that asks for a batch reads the sources."""
+        return self.num_threads == 0
+
+    @property
+    def queue_capacity(self) -> int:
+        """Of the queue: whoever fills it and takes from it must not wait for room."""
+        return -1 if self.inline else self.capacity
+
+    @property
     def finisher(self) -> Callable[[Any], Any] | None:
         """What is done to each component of a batch."""
         return finisher(self.ragged, self.encoding)
-
-    @property
-    def joined(self) -> bool:
-        """Whether this is a join."""
-        return self.num_threads is None
 
     def checked(self) -> Request:
         """The request with its numbers as ints; TypeError or ValueError for sources or numbers that make no sense."""
@@ -98,10 +106,12 @@ class Request(NamedTuple):
         if capacity == 0:  # a queue may have it, as in TensorFlow, but then no example ever gets into it
             raise ValueError(f"capacity must be >= 1 (or -1: unbounded), got {self.capacity}")
         threads = None if self.num_threads is None else integer(self.num_threads, "num_threads")
-        if threads is not None and threads < 1:
+        if self.joined and threads:
             raise ValueError(
-                f"Must provide queue and enqueue_ops. num_threads must be at least 1, got {self.num_threads}"
+                f"num_threads must be None, for a thread for each source, or 0 for none, got {self.num_threads}"
             )
+        if threads is not None and threads < 0:
+            raise ValueError(f"num_threads must be at least 1, or 0 to read in the loop's own thread, got {threads}")
         return self._replace(batch_size=size, capacity=capacity, num_threads=threads)
 
     def make_queue(self, layout: ExampleLayout) -> QueueBase:
@@ -111,10 +121,10 @@ class Request(NamedTuple):
         named: dict[str, Any] = {"shared_name": self.shared_name, "name": self.name}
         if self.min_after_dequeue is None:
             kind = PaddingFIFOQueue if padded else FIFOQueue
-            return kind(self.capacity, layout.dtypes, shapes, **named)
+            return kind(self.queue_capacity, layout.dtypes, shapes, **named)
         shuffled = PaddingShuffleQueue if padded else RandomShuffleQueue
         named |= {"seed": self.seed, "deterministic": bool(self.deterministic)}
-        return shuffled(self.capacity, self.min_after_dequeue, layout.dtypes, shapes, **named)
+        return shuffled(self.queue_capacity, self.min_after_dequeue, layout.dtypes, shapes, **named)
 
 
 def check_shard(shard: Any) -> None:

@@ -23,6 +23,7 @@ def mover(
     layout: ExampleLayout,
     to_components: ToComponents,
     stopped: Callable[[], bool],
+    missing: Callable[[], int] | None,
 ) -> Callable[[], None]:
     """Make what moves all further examples of a source; each is in the queue before it asks for the next one.
 
@@ -32,9 +33,10 @@ def mover(
         layout: The layout of the examples.
         to_components: How they are taken apart: as the layout says, or as those of a source of a join.
         stopped: Whether to ask the source no more.
+        missing: How many examples to move at a time; None: all.
 
     Returns:
-        A function that returns once `stopped()`. It raises OutOfRangeError at the end of the source, and what the
+        A function that returns once `stopped()`, or when it has moved so many. It raises OutOfRangeError at the end of the source, and what the
         source or the queue raises.
     """
     own = to_components == layout.to_components
@@ -61,4 +63,17 @@ def mover(
                     return
         raise OutOfRangeError(None, None, "the source of the batches is used up")
 
-    return move
+    def move_some() -> None:
+        assert missing is not None
+        worker = current_worker()
+        assert worker is not None
+        left = wanted = missing()
+        for left, each in zip(range(wanted - 1, -1, -1), values, strict=False):
+            enqueue(to_components(each) if count and (type(each) is not tuple or len(each) != count) else each)
+            worker.keys = None
+            if stopped():
+                return
+        if left:
+            raise OutOfRangeError(None, None, "the source of the batches is used up")
+
+    return move if missing is None else move_some

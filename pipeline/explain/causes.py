@@ -103,8 +103,7 @@ class InputUsedUp(Cause):
             return f"{reached}, but {self._failures[0].text(own)}"
         if stats.enqueued == 0 and self.end.why is not None:
             return f"no element was ever enqueued: {self.end.why}"
-        size = self._group.size
-        who = f"all {size} threads reached the end of their" if size > 1 else "its thread reached the end of its"
+        who = self._group.at_end()
         after = "" if self.end.epochs is None else f" after {count(self.end.epochs, 'epoch')}"
         if stats.enqueued == 0:
             return f"no element was ever enqueued: {who} input{after} without one"

@@ -26,10 +26,9 @@ class WorkerFailure(NamedTuple):
 
     def text(self, own: bool) -> str:
         """Return the failure as a clause; `own`: the message is about the queue that this QueueRunner fills."""
-        whose = "its QueueRunner" if own else f"the QueueRunner of '{self.group.name}'"
         when = "" if self.elements is None else f" after {count(self.elements, 'element')}"
         where = f" ({self.record})" if self.record else ""
-        return f"thread {self.number} of {self.group.size} of {whose} failed{when}: {named(self.error)}{where}"
+        return f"{self.group.member(self.number, own)} failed{when}: {named(self.error)}{where}"
 
 
 class WorkerGroup:
@@ -65,6 +64,21 @@ class WorkerGroup:
         self._ends: list[tuple[EndOfInput, BaseException | None]] = []
         self._failures: list[WorkerFailure] = []
         self._times: dict[threading.Thread, tuple[float, float | None]] = {}
+
+    def member(self, number: int, own: bool) -> str:
+        """Return what a message calls a thread; `own`: the message is about the queue that it fills."""
+        whose = "its QueueRunner" if own else f"the QueueRunner of '{self.name}'"
+        return f"thread {number} of {self.size} of {whose}"
+
+    def at_end(self) -> str:
+        """Return the beginning of a clause: who reached the end of whose input."""
+        if self.size > 1:
+            return f"all {self.size} threads reached the end of their"
+        return "its thread reached the end of its"
+
+    def place(self, number: int) -> str:
+        """Return where a thread works, for a note in a traceback."""
+        return f"thread {number} of the QueueRunner of '{self.name}'"
 
     def takes_from(self, sources: Iterable[Any]) -> None:
         """Note what the threads take from."""
@@ -164,7 +178,7 @@ class Worker:
         with contextlib.suppress(Exception):  # however odd the user's exception is, the thread must report it
             record = record_of(error, self.keys)
             if record is not None and hasattr(error, "add_note"):
-                error.add_note(f"in thread {self.number} of the QueueRunner of '{self.group.name}', {record}")
+                error.add_note(f"in {self.group.place(self.number)}, {record}")
         self.failure = WorkerFailure(self.group, self.number, error, elements, record)
         return self.failure
 

@@ -1,4 +1,4 @@
-"""Threads: an executor whose threads end when nobody needs them."""
+"""Threads: an executor whose threads end when nobody needs them. AtOnce: one without threads."""
 
 from __future__ import annotations
 
@@ -65,3 +65,21 @@ class Threads(Executor):
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait, cancel_futures=cancel_futures)
+
+
+class AtOnce(Executor):
+    """Calls a function as it is submitted, in the thread that submits it.
+
+    Thread safety: every method may be called from every thread.
+    """
+
+    _max_workers = 1
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call a function; the result says what it returned. What is no Exception, such as Ctrl-C, goes through."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future

@@ -1,0 +1,156 @@
+"""Inline: a loop that fills its own queue, in the thread that asks for a batch. It is the Crew of `num_threads=0`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from typing import Any
+
+from pipeline.batches.feed import Feed
+from pipeline.errors import FailedPreconditionError, OutOfRangeError
+from pipeline.explain.causes import InputUsedUp, because
+from pipeline.explain.live import groups
+from pipeline.explain.workers import Worker, WorkerGroup
+from pipeline.explain.workers import this_thread as worker_of_thread
+from pipeline.runners.coordinator import Coordinator
+from pipeline.runners.current_loop import current_loop, work_for
+from pipeline.runners.enqueue_ops import op_name
+
+
+class InlineGroup(WorkerGroup):
+    """What is known of a loop that fills its own queue: there are no threads.
+
+    Attributes:
+        seconds: How long it has read its sources.
+    """
+
+    seconds = 0.0
+
+    def __init__(self, feed: Feed) -> None:
+        super().__init__(feed.queue, 0, list(map(op_name, feed.ops)))
+
+    def member(self, number: int, own: bool) -> str:
+        return "the loop that fills it" if own else self.place(number)
+
+    def at_end(self) -> str:
+        return "the loop that fills it reached the end of its"
+
+    def place(self, number: int) -> str:
+        return f"the loop over '{self.name}'"
+
+
+class Inline:
+    """Calls the enqueue ops of a feed until there is enough for a batch, and takes it.
+
+    The ops take turns, one call each. An error of theirs ends the loop, as that of a thread would, and is raised at
+    once: what waits in a pool does not come first.
+
+    Args:
+        feed: An open one.
+
+    Thread safety: any thread may ask for a batch; the others wait meanwhile.
+
+    Attributes:
+        feed: The feed.
+        group: What reports know of it.
+    """
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
+        self._ops = deque(feed.ops)
+        self._ops.rotate(-feed.first_op)
+        self._lock = threading.Lock()
+        self._taker: int | None = None  # which thread has the lock
+        self._reading = False
+        self.group = InlineGroup(feed)
+        self.group.begin(feed.queue.name, [])
+        groups.add(self.group)
+        self._worker = Worker(self.group, 1)
+
+    def begin(self) -> Inline:
+        """Return what the loop takes its batches from."""
+        return self
+
+    def take(self) -> Any:
+        """The next batch.
+
+        Raises:
+            OutOfRangeError: The input is used up, or a source raised something, which the Coordinator then knows.
+            FailedPreconditionError: A source of the loop, or a signal handler meanwhile, asks for a batch of the loop.
+        """
+        thread, feed = threading.get_ident(), self.feed
+        if self._taker == thread:
+            text = "asked for a batch while it makes one: by its own source, or in a signal handler"
+            raise FailedPreconditionError(None, None, f"{feed.request.name}: the loop was {text}")
+        with self._lock:
+            self._taker = thread
+            try:
+                if feed.queue.size() < feed.enough and self._ops:
+                    self._fill(feed, feed.coord)
+                return feed.take()
+            finally:
+                self._taker = None
+
+    def wait(self, seconds: float) -> None:
+        """Wait until no other thread takes a batch.
+
+        Raises:
+            RuntimeError: One did not come to an end in so many seconds.
+        """
+        if self._taker == threading.get_ident():
+            return
+        if not self._lock.acquire(timeout=seconds):
+            raise RuntimeError(
+                f"{self.feed.request.name}: a thread in `next` did not end within {seconds} s: it reads the source"
+            )
+        self._lock.release()
+
+    def _fill(self, feed: Feed, coord: Coordinator) -> None:
+        """Call ops until there is enough for a batch, or no op is left."""
+        if self._reading:
+            text = f"{feed.request.name}: the loop was interrupted while it read its source. Make a new one"
+            self._stop(coord, FailedPreconditionError(None, None, text))
+        thread, outer, began = worker_of_thread, (worker_of_thread.worker, current_loop()), time.monotonic()
+        self._reading = True
+        try:
+            thread.worker = self._worker
+            work_for(coord)
+            self._call_ops(feed, coord)
+            self._reading = False
+        except Exception as error:
+            self._reading = False
+            self._worker.fail(error)
+            self._stop(coord, error)
+        finally:
+            thread.worker = outer[0]
+            work_for(outer[1])
+            self.group.seconds += time.monotonic() - began
+
+    def _call_ops(self, feed: Feed, coord: Coordinator) -> None:
+        ops, queue, enough = self._ops, feed.queue, feed.enough
+        while ops and queue.size() < enough:
+            if coord.should_stop():
+                with because(coord.stopped):
+                    queue.close(cancel_pending_enqueues=True)
+                ops.clear()
+                return
+            self._worker.keys = None
+            try:
+                ops[0]()
+            except OutOfRangeError as error:
+                self.group.reached_end(error)
+                ops.popleft()
+                if not ops:
+                    with because(InputUsedUp(self.group)):
+                        (feed.close_op or queue.close)()
+            else:
+                ops.rotate(-1)
+
+    def _stop(self, coord: Coordinator, error: Exception) -> None:
+        """End the loop as the exception of a thread would: the loop then raises what its Coordinator knows."""
+        self._ops.clear()
+        coord.request_stop(error)
+        with because(coord.stopped):
+            self.feed.queue.close(cancel_pending_enqueues=True)
+        raise OutOfRangeError(None, None, "a source of the loop failed") from error

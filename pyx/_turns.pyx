@@ -314,16 +314,26 @@ cdef class Ready:
         cdef int64_t at
         turn.pull((producer, 1, True))
         try:
-            at = self.next - self.first
-            if self.next < 0 or not 0 <= at < len(self.elements):
-                producer._make_ready()
-                at = self.next - self.first
+            at = self.place(producer)
             element = self.elements[at]
             turn.gave(self.rows[at])
             self.next += 1
             return element
         finally:
             turn.pulled()
+
+    def take_directly(self, producer):
+        """As `take`, outside of turns."""
+        cdef int64_t at = self.place(producer)
+        element = self.elements[at]
+        self.next += 1
+        return element
+
+    cdef int64_t place(self, producer) except -1:
+        """Where the next element is among those that are ready."""
+        if self.next < 0 or not 0 <= self.next - self.first < len(self.elements):
+            producer._make_ready()
+        return self.next - self.first
 
 
 cdef class Calls:
@@ -358,15 +368,16 @@ cdef class Calls:
         self.put, self.store, self.stopped = put, store, stopped
         self.irregular = False
 
-    def move(self, Turn turn not None, worker not None):
+    def move(self, Turn turn not None, worker not None, int64_t most):
         """Call the function until it fails, or until `stopped`.
 
         Args:
             turn: Of this thread.
             worker: The thread, as errors name it.
+            most: How often to call it at most; -1 for no limit.
 
         Returns:
-            What the function, or taking its example apart, raised; None once stopped.
+            What the function, or taking its example apart, raised; None once stopped, or after so many calls.
 
         Raises:
             Exception: What a turn, or storing an example, raised.
@@ -374,7 +385,8 @@ cdef class Calls:
         cdef tuple values
         cdef bint began
         cdef int64_t instant, looked = -1
-        while True:
+        while most != 0:
+            most -= 1
             instant = coarse_now()      # a few milliseconds old: short calls need not ask each time
             if instant != looked:
                 looked = instant
@@ -394,6 +406,7 @@ cdef class Calls:
             else:
                 self.hand_over(turn.place, values)
             values = None               # before the function is called again: these may be large
+        return None
 
     cdef tuple example(self, Turn turn):
         """Call the function. The components of its example, and the number."""

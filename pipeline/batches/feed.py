@@ -12,7 +12,15 @@ from pipeline.batches.layout import ExampleLayout, ToComponents
 from pipeline.batches.request import Request
 from pipeline.batches.short_way import mover
 from pipeline.batches.skipping import careful_store, careful_take
-from pipeline.batches.source import CHECK_INTERVAL, OpenSource, is_iterable, loop_left, number_of_examples, open_source, recall
+from pipeline.batches.source import (
+    CHECK_INTERVAL,
+    OpenSource,
+    is_iterable,
+    loop_left,
+    number_of_examples,
+    open_source,
+    recall,
+)
 from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeError
 from pipeline.explain.reads import Read, first_reads, note_reads_again, noted_reads
 from pipeline.nest import length
@@ -21,6 +29,7 @@ from pipeline.queues.base import QueueBase
 from pipeline.queues.kinds import FIFOQueue
 from pipeline.queues.typed import TypedQueue
 from pipeline.runners.coordinator import Coordinator
+from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.source import TableCursor
 from pipeline.sources.stream import StreamCursor
 from pipeline.workers.ahead import MapAhead
@@ -71,6 +80,11 @@ class Feed:
         """The name of the batch function."""
         shuffled = "" if self.request.min_after_dequeue is None else "shuffle_"
         return f"{shuffled}batch{'_join' if self.request.joined else ''}"
+
+    @property
+    def functions(self) -> str:
+        """The names of the sources."""
+        return ", ".join(map(op_name, self.request.sources))
 
     @property
     def starts_over(self) -> bool:
@@ -180,7 +194,10 @@ class Feed:
         return self.request.make_queue(self.layout)
 
     def _missing(self) -> int:
-        """How many examples to take from a source before the others have their turn."""
+        """How many examples to take from a source now: -1, without end, for a thread; those that are missing for a
+        batch, or one at a time where sources take turns."""
+        if not self.request.inline:
+            return -1
         return 1 if self.request.joined else max(1, self.enough - self.queue.size())
 
     def _stopped(self) -> bool:
@@ -273,8 +290,8 @@ class Feed:
         if not isinstance(queue, TypedQueue) or queue.holds_large:
             return None
         assert layout is not None
-        missing = self._missing if self.request.inline else None
-        return mover(source, queue, layout, self._to_components(False, index), self.coord.should_stop, missing)
+        to_components = self._to_components(False, index)
+        return mover(source, queue, layout, to_components, self.coord.should_stop, self._missing)
 
     def _store_of(self, many: bool, index: int) -> Callable[[list[Any]], None]:
         """What stores the only item of a list, an example or a block of them, or what `keep_input` keeps of it."""

@@ -268,7 +268,7 @@ def shuffle_batch_join(
 ) -> Batches[Any]:
     """Make batches of examples drawn at random from a pool that several sources fill, each with a thread of its own.
 
-    See `batch_join` for the sources and `num_threads`, `shuffle_batch` for the pool, and `batch` for the other arguments.
+    See `batch_join` for the sources and `num_threads`, `shuffle_batch` for the pool, and `batch` for what is left.
 
     Raises:
         InvalidArgumentError: `capacity` is not above `min_after_dequeue`. A ValueError too.

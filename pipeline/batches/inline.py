@@ -19,16 +19,27 @@ from pipeline.runners.enqueue_ops import op_name
 
 
 class InlineGroup(WorkerGroup):
-    """What is known of a loop that fills its own queue: there are no threads.
+    """What is known of a loop that fills its own queue: there are no threads."""
 
-    Attributes:
-        seconds: How long it has read its sources.
-    """
-
-    seconds = 0.0
+    _seconds = 0.0
+    _since: float | None = None  # when it began to read, by `time.monotonic`
 
     def __init__(self, feed: Feed) -> None:
         super().__init__(feed.queue, 0, list(map(op_name, feed.ops)))
+
+    def reads(self) -> None:
+        """The loop reads its sources from now on."""
+        self._since = time.monotonic()
+
+    def has_read(self) -> None:
+        """It does so no more."""
+        if self._since is not None:
+            self._seconds += time.monotonic() - self._since
+            self._since = None
+
+    def spent(self) -> float:
+        since = self._since
+        return self._seconds if since is None else self._seconds + time.monotonic() - since
 
     def member(self, number: int, own: bool) -> str:
         return "the loop that fills it" if own else self.place(number)
@@ -93,11 +104,12 @@ class Inline:
                 self._taker = None
 
     def wait(self, seconds: float) -> None:
-        """Wait until no other thread takes a batch.
+        """The loop has ended: wait until no other thread takes a batch.
 
         Raises:
             RuntimeError: One did not come to an end in so many seconds.
         """
+        self.group.ended = True
         if self._taker == threading.get_ident():
             return
         if not self._lock.acquire(timeout=seconds):
@@ -111,8 +123,9 @@ class Inline:
         if self._reading:
             text = f"{feed.request.name}: the loop was interrupted while it read its source. Make a new one"
             self._stop(coord, FailedPreconditionError(None, None, text))
-        thread, outer, began = worker_of_thread, (worker_of_thread.worker, current_loop()), time.monotonic()
+        thread, outer = worker_of_thread, (worker_of_thread.worker, current_loop())
         self._reading = True
+        self.group.reads()
         try:
             thread.worker = self._worker
             work_for(coord)
@@ -125,7 +138,7 @@ class Inline:
         finally:
             thread.worker = outer[0]
             work_for(outer[1])
-            self.group.seconds += time.monotonic() - began
+            self.group.has_read()
 
     def _call_ops(self, feed: Feed, coord: Coordinator) -> None:
         ops, queue, enough = self._ops, feed.queue, feed.enough

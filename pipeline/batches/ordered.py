@@ -32,7 +32,6 @@ from pipeline.queues.base import QueueBase
 from pipeline.queues.components import parse_partial_shapes, parse_shapes
 from pipeline.queues.seeds import generator_seeds
 from pipeline.queues.typed import TypedQueue
-from pipeline.runners.enqueue_ops import op_name
 
 BEHIND = 64  # batches that `state_dict(behind=...)` can go back
 _NUMBER = np.dtype(np.int64)
@@ -140,11 +139,6 @@ class OrderedFeed(Feed):
     def numbered(self) -> bool:
         """Whether the numbers of the elements are drawn, not the elements."""
         return self._items is not None
-
-    @property
-    def functions(self) -> str:
-        """The names of the sources."""
-        return ", ".join(map(op_name, self.request.sources))
 
     def no_state(self) -> str | None:
         """Why the place of the input cannot be given; None if it can, or is not known yet."""
@@ -430,7 +424,7 @@ class OrderedFeed(Feed):
             return None
         assert self.layout is not None
         assert self.arrivals is not None
-        return quick_way(caller, self.layout, turns, self._put_of(False), self.arrivals, crossing)
+        return quick_way(caller, self.layout, turns, self._put_of(False), self.arrivals, crossing, self._missing)
 
     def _hand_over(self, call: Call, crossing: Crossing) -> None:
         try:

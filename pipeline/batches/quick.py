@@ -114,10 +114,12 @@ def calls_mover(
     put: Callable[[tuple[Any, ...]], None],
     arrivals: Arrivals,
     crossing: Crossing,
+    missing: Callable[[], int],
 ) -> Callable[[], Call | None]:
     """Make what calls a function again and again, and stores the examples that are due.
 
-    The function returns the call that found the end, or failed; None once stopped. `put`: see Calls.
+    The function returns the call that found the end, or failed; None once stopped. `put`: see Calls. `missing`: how
+    many examples are wanted; -1 for all.
     """
     function, window = caller.lane.single, crossing.window
     assert function is not None
@@ -139,7 +141,7 @@ def calls_mover(
         turns.ready(turn)
         this_thread.turn = turn
         try:
-            error = calls.move(turn, current_worker())
+            error = calls.move(turn, current_worker(), missing())
             return None if error is None else caller.failed(turn, error)
         finally:
             turns.finish(turn)
@@ -187,6 +189,7 @@ def quick_way(
     put: Callable[[tuple[Any, ...]], None],
     arrivals: Arrivals,
     crossing: Crossing,
+    missing: Callable[[], int],
 ) -> Callable[[], Call | None] | None:
     """Make what calls a source, and stores what it gives, until it fails or nothing more is wanted.
 
@@ -194,13 +197,14 @@ def quick_way(
         caller: Of the only source.
         layout: Of its examples, which nobody has to look at.
         put: Puts an example into the queue.
+        missing: How many examples are wanted; -1 for all.
 
     Returns:
         A function that returns the last call, or None if nothing more is wanted; None if there is no short way.
     """
     lane = caller.lane
     if lane.items is None and not lane.many:
-        return calls_mover(caller, layout, turns, put, arrivals, crossing)
+        return calls_mover(caller, layout, turns, put, arrivals, crossing, missing)
     if lane.items is None:
         alone = crossing.window is None
         return blocks_mover(caller, layout.to_components, turns, arrivals, crossing) if alone else None

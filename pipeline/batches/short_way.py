@@ -23,7 +23,7 @@ def mover(
     layout: ExampleLayout,
     to_components: ToComponents,
     stopped: Callable[[], bool],
-    missing: Callable[[], int] | None,
+    missing: Callable[[], int],
 ) -> Callable[[], None]:
     """Make what moves all further examples of a source; each is in the queue before it asks for the next one.
 
@@ -33,11 +33,11 @@ def mover(
         layout: The layout of the examples.
         to_components: How they are taken apart: as the layout says, or as those of a source of a join.
         stopped: Whether to ask the source no more.
-        missing: How many examples to move at a time; None: all.
+        missing: How many examples are wanted; -1 for all.
 
     Returns:
-        A function that returns once `stopped()`, or when it has moved so many. It raises OutOfRangeError at the end of the source, and what the
-        source or the queue raises.
+        A function that returns once `stopped()`, or when it has moved so many. It raises OutOfRangeError at the end of
+        the source, and what the source or the queue raises.
     """
     own = to_components == layout.to_components
     bare, count = own and layout.bare, layout.tuple_length if own else 0
@@ -55,25 +55,15 @@ def mover(
         with source.turn:
             if stopped():
                 raise loop_left()
-            for each in values:
+            left = missing()
+            for each in values if left < 0 else itertools.islice(values, left):
                 # Most examples are tuples of the right length. Looking at them here saves 70 ns.
                 enqueue(to_components(each) if count and (type(each) is not tuple or len(each) != count) else each)
                 worker.keys = None  # what was read for this example has nothing to do with an error in the next
+                left -= 1
                 if stopped():
                     return
-        raise OutOfRangeError(None, None, "the source of the batches is used up")
-
-    def move_some() -> None:
-        assert missing is not None
-        worker = current_worker()
-        assert worker is not None
-        left = wanted = missing()
-        for left, each in zip(range(wanted - 1, -1, -1), values, strict=False):
-            enqueue(to_components(each) if count and (type(each) is not tuple or len(each) != count) else each)
-            worker.keys = None
-            if stopped():
-                return
         if left:
             raise OutOfRangeError(None, None, "the source of the batches is used up")
 
-    return move if missing is None else move_some
+    return move

@@ -43,6 +43,7 @@ class WorkerGroup:
         made_at: Where the runner was created.
         listed: Whether `add_queue_runner` put the runner on the process-wide list (True), another (False), none (None).
         begun: Whether threads were ever created.
+        ended: The loop that calls the ops itself, without threads, has ended.
         gate: The threads wait for it before they begin; None to begin at once.
         ops: The names of the enqueue ops.
         inputs: What the threads take from, as far as it was noted: readers, producers. Held weakly.
@@ -57,6 +58,7 @@ class WorkerGroup:
         self.made_at: Place | None = caller()
         self.listed: bool | None = None
         self.begun = False
+        self.ended = False
         self.gate: threading.Event | None = None
         self._lock = threading.RLock()  # reentrant: a signal handler may call a queue that these threads fill
         self._threads: list[threading.Thread] = []
@@ -89,6 +91,10 @@ class WorkerGroup:
         """Return what the threads were seen to take from."""
         with self._lock:
             return list(self.inputs)
+
+    def spent(self) -> float | None:
+        """Return how many seconds the loop itself has spent with the ops, if there are no threads for them."""
+        return None
 
     def times(self) -> dict[threading.Thread, tuple[float, float | None]]:
         """Return when each thread was made and when it ended, by `time.monotonic`; None while it runs."""

@@ -234,11 +234,13 @@ def _produce(
         if source.length == 0:
             why = f"the input of '{queue.name}' has no rows"
             raise end_of_input(f"Reached limit of {limit.limit}", limit.limit, why)
+        epochs_before, first = divmod(queue.taken_before(), numbered.length)
+        limit.begun += epochs_before
         order = numbered.order(limit.begin())
-        for begin in range(0, numbered.length, block):
+        for begin in range(first, numbered.length, block):
             queue.enqueue_many((source.rows[numbered.part(order, begin, min(begin + block, numbered.length))],))
 
-    queue.number(source.kind, source.rows, numbered, source.digest)
+    queue.number(source.kind, source.rows, numbered, source.digest, cancel_op is not None)
     queue.runner = QueueRunner(queue, [enqueue_epoch], cancel_op=cancel_op)
     add_queue_runner(queue.runner, collection)
     return queue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,11 +17,12 @@ from pipeline.errors import DeadlineExceededError, OutOfRangeError, invalid
 from pipeline.explain.causes import InputUsedUp
 from pipeline.explain.ends import end_of_input, with_end
 from pipeline.explain.live import note_input
-from pipeline.explain.workers import WorkerGroup
+from pipeline.explain.workers import Worker, WorkerGroup, current_worker
 from pipeline.producers.numbered import Numbered
 from pipeline.pulls import Book, Turn, in_use, this_thread
 from pipeline.queues.kinds import FIFOQueue
 from pipeline.queues.texts import insufficient
+from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.current_loop import current_loop
 from pipeline.runners.runner import QueueRunner
 
@@ -37,10 +39,11 @@ class _Hand(FIFOQueue):
 
 
 class ProducerQueue(FIFOQueue):
-    """The queue of a producer. The first dequeue by a loop over batches starts its thread, unless it already runs.
+    """The queue of a producer. As long as nobody has started its thread, a loop over batches needs neither thread nor
+    queue: the next elements are computed from their numbers. If the thread begins later, it goes on after them.
 
-    Within a turn of a deterministic loop neither the queue nor the thread is used: the next elements are computed from
-    their numbers. The loop sees to it that one turn at a time pulls.
+    So they are within a turn of a deterministic loop, whether the thread runs or not. The loop sees to it that one turn
+    at a time pulls; others hold a lock.
 
     Attributes:
         runner: What runs the thread, until a loop has started it.
@@ -53,9 +56,13 @@ class ProducerQueue(FIFOQueue):
     runner: QueueRunner | None = None
     owner: Book | None = None
     _starting = threading.Lock()
+    _before = 0  # elements that were taken before the thread began
+    _noted: weakref.ref[Worker] | None = None  # the thread of a loop that took from it last
     _hand: FIFOQueue | None = None
 
-    def number(self, kind: str, rows: Any, numbered: Numbered, digest: Callable[[], str]) -> None:
+    def number(
+        self, kind: str, rows: Any, numbered: Numbered, digest: Callable[[], str], threaded: bool = False
+    ) -> None:
         """Say what the elements are.
 
         Args:
@@ -63,7 +70,10 @@ class ProducerQueue(FIFOQueue):
             rows: Gives rows for an array of row numbers.
             numbered: The row numbers of the elements.
             digest: Gives a digest of the rows.
+            threaded: A loop is to start the thread.
         """
+        self._taking = threading.RLock()  # reentrant: a signal handler may take from it
+        self._threaded = threaded
         self._kind = kind
         self._rows = rows
         self._numbered = numbered
@@ -85,7 +95,9 @@ class ProducerQueue(FIFOQueue):
         if turn is not None:
             return self._up_to(turn, n)
         if self.runner is not None or self.owner is not None:
-            self._start()
+            taken = self._directly(lambda: self._pulled(n, False, lambda hand: hand.dequeue_many(hand.size())))
+            if taken:
+                return taken[0]
         available = min(self.size(), n)
         if available > 1:
             try:
@@ -94,64 +106,126 @@ class ProducerQueue(FIFOQueue):
                 pass
         return super().dequeue_many(1)
 
+    def row_numbers(self, n: int) -> NDArray[Any]:
+        """As `block`, outside of turns, for a range from 0 on: of any dtype of integers."""
+        taken: list[NDArray[Any]] = []
+        if self.runner is not None or self.owner is not None:
+            n = at_least_one(n)
+            taken = self._directly(lambda: self._advance(n, False))
+        return taken[0] if taken else self.block(n)
+
     def dequeue(self, name: str | None = None, *, timeout: float | None = None) -> Any:
-        """As FIFOQueue; starts the producer's thread if a loop over batches asks."""
+        """As FIFOQueue; without its thread if a loop over batches asks first."""
         turn = this_thread.turn
         if turn is not None:
             return self._ready.take(self, turn)
         if self.runner is not None or self.owner is not None:
-            self._start()
+            taken = self._directly(lambda: self._ready.take_directly(self))
+            if taken:
+                return taken[0]
         return super().dequeue(name, timeout=timeout)
 
     def dequeue_many(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
-        """As FIFOQueue; starts the producer's thread if a loop over batches asks."""
+        """As FIFOQueue; without its thread if a loop over batches asks first."""
         turn = this_thread.turn
         if turn is not None:
             count = self._count(n, CALLS["dequeue_many"])
             return self._pull(turn, count, True, lambda hand: hand.dequeue_many(count, out=out))
         if self.runner is not None or self.owner is not None:
-            self._start()
+            count = self._count(n, CALLS["dequeue_many"])
+            taken = self._directly(lambda: self._pulled(count, True, lambda hand: hand.dequeue_many(count, out=out)))
+            if taken:
+                return taken[0]
         return super().dequeue_many(n, name, timeout=timeout, out=out)
 
     def dequeue_up_to(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
-        """As FIFOQueue; starts the producer's thread if a loop over batches asks."""
+        """As FIFOQueue; without its thread if a loop over batches asks first."""
         turn = this_thread.turn
         if turn is not None:
             return self._up_to(turn, self._count(n, CALLS["dequeue_up_to"]), out)
         if self.runner is not None or self.owner is not None:
-            self._start()
+            count = self._count(n, CALLS["dequeue_up_to"])
+            taken = self._directly(lambda: self._pulled(count, False, _up_to(count, out)))
+            if taken:
+                return taken[0]
         return super().dequeue_up_to(n, name, timeout=timeout, out=out)
 
-    def _start(self) -> None:
-        """Refuse what a deterministic loop owns; start the thread if a loop asks."""
+    @property
+    def at_hand(self) -> bool:
+        """Whether a loop over batches gets elements without waiting for a thread."""
+        runner = self.runner
+        return (
+            runner is not None
+            and self.owner is None
+            and not (runner.begun or self._threaded or self.is_closed() or self.size())
+        )
+
+    def _directly(self, take: Callable[[], Any]) -> list[Any]:
+        """What `take` computes, in a list, if a loop asks and the thread has not begun, or if one has asked before.
+        Else nothing; then elements come through the queue, and the thread starts if a loop asks.
+
+        Raises:
+            FailedPreconditionError: A deterministic loop owns it.
+            OutOfRangeError: What `take` raises.
+        """
         if self.owner is not None:
             raise in_use(self)
         coord = current_loop()
+        if coord is None and self._ready.next < 0:
+            return []
+        if self.at_hand:
+            with self._taking:
+                if self.at_hand:
+                    if coord is not None:
+                        self._note(coord)
+                    return [take()]
         if coord is not None:
             with self._starting:
                 runner, self.runner = self.runner, None
             note_input(self)
-            if runner is not None and not runner.begun:
+            if runner is not None and not runner.begun and (self._ready.next < 0 or not self.is_closed()):
                 runner.create_threads(coord=coord, daemon=True, start=True)
+        return []
+
+    def _note(self, coord: Coordinator) -> None:
+        """Note that a thread of a loop takes from this, and have it closed with the loop, if another did before."""
+        worker, noted = current_worker(), self._noted
+        if worker is None or noted is None or noted() is not worker:
+            note_input(self)
+            coord.close_on_stop(self)
+            self._noted = None if worker is None else weakref.ref(worker)
+
+    def taken_before(self) -> int:
+        """For the thread, before each epoch: how many elements were taken since it last asked; they come no more."""
+        with self._taking:
+            if self.owner is not None:
+                return 0
+            taken, self._ready.next = max(0, self._ready.next), -1
+            self._before += taken
+            return taken
 
     def progress(self) -> tuple[int, int | None, int]:
         """Return how many elements were taken, how many there are in all epochs (None: no end), and in one."""
-        taken = self.stats().dequeued if self._ready.next < 0 else self._ready.next
+        following = self._ready.next
+        taken = self._before + self.stats().dequeued if following < 0 else following
         return taken, self._numbered.total, self._numbered.length
 
     # By number.
 
     def _up_to(self, turn: Turn, n: int, out: Any = None) -> Any:
-        return self._pull(turn, n, False, lambda hand: hand.dequeue_up_to(min(n, hand.size()), out=out))
+        return self._pull(turn, n, False, _up_to(n, out))
 
     def _pull(self, turn: Turn, n: int, whole: bool, take: Callable[[FIFOQueue], Any]) -> Any:
         with turn.pulling(self, n, whole):
-            before = self._position()
-            try:
-                return self._handed(self._advance(n, whole), take)
-            except BaseException:  # `out` does not fit, say
-                self._go_to(before)
-                raise
+            return self._pulled(n, whole, take)
+
+    def _pulled(self, n: int, whole: bool, take: Callable[[FIFOQueue], Any]) -> Any:
+        before = self._position()
+        try:
+            return self._handed(self._advance(n, whole), take)
+        except BaseException:  # `out` does not fit, say
+            self._go_to(before)
+            raise
 
     def _make_ready(self) -> None:
         """Make the next elements ready. Scalars come by the hundred: one by one they take 5 us each, so 0.1."""
@@ -219,7 +293,7 @@ class ProducerQueue(FIFOQueue):
 
     def _position(self) -> list[int]:
         if self._ready.next < 0:
-            self._ready.next = self.stats().dequeued
+            self._ready.next = self._before + self.stats().dequeued
         return [self._ready.next]
 
     def _go_to(self, position: Sequence[int]) -> None:
@@ -251,6 +325,11 @@ class ProducerQueue(FIFOQueue):
             self._numbered.reseed(seeds)
             self._ready.forget()
         return drawn
+
+
+def _up_to(n: int, out: Any) -> Callable[[FIFOQueue], Any]:
+    """What takes from a queue, without waiting, what it has of `n` elements."""
+    return lambda hand: hand.dequeue_up_to(min(n, hand.size()), out=out)
 
 
 def at_least_one(n: int) -> int:

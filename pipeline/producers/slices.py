@@ -113,7 +113,7 @@ class SliceSource:
         """As `block`, but rows of plain numbers are not copied: a queue gathers them itself."""
         turn = this_thread.turn
         if turn is None:
-            numbers = self._in_range(n) if self._must_check else self.queue.block(n)
+            numbers = self._in_range(n) if self._must_check else self.queue.row_numbers(n)
         else:
             with turn.pulling(self, "rows", n):
                 numbers = self._taken(at_least_one(n))
@@ -130,7 +130,7 @@ class SliceSource:
         with self._lock:
             rows, self._left = self._left, None
         if rows is None:
-            rows = self.queue.block(n)
+            rows = self.queue.row_numbers(n)
         bad = np.flatnonzero(rows >= self._shortest)
         end = min(n, int(bad[0]) if len(bad) else len(rows))
         self._put_back(rows[max(end, 1) :])

@@ -67,7 +67,9 @@ class _Collector:
         stages = [self._queue(number, queue) for number, queue in self.queues.items()]
         stages += [self._reader(number, reader) for number, reader in live.readers.numbered()]
         stages += [self._workers(number, mapping) for number, mapping in live.mappings.numbered()]
-        stages += [self._function(number, group) for number, group in self.groups.items() if not _is_producer(group)]
+        for number, group in self.groups.items():
+            if not _is_producer(group):
+                stages.append((self._function if group.spent() is None else self._in_loop)(number, group))
         stages += [self._loop(number, facts) for number, facts in self.loops.items()]
         edges = list(self.edges)
         if self.only is not None:
@@ -195,12 +197,27 @@ class _Collector:
             doing=doings,
         )
 
+    def _in_loop(self, number: int, group: WorkerGroup) -> Stage:
+        """What a loop without threads calls itself."""
+        filled = live.queues.number(group.queue)
+        _, change, seconds = self._change(filled, group.queue) if filled is not None else (_ZERO, _ZERO, self.seconds)
+        return Stage(
+            number,
+            "function",
+            ", ".join(dict.fromkeys(group.ops)) or group.name,
+            "ended" if group.ended else "running",
+            running=int(not group.ended),
+            elements=change.enqueued,
+            rate=change.enqueued / seconds,
+            busy=self._spent(group),
+        )
+
     def _loop(self, number: int, facts: LoopFacts) -> Stage:
         queue = live.queues.number(facts.queue) if facts.queue is not None else None
         change = self._change(queue, facts.queue)[1] if queue is not None else _ZERO
         times = facts.times
         first = None if times.first_at is None or times.begun_at is None else times.first_at - times.begun_at
-        waited = _share(change.dequeue_wait_s, self.seconds)
+        waited = self._spent(facts.group) or _share(change.dequeue_wait_s, self.seconds)
         cpu, wanted = self._clocks(number)
         return Stage(
             number,
@@ -233,6 +250,15 @@ class _Collector:
             after = known[-1]
         changes: list[Any] = [a - b for a, b in zip(after, before, strict=True)]
         return stats, QueueStats(*changes), max(min(self.seconds, stats.age_s), 1e-9)
+
+    def _spent(self, group: WorkerGroup | None) -> float:
+        """The share of the time that a loop without threads has spent with its source; 0 if it has threads."""
+        spent = None if group is None else group.spent()
+        if group is None or spent is None:
+            return 0.0
+        number = live.groups.number(group)
+        before = self.looks[0].spent.get(number or 0, 0.0) if self.looks else 0.0
+        return _share(spent - before, self.seconds)
 
     def _doing(self, number: int) -> dict[str, float]:
         """What the threads of a group did, as shares."""

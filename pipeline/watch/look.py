@@ -27,6 +27,7 @@ class Look(NamedTuple):
         clocks: What the threads of each group, the thread that takes from each loop, and the workers under each
             MapAhead had of the processors.
         doing: How often the threads of each group were seen doing what, in the order of DOINGS.
+        spent: Seconds that loops without threads have spent with their sources, by group.
         probed, held: Seconds over which the interpreter's lock was asked for, and those in which somebody held it.
     """
 
@@ -35,6 +36,7 @@ class Look(NamedTuple):
     counts: dict[int, int]
     clocks: dict[int, Clocks]
     doing: dict[int, tuple[int, ...]]
+    spent: dict[int, float]
     probed: float = 0.0
     held: float = 0.0
 
@@ -44,12 +46,14 @@ def look(seen: Seen | None = None) -> Look:
     counters = {number: queue.stats() for number, queue in live.queues.numbered()}
     counts = {number: each.counts()[0] for number, each in live.readers.numbered()}
     counts |= {number: each.progress()[0] for number, each in live.mappings.numbered()}
+    known = [(number, group.spent()) for number, group in live.groups.numbered()]
+    spent = {number: seconds for number, seconds in known if seconds is not None}
     if seen is None:
-        return Look(time.monotonic(), counters, counts, {}, {})
+        return Look(time.monotonic(), counters, counts, {}, {}, spent)
     seen.read_clocks()
     doings = {number: tuple(each) for number, each in seen.doing.copy().items()}
     sums = {number: _sum(each.copy()) for number, each in seen.clocks.copy().items()}
-    return Look(time.monotonic(), counters, counts, sums, doings, seen.probed, seen.held)
+    return Look(time.monotonic(), counters, counts, sums, doings, spent, seen.probed, seen.held)
 
 
 def _sum(clocks: dict[int, Clocks]) -> Clocks:

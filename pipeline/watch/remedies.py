@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pipeline.watch.model import Report, Stage
 
+SELDOM = 0.2  # a share of the time
 MOSTLY = 0.5  # a share of the time
 HOGGED = 0.7  # of the time somebody holds the interpreter's lock
 MANY = 100
@@ -67,6 +68,20 @@ def at_work(report: Report, function: Stage, waited: float, loop: Stage | None) 
         )
         return Remedy(function, "locked", "processes", report.processors, gain, text)
     return _computing(report, function, takes, most, loop)
+
+
+def in_loop(function: Stage, loop: Stage) -> Remedy:
+    """What helps a loop that calls its function itself, without threads."""
+    share = function.busy or 0.0
+    takes = f"{function.name} takes {share:.0%} of the time of the loop '{loop.name}', which calls it itself"
+    if share < SELDOM:
+        gain = 1 / max(share, 1e-3)
+        text = f"The consumer of '{loop.name}' is the bottleneck: {takes}. If it took no time, batches would come"
+        return Remedy(loop, "consumer", "consumer", None, gain, f"{text}{times(gain, '') or ' as fast'}.")
+    gain = 1 / max(share, 1 - share)
+    more = "" if gain > 1.05 else ", more threads if it waits for something or releases the interpreter's lock"
+    text = f"{takes}: num_threads=1 would call it meanwhile{more}{times(gain, ', at most')}."
+    return Remedy(function, "inline", "num_threads", 1, gain, text)
 
 
 def crowded(report: Report, function: Stage) -> bool:

@@ -9,7 +9,7 @@ rules in words.
 from __future__ import annotations
 
 from pipeline.watch.model import Report, Stage, Verdict
-from pipeline.watch.remedies import HOGGED, Remedy, at_work, crowded, executor, one_by_one, times
+from pipeline.watch.remedies import HOGGED, Remedy, at_work, crowded, executor, in_loop, one_by_one, times
 
 OFTEN = 0.2  # a share of the time that matters
 MOSTLY = 0.5
@@ -37,6 +37,8 @@ def _of_loop(report: Report, loop: Stage, queue: Stage) -> Remedy:
     begins = report.seconds > NEARLY * (loop.age_s or 0.0)  # the window begins with the loop
     filling = min(loop.first_s or 0.0, report.seconds) if begins else 0.0
     functions = [stage for stage in report.before(queue) if stage.kind == "function"]
+    if functions and loop.settings.get("num_threads") == 0:
+        return in_loop(functions[0], loop)
     needed = max((_needed(report, stage, queue) for stage in functions), default=1.0)
     if gathers and filling > MOSTLY * report.seconds:
         return _gathering(report, loop, queue, filling, needed)

@@ -160,12 +160,12 @@ class TestEnd:
 
 
 class TestThreads:
-    @pytest.mark.parametrize("threads", [1, 2, 5])
+    @pytest.mark.parametrize("threads", [0, 1, 2, 5])
     def test_every_example_comes_once(self, threads):
         with batch(source(range(1000)), 7, threads, allow_smaller_final_batch=True) as batches:
             values = np.concatenate(list(batches)).tolist()
         assert sorted(values) == list(range(1000))
-        if threads == 1:
+        if threads <= 1:
             assert values == list(range(1000))
 
     def test_several_consumers(self):
@@ -211,7 +211,7 @@ class TestShuffle:
         ({"batch_size": -1}, ValueError, "batch_size must be >= 1, got -1"),
         ({"batch_size": 0}, ValueError, "batch_size must be >= 1, got 0"),
         ({"batch_size": 4.0}, TypeError, "float"),
-        ({"num_threads": 0}, ValueError, "Must provide queue and enqueue_ops"),
+        ({"num_threads": -1}, ValueError, "num_threads must be at least 1, or 0 to read in the loop's own thread"),
         ({"tensors": 3}, TypeError, "must be a callable"),
         (
             {"tensors": {"x": np.zeros(3)}},

@@ -103,7 +103,7 @@ def test_keep_input():
     assert got == [([2, 4], [[1, 1, 0, 0], [3, 3, 3, 3]])]
 
 
-@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("threads", [0, 1, 4])
 def test_every_example_comes_once(threads):
     lengths = [1 + i * 7 % 30 for i in range(2000)]
     with bucket_by_sequence_length(
@@ -168,7 +168,7 @@ class TestEnds:
         ({"bucket_boundaries": [0, 2]}, ValueError, "Buckets must be sequential and increasing"),
         ({"batch_size": [1, 2, 3]}, ValueError, "If batch_size is a list it must have an element for each of the 2"),
         ({"batch_size": 0}, ValueError, "batch_size must be >= 1, got 0"),
-        ({"num_threads": 0}, ValueError, "Must provide queue and enqueue_ops"),
+        ({"num_threads": -1}, ValueError, "num_threads must be at least 1, or 0 to read in the loop's own thread"),
         ({"min_after_dequeue": -1}, ValueError, "min_after_dequeue -1 must be >= 0"),
     ],
 )

@@ -92,7 +92,7 @@ def order(numbers, shard=(0, 1)):
 
 def test_of_single_records(records):
     make, numbers = records
-    for threads in (1, 4):
+    for threads in (0, 1, 4):
         reader, files = make()
         with pipeline.batch(lambda r=reader, f=files: r.read(f), 1, num_threads=threads, deterministic=True) as loop:
             assert len(list(loop)) == len(order(numbers))

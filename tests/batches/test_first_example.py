@@ -51,7 +51,7 @@ def of_error(loop):
 
 
 @notes
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [0, 1, 2])
 def test_a_callable(path, threads):
     assert of_error(batch(reading(file := path(1)), 2, num_threads=threads)) == [
         f"in the first example, record '{file}:1'"

@@ -29,7 +29,7 @@ class Row:
 
 @pytest.mark.parametrize("count", [0, 5, 200])
 @pytest.mark.parametrize("most", [0, 1, 3, 1000])
-@pytest.mark.parametrize("num_threads", [1, 3])
+@pytest.mark.parametrize("num_threads", [0, 1, 3])
 def test_nothing_holds_a_loop_that_is_over(count, most, num_threads):
     row = Row(count)
     known = weakref.ref(row)

@@ -14,7 +14,7 @@ import pipeline
 from pipeline._queue import watch_pulls
 from pipeline.errors import FailedPreconditionError
 
-THREADS = (1, 2, 4, 8)
+THREADS = (0, 1, 2, 4, 8)
 
 
 def uneven(value):

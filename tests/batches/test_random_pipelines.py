@@ -77,9 +77,9 @@ class Random:
         self.shuffled = rng.random() < 0.5
         self.maybe = rng.random() < 0.4
         self.many = rng.random() < 0.2 and self.form != "buckets"
-        self.threads = rng.randint(1, 4)
+        self.threads = rng.randint(0, 4)
         self.expected = []
-        self.ordered = self.form == "single" and self.threads == 1 and not self.shuffled
+        self.ordered = self.form == "single" and self.threads <= 1 and not self.shuffled
 
     def source(self):
         rng, n = self.rng, self.rng.choice([0, 1, 10, 60, 200])
@@ -122,7 +122,8 @@ class Random:
                 min_after_dequeue=min_after_dequeue if self.shuffled else 0,
             )
         if self.form == "join":
-            sources = [self.source() for _ in range(self.threads)]
+            sources = [self.source() for _ in range(self.threads or 3)]
+            options["num_threads"] = None if self.threads else 0
             if self.shuffled:
                 return shuffle_batch_join(sources, self.batch_size, self.capacity, min_after_dequeue, **options)
             return batch_join(sources, self.batch_size, self.capacity, **options)

@@ -78,7 +78,7 @@ def test_a_source_is_not_asked_again_after_it_has_asked_for_a_stop(kind):
     assert asked == list(range(6))
 
 
-@pytest.mark.parametrize("threads", [2, 5])
+@pytest.mark.parametrize("threads", [0, 2, 5])
 def test_the_thread_that_has_an_iterator_keeps_it_so_that_the_order_stays(threads):
     def examples():
         for i in range(500):
@@ -89,7 +89,7 @@ def test_the_thread_that_has_an_iterator_keeps_it_so_that_the_order_stays(thread
         assert np.concatenate(list(batches)).tolist() == list(range(500))
 
 
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", [0, 1, 3])
 def test_an_error_of_an_iterator_comes_after_the_examples_before_it(threads):
     asked = itertools.count()
 

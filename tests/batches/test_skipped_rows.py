@@ -35,7 +35,7 @@ GOOD = [i for i in range(1, 20) if i != 7]
 
 
 @pytest.mark.parametrize("rows", [1, 4, 7, 100])
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", [0, 1, 3])
 def test_only_the_bad_rows_of_a_block_are_left_out(path, rows, threads):
     with batch(blocks(path, rows), 18, threads, enqueue_many=True, on_error="skip") as loop:
         [[first, second]] = loop

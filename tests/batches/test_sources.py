@@ -69,7 +69,7 @@ class TestIterables:
 
 class TestQueues:
     @pytest.mark.parametrize("shapes", [[()], None])
-    @pytest.mark.parametrize("threads", [1, 3])
+    @pytest.mark.parametrize("threads", [0, 1, 3])
     def test_elements_are_the_examples(self, shapes, threads):
         queue = FIFOQueue(100, "int32", shapes)
         for i in range(100):

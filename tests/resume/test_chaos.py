@@ -13,7 +13,7 @@ import pipeline
 @pytest.mark.parametrize("kind", resumable.LOOPS)
 def test_one_order(kind, folder):
     rng = random.Random()
-    assert len({ends(kind, folder, threads, rng) for threads in (1, 4, 8)}) == 1
+    assert len({ends(kind, folder, threads, rng) for threads in (0, 1, 4, 8)}) == 1
 
 
 class ShortBlocks:
@@ -29,7 +29,7 @@ class ShortBlocks:
         return np.arange(first, self._next)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 8])
+@pytest.mark.parametrize("threads", [0, 1, 2, 8])
 def test_short_blocks(threads):
     """Elements count one by one, whatever the blocks that they came in."""
     loop = pipeline.shuffle_batch(ShortBlocks(), 10, 200, 60, threads, seed=resumable.SEED, deterministic=True)

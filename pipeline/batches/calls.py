@@ -132,8 +132,8 @@ class Caller:
         """
         if isinstance(error, CancelledError):
             raise error
-        if isinstance(error, ENDS):
-            return Call(turn, [], error)
+        if isinstance(error, ENDS):  # it is kept; frames would keep whoever asked for the batch, and so the loop
+            return Call(turn, [], error.with_traceback(None))
         self._turns.returned(turn)
         return self._failed(error, turn)
 

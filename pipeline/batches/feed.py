@@ -73,7 +73,9 @@ class Feed:
         self._left = False
         # The block in a thread's hand is beside the queue; a batch may be larger than the queue.
         single = self.one_by_one or self._keep.asks
-        self._block_rows = None if single else max(request.capacity, request.batch_size)
+        held_back = request.min_after_dequeue or 0 if request.inline else 0
+        self._most = max(request.capacity, request.batch_size + held_back)
+        self._block_rows = None if single else self._most
 
     @property
     def kind(self) -> str:
@@ -143,8 +145,9 @@ class Feed:
             self._park()
             return
         alone = request.joined or request.num_threads in (0, 1)
+        room = self._room if request.inline else None
         opened = [
-            open_source(source, request.enqueue_many, alone, self._rows_for(source), self._stopped)
+            open_source(source, request.enqueue_many, alone, self._rows_for(source), room, self._stopped)
             for source in request.sources
         ]
         index, first, reads = self._first_example(opened)
@@ -192,6 +195,10 @@ class Feed:
     def _make_queue(self) -> QueueBase:
         assert self.layout is not None
         return self.request.make_queue(self.layout)
+
+    def _room(self) -> int:
+        """How many rows a block may have, if the queue is to hold no more than its capacity, or a batch needs."""
+        return max(1, self._most - self.queue.size()) if self.layout is not None else self._most
 
     def _missing(self) -> int:
         """How many examples to take from a source now: -1, without end, for a thread; those that are missing for a

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, ParamSpec
 
 from pipeline.batches.items import OnceItems, SequenceItems, StatefulItems, positioned_items
 from pipeline.batches.request import Request
-from pipeline.batches.source import BLOCK_ROWS, is_iterable, open_source, row_giver, sized
+from pipeline.batches.source import BLOCK_ROWS, is_iterable, limited, open_source, row_giver, sized
 from pipeline.errors import OutOfRangeError
 from pipeline.logs import logger
 from pipeline.nest import length
@@ -78,7 +78,7 @@ def open_lane(
             give = in_one_pull(give)
         take = sized(limited(give, room), BLOCK_ROWS)
         return Lane(lambda: [take()], True, True, False, getattr(source, "iterator", False), name)
-    opened = open_source(source, many, True, None, stopped)
+    opened = open_source(source, many, True, None, None, stopped)
     following = in_one_pull(opened.take) if _is_plain_queue(source) else opened.take
     calls = not isinstance(source, QueueBase) and not hasattr(source, "block")
     return Lane(lambda: [following()], many, False, calls, opened.iterator, name, following)
@@ -112,11 +112,6 @@ def in_one_pull(take: Callable[P, Any]) -> Callable[P, Any]:
             return take(*args, **kwargs)
 
     return taken
-
-
-def limited(give: Callable[[int], Any], room: Callable[[], int]) -> Callable[[int], Any]:
-    """Gives no more rows than there is room for."""
-    return lambda n: give(min(n, room()))
 
 
 def _exactly(give: Callable[[int], Any]) -> Callable[[], list[Any]]:

@@ -403,8 +403,8 @@ class OrderedFeed(Feed):
                         break
                     if call.error is None:
                         self._hand_over(call, crossing)
-                    elif self._last(call, crossing):
-                        ended.append(call.error)
+                    else:
+                        ended.extend(self._last(call, crossing))
                     if once:
                         return
             except CancelledError:
@@ -433,15 +433,14 @@ class OrderedFeed(Feed):
             self._end = error
             raise
 
-    def _last(self, call: Call, crossing: Crossing) -> bool:
-        """Hand over a call that was at the end of its source, or failed; return whether the others go on."""
+    def _last(self, call: Call, crossing: Crossing) -> list[BaseException]:
+        """Hand over a call that was at the end of its source, or failed; return the end if the others go on."""
         error = call.error
         assert error is not None
         if call.ended and self.request.joined:
             call.error = None
             crossing.hand_over(call)
-            call.error = error
-            return True
+            return [error]
         self._end = error if call.ended else loop_left()
         crossing.hand_over(call)
-        return False
+        return []

@@ -72,7 +72,12 @@ def check_source(source: Any) -> None:
 
 
 def open_source(
-    source: Any, many: bool, alone: bool, block_rows: int | None, stopped: Callable[[], bool]
+    source: Any,
+    many: bool,
+    alone: bool,
+    block_rows: int | None,
+    room: Callable[[], int] | None,
+    stopped: Callable[[], bool],
 ) -> OpenSource:
     """Make a source ready to be read.
 
@@ -82,6 +87,7 @@ def open_source(
         alone: Only one thread reads it.
         block_rows: The largest block of use, for a source of single examples that can give blocks too; None to take
             examples one by one.
+        room: How many rows the next block may have; None if that is always the same.
         stopped: Whether waiting for the next example is in vain.
     """
     give = None if many or block_rows is None else row_giver(source, stopped)
@@ -89,7 +95,8 @@ def open_source(
         if isinstance(source, MapAhead):  # its blocks are what a worker made, and may become batches as they are
             most = max(1, min(block_rows, BLOCK_ROWS))
             return _without_turns(lambda: give(most), True, op_name(source))
-        return _without_turns(sized(give, block_rows), True, op_name(source), getattr(source, "iterator", False))
+        fitting = give if room is None else limited(give, room)
+        return _without_turns(sized(fitting, block_rows), True, op_name(source), getattr(source, "iterator", False))
     if isinstance(source, MapAhead):  # it can tell that waiting is in vain
         return _without_turns(lambda: source.take(0, stopped), many, op_name(source))
     block = getattr(source, "block", None)
@@ -162,6 +169,11 @@ def _locked(following: Callable[[], Any], lock: threading.Lock, stopped: Callabl
                 taken += 1
 
     return take
+
+
+def limited(give: Callable[[int], Any], room: Callable[[], int]) -> Callable[[int], Any]:
+    """Gives no more rows than there is room for."""
+    return lambda n: give(min(n, room()))
 
 
 def sized(give: Callable[[int], Any], rows: int) -> Callable[[], Any]:

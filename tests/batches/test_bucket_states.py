@@ -165,7 +165,7 @@ def test_what_cannot_be_asked_for_is_forgotten():
     with loop:
         for _ in itertools.islice(loop, 1000):
             pass
-        known = sum(len(bucket._numbers) for bucket in loop._feed._buckets)
+        known = sum(len(bucket._numbers) for bucket in loop._latest._buckets)
     assert known < 2000
 
 

@@ -262,8 +262,8 @@ class TestMemory:
             for _ in itertools.islice(loop, 1200):
                 pass
             # 128 batches, a pool of 300 whose oldest element has waited for 2,000 draws, and what is under way.
-            assert len(loop._feed.ledger.journal) < 24 < 1200 * 50 // 1024
-            assert len(loop._feed._pool._oldest) < 24
+            assert len(loop._latest.ledger.journal) < 24 < 1200 * 50 // 1024
+            assert len(loop._latest._pool._oldest) < 24
 
     def test_states_of_batches_before_are_still_whole(self):
         def make():

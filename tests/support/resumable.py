@@ -198,7 +198,7 @@ def mapped(settings):
         chaos()
         return number, features(number)
 
-    executor = ThreadPoolExecutor(settings.threads)
+    executor = ThreadPoolExecutor(settings.threads or 1)
     source = pipeline.map_ahead(function, _numbers(settings), executor, chunksize=1 + settings.room % 9)
     return _shuffled(source, settings)
 

@@ -47,6 +47,28 @@ def test_parquet():
     assert int(lines[1]) > 80
 
 
+def test_csv_by_name():
+    said = r"(\d,\d+) for the address, (\d+) for a room, ([\d.]+) for a square metre; 2000 left out\n"
+    address, room, metre = re.fullmatch(said, run("examples/csv_by_name.py")).groups()
+    assert abs(int(address.replace(",", "")) - 5000) < 50
+    assert abs(int(room) - 900) < 10
+    assert metre == "30.0"
+
+
+def test_stored_arrays():
+    names = ["npy", "hdf5"]
+    assert run("examples/stored_arrays.py") == "".join(f"{name}: 91% of 1,797 digits right\n" for name in names)
+
+
+def test_tar_shards():
+    assert run("examples/tar_shards.py") == "400 of 400 colours right, half of them after a resume\n"
+
+
+def test_huggingface_text():
+    pytest.importorskip("datasets", reason="datasets is large: make test-sources installs it")
+    assert int(re.fullmatch(r"English or Finnish: (\d+)% right\n", run("examples/huggingface_text.py"))[1]) > 90
+
+
 def test_tfrecords():
     count, *digits = numbers("examples/tfrecords.py")
     assert count == sum(digits) == 1797

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+import pipeline
+
 ROOT = Path(__file__).parents[2]
 GITHUB = ROOT / ".github"
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -57,6 +59,12 @@ def test_a_release_waits_for_tests_and_wheels():
     for name in ("tests", "wheels"):
         called = (ROOT / release[name]["uses"]).read_text()
         assert "workflow_call" in yaml.safe_load(called)[True]  # `on` is a bool in YAML
+
+
+def test_the_changelog_begins_with_the_version():
+    """And with what those who upgrade have to know."""
+    lines = [line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("#")]
+    assert lines[:3] == ["# Changelog", f"## {pipeline.__version__}", "### Upgrade notes"]
 
 
 def test_every_python_is_tested_and_gets_a_wheel():

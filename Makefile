@@ -16,7 +16,7 @@ PEERS   =
 WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
-.PHONY: run build test test-browser test-all test-jax test-sources test-cluster stress tsan asan bounds leaks exits bench bench-tf bench-peers
+.PHONY: run build test test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan bounds leaks exits bench bench-tf bench-peers
 .PHONY: bench-scaling bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
@@ -91,6 +91,16 @@ $(VENV)-cluster/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --upgrade pip
 	$(@D)/bin/python -m pip install --quiet --editable . --group cluster
+	touch $@
+
+# The tests of pipeline.torch, with PyTorch, Lightning and Accelerate.
+test-torch: $(VENV)-torch/.installed
+	$(VENV)-torch/bin/python -m pytest tests/adaptors tests/docs tests/resume/test_recipes.py
+
+$(VENV)-torch/.installed: pyproject.toml setup.py $(wildcard pyx/*)
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade pip
+	$(@D)/bin/python -m pip install --quiet --editable . --group torch
 	touch $@
 
 # The tests of queues and threads with ThreadSanitizer, and with AddressSanitizer and UndefinedBehaviorSanitizer.

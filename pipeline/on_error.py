@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import traceback
@@ -89,5 +90,13 @@ def _forget_frames(error: BaseException) -> None:
             link.__traceback__ = None
             others = link.__cause__, link.__context__, *getattr(link, "exceptions", ())
             chain += [other for other in others if isinstance(other, BaseException)]
+    if hasattr(error, "add_note"):
+        error.add_note(text)
+
+
+def name_item(error: Exception, key: str, text: str) -> None:
+    """Name the item that an error is about: in a note, and by `record_key` for the messages of a queue it closes."""
+    with contextlib.suppress(Exception):  # a class of the user's may forbid attributes
+        error.record_key = key  # type: ignore[attr-defined]
     if hasattr(error, "add_note"):
         error.add_note(text)

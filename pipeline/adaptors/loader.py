@@ -67,7 +67,8 @@ class Loader:
         self._inside = False  # batches of this epoch were taken, and its end was not seen
         self._over = False  # the end of the last epoch was seen
         self._closed = False
-        self._told = False
+        self._told_epoch: int | None = None
+        self._warned = False
 
     # What subclasses say
 
@@ -120,6 +121,18 @@ class Loader:
         self._epoch += 1
         return _Epoch(self, self._epoch)
 
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch, counted from 0, the next batch begins; in the middle of one it does nothing.
+
+        Epochs are counted anyway. This is for programs that resume without a state, and for Lightning.
+        """
+        self._told_epoch = integer(epoch, "epoch")
+
+    def _go_to_epoch(self, epoch: int) -> None:
+        self._told_epoch = None
+        if not self._inside and epoch != round_of(self._loop) and can_start_over(self._loop):
+            self._replace(another_round(self._loop, epoch))
+
     def _replace(self, loop: Batches[Any]) -> None:
         """Go on with another loop, and leave the last one."""
         before, self._loop = self._loop, loop
@@ -131,6 +144,8 @@ class Loader:
         """The next batch of an epoch, unless another one has begun."""
         if epoch != self._epoch:
             raise StopIteration
+        if self._told_epoch is not None:
+            self._go_to_epoch(self._told_epoch)
         ready = self._ready
         self._inside = True
         while len(ready) <= self._ahead and self._end is None:
@@ -226,8 +241,8 @@ class Loader:
 
     def _tell(self, text: str) -> None:
         """Say something in the log, once."""
-        if not self._told:
-            self._told = True
+        if not self._warned:
+            self._warned = True
             _log.warning("%r: %s: pass deterministic=True to the batch function", self, text)
 
 

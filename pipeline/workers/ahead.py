@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import operator
 import reprlib
 import threading
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pipeline.errors import AbortedError, CancelledError, FailedPreconditionError, OutOfRangeError, invalid
 from pipeline.explain.live import mappings
 from pipeline.explain.wording import named
+from pipeline.on_error import name_item
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.workers.chunks import Block, FailedItem, WorkerDied, example_at, split
 from pipeline.workers.in_flight import Chunk, InFlight
@@ -267,7 +267,7 @@ class MapAhead(Iterator[Any]):
                 results.append(result)
                 if isinstance(result, FailedItem):
                     number, item = chunk.numbers[at], reprlib.repr(chunk.items[at])
-                    _note(result.error, f"item {number}", f"map_ahead: item {number}, {item}")
+                    name_item(result.error, f"item {number}", f"map_ahead: item {number}, {item}")
                 at += 1 if isinstance(result, FailedItem) else result.size
             self._chunk_bytes = sum(each.bytes for each in results if isinstance(each, Block))
             in_flight.chunks, self._results = others, results  # without a call in between, as in _fill
@@ -285,7 +285,7 @@ class MapAhead(Iterator[Any]):
             other = RuntimeError(f"map_ahead: a worker abandoned {chunk} because of {named(error)}")
             other.__cause__, error = error, other
         self._delivered += len(chunk.items)
-        _note(error, str(chunk), f"map_ahead: {chunk}")
+        name_item(error, str(chunk), f"map_ahead: {chunk}")
         raise error
 
     def _bury(self, chunk: Chunk, others: tuple[Chunk, ...], error: WorkerDied) -> None:
@@ -432,14 +432,6 @@ class MapAhead(Iterator[Any]):
         self._in_flight.chunks = ()
         other._in_flight = self._in_flight  # so that `recall` cancels its chunks too
         return other
-
-
-def _note(error: Exception, key: str, text: str) -> None:
-    """Name the item in the error, and by `record_key` in the messages of a queue that the error closes."""
-    with contextlib.suppress(Exception):  # a class of the user's may forbid attributes
-        error.record_key = key  # type: ignore[attr-defined]
-    if hasattr(error, "add_note"):
-        error.add_note(text)
 
 
 def _never() -> bool:

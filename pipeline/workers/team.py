@@ -89,6 +89,7 @@ class Team:
 
     def put(self, call: Call) -> None:
         """Have a worker do a call; start one if all are busy and there may be more."""
+        keeper = None
         with self._changed:
             if self._broken is not None:
                 raise self._broken
@@ -100,8 +101,9 @@ class Team:
                 self._made += 1
                 keeper = _Keeper(self, self._made)
                 self._keepers.append(keeper)
-                keeper.start()
             self._changed.notify()
+        if keeper is not None:  # a garbage collection in the thread that starts may call `rest`
+            keeper.start()
 
     def put_back(self, calls: Iterable[Call]) -> None:
         """Have another worker do these calls, first."""
@@ -156,12 +158,14 @@ class Team:
             call.future.cancel()
         if wait:
             for keeper in keepers:
-                keeper.join()
+                if keeper.ident is not None:  # else `put` is about to start it, and it ends at once
+                    keeper.join()
 
     def stop(self) -> None:
         """Stop all workers, whatever they are doing: those in the middle of an item get half a second."""
         self.stopped = True
-        keepers = [keeper for keeper in self._keepers if keeper is not threading.current_thread()]
+        here = threading.current_thread()
+        keepers = [keeper for keeper in self._keepers if keeper is not here and keeper.ident is not None]
         self.close(True, False)
         for keeper in keepers:
             keeper.ask_to_stop()

@@ -33,14 +33,26 @@ class Threads(Executor):
             return self._pool.submit(fn, *args, **kwargs)
 
     def rest(self) -> None:
-        """Let threads end when they have done what was submitted, but not within a `with` block."""
-        if not self._kept:
-            self._end(False, False)
+        """Let threads end when they have done what was submitted, but not within a `with` block.
+
+        A garbage collection may call this anywhere, also in a thread that `submit` starts and waits for. So it waits
+        for no lock; whoever holds it needs the threads.
+        """
+        if not self._kept and self._lock.acquire(blocking=False):
+            try:
+                pool, self._pool = self._pool, None
+            finally:
+                self._lock.release()
+            if pool is not None:
+                pool.shutdown(wait=False)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Let the threads end when they have done what was submitted; see `concurrent.futures.Executor.shutdown`."""
         self._closed = True
-        self._end(wait, cancel_futures)
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait, cancel_futures=cancel_futures)
 
     def numbers(self) -> list[int]:
         """Return the native numbers of the threads that run."""
@@ -59,12 +71,6 @@ class Threads(Executor):
     def __repr__(self) -> str:
         state = "shut down" if self._closed else "not running" if self._pool is None else "running"
         return f"<pipeline.threads({self._max_workers}): {state}>"
-
-    def _end(self, wait: bool, cancel_futures: bool) -> None:
-        with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(wait, cancel_futures=cancel_futures)
 
 
 class AtOnce(Executor):

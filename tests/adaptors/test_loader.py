@@ -207,6 +207,27 @@ def test_arguments():
         Lists(shuffled(), 1.5)
 
 
+def test_the_epoch_that_is_set():
+    loop = shuffled()
+    plain = [[batch.tolist() for batch in loop] for _ in range(4)]
+    loader = Lists(shuffled(), 1)
+    loader.set_epoch(2)
+    assert [list(loader), list(loader)] == plain[2:]
+    batches = iter(loader)
+    loader.set_epoch(1)
+    assert next(batches) == plain[1][0]
+    loader.set_epoch(3)  # in the middle
+    assert list(batches) == plain[1][1:]
+    state = loader.state_dict()
+    for epoch in (1, 3):
+        other = Lists(shuffled(), 1)
+        other.load_state_dict(state)
+        other.set_epoch(epoch)
+        assert list(other) == plain[epoch]
+    with pytest.raises(TypeError, match="epoch must be an integer"):
+        loader.set_epoch("1")
+
+
 # Shares ---------------------------------------------------------------------------------------------------------------
 
 

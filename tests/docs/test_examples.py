@@ -120,3 +120,11 @@ def test_a_tf1_program():
     steps, *_, last = numbers("examples/tf1_program.py")
     assert steps == 5 * 1797 // 100
     assert last > 80
+
+
+def test_torch_training():
+    pytest.importorskip("torch", reason="needs PyTorch: make test-torch")
+    said = run("examples/torch_training.py")
+    right, again = map(int, re.findall(r"(\d+)%", said))
+    assert right == again > 90
+    assert said.endswith("the same weights: True\n")

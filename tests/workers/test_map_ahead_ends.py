@@ -16,6 +16,7 @@ from ahead_functions import ByHand, two_pools
 from helpers import LIMIT, raises, run_in_thread, run_script, wait_until
 from orchestration import closed_queue, fresh_collection, no_thread_left, out_of_range
 
+import pipeline
 from pipeline import AbortedError, CancelledError, Coordinator, OutOfRangeError, UnknownError, batch, map_ahead, threads
 
 
@@ -96,6 +97,26 @@ class TestInFlight:
             by_hand.run_new()
         assert call.result() is None
         assert got == list(range(4, 40))
+
+    @pytest.mark.parametrize("made", [pipeline.threads, pipeline.processes])
+    def test_garbage_that_is_found_while_a_thread_starts(self, made, monkeypatch):
+        """Its finalizer may run in the new thread, which `submit` waits for."""
+        workers, start, ended = made(1), threading.Thread.start, []
+
+        def found_in_between(thread):
+            finalizer = threading.Thread(target=workers.rest, daemon=True)
+            start(finalizer)
+            finalizer.join(5)
+            ended.append(not finalizer.is_alive())
+            start(thread)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", found_in_between)
+            future = workers.submit(functions.same, 3)
+        assert future.result(60) == 3
+        assert ended
+        assert all(ended)
+        workers.shutdown()
 
     def test_garbage_is_cancelled(self):
         by_hand = ByHand()

@@ -1,0 +1,157 @@
+"""Datasets of PyTorch as sources."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.adaptors.torch_tensors import block_of, example_of, torch
+from pipeline.on_error import name_item
+from pipeline.sources.extras import MANY, stacked
+from pipeline.sources.order import Epochs
+from pipeline.sources.source import Source, TableSource
+from pipeline.sources.stream import Columns, StreamSource
+
+# Examples of a stream between two places that it can go back to.
+_PIECE = 16
+
+
+def dataset(
+    data: Any,
+    *,
+    num_epochs: int | None = 1,
+    shuffle: bool = False,
+    seed: int | None = None,
+    shard: tuple[int, int] | None = None,
+) -> Source:
+    """Make a source of the examples of a Dataset of PyTorch, in their structure, with arrays in place of tensors.
+
+    A map-style Dataset is read by number; `__getitems__`, where it has that, is asked for several. The threads of a
+    loop ask for items at once. To have processes do so, pass the Dataset itself to a batch function, with
+    `workers=pipeline.processes(n)`.
+
+    An IterableDataset is read as a stream. So is a torch DataLoader: its batches are blocks, whose rows are the
+    examples. A resumed loop reads a stream from the start of its epoch, so it must give the same again.
+
+    Args:
+        data: A Dataset, an IterableDataset or a DataLoader of `torch.utils.data`.
+        num_epochs: How often it is read; None means without end.
+        shuffle: Whether the order is random, another one in each epoch; of map-style Datasets only.
+        seed: Seed of the orders.
+        shard: (index, count): read the items `index`, `index + count`, ... of each order; of map-style Datasets only.
+
+    Returns:
+        The source, for the batch functions. Of each epoch a stream is told the number, if it or its sampler has
+        `set_epoch`. What an item raises has a note that names the item.
+
+    Raises:
+        ValueError: `num_epochs` or `shard` is out of range, or an argument is not for streams.
+        TypeError: `data` is something else, or a number is not an integer.
+    """
+    data_kinds = torch.utils.data
+    if isinstance(data, (data_kinds.IterableDataset, data_kinds.DataLoader)):
+        if shuffle or seed is not None or shard is not None:
+            raise ValueError(
+                f"dataset: a {type(data).__name__} decides its order and its share itself: shuffle, seed and shard are "
+                "for map-style Datasets. To mix its examples use shuffle_batch"
+            )
+        blocks = isinstance(data, data_kinds.DataLoader) and data.batch_size is not None
+        return StreamSource(_Stream(data, blocks), Epochs(num_epochs))
+    if not hasattr(type(data), "__getitem__") or not hasattr(type(data), "__len__"):
+        raise TypeError(
+            f"dataset: this is no Dataset with __getitem__ and __len__, IterableDataset or DataLoader: {data!r:.80}"
+        )
+    return TableSource(_Items(data), Epochs(num_epochs, shuffle, seed, shard))
+
+
+class _Items:
+    """A map-style Dataset."""
+
+    kind = "dataset"
+    unit = "items"
+    sizes: Sequence[int] | None = None
+    most = 64  # the size of an item is not known
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        wanted = numbers.tolist()
+        several = getattr(self._data, "__getitems__", None)
+        try:
+            found = [self._item(number) for number in wanted] if several is None else several(wanted)
+        except Exception as error:
+            if several is not None:
+                name_item(error, str(wanted[0]), f"in one of the items {wanted} of {type(self._data).__name__}")
+            raise
+        return stacked([example_of(item) for item in found], f"dataset: {type(self._data).__name__}")
+
+    def _item(self, number: int) -> Any:
+        try:
+            return self._data[number]
+        except Exception as error:
+            name_item(error, str(number), f"in item {number} of {type(self._data).__name__}")
+            raise
+
+    def facts(self) -> dict[str, Any]:
+        return {"type": type(self._data).__name__, "rows": len(self)}
+
+
+class _Examples:
+    """Some neighbouring examples of a stream, not made a block yet: in shape they may differ."""
+
+    def __init__(self, examples: list[Any]) -> None:
+        self.examples = examples
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def __getitem__(self, rows: slice) -> _Examples:
+        return _Examples(self.examples[rows])
+
+
+class _Stream:
+    """An IterableDataset or DataLoader. A place is how many of its pieces come before."""
+
+    kind = "dataset"
+    unit = "datasets"
+    names: Sequence[str] = ("",)
+    of_files = False
+    no_state: str | None = None
+    most = MANY
+
+    def __init__(self, data: Any, blocks: bool) -> None:
+        self._data = data
+        self._blocks = blocks
+
+    def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
+        told: list[Any] = [self._data, *(getattr(self._data, name, None) for name in ("dataset", "sampler"))]
+        for each in told:
+            if hasattr(each, "set_epoch"):
+                each.set_epoch(epoch)
+        examples, first = iter(self._data), place or 0
+        if self._blocks:
+            for number, batch in enumerate(itertools.islice(examples, first, None), first):
+                yield number, Columns(block_of(batch))
+            return
+        next(itertools.islice(examples, first * _PIECE, first * _PIECE), None)
+        for number in itertools.count(first):
+            piece = list(itertools.islice(examples, _PIECE))
+            if not piece:
+                return
+            yield number, _Examples(piece)
+
+    def block(self, piece: Any) -> Any:
+        if self._blocks:
+            return piece.block
+        return stacked([example_of(each) for each in piece.examples], f"dataset: {type(self._data).__name__}")
+
+    def facts(self) -> dict[str, Any]:
+        return {"type": type(self._data).__name__}

@@ -1,0 +1,255 @@
+"""DataLoader and IterableDataset of `pipeline.torch`: the batches of a loop as tensors, shared out to processes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from pipeline.adaptors.loader import Loader
+from pipeline.adaptors.structure import Change, mapping
+from pipeline.adaptors.torch_tensors import change_of, torch
+from pipeline.batches.loop import Batches
+from pipeline.batches.rounds import another_round, can_start_over, has_begun
+from pipeline.dtypes import integer
+from pipeline.errors import FailedPreconditionError
+from pipeline.logs import logger
+
+# Rounds of a dataset in a worker that was not told the epoch: some of so many.
+_ROUNDS = 1 << 20
+
+_log = logger("pipeline.batches")
+
+# (rank, world size) of the process that started this worker, if the worker got its dataset by pickle.
+_of_parent: tuple[int, int] | None = None
+
+
+def shard() -> tuple[int, int]:
+    """Return (index, count): which share of the input is that of this process, for arguments called `shard`.
+
+    It counts the processes of `torch.distributed` once their group is initialised, and the workers of a torch
+    DataLoader, in which each of them is a process of its own. (0, 1) if there is nothing of that.
+
+    Thread safety: any thread may call it.
+    """
+    rank, world = _rank()
+    worker = torch.utils.data.get_worker_info()
+    if worker is None:
+        return rank, world
+    return rank * worker.num_workers + worker.id, world * worker.num_workers
+
+
+def _rank() -> tuple[int, int]:
+    if _of_parent is not None:
+        return _of_parent
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    return 0, 1
+
+
+class DataLoader(Loader):
+    """The batches of a loop as tensors of PyTorch: what a training loop, Lightning or Accelerate iterates over.
+
+    Each `iter` begins an epoch, as that of torch's DataLoader does: the next time through the sources of the loop, in
+    another random order if they are shuffled. (Sources that cannot be read again are read on.) The threads and
+    processes that prepare the batches are those of the loop.
+
+    Tensors share the memory of the batches; nothing else does. See `to_tensors` for dtypes. Batches have the structure
+    of the examples: tuples are tuples.
+
+    In a process group of `torch.distributed` each process gets its share of the batches of all, if the loop was not
+    made with `shard`: equally many, disjoint, none left out but the examples that `batch` drops at the end. All
+    processes must make the same loop, with the same seeds.
+
+    `state_dict` and `load_state_dict` are the Stateful protocol of `torch.distributed.checkpoint`, for loops with
+    `deterministic=True`: batches that wait on the device are not lost.
+
+    Thread safety: one thread at a time may use it.
+    """
+
+    def __init__(
+        self,
+        loop: Batches[Any],
+        *,
+        device: Any = None,
+        pin_memory: bool = False,
+        prefetch: int = 1,
+        shard: bool = True,
+    ) -> None:
+        """Make a loader; nothing starts before the first batch.
+
+        Args:
+            loop: A loop of `batch`, `shuffle_batch` or another batch function.
+            device: Where the tensors shall be, such as "cuda"; None: where they are, in the memory of the host. On an
+                accelerator they are copied by a stream of their own, while the one before is worked on.
+            pin_memory: Copy tensors into page-locked memory, from which an accelerator copies faster, and while the
+                program goes on. Without an accelerator it does nothing, which a warning says.
+            prefetch: How many batches are on the device before they are asked for. None are without `device`: the loop
+                prepares them.
+            shard: Whether processes share out the batches; False for a loop that reads a part of the input already.
+
+        Raises:
+            TypeError: `loop` is no loop, such as a source.
+            ValueError: `prefetch` is negative or above 64.
+            RuntimeError: There is no such device.
+        """
+        super().__init__(loop, 0 if device is None else prefetch)
+        self._shared = shard
+        self._device: Any = None if device is None else torch.device(device)
+        self._pins = bool(pin_memory) and torch.accelerator.is_available()
+        if pin_memory and not self._pins:
+            _log.warning("%r: pin_memory does nothing, as there is no accelerator", self)
+        self._streams: Any = None if self._device is None else torch.get_device_module(self._device)
+        self._stream = None if self._streams is None else self._streams.Stream()
+
+    @property
+    def batch_sampler(self) -> SimpleNamespace:
+        """For Lightning, which tells the sampler in this place which epoch begins; see `set_epoch`."""
+        return SimpleNamespace(sampler=self)
+
+    def _shard(self) -> tuple[int, int]:
+        return shard() if self._shared else (0, 1)
+
+    def _conversion(self, batch: Any) -> Change:
+        change = mapping(batch, self._change_of)
+        if self._streams is None:
+            return change
+
+        def copied(batch: Any) -> Any:
+            with self._streams.stream(self._stream):
+                return change(batch)
+
+        return copied
+
+    def _change_of(self, value: Any, name: str) -> Change:
+        """What is done to a component: make it a tensor, pin it, copy it to the device."""
+        change, pins, device = change_of(value, name), self._pins, self._device
+        if not isinstance(change(value), torch.Tensor) or (device is None and not pins):
+            return change
+
+        def moved(array: Any) -> Any:
+            tensor = change(array)
+            if pins:
+                tensor = tensor.pin_memory()
+            return tensor if device is None else tensor.to(device, non_blocking=True)
+
+        return moved
+
+    def _given(self, batch: Any) -> Any:
+        """Let what the caller does with a batch wait for its copy, and its memory for what the caller does."""
+        if self._streams is not None:
+            stream = self._streams.current_stream()
+            stream.wait_stream(self._stream)
+            if self._device.type != "cpu":
+                mapping(batch, lambda value, name: lambda each: _record(each, stream))(batch)
+        return batch
+
+
+def _record(value: Any, stream: Any) -> None:
+    if isinstance(value, torch.Tensor):
+        value.record_stream(stream)
+
+
+class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
+    """The batches of a loop as a dataset for torch's own DataLoader, which must get `batch_size=None`.
+
+    Where the DataLoader has workers, each of them runs the loop for its share of the batches, and so does each process
+    of `torch.distributed`; a loop that cannot be shared out is a FailedPreconditionError, as every worker would read
+    all of it. Prefer `DataLoader`, whose loop has threads or processes of its own: see `pipeline.processes`.
+
+    Each `iter` begins an epoch. Workers that live for one epoch only draw the round of random orders from the seed that
+    torch's DataLoader gives them; with several processes of `torch.distributed` they need `set_epoch`.
+
+    Thread safety: one thread at a time may use it.
+    """
+
+    def __init__(self, loop: Batches[Any] | Callable[[], Batches[Any]], *, shard: bool = True) -> None:
+        """Make a dataset; nothing starts before the first batch.
+
+        Args:
+            loop: A loop, or a function that makes one. Workers that are not forked (multiprocessing_context="spawn" or
+                "forkserver") need an importable function: each calls it.
+            shard: Whether workers and processes share out the batches; False for a loop that reads a part of the input
+                already, by `pipeline.torch.shard()`.
+
+        Raises:
+            TypeError: `loop` is neither.
+        """
+        if not isinstance(loop, Batches) and not callable(loop):
+            raise TypeError(f"IterableDataset takes a loop, or a function that makes one, not {loop!r:.80}")
+        self._given = loop
+        self._shared = shard
+        self._check_shares()
+        self._epoch: int | None = None  # that was set since the last one began
+        self._worker: Any = None  # in which the loader was made
+        self._loader: DataLoader | None = None
+        self._parent: tuple[int, int] | None = None
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch comes next, counted from 0: its random orders are the same in all processes and runs."""
+        self._epoch = integer(epoch, "epoch")
+
+    def __iter__(self) -> Iterator[Any]:
+        """Begin an epoch, of this worker's share.
+
+        Raises:
+            FailedPreconditionError: There are several workers or processes, and the loop cannot be shared out.
+        """
+        self._check_shares()
+        loader = self._here()
+        batches = iter(loader)
+        if self._epoch is not None:
+            loader.set_epoch(self._epoch)
+            self._epoch = None
+        return batches
+
+    def _check_shares(self) -> None:
+        """Refuse where Accelerate would share out what is one share already: half of the examples would be lost."""
+        state = sys.modules.get("accelerate.state")
+        if self._shared and state is not None and state.PartialState._shared_state and _rank()[1] > 1:
+            text = (
+                "IterableDataset: Accelerate shares out the datasets of torch's DataLoader itself, and this one is "
+                "shared out already. Pass pipeline.torch.DataLoader(loop) to its prepare(), or shard=False here"
+            )
+            raise FailedPreconditionError(None, None, text)
+
+    def _here(self) -> DataLoader:
+        """The loader of this process."""
+        worker = torch.utils.data.get_worker_info()
+        if self._loader is None or worker is not self._worker:
+            self._worker = worker
+            self._loader = self._made(worker)
+        return self._loader
+
+    def _made(self, worker: Any) -> DataLoader:
+        global _of_parent
+        if self._parent is not None:
+            _of_parent = self._parent
+        loop = self._given if isinstance(self._given, Batches) else self._given()
+        if not isinstance(loop, Batches):
+            raise TypeError(f"IterableDataset: the function must return a loop, not {loop!r:.80}")
+        if worker is not None and can_start_over(loop):  # a fork has copied what its parent had begun
+            number = (worker.seed - worker.id) % _ROUNDS if _rank()[1] == 1 else 0
+            loop = another_round(loop, number)
+        elif worker is not None and has_begun(loop):
+            text = "IterableDataset: the loop has begun in the process that started this worker, where its threads are"
+            raise FailedPreconditionError(None, None, text)
+        return DataLoader(loop, shard=self._shared)
+
+    def __getstate__(self) -> dict[str, Any]:
+        if isinstance(self._given, Batches):
+            raise TypeError(
+                "IterableDataset: a loop cannot be sent to another process. Pass an importable function that makes it: "
+                "each worker calls that"
+            )
+        return {**vars(self), "_loader": None, "_worker": None, "_parent": _rank()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """As that of `DataLoader`: of the loop in this process."""
+        return self._here().state_dict()
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """As that of `DataLoader`."""
+        self._here().load_state_dict(state_dict)

@@ -1,0 +1,14 @@
+"""PyTorch: batches of a loop as tensors, and Datasets as sources. It needs `pip install 'queue-runner[torch]'`.
+
+    loader = pipeline.torch.DataLoader(pipeline.shuffle_batch(source, 128), device="cuda", pin_memory=True)
+    for images, labels in loader:
+        loss = train_step(images, labels)
+
+See docs/torch.md.
+"""
+
+from pipeline.adaptors.torch_dataset import dataset
+from pipeline.adaptors.torch_loader import DataLoader, IterableDataset, shard
+from pipeline.adaptors.torch_tensors import to_tensors
+
+__all__ = ["DataLoader", "IterableDataset", "dataset", "shard", "to_tensors"]

@@ -1,0 +1,308 @@
+"""pipeline.torch: tensors of arrays, and the loader; with the real library."""
+
+import dataclasses
+import gc
+import importlib
+import logging
+import os
+import threading
+import warnings
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import pipeline
+
+torch = pytest.importorskip("torch", reason="needs PyTorch: make test-torch")
+pt = importlib.import_module("pipeline.torch")
+
+
+class Pair(NamedTuple):
+    image: Any
+    label: Any
+
+
+@dataclasses.dataclass
+class Sample:
+    image: Any
+    box: Any
+
+
+# Arrays ---------------------------------------------------------------------------------------------------------------
+
+
+NUMBERS = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64"]
+
+
+@pytest.mark.parametrize("dtype", ["bool", *NUMBERS, "complex64", "complex128"])
+def test_tensors_share_the_memory_of_arrays(dtype):
+    array = np.zeros((3, 2), dtype)
+    tensor = pt.to_tensors(array)
+    assert tensor.dtype == getattr(torch, dtype)
+    array[1] = 1
+    assert tensor[1].tolist() == [1, 1]
+    assert tensor.data_ptr() == array.ctypes.data
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_dtypes_of_ml_dtypes(dtype):
+    array = np.arange(4).astype(getattr(ml_dtypes, dtype))
+    tensor = pt.to_tensors({"x": array})["x"]
+    assert tensor.dtype == getattr(torch, dtype)
+    assert tensor.data_ptr() == array.ctypes.data
+    assert tensor.to(torch.float32).tolist() == [0, 1, 2, 3]
+
+
+def test_what_cannot_be_shared_is_copied_without_a_warning():
+    frozen = np.arange(3)
+    frozen.flags.writeable = False
+    swapped = np.arange(3, dtype=">i4")
+    reversed_rows = np.arange(3)[::-1]
+    empty = np.zeros((0, 3), ">f4")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tensors = pt.to_tensors([frozen, swapped, reversed_rows, empty, np.zeros((4, 6))[::2, ::3]])
+    assert [each.tolist() for each in tensors[:3]] == [[0, 1, 2], [0, 1, 2], [2, 1, 0]]
+    tensors[0][0] = 7
+    assert frozen[0] == 0
+    assert tensors[3].shape == (0, 3)
+    assert tensors[4].shape == (2, 2)
+
+
+def test_strings_and_what_is_no_array_stay():
+    names, when = np.array([b"a", b"b"], object), 3
+    batch = {"name": names, "when": when, "text": "abc", "x": np.zeros(2)}
+    made = pt.to_tensors(batch)
+    assert made["name"] is names
+    assert made["when"] == 3
+    assert made["text"] == "abc"
+    assert torch.is_tensor(made["x"])
+    fixed = np.array(["ab", "c"])
+    assert pt.to_tensors(fixed) is fixed
+
+
+@pytest.mark.parametrize("dtype", ["datetime64[s]", "timedelta64[ms]", "longdouble", "i4,f4"])
+def test_other_dtypes_are_named(dtype):
+    array = np.zeros(2, dtype)
+    with pytest.raises(TypeError, match=r"component 'deep/when' is of dtype .*, which PyTorch does not have"):
+        pt.to_tensors({"deep": {"when": array}})
+    with pytest.raises(TypeError, match="the batch is of dtype"):
+        pt.to_tensors(array)
+
+
+def test_a_column_of_times_is_an_error_of_the_first_batch():
+    loop = pipeline.batch([{"x": 1, "when": np.datetime64("2024-01-01")}] * 4, 2)
+    with pytest.raises(TypeError, match=r"component 'when' is of dtype datetime64\[D\].*np.int64"):
+        next(iter(pt.DataLoader(loop)))
+
+
+# The loader -----------------------------------------------------------------------------------------------------------
+
+
+def test_structures_come_back():
+    pair = Pair(np.zeros(3, np.float32), 1)
+    sample = Sample(np.zeros((2, 2), np.uint8), {"size": (1, 2.0), "name": "x"})
+    for example, check in (
+        ((np.zeros(3), 1), lambda batch: type(batch) is tuple and batch[1].dtype == torch.int64),
+        ([np.zeros(3), 1], lambda batch: type(batch) is list),
+        (pair, lambda batch: type(batch) is Pair and batch.image.shape == (4, 3)),
+        (sample, lambda batch: type(batch) is Sample and batch.box["size"][1].dtype == torch.float64),
+        ({"a": (pair, 3)}, lambda batch: type(batch["a"]) is tuple and type(batch["a"][0]) is Pair),
+        (5, lambda batch: batch.tolist() == [5] * 4),
+    ):
+        (batch,) = pt.DataLoader(pipeline.batch([example] * 4, 4))
+        assert check(batch), batch
+    (batch,) = pt.DataLoader(pipeline.batch([sample] * 4, 4))
+    assert batch.box["name"].tolist() == [b"x"] * 4
+
+
+def test_ragged_rows():
+    import pyarrow as pa
+
+    table = pa.table({"words": [[1, 2], [], [3]], "name": ["x", "y", "z"]})
+    loop = pipeline.batch(pipeline.arrow(table), 3, ragged="row_splits", encoding="utf-8")
+    (batch,) = pt.DataLoader(loop)
+    values, splits = batch["words"]
+    assert [values.tolist(), splits.tolist()] == [[1, 2, 3], [0, 2, 2, 3]]
+    assert torch.is_tensor(values)
+    assert batch["name"].tolist() == ["x", "y", "z"]
+
+
+def test_no_copy_and_no_warning(recwarn):
+    given = []
+
+    class Spy(pipeline.Batches):
+        def __next__(self):
+            batch = super().__next__()
+            given.append(batch)
+            return batch
+
+    loop = pipeline.batch(np.zeros((64, 784)), 16)
+    loop.__class__ = Spy
+    for tensor in pt.DataLoader(loop):
+        assert tensor.data_ptr() == given[-1].ctypes.data
+    assert len(given) == 4
+    assert not recwarn.list
+
+
+def test_batches_that_are_kept_stay_as_they_were():
+    rows = np.arange(200_000 * 8).reshape(8, -1)
+    kept = list(pt.DataLoader(pipeline.batch(rows.repeat(4, axis=0), 4), device="cpu", prefetch=2))
+    gc.collect()
+    for number, batch in enumerate(kept):
+        assert (batch.numpy() == rows[number]).all()
+
+
+@pytest.mark.parametrize("prefetch", [0, 1, 5])
+def test_a_device(prefetch):
+    source = pipeline.arrays((np.arange(20.0), np.arange(20)), shuffle=True, seed=1)
+    with pt.DataLoader(pipeline.batch(source, 4, deterministic=True), device="cpu", prefetch=prefetch) as loader:
+        for _ in range(2):
+            values, numbers = zip(*loader, strict=True)
+            assert sorted(torch.cat(numbers).tolist()) == list(range(20))
+            assert (torch.cat(values) == torch.cat(numbers)).all()
+    with pytest.raises(RuntimeError):
+        pt.DataLoader(pipeline.batch([1], 1), device="nowhere")
+
+
+def test_the_stream_of_an_accelerator(monkeypatch):
+    """Copies are made in a stream of their own; whoever gets a batch waits for it, and its memory for them."""
+    events = []
+
+    class Stream(torch.cpu.Stream):
+        def wait_stream(self, other):
+            events.append(("wait", other is side))
+
+    main, side = Stream(), Stream()
+
+    class Module:
+        Stream = staticmethod(lambda: side)
+        current_stream = staticmethod(lambda: main)
+
+        class stream:
+            def __init__(self, chosen):
+                assert chosen is side
+
+            def __enter__(self):
+                events.append("in")
+
+            def __exit__(self, *error):
+                events.append("out")
+
+    class Device:
+        type = "cuda"
+
+    class Tensor(torch.Tensor):
+        def to(self, device, non_blocking):
+            assert isinstance(device, Device)
+            assert non_blocking
+            events.append("copy")
+            return self
+
+        def pin_memory(self):
+            events.append("pin")
+            return self
+
+        def record_stream(self, stream):
+            events.append(("record", stream is main))
+
+    loader_module = importlib.import_module("pipeline.adaptors.torch_loader")
+    original = loader_module.change_of
+    monkeypatch.setattr(
+        loader_module, "change_of", lambda *given: lambda array: original(*given)(array).as_subclass(Tensor)
+    )
+    monkeypatch.setattr(torch, "get_device_module", lambda device: Module)
+    monkeypatch.setattr(torch, "device", lambda name: Device())
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    loader = pt.DataLoader(pipeline.batch(np.arange(4), 2), device="cuda", pin_memory=True, prefetch=1)
+    events.clear()
+    batches = iter(loader)
+    assert next(batches).tolist() == [0, 1]
+    copied = ["in", "pin", "copy", "out"]
+    given = [("wait", True), ("record", True)]
+    assert [each for each in events if each in copied or each in given] == copied * 2 + given
+    events.clear()
+    assert next(batches).tolist() == [2, 3]
+    assert events == given
+
+
+def test_pin_memory_without_an_accelerator(caplog):
+    if torch.accelerator.is_available():
+        pytest.skip("there is an accelerator")
+    with caplog.at_level(logging.WARNING, "pipeline.batches"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loader = pt.DataLoader(pipeline.batch(np.arange(4), 2), pin_memory=True)
+        assert [each.tolist() for each in loader] == [[0, 1], [2, 3]]
+    assert "pin_memory does nothing, as there is no accelerator" in caplog.text
+
+
+def test_a_loader_that_is_dropped_leaves_no_thread():
+    before = threading.active_count()
+    loader = pt.DataLoader(pipeline.batch(np.arange(1000), 2, num_threads=3), device="cpu", prefetch=3)
+    for _ in loader:
+        break
+    del loader, _
+    gc.collect()
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and "batch" in thread.name:
+            thread.join(10)
+    assert threading.active_count() == before
+
+
+def test_a_state_with_batches_on_the_device(tmp_path):
+    def loader():
+        source = pipeline.arrays(np.arange(40), shuffle=True, seed=1)
+        loop = pipeline.shuffle_batch(source, 4, min_after_dequeue=9, seed=2, deterministic=True, num_threads=2)
+        return pt.DataLoader(loop, device="cpu", prefetch=3)
+
+    one = loader()
+    batches = iter(one)
+    for _ in range(4):
+        next(batches)
+    torch.save({"input": one.state_dict()}, tmp_path / "checkpoint.pt")
+    rest = [each.tolist() for each in batches]
+    other = loader()
+    other.load_state_dict(torch.load(tmp_path / "checkpoint.pt", weights_only=True)["input"])
+    assert [each.tolist() for each in other] == rest
+    assert [each.tolist() for each in other] == [each.tolist() for each in one]
+
+
+def test_stateful_checkpoints(tmp_path):
+    """By torch.distributed.checkpoint, which asks a new loader for its state too, to know what to load."""
+    from torch.distributed import checkpoint
+    from torch.distributed.checkpoint.stateful import Stateful
+
+    def loader():
+        files = pipeline.string_input_producer(["examples/data/digits.csv"], num_epochs=2, seed=1)
+        reader = pipeline.TextLineReader()
+        return pt.DataLoader(pipeline.batch(lambda: reader.read(files).value, 100, deterministic=True))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there is one process
+        one, model = loader(), torch.nn.Linear(2, 2)
+        assert isinstance(one, Stateful)
+        batches = iter(one)
+        for _ in range(3):
+            next(batches)
+        checkpoint.save({"model": model.state_dict(), "loader": one}, checkpoint_id=tmp_path / "three")
+        rest = [each.tolist() for each in batches]
+        other = loader()
+        checkpoint.load({"model": model.state_dict(), "loader": other}, checkpoint_id=tmp_path / "three")
+        assert [each.tolist() for each in other] == rest
+    assert len(rest) == 2 * 1797 // 100 - 3
+
+
+def test_what_a_newcomer_passes():
+    with pytest.raises(TypeError, match=r"DataLoader takes a loop, such as pipeline\.batch\(source, batch_size\)"):
+        pt.DataLoader(pipeline.arrays(np.arange(3)))
+    with pytest.raises(TypeError, match="IterableDataset takes a loop"):
+        pt.IterableDataset([1, 2])
+    assert "Batches 'batch': not started" in repr(pt.DataLoader(pipeline.batch([1], 1)))
+
+
+def test_the_module_is_an_attribute_too():
+    assert pipeline.torch is pt
+    assert sorted(pt.__all__) == pt.__all__
+    assert os.path.basename(pt.__file__) == "torch.py"

@@ -1,0 +1,213 @@
+"""Datasets of PyTorch as sources, with the real library."""
+
+import importlib
+import itertools
+import multiprocessing
+
+import ml_dtypes
+import pytest
+
+import pipeline
+
+torch = pytest.importorskip("torch", reason="needs PyTorch: make test-torch")
+pt = importlib.import_module("pipeline.torch")
+
+
+class Squares(torch.utils.data.Dataset):
+    """Nested samples; asking for a bad one fails."""
+
+    bad = -1
+
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, index):
+        if index == self.bad:
+            raise OSError("this one is damaged")
+        return {"x": (torch.full((2, 3), index), index**2), "name": f"n{index}"}
+
+
+class Several(torch.utils.data.Dataset):
+    def __init__(self):
+        self.asked = []
+
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, index):
+        raise AssertionError("asked for one")
+
+    def __getitems__(self, indices):
+        self.asked.append(indices)
+        return [torch.tensor(index) for index in indices]
+
+
+class Stream(torch.utils.data.IterableDataset):
+    epoch = None
+
+    def __iter__(self):
+        return ((torch.tensor([float(i)]), i) for i in range(50))
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_nested_samples(threads):
+    source = pt.dataset(Squares(), shuffle=True, seed=1)
+    loop = pipeline.batch(source, 5, num_threads=threads, encoding="utf-8")
+    orders = []
+    for _ in range(2):
+        seen = []
+        for batch in loop:
+            x, squares = batch["x"]
+            assert x.shape == (5, 2, 3)
+            assert (x[:, 0, 0] ** 2 == squares).all()
+            assert batch["name"].tolist() == [f"n{i}" for i in x[:, 0, 0]]
+            seen += x[:, 0, 0].tolist()
+        assert sorted(seen) == list(range(20))
+        orders.append(seen)
+    assert orders[0] != orders[1]
+    assert len(source) == 20
+    assert source[3]["x"][1] == source[3]["x"][1]
+
+
+def test_items_that_are_asked_for_together():
+    data = Several()
+    loop = pipeline.batch(pt.dataset(data), 10)
+    assert [batch.tolist() for batch in loop] == [list(range(10)), list(range(10, 20))]
+    assert max(map(len, data.asked)) > 1
+
+
+def test_an_error_names_the_item():
+    class Bad(Squares):
+        bad = 7
+
+    with pytest.raises(OSError, match="this one is damaged") as caught:
+        list(pipeline.batch(pt.dataset(Bad()), 5))
+    assert caught.value.record_key == "7"
+    assert "in item 7 of Bad" in getattr(caught.value, "__notes__", ["in item 7 of Bad"])
+    loop = pipeline.batch(pt.dataset(Bad()), 19, on_error="skip")
+    (batch,) = loop
+    assert 49 not in batch["x"][1]
+    assert loop.num_errors == 1
+
+
+def test_processes_make_the_items():
+    with pipeline.batch(Squares(), 5, workers=pipeline.processes(2)) as loop:
+        assert [batch["x"][1].tolist() for batch in loop][1] == [25, 36, 49, 64, 81]
+
+
+def test_a_state():
+    def loop():
+        source = pt.dataset(Squares(), num_epochs=2, shuffle=True, seed=1)
+        return pipeline.shuffle_batch(source, 4, min_after_dequeue=6, seed=2, deterministic=True)
+
+    one, other = loop(), loop()
+    for _ in range(4):
+        next(one)
+    other.load_state_dict(one.state_dict())
+    assert [batch["x"][1].tolist() for batch in other] == [batch["x"][1].tolist() for batch in one]
+
+
+def test_a_stream():
+    data = Stream()
+    source = pt.dataset(data, num_epochs=2)
+    loop = pipeline.batch(source, 25)
+    values = [numbers.tolist() for _, numbers in loop]
+    assert list(itertools.chain(*values)) == list(range(50)) * 2
+    assert data.epoch == 1
+    again = [numbers.tolist() for _, numbers in loop]
+    assert again == values
+    assert data.epoch == 3
+
+
+@pytest.mark.parametrize("taken", [0, 1, 7, 12])
+def test_a_state_of_a_stream(taken):
+    def loop():
+        source = pt.dataset(Stream(), num_epochs=2)
+        return pipeline.shuffle_batch(source, 7, min_after_dequeue=11, seed=2, deterministic=True)
+
+    one, other = loop(), loop()
+    for _ in range(taken):
+        next(one)
+    other.load_state_dict(one.state_dict())
+    assert [numbers.tolist() for _, numbers in other] == [numbers.tolist() for _, numbers in one]
+
+
+def test_examples_of_a_stream_that_differ_in_shape():
+    class Ragged(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return (torch.arange(i) for i in (3, 1, 2))
+
+    (batch,) = pipeline.batch(pt.dataset(Ragged()), 3, dynamic_pad=True)
+    assert batch.tolist() == [[0, 1, 2], [0, 0, 0], [0, 1, 0]]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning")
+def test_a_data_loader(workers):
+    """Its batches are blocks; the pool mixes their rows."""
+    loader = torch.utils.data.DataLoader(Squares(), batch_size=6, num_workers=workers)
+    loop = pipeline.shuffle_batch(pt.dataset(loader), 5, min_after_dequeue=10, seed=1, encoding="utf-8")
+    for _ in range(2):
+        seen = []
+        for batch in loop:
+            x, squares = batch["x"]
+            assert (x[:, 0, 0] ** 2 == squares).all()
+            assert batch["name"].tolist() == [f"n{i}" for i in x[:, 0, 0]]
+            seen += x[:, 0, 0].tolist()
+        assert sorted(seen) == list(range(20))
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning")
+def test_the_workers_of_a_data_loader_end_with_the_loop():
+    loader = torch.utils.data.DataLoader(Squares(), batch_size=2, num_workers=2)
+    with pipeline.batch(pt.dataset(loader, num_epochs=None), 5) as loop:
+        next(loop)
+        children = multiprocessing.active_children()
+        assert len(children) == 2
+    for child in children:
+        child.join(30)
+        assert child.exitcode is not None
+
+
+def test_a_data_loader_of_single_examples():
+    loader = torch.utils.data.DataLoader(Stream(), batch_size=None)
+    values = [numbers.tolist() for _, numbers in pipeline.batch(pt.dataset(loader), 10)]
+    assert list(itertools.chain(*values)) == list(range(50))
+
+
+def test_tensors_of_all_kinds():
+    class Kinds(torch.utils.data.Dataset):
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, index):
+            grad = torch.ones(2, requires_grad=True)
+            return [torch.tensor([1.5], dtype=torch.bfloat16), grad, torch.tensor([1 + 2j]).conj(), [1, 2], [grad, 3]]
+
+    (batch,) = pipeline.batch(pt.dataset(Kinds()), 2)
+    half, grad, conj, numbers, nested = batch
+    assert half.dtype == ml_dtypes.bfloat16
+    assert grad.tolist() == [[1, 1], [1, 1]]
+    assert conj.tolist() == [[1 - 2j]] * 2
+    assert numbers.tolist() == [[1, 2]] * 2
+    assert nested[1].tolist() == [3, 3]
+
+
+def test_what_is_no_dataset():
+    with pytest.raises(TypeError, match="no Dataset with __getitem__ and __len__, IterableDataset or DataLoader"):
+        pt.dataset(3)
+    for options in ({"shuffle": True}, {"seed": 1}, {"shard": (0, 2)}):
+        with pytest.raises(ValueError, match="a Stream decides its order and its share itself"):
+            pt.dataset(Stream(), **options)
+    with pytest.raises(ValueError, match="a DataLoader decides"):
+        pt.dataset(torch.utils.data.DataLoader(Squares()), shuffle=True)
+
+
+def test_there_and_back():
+    source = pt.dataset(Squares(), shuffle=True, seed=1)
+    for batch in pt.DataLoader(pipeline.batch(source, 5)):
+        x, squares = batch["x"]
+        assert torch.equal(x[:, 0, 0] ** 2, squares)

@@ -1,0 +1,302 @@
+"""pipeline.torch where there are several processes: workers of torch's DataLoader, and process groups."""
+
+import importlib
+import itertools
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from helpers import run_script
+
+import pipeline
+
+torch = pytest.importorskip("torch", reason="needs PyTorch: make test-torch")
+pt = importlib.import_module("pipeline.torch")
+
+ROOT = pathlib.Path(__file__).parents[2]
+ROWS = 23
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:This DataLoader will create"),  # more workers than processors
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning"),
+]
+
+
+def numbers():
+    """A loop of shuffled numbers; the last batch may be smaller."""
+    source = pipeline.arrays(np.arange(ROWS), shuffle=True, seed=1)
+    return pipeline.batch(source, 4, allow_smaller_final_batch=True)
+
+
+def iterator():
+    return pipeline.batch(iter(range(ROWS)), 4)
+
+
+def no_loop():
+    return pipeline.arrays(np.arange(3))
+
+
+def files():
+    """A loop over a function that shares out its files itself."""
+    names = pipeline.string_input_producer(["a", "b", "c", "d", "e"], num_epochs=1, seed=1, shard=pt.shard())
+    return pipeline.batch(lambda: names.dequeue(), 1)
+
+
+def loader_of(dataset, workers, **options):
+    return torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=workers, **options)
+
+
+def rows(batches):
+    return [number for batch in batches for number in batch.tolist()]
+
+
+# Workers of torch's DataLoader ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("workers", "method"), [(0, None), (1, "fork"), (3, "fork"), (2, "forkserver")])
+def test_workers_share_every_epoch(workers, method):
+    loader = loader_of(pt.IterableDataset(numbers), workers, multiprocessing_context=method)
+    epochs = [rows(loader) for _ in range(2)]
+    for epoch in epochs:
+        assert sorted(epoch) == list(range(ROWS))
+    assert epochs[0] != epochs[1]
+
+
+def test_workers_that_stay_go_on_with_the_next_epoch():
+    loader = loader_of(pt.IterableDataset(numbers()), 2, persistent_workers=True, multiprocessing_context="fork")
+    epochs = [rows(loader) for _ in range(3)]
+    for epoch in epochs:
+        assert sorted(epoch) == list(range(ROWS))
+    assert len({str(epoch) for epoch in epochs}) == 3
+
+
+def test_the_epoch_that_is_set_is_the_same_for_any_workers():
+    loop, dataset = numbers(), pt.IterableDataset(numbers())
+    plain = [[batch.tolist() for batch in loop] for _ in range(3)]
+    for epoch in (2, 0):
+        for workers in (0, 1, 2):
+            dataset.set_epoch(epoch)
+            found = [batch.tolist() for batch in loader_of(dataset, workers)]
+            assert [number for batch in found for number in batch] == list(itertools.chain(*plain[epoch]))
+            assert len(found) == 6
+
+
+def test_an_epoch_that_was_left_and_the_parent_that_has_read():
+    dataset = pt.IterableDataset(numbers())
+    next(iter(dataset))  # its threads are not there in a fork
+    for _ in range(2):
+        loader = loader_of(dataset, 2, multiprocessing_context="fork")
+        next(iter(loader))
+        assert sorted(rows(loader)) == list(range(ROWS))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_cannot_be_shared_is_an_error_in_the_worker(workers):
+    loader = loader_of(pt.IterableDataset(iterator), workers, multiprocessing_context="fork")
+    if workers == 1:
+        assert rows(loader) == list(range(ROWS // 4 * 4))
+    else:
+        with pytest.raises(RuntimeError, match="an iterator cannot be read from its start by each"):
+            rows(loader)
+
+
+def test_a_loop_that_shares_itself():
+    loader = loader_of(pt.IterableDataset(files, shard=False), 2, multiprocessing_context="fork")
+    names = [name for batch in loader for name in batch.tolist()]
+    assert sorted(names) == [b"a", b"b", b"c", b"d", b"e"]
+    with pytest.raises(RuntimeError, match="a function or queue, is not known here"):
+        rows(loader_of(pt.IterableDataset(files), 2, multiprocessing_context="fork"))
+
+
+@pytest.mark.filterwarnings("ignore:Got pickle error")
+def test_a_loop_cannot_be_pickled():
+    loader = loader_of(pt.IterableDataset(numbers()), 1, multiprocessing_context="spawn")
+    with pytest.raises(TypeError, match="Pass an importable function that makes it"):
+        iter(loader)
+    with pytest.raises(TypeError, match="must return a loop, not <arrays"):
+        iter(pt.IterableDataset(no_loop))
+
+
+KILLED = """
+import os, signal
+import numpy as np
+import torch
+import pipeline
+import pipeline.torch
+
+def endless():
+    return pipeline.batch(pipeline.arrays(np.arange(23), num_epochs=None, shuffle=True, seed=1), 4)
+
+dataset = pipeline.torch.IterableDataset(endless)
+try:
+    batches = iter(torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2, multiprocessing_context="fork"))
+    next(batches)
+    os.kill(batches._workers[0].pid, signal.SIGKILL)
+    while True:
+        next(batches)
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_a_worker_that_is_killed_is_an_error():
+    done = run_script(KILLED, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stderr
+    assert "killed by signal" in done.stdout or "exited unexpectedly" in done.stdout
+
+
+def test_a_state_without_workers():
+    one = pt.IterableDataset(deterministic)
+    batches = iter(one)
+    next(batches), next(batches)
+    other = pt.IterableDataset(deterministic)
+    other.load_state_dict(one.state_dict())
+    assert rows(other) == rows(batches)
+
+
+def deterministic():
+    return pipeline.batch(pipeline.arrays(np.arange(ROWS), shuffle=True, seed=1), 4, deterministic=True)
+
+
+# Process groups -------------------------------------------------------------------------------------------------------
+
+GROUP = """
+import json, sys
+import numpy as np
+import torch
+import torch.distributed
+import pipeline
+import pipeline.torch
+import loops
+from loops import loop
+
+rank, world, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/group", rank=rank, world_size=world)
+
+said = {}
+"""
+
+# What forkserver can import in a worker.
+LOOP = """
+import numpy as np
+import pipeline
+
+def loop(batch_size=4, **options):
+    source = pipeline.arrays(np.arange(50), shuffle=True, seed=1)
+    return pipeline.shuffle_batch(source, batch_size, min_after_dequeue=9, seed=2, **options)
+"""
+
+END = """
+torch.distributed.barrier()
+torch.distributed.destroy_process_group()
+print(json.dumps(said))
+"""
+
+
+def in_group(program, folder, world=2):
+    """Run a program in each process of a group; return what each has said."""
+    (folder / "loops.py").write_text(LOOP)
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{folder}", "GLOO_SOCKET_IFNAME": "lo"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", GROUP + program + END, str(rank), str(world), str(folder)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=ROOT,
+        )
+        for rank in range(world)
+    ]
+    done = [process.communicate(timeout=180) for process in processes]
+    for process, (_, errors) in zip(processes, done, strict=True):
+        assert process.returncode == 0, errors
+    return [json.loads(output.splitlines()[-1]) for output, _ in done]
+
+
+def test_ranks_share_every_epoch(tmp_path):
+    program = """
+loader = pipeline.torch.DataLoader(loop())
+said["shard"] = pipeline.torch.shard()
+said["length"] = len(loader)
+said["epochs"] = [[batch.tolist() for batch in loader] for _ in range(3)]
+for batch in loader:  # the gradients of all are those of the batch of all: each process must come as often
+    torch.distributed.all_reduce(torch.ones(1))
+
+dataset = pipeline.torch.IterableDataset(loops.loop)
+said["workers"] = []
+for method, workers in ("fork", 2), ("forkserver", 1):
+    dataset.set_epoch(1)
+    loader = torch.utils.data.DataLoader(
+        dataset, batch_size=None, num_workers=workers, multiprocessing_context=method
+    )
+    said["workers"].append([batch.tolist() for batch in loader])
+"""
+    one, two = in_group(program, tmp_path)
+    assert [one["shard"], two["shard"]] == [[0, 2], [1, 2]]
+    assert one["length"] == two["length"] == 6
+    for first, second in zip(one["epochs"], two["epochs"], strict=True):
+        assert len(first) == len(second) == 6
+        seen = list(itertools.chain(*first, *second))
+        assert len(seen) == len(set(seen)) == 48
+    assert one["epochs"][0] != one["epochs"][1]
+    for first, second in zip(one["workers"], two["workers"], strict=True):
+        seen = list(itertools.chain(*first, *second))
+        assert len(seen) == len(set(seen)) == 48
+    assert one["workers"][1] == one["epochs"][1]  # one worker is as the process itself
+
+
+def test_ranks_cannot_share_what_has_no_seed(tmp_path):
+    program = """
+for make in (
+    lambda: pipeline.batch(pipeline.arrays(np.arange(50), shuffle=True), 4),
+    lambda: pipeline.shuffle_batch(np.arange(50), 4),
+    lambda: pipeline.batch(lambda: 1, 4),
+):
+    try:
+        next(iter(pipeline.torch.DataLoader(make())))
+    except pipeline.errors.FailedPreconditionError as error:
+        said.setdefault("errors", []).append(str(error))
+said["all"] = len(list(pipeline.torch.DataLoader(pipeline.batch(np.arange(50), 5), shard=False)))
+"""
+    for said in in_group(program, tmp_path):
+        source, pool, function = said["errors"]
+        assert "Pass seed= to the source" in source
+        assert "Pass seed= to the batch function" in pool
+        assert "is not known here" in function
+        assert said["all"] == 10
+
+
+def test_a_checkpoint_of_a_group_is_loaded_by_one_process(tmp_path):
+    program = """
+from torch.distributed import checkpoint
+loader = pipeline.torch.DataLoader(loop())
+batches = iter(loader)
+for _ in range(2):
+    next(batches)
+checkpoint.save({"loader": loader}, checkpoint_id=folder + "/checkpoint")
+said["rest"] = [batch.tolist() for batch in batches]
+other = pipeline.torch.DataLoader(loop())
+checkpoint.load({"loader": other}, checkpoint_id=folder + "/checkpoint")
+said["again"] = [batch.tolist() for batch in other]
+"""
+    parts = in_group(program, tmp_path)
+    for each in parts:
+        assert each["rest"] == each["again"]
+        assert len(each["rest"]) == 4
+    from torch.distributed import checkpoint
+
+    source = pipeline.arrays(np.arange(50), shuffle=True, seed=1)
+    alone = pt.DataLoader(pipeline.shuffle_batch(source, 8, min_after_dequeue=9, seed=2, shard=(0, 1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there is one process
+        state = {"loader": pt.DataLoader(alone.loop).state_dict()}
+        checkpoint.load(state, checkpoint_id=tmp_path / "checkpoint")
+    alone.load_state_dict(state["loader"], allow={"shard"})
+    whole = [one + two for one, two in zip(*(each["rest"] for each in parts), strict=True)]
+    assert [batch.tolist() for batch in alone] == whole

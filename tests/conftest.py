@@ -1,3 +1,4 @@
+import fcntl
 import importlib
 import signal
 
@@ -19,6 +20,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def _no_warning_is_held_back():
     """Those of the tests before do not count."""
     logs.limit.forget()
+
+
+@pytest.fixture(autouse=True)
+def _processors(request, tmp_path_factory):
+    """Tests marked as `alone` have the machine for themselves when several processes run tests (pytest-xdist)."""
+    if not hasattr(request.config, "workerinput"):
+        yield
+        return
+    folder = tmp_path_factory.getbasetemp().parent
+    alone = request.node.get_closest_marker("alone") is not None
+    with open(folder / "machine", "w") as machine:
+        with open(folder / "gate", "w") as gate:
+            fcntl.flock(gate, fcntl.LOCK_EX)  # whoever waits for the machine lets nobody pass
+            fcntl.flock(machine, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
 
 
 @pytest.fixture(params=["compiled", "reference"])

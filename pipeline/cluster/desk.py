@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import queue
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any
@@ -63,6 +64,7 @@ class Desk:
         self.retried = 0
         self.seconds: dict[str, float] = collections.defaultdict(float)
         self.calls: collections.Counter[str] = collections.Counter()
+        self._counting = threading.Lock()
         self._ray = ray
         self._count = count
         self._retries = retries
@@ -146,7 +148,7 @@ class Desk:
         error = done.exception()
         if error is None:
             result, note = done.result()
-            self._count_call(note)
+            self.count(note)
             if isinstance(result, FailedItem):
                 _fail(call, result.error)
             elif call.future.set_running_or_notify_cancel():
@@ -155,10 +157,10 @@ class Desk:
             self.retried += 1
             self._waiting.appendleft(call)  # done, but its result is gone, and Ray could not make it again
         else:
-            _fail(call, self._translated(error, call.tries))
+            _fail(call, self.translated(error))
         self._hand_over()
 
-    def _translated(self, error: BaseException, tries: int) -> BaseException:
+    def translated(self, error: BaseException) -> BaseException:
         """The error of a call that Ray gave up."""
         kinds = self._ray.exceptions
         if isinstance(error, Unfit):
@@ -175,10 +177,12 @@ class Desk:
             return RuntimeError(f"a worker could not return the result: {_first_line(error.cause)}")
         return BrokenWorkers(f"Ray cannot do the call: {named(error)}")
 
-    def _count_call(self, note: Note) -> None:
-        self.calls[note.node] += 1
-        self.seconds[note.node] += note.seconds
-        self.retried += note.attempt
+    def count(self, note: Note) -> None:
+        """Note what a call, or a block that a worker has read, has cost; from any thread."""
+        with self._counting:
+            self.calls[note.node] += 1
+            self.seconds[note.node] += note.seconds
+            self.retried += note.attempt
 
     def _withdraw(self, call: Call) -> None:
         """Take back a call whose result nobody wants."""

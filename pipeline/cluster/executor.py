@@ -21,6 +21,11 @@ _LARGE = 1 << 16
 class RayWorkers(Executor):
     """Tasks of a Ray cluster. Made by `workers`, which see.
 
+    Attributes:
+        ray: The module.
+        retries, options: Of the tasks.
+        desk: What hands calls to Ray; knows what they cost.
+
     Thread safety: every method may be called from every thread.
     """
 
@@ -28,13 +33,14 @@ class RayWorkers(Executor):
         self, ray: Any, count: int, setup: Callable[[], Any] | None, retries: int, options: dict[str, Any]
     ) -> None:
         self._max_workers = count  # by this name executors of the standard library have it too
-        self._ray = ray
+        self.ray = ray
         self._setup = None if setup is None else self._pickled(setup, "setup")
         self._known: weakref.WeakKeyDictionary[functools.partial[Any], Pickled] = weakref.WeakKeyDictionary()
-        self._desk = Desk(ray, count, retries, options)
+        self.retries, self.options = retries, options
+        self.desk = Desk(ray, count, retries, options)
         self._closed = self._started = False
         self._starting = threading.Lock()
-        weakref.finalize(self, self._desk.close).atexit = False
+        weakref.finalize(self, self.desk.close).atexit = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have a worker call a function.
@@ -59,12 +65,15 @@ class RayWorkers(Executor):
                 raise RuntimeError("cannot schedule new futures after shutdown")
             if not self._started:
                 self._started = True
-                threading.Thread(target=self._desk.work, name="pipeline-cluster", daemon=True).start()
+                threading.Thread(target=self.desk.work, name="pipeline-cluster", daemon=True).start()
         held: list[Any] = []
-        order = Order(self._function(fn), self._setup, versions())
-        call = Call(Future(), order, [self._without_references(each, held) for each in args], kwargs, held)
-        self._desk.put(call)
+        call = Call(Future(), self.order(fn), [self._without_references(each, held) for each in args], kwargs, held)
+        self.desk.put(call)
         return call.future
+
+    def order(self, function: Callable[..., Any]) -> Order:
+        """What a worker needs to know to call a function; raises TypeError if it cannot be pickled."""
+        return Order(self._function(function), self._setup, versions())
 
     def check(self, function: Callable[..., Any]) -> None:
         """Raise TypeError for a function that cannot be pickled."""
@@ -76,7 +85,7 @@ class RayWorkers(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls; see `concurrent.futures.Executor.shutdown`."""
         self._closed = True
-        self._desk.finish(wait, cancel_futures)
+        self.desk.finish(wait, cancel_futures)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -84,7 +93,7 @@ class RayWorkers(Executor):
         self.shutdown(error is None, cancel_futures=error is not None)
 
     def __repr__(self) -> str:
-        state = "shut down" if self._closed else f"{self._desk.running} running"
+        state = "shut down" if self._closed else f"{self.desk.running} running"
         return f"<pipeline.cluster.workers({self._max_workers}): {state}>"
 
     def _function(self, function: Callable[..., Any]) -> Pickled:
@@ -99,18 +108,18 @@ class RayWorkers(Executor):
     def _pickled(self, function: Any, what: str) -> Pickled:
         named = next((part for part in (*getattr(function, "args", ()), function) if callable(part)), function)
         try:
-            data = self._ray.cloudpickle.dumps(function)
+            data = self.ray.cloudpickle.dumps(function)
         except Exception as error:
             raise TypeError(
                 f"{named!r:.80} cannot be sent to a cluster, as it cannot be pickled ({error}): {what} must not hold "
                 "open files, locks or the like; make these in setup="
             ) from error
         key = hashlib.blake2b(data, digest_size=16).digest()
-        return Pickled(key, data if len(data) < _LARGE else [self._ray.put(data)])
+        return Pickled(key, data if len(data) < _LARGE else [self.ray.put(data)])
 
     def _without_references(self, argument: Any, held: list[Any]) -> Any:
         """An argument with Held in the place of references, which go to `held`."""
-        reference = self._ray.ObjectRef
+        reference = self.ray.ObjectRef
         if not isinstance(argument, list) or not any(isinstance(each, reference) for each in argument):
             return argument
         items = []

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import pickle
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import pipeline
+from pipeline.nest import Nest, is_nested, length, map_values
+from pipeline.sources.extras import stacked
 from pipeline.workers.chunks import FailedItem
 
 # Functions that a worker remembers, so that they are made once.
 _REMEMBERED = 16
+
+# Bytes at which a block of rows ends.
+BLOCK_BYTES = 1 << 22
 
 _functions: dict[bytes, Callable[..., Any]] = {}
 _ready: set[bytes] = set()
@@ -98,6 +104,69 @@ def call(order: Order, args: Sequence[Any], kwargs: dict[str, Any], *held: Any) 
     except Exception as error:
         result = FailedItem(error)
     return result, note(began)
+
+
+def read_part(order: Order, part: Any, first: int, most: int, many: bool) -> Iterator[tuple[Any, Note]]:
+    """Read a part, and give its examples in blocks. Where a block ends depends on the examples alone.
+
+    Args:
+        order: The function, which gives the examples.
+        part: What it reads.
+        first: How many examples to leave out.
+        most: The most examples of a block.
+        many: The function gives blocks; each is cut where it is too large.
+
+    Yields:
+        A block, or at the end a FailedItem of what the function raised; and what that cost.
+
+    Raises:
+        Unfit: The function cannot be called here.
+    """
+    function = prepared(order)
+    began = time.monotonic()
+    try:
+        blocks = _cut(function(part), most) if many else _gathered(function(part), most)
+        skipped = 0
+        for block in blocks:
+            if skipped < first:
+                skipped += length(block)
+                continue
+            yield block, note(began)
+            began = time.monotonic()
+    except Exception as error:
+        yield FailedItem(error), note(began)
+
+
+def _gathered(examples: Iterable[Any], most: int) -> Iterator[Any]:
+    """Stack examples into blocks; those before an error come before it."""
+    rows: list[Any] = []
+    size, failed = 0, None
+    try:
+        for example in examples:
+            rows.append(example)
+            size += sum(np.asarray(each).nbytes for each in _leaves(example))
+            if len(rows) == most or size >= BLOCK_BYTES:
+                yield stacked(rows, "cluster.read")
+                rows, size = [], 0
+    except Exception as error:
+        failed = error
+    if rows:
+        yield stacked(rows, "cluster.read")
+    if failed is not None:
+        raise failed
+
+
+def _cut(blocks: Iterable[Any], most: int) -> Iterator[Any]:
+    """Cut blocks that are too large."""
+    for block in blocks:
+        count = length(block)
+        for begin in range(0, count, most):
+            part = slice(begin, begin + most)
+            yield block if count <= most else map_values(operator.itemgetter(part), block)
+
+
+def _leaves(example: Any) -> Sequence[Any]:
+    return Nest(example, False).flatten(example) if is_nested(example, False) else [example]
 
 
 def prepared(order: Order) -> Callable[..., Any]:

@@ -135,6 +135,9 @@ class StreamCursor:
         """
         return map_values(gathered, self.rows(n))
 
+    def recall(self) -> None:
+        """Give up what is prepared ahead, as the loop was left; here it is nothing."""
+
     def close(self) -> None:
         """Close files, and end threads and processes of the stream; no thread takes examples any more."""
         if self._pieces is not None:
@@ -181,13 +184,21 @@ class StreamCursor:
             epoch = self._first_epoch + self._epoch
             (part,) = self._numbered.numbers(epoch * order.length + self._part, 1)
             self._note_file(int(part))
-            self._pieces = self._stream.read(int(part), epoch, self._place)
+            self._pieces = self._open(int(part), epoch)
         found = next(self._pieces, None)
         if found is not None:
             # A part that is gone on with begins at the piece that was not used up.
             self._offset = 0 if self._piece is not None or self._place is None else self._offset
             self._place, self._piece = found
             return
+        self._next_part()
+
+    def _open(self, part: int, epoch: int) -> Generator[tuple[Any, Any]]:
+        """The pieces of a part, from `_place` on."""
+        return self._stream.read(part, epoch, self._place)
+
+    def _next_part(self) -> None:
+        order = self._source.order
         part, epoch, empty = self._part + 1, self._epoch, self._empty
         if part == order.length:
             if empty and order.num_epochs is None:

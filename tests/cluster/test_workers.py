@@ -99,7 +99,7 @@ def test_an_item_that_kills_each_worker_is_named_or_skipped(function, bad):
         numbers_of(pipeline.batch(range(40), 8, function=function, workers=workers))
     kept = numbers_of(pipeline.batch(range(40), 3, function=function, workers=workers, on_error="skip"))
     assert kept == [i for i in range(40) if i != bad]
-    assert workers._desk.retried >= 2
+    assert workers.desk.retried >= 2
 
 
 def test_a_result_that_cannot_be_sent():

@@ -90,3 +90,20 @@ def blocks(path):
     numbers = np.array(Path(path).read_text().split(), np.int64)
     for first in range(0, len(numbers), 7):
         yield {"n": numbers[first : first + 7]}
+
+
+def fails_in_the_fourth(path):
+    for i, example in enumerate(lines(path)):
+        if i == 20 and path.endswith("/3.txt"):
+            raise ValueError("a bad line")
+        yield example
+
+
+def always_dies(path):
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield path
+
+
+def endless(part):
+    while True:
+        yield np.zeros(1000)

@@ -9,7 +9,10 @@ import sys
 import bottlenecks
 import pytest
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has the clocks of threads")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has the clocks of threads"),
+]
 
 LOCKED = {"function that holds the lock"}
 PARALLEL = {"function that releases the lock", "few processes"}

@@ -6,7 +6,7 @@ import pickle
 import threading
 import traceback
 import weakref
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 
@@ -18,6 +18,7 @@ from orchestration import closed_queue, fresh_collection, no_thread_left, out_of
 
 import pipeline
 from pipeline import AbortedError, CancelledError, Coordinator, OutOfRangeError, UnknownError, batch, map_ahead, threads
+from pipeline.workers.chunks import WorkerDied
 
 
 @pytest.fixture(scope="module")
@@ -377,3 +378,24 @@ if __name__ == "__main__":
     batches = pipeline.batch(source, 2)
     {end}
 """
+
+
+class DyingExecutor(ThreadPoolExecutor):
+    """Fails chunks that have a deadly item, and does not know which one it is."""
+
+    def submit(self, fn, items, *more):
+        if 5 in items:
+            future = Future()
+            future.set_exception(WorkerDied(None, "died"))
+            return future
+        return super().submit(fn, items, *more)
+
+
+def test_a_worker_that_died_at_nobody_knows_which_item():
+    """The items are tried one by one; the one at fault is named, and the others are kept."""
+    with DyingExecutor(2) as executor:
+        ahead = map_ahead(functions.same, range(10), executor, chunksize=4)
+        assert [ahead() for _ in range(5)] == [0, 1, 2, 3, 4]
+        with pytest.raises(AbortedError, match="a worker process died at item 5, 5"):
+            ahead()
+        assert list(ahead) == [6, 7, 8, 9]

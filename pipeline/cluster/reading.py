@@ -1,0 +1,278 @@
+"""read: files, and parts of any other kind, that workers of a cluster read; their rows come in blocks, in order."""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import reprlib
+import weakref
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future, wait
+from typing import Any
+
+from pipeline.cluster.executor import RayWorkers
+from pipeline.cluster.task import BLOCK_BYTES, read_part
+from pipeline.dtypes import integer
+from pipeline.errors import AbortedError, OutOfRangeError
+from pipeline.sources.order import Epochs
+from pipeline.sources.stream import Columns, StreamCursor, StreamSource
+from pipeline.workers.chunks import FailedItem
+from pipeline.workers.items import CHECK_INTERVAL, is_sequence
+
+_WHAT = "cluster.read"
+
+# Blocks of a part in flight, at least: one on its way, one in the making.
+_LEAST = 2
+
+
+def read(
+    function: Callable[[Any], Iterable[Any]],
+    parts: Sequence[Any],
+    *,
+    workers: RayWorkers,
+    enqueue_many: bool = False,
+    rows: int = 1024,
+    buffer_bytes: int = 128 << 20,
+    num_epochs: int | None = 1,
+    shuffle: bool = False,
+    seed: int | None = None,
+    shard: tuple[int, int] | None = None,
+) -> StreamSource:
+    """Make a source of what a function reads on the machines of a cluster: file names go out, blocks of rows come back.
+
+        def lines(path):
+            with open(path) as file:
+                for line in file:
+                    yield parse(line)
+
+        source = pipeline.cluster.read(lines, paths, workers=pipeline.cluster.workers(8), shuffle=True, seed=1)
+        with pipeline.shuffle_batch(source, 128, capacity=10_000, min_after_dequeue=5_000) as batches:
+            ...
+
+    Several parts are read at once, and their rows come in the order of the parts. If a worker dies, Ray has another one
+    read the part again, and drops the blocks that are here already. So the function must give the same rows each time.
+
+    Args:
+        function: Called by a worker with a part, gives its examples one by one, as a generator does: arrays, numbers or
+            bytes, or tuples, lists or dicts of them.
+        parts: File names, ranges of rows, keys: plain data that workers can read by.
+        workers: `pipeline.cluster.workers(n)`; at most n parts are read at once.
+        enqueue_many: The function gives blocks of examples, whose first dimension counts them.
+        rows: The most examples of a block; a block is also cut at 4 MiB.
+        buffer_bytes: The most bytes of blocks in flight, but two blocks of a part.
+        num_epochs: How often the parts are read; None means without end.
+        shuffle: Whether the parts come in random order, another one in each epoch; `shuffle_batch` mixes examples.
+        seed: Seed of the orders.
+        shard: (index, count): read the parts `index`, `index + count`, ... of each order.
+
+    Returns:
+        The source, for the batch functions.
+
+    Raises:
+        TypeError: `function` is not callable or cannot be pickled, `parts` is no sequence, `workers` are not those of a
+            cluster, or a number is not an integer.
+        ValueError: `rows`, `buffer_bytes`, `num_epochs` or `shard` is out of range.
+
+        When a batch is taken: what the function raised, with the part in a note; the rest of the part is left out with
+        `on_error="skip"`. AbortedError, which names the part, if workers died at each try.
+
+    Thread safety: any thread may call it.
+    """
+    if not callable(function):
+        raise TypeError(f"{_WHAT}: function must be callable, not {function!r:.80}")
+    if isinstance(parts, (str, bytes)) or not is_sequence(parts):
+        raise TypeError(f"{_WHAT}: parts must be a list, such as of file names, not {parts!r:.80}")
+    if not isinstance(workers, RayWorkers):
+        raise TypeError(f"{_WHAT}: workers must be pipeline.cluster.workers(n), not {workers!r:.80}")
+    most, room = integer(rows, f"{_WHAT}: rows"), integer(buffer_bytes, f"{_WHAT}: buffer_bytes")
+    for name, number in (("rows", most), ("buffer_bytes", room)):
+        if number < 1:
+            raise ValueError(f"{_WHAT}: {name} must be at least 1, got {number}")
+    stream = _Parts(function, list(parts), workers, bool(enqueue_many), most, room)
+    return _RemoteSource(stream, Epochs(num_epochs, shuffle, seed, shard))
+
+
+class _Flight:
+    """A part that a worker reads.
+
+    Attributes:
+        stream: Gives references to its blocks.
+        blocks: Those that are on their way here.
+        ended: Whether there are no more.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.blocks: collections.deque[Future[Any]] = collections.deque()
+        self.ended = False
+
+
+class _Parts:
+    """The stream; see `Stream`.
+
+    Attributes:
+        at_once: How many parts to read at once.
+    """
+
+    kind = "cluster_read"
+    unit = "parts"
+    of_files = False  # they may lie where only workers see them
+    no_state: str | None = None
+
+    def __init__(
+        self, function: Callable[..., Any], parts: list[Any], workers: RayWorkers, many: bool, rows: int, room: int
+    ) -> None:
+        self.parts = parts
+        self.names: Sequence[str] = [reprlib.repr(each) for each in parts]
+        self.most = rows
+        self.workers = workers
+        self.at_once = max(1, min(workers._max_workers, room // (_LEAST * BLOCK_BYTES)))
+        blocks = max(_LEAST, room // (self.at_once * BLOCK_BYTES))
+        self.here = blocks // 2  # the others wait where they were made
+        self._function = function
+        self._arguments = rows, many
+        self._order = workers.order(function)
+        self._task = workers.ray.remote(
+            num_returns="streaming",
+            max_retries=workers.retries,
+            _generator_backpressure_num_objects=blocks - self.here,
+            **workers.options,
+        )(read_part)
+
+    def start(self, part: int, place: int) -> _Flight:
+        """Have a worker read a part, from a row on."""
+        return _Flight(self._task.remote(self._order, self.parts[part], place, *self._arguments))
+
+    def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
+        """Not called: a cursor reads several parts at once."""
+        raise NotImplementedError
+
+    def block(self, piece: Columns) -> Any:
+        return piece.block
+
+    def facts(self) -> dict[str, Any]:
+        digest = hashlib.blake2b(repr(self.parts).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+        name = getattr(self._function, "__qualname__", type(self._function).__qualname__)
+        return {"function": name, "parts": len(self.names), "digest": digest, "cut": list(self._arguments)}
+
+
+class _RemoteSource(StreamSource):
+    def cursor(self, round_number: int = 0) -> StreamCursor:
+        """As `Source.cursor`."""
+        return _RemoteCursor(self, round_number)
+
+
+class _RemoteCursor(StreamCursor):
+    """A place in parts, with workers that read the parts that come next.
+
+    A part that fails is left out from there on: the next call goes on with the one after it.
+    """
+
+    iterator = False
+
+    def __init__(self, source: StreamSource, round_number: int) -> None:
+        self._parts: _Parts = source.stream  # type: ignore[assignment]
+        self._flights: dict[int, _Flight] = {}  # by the number of a part, counted through all epochs
+        self._left = False
+        super().__init__(source, round_number)
+        weakref.finalize(self, _cancel, self._parts.workers.ray, self._flights).atexit = False
+
+    def recall(self) -> None:
+        """As `StreamCursor.recall`."""
+        self._left = True
+        _cancel(self._parts.workers.ray, self._flights)
+
+    def close(self) -> None:
+        """As `StreamCursor.close`."""
+        super().close()
+        self.recall()
+
+    def _go_to(self, position: Sequence[Any]) -> None:
+        _cancel(self._parts.workers.ray, self._flights)
+        super()._go_to(position)
+
+    def _reseed(self, seeds: Sequence[int]) -> bool:
+        _cancel(self._parts.workers.ray, self._flights)
+        return super()._reseed(seeds)
+
+    def _next(self, n: int) -> Any:
+        try:
+            return super()._next(n)
+        except OutOfRangeError:
+            raise
+        except Exception:
+            self._failed = False
+            self._next_part()
+            raise
+
+    def _open(self, part: int, epoch: int) -> Generator[tuple[Any, Any]]:
+        self._left = False
+        order = self._source.order
+        now = epoch * order.length + self._part
+        if now not in self._flights:
+            self._flights[now] = self._parts.start(part, self._place or 0)
+        end = None if order.num_epochs is None else (self._first_epoch + order.num_epochs) * order.length
+        ahead = self._parts.at_once - 1 if end is None else min(self._parts.at_once, end - now) - 1
+        for number in range(now + 1, now + 1 + ahead):
+            if number not in self._flights:
+                (following,) = self._numbered.numbers(number, 1)
+                self._flights[number] = self._parts.start(int(following), 0)
+        return self._pieces_of(now, part)
+
+    def _pieces_of(self, now: int, part: int) -> Generator[tuple[Any, Any]]:
+        """The blocks of a part, each after the number of its first row."""
+        row, flight = self._place or 0, self._flights[now]
+        where = f"{_WHAT}: part {part}, {self._parts.names[part]}, after {{}} examples"
+        try:
+            while (block := self._following(flight, where.format(row))) is not None:
+                piece = Columns(block)
+                yield row, piece
+                row += len(piece)
+        finally:
+            self._flights.pop(now, None)
+
+    def _following(self, flight: _Flight, where: str) -> Any:
+        """The next block of a part; None at its end. Meanwhile those of the parts after it come closer."""
+        ray = self._parts.workers.ray
+        while True:
+            for each in tuple(self._flights.values()):
+                self._bring(each)
+            if self._left:
+                raise OutOfRangeError(None, None, f"{where}: the loop over the batches was left")
+            if flight.blocks:
+                if not wait(list(flight.blocks)[:1], CHECK_INTERVAL).done:
+                    continue
+                block = flight.blocks.popleft()
+                if (error := block.exception()) is not None:
+                    desk = self._parts.workers.desk
+                    raise AbortedError(None, None, f"{where}: {desk.translated(error)}") from error
+                result, note = block.result()
+                break
+            if flight.ended:
+                return None
+            ray.wait([flight.stream], timeout=CHECK_INTERVAL, fetch_local=False)
+        self._parts.workers.desk.count(note)
+        if isinstance(result, FailedItem):
+            if hasattr(result.error, "add_note"):
+                result.error.add_note(where)
+            raise result.error
+        return result
+
+    def _bring(self, flight: _Flight) -> None:
+        """Have blocks sent here that are ready."""
+        ray = self._parts.workers.ray
+        while not flight.ended and len(flight.blocks) < self._parts.here:
+            if not ray.wait([flight.stream], timeout=0, fetch_local=False)[0]:
+                return
+            try:
+                flight.blocks.append(next(flight.stream).future())
+            except StopIteration:
+                flight.ended = True
+
+
+def _cancel(ray: Any, flights: dict[int, _Flight]) -> None:
+    """Stop the readers that are under way."""
+    while flights:
+        _, flight = flights.popitem()
+        if not flight.ended and ray.is_initialized():
+            ray.cancel(flight.stream)

@@ -1,0 +1,180 @@
+"""Files that workers of a cluster read."""
+
+import os
+import signal
+import sys
+import threading
+
+import cluster_functions as functions
+import numpy as np
+import pytest
+
+import pipeline
+
+ray = pytest.importorskip("ray", reason="needs Ray: make test-cluster")
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Twelve files of 0 to 165 numbers, which are together those from 0 on."""
+    paths, first = [], 0
+    for count in range(0, 180, 15):
+        paths.append(str(tmp_path / f"{len(paths)}.txt"))
+        with open(paths[-1], "w") as file:
+            file.writelines(f"{number}\n" for number in range(first, first + count))
+        first += count
+    return paths
+
+
+TOTAL = sum(range(0, 180, 15))
+
+
+def source_of(files, function=functions.lines, count=3, **more):
+    return pipeline.cluster.read(function, files, workers=pipeline.cluster.workers(count), rows=16, **more)
+
+
+def numbers_of(batches):
+    with batches:
+        return [number for rows, _ in batches for number in rows[:, 0].tolist()]
+
+
+def test_rows_come_in_the_order_of_the_files(files):
+    batches = pipeline.batch(source_of(files), 32, allow_smaller_final_batch=True)
+    with batches:
+        found = [(row[0], line) for rows, lines in batches for row, line in zip(rows, lines, strict=True)]
+    assert found == [(i, b"%d" % i) for i in range(TOTAL)]
+
+
+def test_single_examples_and_a_second_time(files):
+    source = source_of(files, num_epochs=2)
+    for _ in range(2):
+        assert [int(row[0]) for row, _ in source] == [*range(TOTAL), *range(TOTAL)]
+
+
+def test_blocks_of_rows(files):
+    source = source_of(files, functions.blocks, enqueue_many=True)
+    with pipeline.batch(source, 10, allow_smaller_final_batch=True) as batches:
+        assert [n for batch in batches for n in batch["n"].tolist()] == list(range(TOTAL))
+
+
+def test_large_blocks_are_cut():
+    source = pipeline.cluster.read(
+        lambda part: [np.arange(40)], [0], workers=pipeline.cluster.workers(1), rows=16, enqueue_many=True
+    )
+    assert source.cursor().block(100).tolist() == list(range(16))
+
+
+def test_shards_are_disjoint_and_complete(files):
+    parts = [{int(row[0]) for row, _ in source_of(files, shard=(i, 3))} for i in range(3)]
+    assert sorted(number for part in parts for number in part) == list(range(TOTAL))
+
+
+def test_a_run_goes_on_with_another_number_of_workers(files):
+    def loop(count):
+        source = source_of(files, count=count, num_epochs=2, shuffle=True, seed=1)
+        return pipeline.shuffle_batch(source, 20, 500, 100, seed=2, deterministic=True)
+
+    whole = loop(1)
+    expected = numbers_of(whole)
+    first, found = loop(5), []
+    for _ in range(37):
+        found += next(first)[0][:, 0].tolist()
+    state = first.state_dict()
+    first.close()
+    second = loop(2)
+    second.load_state_dict(state)
+    assert found + numbers_of(second) == expected
+    assert second.fingerprint() == whole.fingerprint()
+
+
+def dies_once(folder):
+    def function(path):
+        for i, example in enumerate(functions.lines(path)):
+            if i == 40 and not os.path.exists(os.path.join(folder, os.path.basename(path))):
+                open(os.path.join(folder, os.path.basename(path)), "w").close()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield example
+
+    return function
+
+
+@pytest.mark.slow
+def test_readers_that_die_are_begun_again(files, tmp_path):
+    died = tmp_path / "died"
+    died.mkdir()
+    source = source_of(files, dies_once(str(died)))
+    assert [int(row[0]) for row, _ in source] == list(range(TOTAL))
+    assert len(os.listdir(died)) == 9  # those of the files with more than 40 lines
+
+
+def test_a_part_that_fails_is_named_or_its_rest_is_left_out(files):
+    with pytest.raises(ValueError, match="a bad line") as caught:
+        list(source_of(files, functions.fails_in_the_fourth))
+    if sys.version_info >= (3, 11):
+        assert "cluster.read: part 3, " in caught.value.__notes__[0]
+        assert "after 20 examples" in caught.value.__notes__[0]
+    batches = pipeline.batch(
+        source_of(files, functions.fails_in_the_fourth), 8, on_error="skip", allow_smaller_final_batch=True
+    )
+    assert numbers_of(batches) == [*range(65), *range(90, TOTAL)]
+
+
+@pytest.mark.slow
+def test_a_part_that_kills_each_worker_is_named():
+    workers = pipeline.cluster.workers(1, retries=1)
+    source = pipeline.cluster.read(functions.always_dies, ["a", "b"], workers=workers)
+    with pytest.raises(pipeline.errors.AbortedError, match=r"cluster\.read: part 0, 'a', after 0 examples: .*2 times"):
+        list(source)
+
+
+def test_a_loop_that_is_left_stops_its_readers():
+    source = pipeline.cluster.read(functions.endless, range(9), workers=pipeline.cluster.workers(5))
+    with pipeline.batch(source, 8) as batches:
+        next(batches)
+    assert all_processors_are_free()
+
+
+def test_a_loop_that_waits_for_its_first_rows_can_be_left(tmp_path):
+    function = functions.notes_and_waits(str(tmp_path))
+    batches = pipeline.batch(pipeline.cluster.read(function, range(9), workers=pipeline.cluster.workers(5)), 8)
+    consumer = threading.Thread(target=lambda: next(batches, None))
+    consumer.start()
+    while not os.listdir(tmp_path):
+        pass
+    batches.close()
+    consumer.join()
+    assert all_processors_are_free()
+
+
+def all_processors_are_free():
+    """Ends when they are."""
+    return list(pipeline.map_ahead(abs, range(20), workers=pipeline.cluster.workers(1, num_cpus=2))) == list(range(20))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        ({"function": 3}, TypeError, "function must be callable, not 3"),
+        ({"parts": "a.txt"}, TypeError, "parts must be a list, such as of file names, not 'a.txt'"),
+        ({"workers": 3}, TypeError, r"workers must be pipeline\.cluster\.workers\(n\), not 3"),
+        ({"rows": 0}, ValueError, "rows must be at least 1, got 0"),
+        ({"buffer_bytes": 0}, ValueError, "buffer_bytes must be at least 1, got 0"),
+        ({"num_epochs": 0}, ValueError, "num_epochs"),
+    ],
+)
+def test_bad_arguments(change, error, text):
+    arguments = {"function": functions.endless, "parts": ["a"], "workers": pipeline.cluster.workers(1), **change}
+    with pytest.raises(error, match=text):
+        pipeline.cluster.read(arguments.pop("function"), arguments.pop("parts"), **arguments)
+
+
+def test_a_function_that_gives_nothing_to_go_through():
+    with pytest.raises(TypeError, match="'int' object is not iterable"):
+        list(pipeline.cluster.read(abs, [1], workers=pipeline.cluster.workers(1)))
+
+
+def test_examples_that_differ_in_shape():
+    source = pipeline.cluster.read(lambda part: [np.zeros(i) for i in (1, 2)], [0], workers=pipeline.cluster.workers(1))
+    with pytest.raises(pipeline.errors.InvalidArgumentError, match="examples differ in shape"):
+        list(source)

@@ -199,6 +199,7 @@ def test_the_example_gives_the_same_on_one_machine(cluster):
     assert done.stdout == f"{count} images, {alone.fingerprint(content=True)}\n"
 
 
-def test_the_page_runs(tmp_path):
+def test_the_page_runs(cluster, monkeypatch, tmp_path):
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
     for chosen in page_programs.programs(Path("docs/cluster.md").read_text())[0]:
         page_programs.run(page_programs.script(chosen), tmp_path)

@@ -6,6 +6,8 @@ import page_programs
 import pytest
 from page_programs import ROOT
 
+from pipeline.command import cli
+
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
 }
@@ -50,6 +52,26 @@ def test_others_run_what_is_left_to_them(name):
 
 def test_what_programs_print_is_looked_at():
     assert SAID.keys() <= {case.id for case in cases()}
+
+
+# Command lines of our program, indented or after a prompt.
+COMMANDS = [
+    (page, line)
+    for page, text in sorted(PAGES.items())
+    for line in re.findall(r"^(?:    |\$ )(?:python -m pipeline|queue-runner) (.*?)(?: +#.*)?$", text, re.MULTILINE)
+]
+
+
+@pytest.mark.parametrize(("page", "line"), COMMANDS)
+def test_a_command_runs(page, line, tmp_path, monkeypatch):
+    """With one epoch, and a program to check; states are saved before others go on from them."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "train.py").write_text("import pipeline.compat.v1 as tf\n")
+    arguments = re.sub(r"--epochs \d+", "--epochs 1", line).split()
+    if "--resume" in arguments:
+        assert cli.main([each.replace("--resume", "--save-state") for each in arguments]) == 0
+    assert cli.main(arguments) == 0
 
 
 # How programs are found on a page ------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.adaptors.refusals import place, refused
 from pipeline.adaptors.structure import Change, itself
 from pipeline.errors import invalid
 from pipeline.sources.extras import needs
@@ -17,11 +18,11 @@ _SMALL = 1 << 14  # bytes
 jax: Any = needs("jax", "pipeline.jax", "jax")
 
 
-def change_of(value: Any, name: str) -> Change:
+def change_of(value: Any, name: str, library: str = "JAX") -> Change:
     """What is done to a component like this one before JAX gets it; see `mapping`.
 
     JAX makes 32 bits of 64 unless `jax_enable_x64` is set. Integers for which that is too few are an
-    InvalidArgumentError, once they come.
+    InvalidArgumentError, once they come. `library` is who takes them, for messages.
 
     Raises:
         TypeError: JAX has no such dtype; the message names the component.
@@ -29,7 +30,7 @@ def change_of(value: Any, name: str) -> Change:
     dtype = np.asarray(value).dtype
     native = dtype.newbyteorder("=")
     if dtype.kind in "OSUT" or not _known(native):
-        raise TypeError(f"{_where(name)} {_reason(value, dtype)}")
+        raise refused(value, name, library)
     wanted = np.dtype(jax.dtypes.canonicalize_dtype(native))
     if wanted == dtype:
         return itself
@@ -50,7 +51,7 @@ def _narrowed(wanted: np.dtype[Any], name: str, array: NDArray[Any]) -> NDArray[
     narrow = array.astype(wanted)
     if not _equal(narrow.astype(array.dtype), array):
         raise invalid(
-            f"{_where(name)} holds {array[narrow != array].flat[0]}, for which the {wanted} that JAX makes of "
+            f"{place(name)} holds {array[narrow != array].flat[0]}, for which the {wanted} that JAX makes of "
             f"{array.dtype} is too small: set jax.config.update('jax_enable_x64', True), or leave the component out"
         )
     return narrow
@@ -60,17 +61,3 @@ def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
     if one.nbytes <= _SMALL:  # half the time
         return one.tobytes() == other.tobytes()
     return bool((one == other).all())
-
-
-def _where(name: str) -> str:
-    return f"component {name!r}" if name else "the batch"
-
-
-def _reason(value: Any, dtype: np.dtype[Any]) -> str:
-    rows = np.asarray(value).reshape(-1).tolist() if dtype.kind == "O" else []
-    if dtype.kind == "O" and any(isinstance(row, np.ndarray) for row in rows):
-        return "has rows of different lengths: pass ragged='pad' or ragged='row_splits' to the batch function"
-    if dtype.kind in "SUT" or any(isinstance(row, (str, bytes)) for row in rows):
-        return "holds strings, which JAX does not have: make numbers of them, or leave it out"
-    hint = "np.int64" if dtype.kind in "mM" else "np.float32"
-    return f"is of dtype {dtype}, which JAX does not have: make numbers of it, such as by .astype({hint})"

@@ -248,11 +248,11 @@ def test_dtypes(jax):
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (b"word", "holds strings, which JAX does not have: make numbers of them, or leave it out"),
-        ("word", "holds strings, which JAX does not have: make numbers of them, or leave it out"),
+        (b"word", "holds strings, which JAX does not take: make numbers of them, or leave it out"),
+        ("word", "holds strings, which JAX does not take: make numbers of them, or leave it out"),
         (
             np.datetime64("2020-01-01"),
-            "is of dtype datetime64[D], which JAX does not have: make numbers of it, such as",
+            "is of dtype datetime64[D], which JAX does not take: make numbers of it, such as",
         ),
     ],
     ids=["bytes", "str", "date"],

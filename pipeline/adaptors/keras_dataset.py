@@ -1,0 +1,270 @@
+"""PyDataset of `pipeline.keras`: the batches of a loop for `fit`, `evaluate` and `predict` of Keras."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline.adaptors.loader import Loader
+from pipeline.adaptors.refusals import refused
+from pipeline.adaptors.structure import Change, itself, mapping
+from pipeline.batches.functions import batch as batch_function
+from pipeline.batches.loop import Batches
+from pipeline.dtypes import integer
+from pipeline.errors import OutOfRangeError, invalid
+from pipeline.sources.extras import needs
+from pipeline.sources.source import Source
+
+keras: Any = needs("keras", "pipeline.keras", "keras")
+
+# Batches of the beginning of an epoch that are kept: Keras looks at some before it begins.
+_KEPT = 8
+
+Names = str | Sequence[str] | None
+
+
+class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
+    """A `keras.utils.PyDataset` of the batches of a loop, for `fit`, `evaluate` and `predict` with any backend.
+
+    Each epoch of Keras is one time through the sources of the loop, in another random order if they are shuffled. The
+    batches come in the order of the loop, whatever `shuffle` of `fit` says. The loop has threads and processes of its
+    own, so that Keras needs none: `workers` above 1 and `use_multiprocessing` are a ValueError.
+
+    Thread safety: every method may be called from every thread.
+    """
+
+    def __init__(
+        self,
+        loop: Batches[Any] | Source,
+        *,
+        x: Names = None,
+        y: Names = None,
+        sample_weight: str | None = None,
+        steps: int | None = None,
+        batch_size: int | None = None,
+    ) -> None:
+        """Wrap a loop. The dataset has it for itself.
+
+        Args:
+            loop: What a batch function returned, or a source. Its batches are (x,), (x, y) or (x, y, sample_weight); x
+                alone, also as a dict; or dicts, of which the next arguments choose.
+            x: The component of a dict that is the input, or a list of those that are a dict of inputs; None means all
+                that are not named for something else: alone if it is one.
+            y: The target, or a list of those that are a dict of targets.
+            sample_weight: The weights of the examples.
+            steps: How many batches an epoch of Keras has; None means len(loop).
+            batch_size: Of a source, whose last batch may be smaller; a loop has its own.
+
+        Raises:
+            TypeError: `loop` is something else, or has no `len` and `steps` is None; a number is not an integer, or
+                `batch_size` is missing, or there for a loop.
+            ValueError: `steps` or `batch_size` is less than 1, or `sample_weight` is there without `y`.
+
+            When a batch is taken: TypeError, if a component holds strings, or batches are nothing that Keras takes;
+            InvalidArgumentError, if there is no component of a name, or, with the backend JAX, an integer does not fit
+            into the 32 bits that JAX has.
+        """
+        super().__init__()
+        if isinstance(loop, Source):
+            if batch_size is None:
+                raise TypeError("PyDataset needs the batch_size for a source")
+            loop = batch_function(loop, batch_size, allow_smaller_final_batch=True)
+        elif not isinstance(loop, Batches):
+            text = "PyDataset takes a loop, such as pipeline.batch(source, batch_size), or a source, not"
+            raise TypeError(f"{text} {loop!r:.80}")
+        elif batch_size is not None:
+            raise TypeError("batch_size is for sources; a loop has its own")
+        if sample_weight is not None and y is None:
+            raise ValueError("sample_weight= needs y=")
+        if steps is not None and integer(steps, "steps") < 1:
+            raise ValueError(f"steps must be at least 1, got {steps}")
+        self._loader = _Epochs(loop, functools.partial(_chosen, x, y, sample_weight))
+        self._steps = steps
+        self._lock = threading.RLock()
+        self._batches: Iterator[Any] | None = None
+        self._kept: list[Any] = []  # the first batches of this epoch, as long as Keras may only be looking
+        self._given = 0  # how many of this epoch Keras has
+        self._begins = True  # whether it begins, or begins again, with the next batch
+        len(self)
+
+    def __len__(self) -> int:
+        """How many batches an epoch of Keras has."""
+        if self._steps is not None:
+            return self._steps
+        try:
+            return len(self._loader)
+        except TypeError as error:
+            raise TypeError(f"{error}: pass steps=, how many batches make an epoch of Keras") from error
+
+    @property
+    def num_batches(self) -> int:
+        """As `len`. Keras asks for it when it begins to read an epoch, and before."""
+        self._begins = True
+        return len(self)
+
+    def __getitem__(self, index: int) -> Any:
+        """Return the next batch, whatever its number: the loop decides on the order.
+
+        Raises:
+            OutOfRangeError: The loop is at its end, and its sources cannot be read again.
+            Exception: What the loop raises.
+        """
+        with self._lock:
+            if self._begins:
+                self._begin()
+            place, self._given = self._given, self._given + 1
+            if place < len(self._kept):
+                return self._kept[place]
+            if place == _KEPT:
+                self._kept.clear()
+            batch = self._fresh()
+            if place < _KEPT:
+                self._kept.append(batch)
+            return batch
+
+    def _begin(self) -> None:
+        """Begin an epoch of Keras. One of which Keras has had only a look begins again with the same batches."""
+        self._begins = False
+        looked = self._given < min(len(self), _KEPT + 1)
+        if not looked:
+            self._kept.clear()
+            if self._given < len(self) and self._steps is None:  # it was left in the middle
+                self._batches = None
+        self._given = 0
+
+    def _fresh(self) -> Any:
+        """The next batch of the loop, of its next epoch if this one is at its end."""
+        for _ in range(3):  # of a state that was saved at the end of an epoch there is nothing left
+            if self._batches is None:
+                self._batches = iter(self._loader)
+            for batch in self._batches:
+                return batch
+            self._batches = None
+        raise OutOfRangeError(
+            None,
+            None,
+            f"the loop is at its end after {self._given - 1} batches of this epoch, and cannot be read again: pass an "
+            "array, a list or a source to the batch function, or fewer steps",
+        )
+
+    def close(self) -> None:
+        """Stop the threads of the loop.
+
+        Raises:
+            Exception: As `Batches.close`.
+        """
+        self._loader.close()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state after the last batch that Keras has asked for: in a callback's `on_epoch_end`, that of the epoch.
+
+        Raises:
+            FailedPreconditionError: The source of the loop cannot go back to a place.
+        """
+        with self._lock:
+            return self._loader.state_dict()
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], *, allow: Collection[str] = ()) -> None:
+        """Go on from a state, before Keras has asked for a batch; pass `initial_epoch` to `fit`.
+
+        Args:
+            state_dict: What `state_dict` returned, of a dataset whose loop was made in the same way.
+            allow: Differences to accept; see `Batches.load_state_dict`.
+
+        Raises:
+            StateMismatchError, InvalidArgumentError, FailedPreconditionError: As `Batches.load_state_dict`.
+        """
+        with self._lock:
+            self._loader.load_state_dict(state_dict, allow=allow)
+            self._batches, self._given, self._begins = None, 0, True
+            self._kept.clear()
+
+    @property
+    def workers(self) -> int:
+        """Threads of Keras: none beside the one that asks."""
+        return 1
+
+    @workers.setter
+    def workers(self, count: int) -> None:
+        if count not in (0, 1):
+            raise ValueError(f"workers={count}: {_OWN}")
+
+    @property
+    def use_multiprocessing(self) -> bool:
+        """Whether Keras starts processes: never."""
+        return False
+
+    @use_multiprocessing.setter
+    def use_multiprocessing(self, wanted: bool) -> None:
+        if wanted:
+            raise ValueError(f"use_multiprocessing={wanted}: {_OWN}")
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"a PyDataset of a loop cannot be sent to another process: {_OWN}")
+
+
+_OWN = "the loop has threads and processes of its own: pass num_threads= or workers= to the batch function"
+
+
+class _Epochs(Loader):
+    def __init__(self, loop: Batches[Any], choose: Callable[[Any], Callable[[Any], Any]]) -> None:
+        super().__init__(loop, 0)
+        self._choose = choose
+
+    def _conversion(self, batch: Any) -> Change:
+        choose = self._choose(batch)
+        change = mapping(choose(batch), _change())
+        return choose if change is itself else lambda batch: change(choose(batch))
+
+
+def _change() -> Callable[[Any, str], Change]:
+    """What says what is done to a component for the backend of Keras."""
+    if keras.backend.backend() == "jax":
+        # JAX would cut numbers, and Keras does not look.
+        from pipeline.adaptors.jax_arrays import change_of  # with other backends it need not be installed
+
+        return functools.partial(change_of, library="Keras")
+    return _checked
+
+
+def _checked(value: Any, name: str) -> Change:
+    if np.asarray(value).dtype.kind in "OSUTmM":
+        raise refused(value, name, "Keras")
+    return itself
+
+
+def _chosen(x: Names, y: Names, sample_weight: str | None, batch: Any) -> Callable[[Any], Any]:
+    """What makes of batches like this one what Keras takes."""
+    if x is None and y is None and sample_weight is None:
+        if isinstance(batch, dict):
+            return itself
+        if isinstance(batch, np.ndarray):
+            return lambda batch: (batch,)
+        if isinstance(batch, (tuple, list)) and len(batch) <= 3:
+            return tuple
+        raise TypeError(
+            "Keras takes batches (x,), (x, y) or (x, y, sample_weight), or dicts with x= and y= of PyDataset, not "
+            f"{type(batch).__name__}{f' of {len(batch)}' if isinstance(batch, (tuple, list)) else ''}"
+        )
+    if not isinstance(batch, dict):
+        raise TypeError(f"x, y and sample_weight choose from dicts; the batches are {type(batch).__name__}")
+    named = [*_names(y), *_names(sample_weight)]
+    rest = [name for name in batch if name not in named]
+    first = x if x is not None else rest[0] if len(rest) == 1 else rest
+    for name in [*_names(first), *named]:
+        if name not in batch:
+            raise invalid(f"there is no component {name!r}; the batches have {', '.join(map(repr, batch))}")
+    parts = [part for part in (first, y, sample_weight) if part is not None]
+    return lambda batch: tuple(_part(batch, part) for part in parts)
+
+
+def _names(part: Names) -> Sequence[str]:
+    return [part] if isinstance(part, str) else part or []
+
+
+def _part(batch: dict[str, Any], names: str | Sequence[str]) -> Any:
+    return batch[names] if isinstance(names, str) else {name: batch[name] for name in names}

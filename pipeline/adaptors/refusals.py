@@ -1,0 +1,26 @@
+"""What arrays of a batch other libraries do not take: errors that name the component, and say what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def place(name: str) -> str:
+    """A component, in a message."""
+    return f"component {name!r}" if name else "the batch"
+
+
+def refused(value: Any, name: str, library: str) -> TypeError:
+    """The error for a component of strings, objects, dates or another dtype that a library does not have."""
+    array = np.asarray(value)
+    dtype, rows = array.dtype, array.reshape(-1).tolist() if array.dtype.kind == "O" else []
+    if any(isinstance(row, np.ndarray) for row in rows):
+        what = "has rows of different lengths: pass ragged='pad' or ragged='row_splits' to the batch function"
+    elif dtype.kind in "SUT" or any(isinstance(row, (str, bytes)) for row in rows):
+        what = f"holds strings, which {library} does not take: make numbers of them, or leave it out"
+    else:
+        number = "np.int64" if dtype.kind in "mM" else "np.float32"
+        what = f"is of dtype {dtype}, which {library} does not take: make numbers of it, such as by .astype({number})"
+    return TypeError(f"{place(name)} {what}")

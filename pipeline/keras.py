@@ -1,0 +1,10 @@
+"""Keras: batches of a loop for `fit`. It needs `pip install 'queue-runner[keras]'` and a backend of Keras.
+
+    model.fit(pipeline.keras.PyDataset(pipeline.shuffle_batch(source, 128)), epochs=2)
+
+See docs/keras.md.
+"""
+
+from pipeline.adaptors.keras_dataset import PyDataset
+
+__all__ = ["PyDataset"]

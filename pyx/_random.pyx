@@ -1,5 +1,5 @@
 """Philox as a function of NumPy arrays: the random numbers and row orders that the rest of the package asks for, draws
-in lockstep of numbers alone, and the fingerprint of an order. And what the package was compiled with."""
+in lockstep of numbers alone. And what the package was compiled with."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -14,8 +14,6 @@ cnp.import_array()
 
 cdef enum:
     MOST_PLACES = 0xFFFFFFFE            # a word is one of 2**32
-    STEP = 0x9E3779B97F4A7C15           # of splitmix64; also the factor of the fingerprint
-    MIXED = 4096                        # numbers that are mixed ahead
 
 
 def philox(seed, seed2, skip, Py_ssize_t count):
@@ -262,104 +260,6 @@ cdef class NumberPool:
                 drawn += 1
             self.lock.unlock()
         return result if drawn == most else result[:drawn].copy()
-
-
-# Fingerprints ---------------------------------------------------------------------------------------------------------
-
-cdef inline uint64_t mixed(uint64_t value) noexcept nogil:
-    """The finalizer of splitmix64, with its increment."""
-    value += <uint64_t>STEP
-    value = (value ^ (value >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    value = (value ^ (value >> 27)) * <uint64_t>0x94D049BB133111EB
-    return value ^ (value >> 31)
-
-
-cdef inline uint64_t folded(const uint64_t* ids, Py_ssize_t n, uint64_t value) noexcept nogil:
-    """The fingerprint of an order after n more elements."""
-    cdef Py_ssize_t i
-    for i in range(n):
-        value = value * <uint64_t>STEP + mixed(ids[i])
-    return value
-
-
-def mixed_id(uint64_t first, uint64_t second):
-    """Return the id of an element that was made of two pulls, from their ids: the fingerprint of the two."""
-    return mixed(first) * <uint64_t>STEP + mixed(second)
-
-
-cdef uint64_t[MIXED] mixed_numbers      # `mixed` of 0, 1, ...: a block of rows then costs an addition for each
-
-
-cdef void fill_mixed() noexcept:
-    cdef Py_ssize_t i
-    for i in range(MIXED):
-        mixed_numbers[i] = mixed(i)
-
-
-fill_mixed()
-
-
-def mixed_ids(uint64_t first, Py_ssize_t n):
-    """Return the ids of the n elements that one call made of a pull with the id `first`, as an int64 array with their
-    64 bits: `mixed_id` of `first` and 0, 1, ..."""
-    cdef Py_ssize_t i, known = min(n, MIXED)
-    if n < 0:
-        raise ValueError(f"mixed_ids: n must be >= 0, got {n}")
-    cdef cnp.ndarray result = int64_array(n)
-    cdef uint64_t* ids = <uint64_t*>cnp.PyArray_DATA(result)
-    first = mixed(first) * <uint64_t>STEP
-    for i in range(known):
-        ids[i] = first + mixed_numbers[i]
-    for i in range(known, n):
-        ids[i] = first + mixed(i)
-    return result
-
-
-cdef class Delivered:
-    """What was delivered up to a moment; immutable.
-
-    Args:
-        batches: How many.
-        elements: How many, to all hosts.
-        own: How many, to this host.
-        value: The fingerprint of these.
-        moment: What else a state of that time needs to know; None if nothing.
-        content: Checksums of their bytes, if these were asked for.
-
-    Thread safety: no state that changes.
-    """
-
-    cdef readonly int64_t batches
-    cdef readonly int64_t elements
-    cdef readonly int64_t own
-    cdef readonly uint64_t value
-    cdef readonly object moment
-    cdef readonly tuple content
-
-    def __cinit__(self, int64_t batches, int64_t elements, int64_t own, uint64_t value, moment=None, tuple content=()):
-        self.batches, self.elements, self.own, self.value = batches, elements, own, value
-        self.moment, self.content = moment, content
-
-    def after(self, cnp.ndarray numbers not None, int64_t total, moment=None, tuple content=()):
-        """What was delivered after one more batch.
-
-        For each id in order, `value = value * 0x9E3779B97F4A7C15 + mix(id)` modulo 2**64, where `mix` is the finalizer
-        of splitmix64 with its increment. It does not depend on how the ids are split into batches.
-
-        Args:
-            numbers: An int64 array of the ids of its elements, those of this host.
-            total: How many elements it has, for all hosts.
-            moment, content: Afterwards.
-
-        Raises:
-            TypeError, ValueError: `numbers` is something else.
-        """
-        # With the GIL: giving it away takes more time than the ids of a batch.
-        cdef Py_ssize_t n = numbers.shape[0] if numbers.ndim == 1 else -1
-        if n < 0 or cnp.PyArray_TYPE(numbers) != cnp.NPY_INT64 or not cnp.PyArray_ISCARRAY_RO(numbers):
-            raise ValueError(f"Delivered.after: numbers must be an int64 array, got {numbers!r:.80}")
-        value = folded(<uint64_t*>cnp.PyArray_DATA(numbers), n, self.value)
-        return Delivered(self.batches + 1, self.elements + total, self.own + n, value, moment, content)
 
 
 def built_with():

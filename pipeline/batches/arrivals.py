@@ -100,13 +100,17 @@ class Arrivals:
 
     def store_block(self, ticket: int, held: list[tuple[Any, ...]], rows: int) -> None:
         """Store the values in a list, a block of so many elements, when nothing is restored or skipped."""
+        self.block_begins(ticket)
+        if rows:
+            self._put_many(held.pop())
+            self.count += rows
+
+    def block_begins(self, ticket: int) -> None:
+        """The call with this ticket gives the next block."""
         if self._one_to_one:
             self.count = ticket
         else:
             self._journal.complete(ticket, self.count)
-        if rows:
-            self._put_many(held.pop())
-            self.count += rows
 
     def _numbered(self, call: Call) -> None:
         """Note which number the first element of a call has; after a resume, check that it is what it was."""

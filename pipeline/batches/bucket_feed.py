@@ -70,9 +70,11 @@ class BucketFeed(Feed):
         assert layout is not None
         parse = parse_partial_shapes if request.dynamic_pad else parse_shapes
         # Buckets of one seed would draw alike.
-        shapes = None if request.shapes is None else [(), *parse(request.shapes, len(layout.dtypes)), *self.more_shapes]
+        held, shapes = self._layout_of_queue(layout), None
+        if request.shapes is not None:
+            shapes = [(), *parse(request.shapes, len(layout.dtypes)), *self._more_shapes(held)]
         own = request.reseeded(number)._replace(capacity=-1, shapes=shapes, name=f"{request.name}_{number}")
-        queue = own.make_queue(self._layout_of_queue(layout).led_by(np.dtype(np.int32)))
+        queue = own.make_queue(held.led_by(np.dtype(np.int32)))
         return Bucket(queue, batch_size, request.min_after_dequeue or 0)
 
     def _to_components(self, many: bool, index: int) -> ToComponents:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline._random import mixed_id, mixed_ids
+from pipeline._delivery import mixed_id, mixed_ids
 from pipeline.batches.keep_input import KeepInput, kept_rows
 from pipeline.batches.lanes import Lane
 from pipeline.batches.layout import ToComponents
@@ -213,6 +213,38 @@ class Caller:
             self._skips.note(error)
 
 
+def first_calls(
+    callers: Sequence[Caller], turns: Turns, found: Callable[[], bool], stopped: Callable[[], bool]
+) -> tuple[list[Call], dict[int, BaseException]]:
+    """Call the sources until there is an example. Return the calls, and the ends of the sources that have none.
+
+    Args:
+        callers: One for each source.
+        turns: Whose turn it is.
+        found: Whether there is an example.
+        stopped: Whether to call no more.
+
+    Raises:
+        OutOfRangeError: There is none.
+        Exception: What a call raised.
+    """
+    calls: list[Call] = []
+    alive = turns.rotation.alive
+    ends: dict[int, BaseException] = {lane: StopIteration() for lane in range(len(alive)) if not alive[lane]}
+    while not found():
+        if len(ends) == len(callers) or stopped():
+            raise OutOfRangeError(None, None, "the source of the batches gave no example")
+        lane = turns.rotation.lane
+        call = callers[lane].call()
+        if call.error is not None:
+            if not call.ended:
+                raise call.error
+            ends[lane], call.error = call.error, None
+            turns.drop_lane(lane)
+        calls.append(call)
+    return calls, ends
+
+
 def element_id(turn: Turn) -> Any:
     """The number of the element that a call gives, as the fingerprint knows it; see `Batches.fingerprint`."""
     ids = turn.ids
@@ -231,11 +263,6 @@ def block_ids(turn: Turn, rows: int) -> Any:
         if type(known) is tuple and known[1] == rows:
             return np.arange(known[0], known[0] + rows, dtype=np.int64)
     return mixed_ids(_mixed(turn), rows)
-
-
-def item_ids(item: int, rows: int) -> Any:
-    """The same for the rows of the item with that number, as `block_ids` gives them."""
-    return np.array([item], np.int64) if rows == 1 else mixed_ids(item, rows)
 
 
 def _mixed(turn: Turn) -> int:

@@ -10,6 +10,8 @@ from pipeline._turns import Baton
 from pipeline.batches.arrivals import Arrivals
 from pipeline.batches.calls import Call
 from pipeline.batches.source import CHECK_INTERVAL, loop_left
+from pipeline.queues.base import QueueBase
+from pipeline.queues.typed import TypedQueue
 
 # Calls that may be finished before the one that is due: with fewer, a slow call stops the others.
 _WINDOW = 4096
@@ -90,3 +92,10 @@ class Crossing:
         """End all waits: the loop was left."""
         if self.window is not None:
             self.window.wake()
+
+
+def put_into(queue: QueueBase, many: bool) -> Callable[[Any], None]:
+    """What puts a tuple of components, or of blocks of them, into a queue. Nobody else may know the tuple."""
+    if isinstance(queue, TypedQueue) and queue.holds_large:
+        return queue._enqueue_many_given if many else queue._enqueue_given
+    return queue.enqueue_many if many else queue.enqueue

@@ -59,7 +59,6 @@ class Feed:
     ops: Sequence[Callable[[], None]]
     close_op: Callable[[], None] | None = None
     round = 0  # how often the sources have been read before
-    more_shapes: Sequence[Any] = ()  # of what a queue holds beside the components of an example
     one_by_one = False  # every example is looked at, so that blocks of them are of no use
 
     def __init__(self, request: Request) -> None:
@@ -191,6 +190,11 @@ class Feed:
     def _layout_of_queue(self, layout: ExampleLayout) -> ExampleLayout:
         """The layout of what a queue holds for an example."""
         return layout
+
+    def _more_shapes(self, layout: ExampleLayout) -> list[Any]:
+        """The shapes of what a queue with this layout holds beside the components of an example: scalars."""
+        assert self.layout is not None
+        return [()] * (len(layout.dtypes) - len(self.layout.dtypes))
 
     def _make_queue(self) -> QueueBase:
         assert self.layout is not None

@@ -244,6 +244,6 @@ def _infer(component: Any, many: bool, where: str) -> tuple[Any, tuple[int | Non
 
 
 def facts_of_queue(queue: QueueBase) -> list[Any]:
-    """Dtype and shape of each component of an example in a queue."""
-    pairs = list(zip(queue.dtypes, queue.shapes, strict=True))[:-1]  # the last is the number
+    """Dtype and shape of each component of a queue."""
+    pairs = zip(queue.dtypes, queue.shapes, strict=True)
     return [[dtype.name, None if shape is None else list(shape)] for dtype, shape in pairs]

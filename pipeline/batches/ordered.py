@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._random import Delivered
+from pipeline._delivery import Delivered, Outlet, Trail
 from pipeline.batches.arrivals import Arrivals, Into, used_up
-from pipeline.batches.calls import Call, Caller
-from pipeline.batches.content import checksums
-from pipeline.batches.crossing import Crossing
+from pipeline.batches.calls import Call, Caller, first_calls
+from pipeline.batches.content import content_of
+from pipeline.batches.crossing import Crossing, put_into
 from pipeline.batches.feed import Feed
-from pipeline.batches.hold import Hold
 from pipeline.batches.lanes import Lane, open_lane, warn_of_cost
 from pipeline.batches.layout import ExampleLayout, ToComponents, facts_of_queue
 from pipeline.batches.ledger import Ledger
@@ -40,7 +39,8 @@ _NUMBER = np.dtype(np.int64)
 class OrderedFeed(Feed):
     """As Feed, in an order that depends on the input and the seeds alone.
 
-    Elements carry a number through the queue, in a component after their own, for the fingerprint.
+    Elements have numbers, for the fingerprint. Where a queue draws they go through it, in a component after those of
+    the element; where it is first in, first out they follow beside it.
 
     Args:
         request: What the batch function was asked for.
@@ -56,8 +56,6 @@ class OrderedFeed(Feed):
         replay: Where to begin then.
     """
 
-    more_shapes = ((),)  # of the number
-
     def __init__(self, request: Request) -> None:
         self.first_seeds = generator_seeds(request.seed)
         super().__init__(request._replace(seed=self.first_seeds, deterministic=True))
@@ -72,7 +70,9 @@ class OrderedFeed(Feed):
         self.ledger: Ledger | None = None
         self.arrivals: Arrivals | None = None
         self._delivering = threading.Lock()  # held while a batch is taken and counted
-        self._hold = Hold()
+        self._outlet: Outlet
+        self._trail: Trail | None = None  # of numbers that are not in the queue
+        self._plain = False  # whether a batch is what the queue gives, and its numbers are those of the trail
         self._crossing: Crossing | None = None
         self._turns: Turns | None = None
         self._unwatch: Callable[[], object] | None = None
@@ -140,6 +140,11 @@ class OrderedFeed(Feed):
         """Whether the numbers of the elements are drawn, not the elements."""
         return self._items is not None
 
+    @property
+    def carries_numbers(self) -> bool:
+        """Whether elements carry their numbers through the queue."""
+        return self.held_back is not None
+
     def no_state(self) -> str | None:
         """Why the place of the input cannot be given; None if it can, or is not known yet."""
         return None if self.ledger is None else self.ledger.no_state()
@@ -182,6 +187,7 @@ class OrderedFeed(Feed):
         request = self.request
         if self._keep.none:
             self._park()
+            self._outlet = self._make_outlet()
             return
         self._unwatch = self._unwatch or watch_dequeues(self)
         if self.ledger is not None:  # Ctrl-C came while the first example was made
@@ -199,8 +205,11 @@ class OrderedFeed(Feed):
             for i, lane in enumerate(lanes)
         ]
         with turn_put_back():
-            firsts, ends = self._first_calls(callers, turns)
+            firsts, ends = first_calls(callers, turns, lambda: self.layout is not None, self._stopped)
         self.queue = self._make_queue()
+        if not self.carries_numbers:
+            self._trail = Trail(put_into(self.queue, False), put_into(self.queue, True))
+        self._outlet = self._make_outlet()
         self._check_loaded()
         if not self.round:
             warn_of_cost(request, lanes[0], self.numbered, self.ledger.pulled_from)
@@ -266,36 +275,56 @@ class OrderedFeed(Feed):
         self.queue._convert(values, many)
 
     def _facts_of_layout(self) -> list[Any]:
-        return facts_of_queue(self.queue)
+        facts = facts_of_queue(self.queue)
+        return facts[:-1] if self.carries_numbers else facts
 
     def take(self) -> Any:
-        request, arrivals = self.request, self.arrivals
-        take = self.queue.dequeue_up_to if request.allow_smaller_final_batch else self.queue.dequeue_many
+        layout, outlet = self.layout, self._outlet
         with self._delivering:
-            *components, numbers = self._hold.fetch(self.delivered[-1].batches, take, self._at_once)
-            if arrivals is not None and arrivals.disarranged:
-                self._hold.give()
-                raise OutOfRangeError(None, None, "the loop ended before its pool was what it had been")
-            total = len(numbers)
-            if request.shard is not None and request.shard[1] > 1:
-                components, numbers, total = self._shared(components, numbers, request)
-            self._count(numbers, total, components)
-            assert self.layout is not None
-            batch = self.layout.rebuild(components if len(components) > 1 else components[0]) if len(numbers) else None
-            self._hold.give()
-        if not len(numbers):
+            taken = outlet.fetch()
+            assert layout is not None
+            if self._plain:
+                rows = len(taken if len(layout.dtypes) == 1 else taken[0])
+                outlet.follow(rows, 0, rows, rows)
+                own = taken
+            else:
+                own = self._counted(taken, outlet)
+            batch = None if own is None else layout.rebuild(own)
+            outlet.give()
+        if own is None:
             raise OutOfRangeError(None, None, "this host has no share of the last batch")
         return batch
 
-    def _shared(self, components: list[Any], numbers: Any, request: Request) -> tuple[list[Any], Any, int]:
-        """What is this host's of the elements taken from the queue, and how many all hosts have taken."""
-        assert request.shard is not None
-        (index, count), whole = request.shard, len(numbers)
-        if self._numbered is not None:  # the queue has this host's alone
-            before = self.delivered[-1].elements - self.before
-            return components, numbers, self._numbered.of_all_hosts(whole, request, before)
-        part = slice(index * whole // count, (index + 1) * whole // count)
-        return [np.array(each[part]) for each in components], np.array(numbers[part]), whole
+    def _make_outlet(self) -> Outlet:
+        request = self.request
+        take = self.queue.dequeue_up_to if request.allow_smaller_final_batch else self.queue.dequeue_many
+        shared = request.shard is not None and request.shard[1] > 1
+        self._plain = self._trail is not None and not shared and request.fingerprint == "order"
+        return Outlet(self.delivered, self._trail, take, self._at_once)
+
+    def _counted(self, taken: Any, outlet: Outlet) -> Any:
+        """Count what was taken from the queue; return what is this host's of it, None if that is nothing."""
+        request, carried = self.request, self.carries_numbers
+        if self.arrivals is not None and self.arrivals.disarranged:
+            outlet.give()
+            raise OutOfRangeError(None, None, "the loop ended before its pool was what it had been")
+        assert self.layout is not None
+        parts = taken if carried or len(self.layout.dtypes) > 1 else [taken]
+        components = parts[: len(self.layout.dtypes)]
+        begin, end, total, whole = 0, len(parts[0]), len(parts[0]), len(parts[0])
+        if request.shard is not None and request.shard[1] > 1:
+            if self._numbered is not None:  # the queue has this host's alone
+                total = self._numbered.of_all_hosts(whole, request, self.delivered[-1].elements - self.before)
+            else:
+                index, count = request.shard
+                begin, end = index * whole // count, (index + 1) * whole // count
+                components = [np.array(each[begin:end]) for each in components]
+        content = content_of(request, self.delivered[-1], components)
+        if carried:
+            outlet.count(parts[-1][begin:end], total, content=content)
+        else:
+            outlet.follow(whole, begin, end, total, content)
+        return None if begin == end else components if len(components) > 1 else components[0]
 
     def left_over(self) -> tuple[int, int]:
         left, _ = super().left_over()  # the other number would leave out what came before a resume
@@ -316,13 +345,6 @@ class OrderedFeed(Feed):
         if self._crossing is not None:
             self._crossing.wake()
 
-    def _count(self, numbers: Any, total: int, components: Sequence[Any], moment: Any = None) -> None:
-        last = self.delivered[-1]
-        if self._hold.is_counted(last.batches):
-            return
-        content = checksums(last.content, components) if self.request.fingerprint == "content" else ()
-        self.delivered.append(last.after(numbers, total, moment, content))
-
     def _paused(self) -> bool:
         """Whether an op is to return: at the end, or, without threads, when there is enough for a batch."""
         return self._stopped() or (self.request.inline and self.queue.size() >= self.enough)
@@ -332,23 +354,21 @@ class OrderedFeed(Feed):
 
     def _make_queue(self) -> QueueBase:
         assert self.layout is not None
-        request, count = self.request, len(self.layout.dtypes)
+        request, count, layout = self.request, len(self.layout.dtypes), self._layout_of_queue(self.layout)
         if self.numbered:  # the order is made before
             request = request._replace(min_after_dequeue=None)
         if request.shapes is not None:
             parse = parse_partial_shapes if request.dynamic_pad else parse_shapes
-            request = request._replace(shapes=[*parse(request.shapes, count), *self.more_shapes])
-        return request.make_queue(self._layout_of_queue(self.layout))
+            request = request._replace(shapes=[*parse(request.shapes, count), *self._more_shapes(layout)])
+        return request.make_queue(layout)
 
     def _layout_of_queue(self, layout: ExampleLayout) -> ExampleLayout:
-        return layout.followed_by(_NUMBER)
+        return layout.followed_by(_NUMBER) if self.carries_numbers else layout
 
     def _put_of(self, many: bool) -> Callable[[Any], None]:
-        # There are always two components, and the tuples of them are made here: nobody else knows them.
-        queue = self.queue
-        if isinstance(queue, TypedQueue) and queue.holds_large:
-            return queue._enqueue_many_given if many else queue._enqueue_given
-        return queue.enqueue_many if many else queue.enqueue
+        if self._trail is None:
+            return put_into(self.queue, many)
+        return self._trail.put_many if many else self._trail.put_one
 
     def _taken_apart(self, many: bool, index: int) -> Callable[[Any], ToComponents]:
         """What the first example of a source decides: how they are taken apart, and for the first source the layout."""
@@ -361,24 +381,6 @@ class OrderedFeed(Feed):
             return self._to_components(many, index)
 
         return decide
-
-    def _first_calls(self, callers: list[Caller], turns: Turns) -> tuple[list[Call], dict[int, BaseException]]:
-        """Call the sources until there is an example. Return the calls, and the ends of the sources that have none."""
-        calls: list[Call] = []
-        alive = turns.rotation.alive
-        ends: dict[int, BaseException] = {lane: StopIteration() for lane in range(len(alive)) if not alive[lane]}
-        while self.layout is None:
-            if len(ends) == len(callers) or self._stopped():
-                raise OutOfRangeError(None, None, "the source of the batches gave no example")
-            lane = turns.rotation.lane
-            call = callers[lane].call()
-            if call.error is not None:
-                if not call.ended:
-                    raise call.error
-                ends[lane], call.error = call.error, None
-                turns.drop_lane(lane)
-            calls.append(call)
-        return calls, ends
 
     def _op_of(self, caller: Caller, turns: Turns, end: BaseException | None) -> Callable[[], None]:
         """The enqueue op of one thread: calls the source until its end, or until `_paused`, and stores what is due."""
@@ -424,7 +426,8 @@ class OrderedFeed(Feed):
             return None
         assert self.layout is not None
         assert self.arrivals is not None
-        return quick_way(caller, self.layout, turns, self._put_of(False), self.arrivals, crossing, self._missing)
+        into = self._trail, put_into(self.queue, True)
+        return quick_way(caller, self.layout, turns, self.arrivals, crossing, self._missing, *into)
 
     def _hand_over(self, call: Call, crossing: Crossing) -> None:
         try:

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._random import Delivered, lockstep_end, lockstep_pool
+from pipeline._delivery import Delivered, Outlet
+from pipeline._random import lockstep_end, lockstep_pool
 from pipeline.batches.bucket_feed import Bucket, BucketFeed
+from pipeline.batches.content import content_of
 from pipeline.batches.layout import facts_of_queue
 from pipeline.batches.ledger import other_examples
 from pipeline.batches.ordered import OrderedFeed
@@ -131,6 +133,7 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
     """The same in the order of tickets: whoever stores an example takes the batch that it completes."""
 
     held_back = None
+    carries_numbers = True
     _buckets: list[OrderedBucket]  # type: ignore[assignment]
 
     def _begin_round(self) -> None:
@@ -140,12 +143,16 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
 
     def take(self) -> Any:
         with self._delivering:
-            (lengths, *rows, numbers), moment = self._hold.fetch(self.delivered[-1].batches, self.queue.dequeue)
-            self._count(numbers, len(numbers), [lengths, *rows], moment)
+            outlet = self._outlet
+            (lengths, *rows, numbers), moment = outlet.fetch()
+            outlet.count(numbers, len(numbers), moment, content_of(self.request, self.delivered[-1], [lengths, *rows]))
             assert self.layout is not None
             batch = lengths, self.layout.rebuild(rows if len(rows) > 1 else rows[0])
-            self._hold.give()
+            outlet.give()
         return batch
+
+    def _make_outlet(self) -> Outlet:
+        return Outlet(self.delivered, None, self.queue.dequeue)
 
     def in_pool(self, delivered: Delivered, total: int | None) -> Numbers:
         assert self.loaded is not None  # nobody asks before
@@ -260,7 +267,7 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
         self._flush()
 
     def _facts_of_layout(self) -> list[Any]:
-        return facts_of_queue(self._buckets[0].queue)[1:]  # without the length
+        return facts_of_queue(self._buckets[0].queue)[1:-1]  # without the length and the number
 
 
 def _undone(steps: Sequence[int]) -> Numbers:

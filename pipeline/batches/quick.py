@@ -9,9 +9,10 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pipeline._delivery import Blocks, Trail
 from pipeline._turns import Calls
 from pipeline.batches.arrivals import Arrivals
-from pipeline.batches.calls import Call, Caller, block_ids, element_id, item_ids
+from pipeline.batches.calls import Call, Caller, block_ids, element_id
 from pipeline.batches.crossing import Crossing
 from pipeline.batches.items import OnceItems, SequenceItems, StatefulItems
 from pipeline.batches.layout import ExampleLayout, ToComponents
@@ -23,13 +24,54 @@ from pipeline.pulls import Turn, this_thread
 Items = OnceItems | SequenceItems | StatefulItems
 
 
+def quick_way(
+    caller: Caller,
+    layout: ExampleLayout,
+    turns: Turns,
+    arrivals: Arrivals,
+    crossing: Crossing,
+    missing: Callable[[], int],
+    trail: Trail | None,
+    put_many: Callable[[tuple[Any, ...]], None],
+) -> Callable[[], Call | None] | None:
+    """What moves the examples of a source until its end, or until stopped, and stores those that are due.
+
+    Args:
+        caller, turns, arrivals, crossing: Of the loop.
+        layout: Of the examples, which nobody has to look at.
+        missing: How many examples are wanted; -1 for all.
+        trail: Where numbers follow beside the queue; None if they go through it.
+        put_many: Puts the components of a block into the queue itself.
+
+    Returns:
+        A function that returns the call that found the end, or failed; None once stopped. None if there is no such way.
+    """
+    lane = caller.lane
+    if lane.items is None and not lane.many:
+        return calls_mover(caller, layout, turns, arrivals, crossing, missing)
+    if lane.items is None:
+        return blocks_mover(caller, layout, turns, arrivals, crossing) if crossing.window is None else None
+    to_components = None if layout.bare else layout.to_components
+    if lane.many:
+        blocks = Blocks(trail, put_many, to_components, length, crossing.stopped)
+        move = item_blocks_mover(lane.items, blocks, turns, arrivals)
+    else:
+        move = items_mover(lane.items, to_components, turns, crossing)
+
+    def moved() -> Call | None:
+        return Call(Turn(turns, turns.baton.ticket), [], StopIteration()) if move() else None
+
+    return moved
+
+
 def items_mover(
-    items: Items, to_components: ToComponents, bare: bool, turns: Turns, crossing: Crossing
+    items: Items, to_components: ToComponents | None, turns: Turns, crossing: Crossing
 ) -> Callable[[], bool]:
     """Make what moves the items of an iterable, whose number is their ticket, until its end.
 
     The function returns whether the items are at their end, and not stopped. It raises what they and the queue raise.
-    `bare`: an item is the only component. The items are those of the only source, so the baton is never passed on.
+    Without `to_components` an item is the only component. The items are those of the only source, so the baton is never
+    passed on.
     """
     put, stopped, baton = crossing.put, crossing.stopped, turns.baton
 
@@ -40,7 +82,7 @@ def items_mover(
         number = first - 1
         following: Iterator[Any] = itertools.islice(items.following(), count)
         taken: Iterator[Any] = zip(following, itertools.count(first))
-        if not bare:
+        if to_components is not None:
             taken = ((*to_components(example), place) for example, place in taken)
         try:
             for each in taken:
@@ -57,36 +99,24 @@ def items_mover(
     return _all_moved(move_some, turns, stopped)
 
 
-def item_blocks_mover(
-    items: Items, to_components: ToComponents, turns: Turns, arrivals: Arrivals, crossing: Crossing
-) -> Callable[[], bool]:
+def item_blocks_mover(items: Items, blocks: Blocks, turns: Turns, arrivals: Arrivals) -> Callable[[], bool]:
     """As `items_mover`, for items that are blocks of examples."""
-    stopped, baton, store = crossing.stopped, turns.baton, arrivals.store_block
+    baton = turns.baton
 
     def move_some(turn: Turn) -> bool:
         worker = current_worker()
         assert worker is not None
         turns.begin(turn)
         first = turn.ticket
-        count = max(1, baton.note_at - first)
-        moved = 0
+        arrivals.block_begins(first)
         try:
-            for block in itertools.islice(items.following(), count):
-                rows = length(block)
-                held = [(*to_components(block), item_ids(turn.ticket, rows))]
-                del block
-                moved += 1
-                worker.keys = None
-                store(turn.ticket, held, rows)
-                turn.ticket += 1
-                if stopped():
-                    return False
+            return blocks.move(items.following(), turn, worker, first, max(1, baton.note_at - first))
         finally:
-            items.took(moved)
-            baton.ticket = first + moved
-        return moved < count
+            arrivals.count += blocks.rows
+            items.took(blocks.moved)
+            baton.ticket = first + blocks.moved
 
-    return _all_moved(move_some, turns, stopped)
+    return _all_moved(move_some, turns, blocks.stopped)
 
 
 def _all_moved(move_some: Callable[[Turn], bool], turns: Turns, stopped: Callable[[], bool]) -> Callable[[], bool]:
@@ -111,15 +141,14 @@ def calls_mover(
     caller: Caller,
     layout: ExampleLayout,
     turns: Turns,
-    put: Callable[[tuple[Any, ...]], None],
     arrivals: Arrivals,
     crossing: Crossing,
     missing: Callable[[], int],
 ) -> Callable[[], Call | None]:
     """Make what calls a function again and again, and stores the examples that are due.
 
-    The function returns the call that found the end, or failed; None once stopped. `put`: see Calls. `missing`: how
-    many examples are wanted; -1 for all.
+    The function returns the call that found the end, or failed; None once stopped. `missing`: how many examples are
+    wanted; -1 for all.
     """
     function, window = caller.lane.single, crossing.window
     assert function is not None
@@ -131,7 +160,7 @@ def calls_mover(
         function=function,
         to_components=None if layout.bare else layout.to_components,
         number_of=element_id,
-        put=put,
+        put=crossing.put,
         store=arrivals.store,
         stopped=crossing.stopped,
     )
@@ -150,10 +179,10 @@ def calls_mover(
 
 
 def blocks_mover(
-    caller: Caller, to_components: ToComponents, turns: Turns, arrivals: Arrivals, crossing: Crossing
+    caller: Caller, layout: ExampleLayout, turns: Turns, arrivals: Arrivals, crossing: Crossing
 ) -> Callable[[], Call | None]:
     """As `calls_mover`, for the only thread of a source that gives blocks."""
-    lane, stopped, baton = caller.lane, crossing.stopped, turns.baton
+    lane, stopped, baton, to_components = caller.lane, crossing.stopped, turns.baton, layout.to_components
 
     def move() -> Call | None:
         worker, turn = current_worker(), turns.turn_of(caller.index, True)
@@ -180,40 +209,3 @@ def blocks_mover(
         return None
 
     return move
-
-
-def quick_way(
-    caller: Caller,
-    layout: ExampleLayout,
-    turns: Turns,
-    put: Callable[[tuple[Any, ...]], None],
-    arrivals: Arrivals,
-    crossing: Crossing,
-    missing: Callable[[], int],
-) -> Callable[[], Call | None] | None:
-    """Make what calls a source, and stores what it gives, until it fails or nothing more is wanted.
-
-    Args:
-        caller: Of the only source.
-        layout: Of its examples, which nobody has to look at.
-        put: Puts an example into the queue.
-        missing: How many examples are wanted; -1 for all.
-
-    Returns:
-        A function that returns the last call, or None if nothing more is wanted; None if there is no short way.
-    """
-    lane = caller.lane
-    if lane.items is None and not lane.many:
-        return calls_mover(caller, layout, turns, put, arrivals, crossing, missing)
-    if lane.items is None:
-        alone = crossing.window is None
-        return blocks_mover(caller, layout.to_components, turns, arrivals, crossing) if alone else None
-    if lane.many:
-        move = item_blocks_mover(lane.items, layout.to_components, turns, arrivals, crossing)
-    else:
-        move = items_mover(lane.items, layout.to_components, layout.bare, turns, crossing)
-
-    def moved() -> Call | None:
-        return Call(Turn(turns, turns.baton.ticket), [], StopIteration()) if move() else None
-
-    return moved

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from pipeline import __version__
-from pipeline._random import Delivered
+from pipeline._delivery import Delivered
 from pipeline.batches.ordered import BEHIND, OrderedFeed
 from pipeline.batches.replay import Replay
 from pipeline.errors import FailedPreconditionError, OpError, invalid

@@ -9,7 +9,6 @@ from endurance.interrupts import Interrupt, Striker, codes
 import pipeline
 from pipeline.batches.calls import Caller
 from pipeline.batches.feed import Feed
-from pipeline.batches.hold import Hold
 from pipeline.batches.ledger import Ledger
 from pipeline.batches.loop import Batches
 from pipeline.batches.ordered import OrderedFeed
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 STEP = 7
-STRUCK = codes(Batches, Feed, OrderedFeed, OrderedBucketFeed, Hold, Replay, Ledger, Turns, Caller)
+STRUCK = codes(Batches, Feed, OrderedFeed, OrderedBucketFeed, Replay, Ledger, Turns, Caller)
 
 
 def shuffled():

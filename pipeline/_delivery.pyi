@@ -1,0 +1,60 @@
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Self
+
+from pipeline._turns import Turn
+from pipeline.explain.workers import Worker
+
+def mixed_id(first: int, second: int) -> int: ...
+def mixed_ids(first: int, n: int) -> NDArray[np.int64]: ...
+
+class Delivered:
+    batches: int
+    elements: int
+    own: int
+    value: int
+    moment: Any
+    content: tuple[int, ...]
+    def __new__(
+        cls, batches: int, elements: int, own: int, value: int, moment: Any = None, content: tuple[int, ...] = ()
+    ) -> Self: ...
+    def after(
+        self, numbers: NDArray[np.int64], total: int, moment: Any = None, content: tuple[int, ...] = ()
+    ) -> Delivered: ...
+
+class Trail:
+    def __new__(cls, put_one: Callable[[Any], None], put_many: Callable[[Any], None]) -> Self: ...
+    def put_one(self, values: tuple[Any, ...]) -> None: ...
+    def put_many(self, values: tuple[Any, ...]) -> None: ...
+
+class Outlet:
+    def __new__(
+        cls, delivered: deque[Delivered], trail: Trail | None, take: Callable[..., Any], *args: Any
+    ) -> Self: ...
+    def fetch(self) -> Any: ...
+    def count(
+        self, numbers: NDArray[np.int64], total: int, moment: Any = None, content: tuple[int, ...] = ()
+    ) -> None: ...
+    def follow(self, n: int, begin: int, end: int, total: int, content: tuple[int, ...] = ()) -> None: ...
+    def give(self) -> None: ...
+
+class Blocks:
+    @property
+    def stopped(self) -> Callable[[], bool]: ...
+    @property
+    def moved(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    def __new__(
+        cls,
+        trail: Trail | None,
+        put: Callable[[Any], None],
+        to_components: Callable[[Any], Sequence[Any]] | None,
+        length: Callable[[Any], int],
+        stopped: Callable[[], bool],
+    ) -> Self: ...
+    def move(self, blocks: Iterator[Any], turn: Turn, worker: Worker, first: int, count: int) -> bool: ...

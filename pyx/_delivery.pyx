@@ -1,0 +1,443 @@
+"""Delivery: what a deterministic loop has delivered, the numbers of its elements on their way beside the queue, and
+blocks on theirs into it."""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New
+from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport free, malloc
+
+cimport numpy as cnp
+
+from sync cimport mutex
+
+from pipeline.errors import CancelledError
+
+cnp.import_array()
+
+cdef extern from *:
+    """
+    static inline PyObject** pipeline_items(PyObject* tuple) { return ((PyTupleObject*)tuple)->ob_item; }
+    """
+    PyObject** items_of "pipeline_items"(object values)
+
+cdef enum:
+    STEP = 0x9E3779B97F4A7C15           # of splitmix64; also the factor of the fingerprint
+    MIXED = 4096                        # numbers that are mixed ahead
+    LEAST = 256                         # numbers that a trail has room for
+
+cdef object NOTHING = object()          # after the last item of an iterator
+cdef object LAST = -1                   # as an object: indices of C have no wraparound here
+
+
+# Fingerprints ---------------------------------------------------------------------------------------------------------
+
+cdef inline uint64_t mixed(uint64_t value) noexcept nogil:
+    """The finalizer of splitmix64, with its increment."""
+    value += <uint64_t>STEP
+    value = (value ^ (value >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
+    value = (value ^ (value >> 27)) * <uint64_t>0x94D049BB133111EB
+    return value ^ (value >> 31)
+
+
+cdef inline uint64_t folded(const uint64_t* ids, Py_ssize_t n, uint64_t value) noexcept nogil:
+    """The fingerprint of an order after n more elements."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        value = value * <uint64_t>STEP + mixed(ids[i])
+    return value
+
+
+def mixed_id(uint64_t first, uint64_t second):
+    """Return the id of an element that was made of two pulls, from their ids: the fingerprint of the two."""
+    return mixed(first) * <uint64_t>STEP + mixed(second)
+
+
+cdef uint64_t[MIXED] mixed_numbers      # `mixed` of 0, 1, ...: a block of rows then costs an addition for each
+
+
+cdef void fill_mixed() noexcept:
+    cdef Py_ssize_t i
+    for i in range(MIXED):
+        mixed_numbers[i] = mixed(i)
+
+
+fill_mixed()
+
+
+cdef inline uint64_t mixed_number(size_t i) noexcept nogil:
+    return mixed_numbers[i] if i < MIXED else mixed(i)
+
+
+cdef inline uint64_t base_of(uint64_t first) noexcept nogil:
+    """To this, `mixed` of a number is added to make the id of `mixed_id`."""
+    return mixed(first) * <uint64_t>STEP
+
+
+def mixed_ids(uint64_t first, Py_ssize_t n):
+    """Return the ids of the n elements that one call made of a pull with the id `first`, as an int64 array with their
+    64 bits: `mixed_id` of `first` and 0, 1, ..."""
+    cdef Py_ssize_t i
+    if n < 0:
+        raise ValueError(f"mixed_ids: n must be >= 0, got {n}")
+    cdef cnp.npy_intp length = n
+    cdef cnp.ndarray result = cnp.PyArray_EMPTY(1, &length, cnp.NPY_INT64, 0)
+    cdef uint64_t* ids = <uint64_t*>cnp.PyArray_DATA(result)
+    cdef uint64_t base = base_of(first)
+    for i in range(n):
+        ids[i] = base + mixed_number(i)
+    return result
+
+
+cdef object item_ids(uint64_t item, Py_ssize_t rows):
+    """The ids of the elements of the item with that number: itself if it has one, else as `mixed_ids`."""
+    cdef cnp.npy_intp length = 1
+    if rows != 1:
+        return mixed_ids(item, rows)
+    cdef cnp.ndarray result = cnp.PyArray_EMPTY(1, &length, cnp.NPY_INT64, 0)
+    (<uint64_t*>cnp.PyArray_DATA(result))[0] = item
+    return result
+
+
+cdef class Delivered:
+    """What was delivered up to a moment; immutable.
+
+    Args:
+        batches: How many.
+        elements: How many, to all hosts.
+        own: How many, to this host.
+        value: The fingerprint of these.
+        moment: What else a state of that time needs to know; None if nothing.
+        content: Checksums of their bytes, if these were asked for.
+
+    Thread safety: no state that changes.
+    """
+
+    cdef readonly int64_t batches
+    cdef readonly int64_t elements
+    cdef readonly int64_t own
+    cdef readonly uint64_t value
+    cdef readonly object moment
+    cdef readonly tuple content
+
+    def __cinit__(self, int64_t batches, int64_t elements, int64_t own, uint64_t value, moment=None, tuple content=()):
+        self.batches, self.elements, self.own, self.value = batches, elements, own, value
+        self.moment, self.content = moment, content
+
+    def after(self, cnp.ndarray numbers not None, int64_t total, moment=None, tuple content=()):
+        """What was delivered after one more batch.
+
+        For each id in order, `value = value * 0x9E3779B97F4A7C15 + mix(id)` modulo 2**64, where `mix` is the finalizer
+        of splitmix64 with its increment. It does not depend on how the ids are split into batches.
+
+        Args:
+            numbers: An int64 array of the ids of its elements, those of this host.
+            total: How many elements it has, for all hosts.
+            moment, content: Afterwards.
+
+        Raises:
+            TypeError, ValueError: `numbers` is something else.
+        """
+        # With the GIL: giving it away takes more time than the ids of a batch.
+        cdef Py_ssize_t n = numbers.shape[0] if numbers.ndim == 1 else -1
+        if n < 0 or cnp.PyArray_TYPE(numbers) != cnp.NPY_INT64 or not cnp.PyArray_ISCARRAY_RO(numbers):
+            raise ValueError(f"Delivered.after: numbers must be an int64 array, got {numbers!r:.80}")
+        return self.then(n, folded(<uint64_t*>cnp.PyArray_DATA(numbers), n, self.value), total, moment, content)
+
+    cdef Delivered then(self, int64_t own, uint64_t value, int64_t total, object moment, tuple content):
+        cdef Delivered after = Delivered.__new__(Delivered, 0, 0, 0, 0)
+        after.batches, after.elements, after.own = self.batches + 1, self.elements + total, self.own + own
+        after.value, after.moment, after.content = value, moment, content
+        return after
+
+
+# Beside the queue -----------------------------------------------------------------------------------------------------
+
+cdef inline tuple moved(tuple values):
+    """All values but the last in a tuple of their own. `values`, which nobody else may know, has None in their places,
+    so that arrays that were given away still have one reference."""
+    cdef Py_ssize_t i, n = len(values) - 1
+    cdef tuple result = PyTuple_New(n)
+    cdef PyObject** source = items_of(values)
+    cdef PyObject** target = items_of(result)
+    for i in range(n):
+        target[i] = source[i]
+        Py_INCREF(None)
+        source[i] = <PyObject*>None
+    return result
+
+
+cdef inline void move_back(tuple values, tuple components) noexcept:
+    cdef Py_ssize_t i
+    cdef PyObject** target = items_of(values)
+    cdef PyObject** source = items_of(components)
+    for i in range(len(components)):
+        target[i], source[i] = source[i], target[i]
+
+
+cdef class Trail:
+    """The numbers of the elements of a queue that is first in, first out. They follow beside it, so that it holds the
+    elements alone. What is kept is the fingerprint up to each, made by the thread that puts them in.
+
+    Args:
+        put_one: Puts the components of an element into the queue, a tuple.
+        put_many: Puts those of a block in.
+
+    Thread safety: one thread at a time puts elements in, and one at a time takes their numbers; a mutex guards these.
+    """
+
+    cdef mutex lock
+    cdef object one, many
+    cdef uint64_t before        # the fingerprint up to the first
+    cdef uint64_t* ring         # that after each
+    cdef size_t room            # a power of two
+    cdef size_t first           # the place of the first
+    cdef size_t count
+
+    def __cinit__(self, put_one, put_many):
+        self.one, self.many = put_one, put_many
+        self.room, self.first, self.count, self.before = LEAST, 0, 0, 0
+        self.ring = <uint64_t*>malloc(LEAST * sizeof(uint64_t))
+        if self.ring == NULL:
+            raise MemoryError("no memory for the numbers of elements")
+
+    def __dealloc__(self):
+        free(self.ring)
+
+    def put_one(self, tuple values not None):
+        """Put an element in. Its number comes after its components in `values`, which nobody else may know.
+
+        Raises:
+            Exception: What the queue raised.
+        """
+        cdef uint64_t number = <uint64_t><int64_t>values[len(values) - 1]
+        self.add(&number, 0, 1)
+        self.put(self.one, values, 1)
+
+    def put_many(self, tuple values not None):
+        """As `put_one`, for a block; its numbers are an int64 array.
+
+        Raises:
+            Exception: What the queue raised.
+            ValueError: The numbers are something else.
+        """
+        cdef cnp.ndarray numbers = values[len(values) - 1]
+        if cnp.PyArray_TYPE(numbers) != cnp.NPY_INT64 or numbers.ndim != 1:
+            raise ValueError(f"Trail.put_many: numbers must be an int64 array, got {numbers!r:.80}")
+        numbers = cnp.PyArray_GETCONTIGUOUS(numbers)
+        self.add(<const uint64_t*>cnp.PyArray_DATA(numbers), 0, numbers.shape[0])
+        self.put(self.many, values, numbers.shape[0])
+
+    cdef int put(self, object put, tuple values, size_t n) except -1:
+        """Before, the numbers were added: the consumer may take elements while others still wait for room."""
+        cdef tuple components = moved(values)
+        try:
+            put(components)
+        except CancelledError:          # what was stored before stays
+            raise
+        except BaseException:           # nothing was stored
+            move_back(values, components)
+            self.lock.lock()
+            self.count -= n
+            self.lock.unlock()
+            raise
+        return 0
+
+    cdef int make_room(self, size_t n) except -1:
+        """For n more numbers."""
+        cdef size_t i, room = self.room
+        cdef uint64_t* ring
+        cdef uint64_t* old = self.ring
+        if self.count + n <= room:
+            return 0
+        while room < self.count + n:
+            room *= 2
+        ring = <uint64_t*>malloc(room * sizeof(uint64_t))
+        if ring == NULL:
+            raise MemoryError("no memory for the numbers of elements")
+        self.lock.lock()
+        for i in range(self.count):
+            ring[i] = old[(self.first + i) & (self.room - 1)]
+        self.ring, self.room, self.first = ring, room, 0
+        self.lock.unlock()
+        free(old)
+        return 0
+
+    cdef inline uint64_t after(self, size_t n) noexcept nogil:
+        """The fingerprint after n of the elements."""
+        return self.ring[(self.first + n - 1) & (self.room - 1)] if n else self.before
+
+    cdef int add(self, const uint64_t* numbers, uint64_t base, size_t n) except -1:
+        """Add these numbers; without them those that `mixed_ids` gives, from `base_of` their first."""
+        cdef uint64_t value
+        cdef size_t i, at
+        self.make_room(n)
+        self.lock.lock()
+        at = self.first + self.count
+        value = self.after(self.count)
+        for i in range(n):
+            value = value * <uint64_t>STEP + mixed(base + mixed_number(i) if numbers == NULL else numbers[i])
+            self.ring[(at + i) & (self.room - 1)] = value
+        self.count += n
+        self.lock.unlock()
+        return 0
+
+    cdef uint64_t follow(self, size_t n, size_t begin, size_t end, uint64_t value) except? 0:
+        """Take n elements; what the fingerprint `value` is after those from `begin` to `end`."""
+        cdef uint64_t one, other, factor = 1, power = STEP
+        cdef size_t k = end - begin
+        self.lock.lock()
+        if n > self.count:
+            self.lock.unlock()
+            raise RuntimeError(f"Trail: {n} elements have come without their numbers")
+        one, other = self.after(begin), self.after(end)
+        self.before = self.after(n)
+        self.first = (self.first + n) & (self.room - 1)
+        self.count -= n
+        self.lock.unlock()
+        while k:                        # STEP to the power of k
+            if k & 1:
+                factor *= power
+            power *= power
+            k >>= 1
+        return other + (value - one) * factor
+
+
+cdef class Outlet:
+    """Takes batches from a queue, and counts each once, so that Ctrl-C loses none.
+
+    A signal handler may raise between any two steps of Python. What was taken then is fetched again by the next take,
+    and not counted a second time. Here it cannot raise.
+
+    Args:
+        delivered: A deque, to which each batch adds a `Delivered`.
+        trail: Where the numbers are, unless they come with the batch.
+        take: Takes a batch from the queue.
+        args: Its arguments.
+
+    Thread safety: none; a lock has to guard it.
+    """
+
+    cdef object delivered, take, held
+    cdef tuple args
+    cdef Trail trail
+    cdef bint full, counted
+
+    def __cinit__(self, delivered, Trail trail, take, *args):
+        self.delivered, self.trail, self.take, self.args = delivered, trail, take, args
+        self.full = self.counted = False
+
+    def fetch(self):
+        """What the queue gives, or what it gave to a take that a signal handler has ended."""
+        if not self.full:
+            self.held = self.take(*self.args)
+            self.full, self.counted = True, False
+        return self.held
+
+    def count(self, cnp.ndarray numbers not None, int64_t total, moment=None, tuple content=()):
+        """Count what is held; `numbers` are its own, the rest is as for `Delivered.after`."""
+        if not self.counted:
+            self.delivered.append(self.delivered[LAST].after(numbers, total, moment, content))
+            self.counted = True
+
+    def follow(self, Py_ssize_t n, Py_ssize_t begin, Py_ssize_t end, int64_t total, tuple content=()):
+        """Count what is held, with the numbers of the trail: n elements, of which those from `begin` to `end` are this
+        host's; the rest is as for `Delivered.after`.
+
+        Raises:
+            ValueError: `begin` and `end` are no part of n.
+            RuntimeError: The trail has fewer numbers.
+        """
+        cdef Delivered last
+        if not 0 <= begin <= end <= n:
+            raise ValueError(f"Outlet.follow: {begin} to {end} is no part of {n}")
+        if not self.counted:
+            last = self.delivered[LAST]
+            value = self.trail.follow(n, begin, end, last.value)
+            self.delivered.append(last.then(end - begin, value, total, None, content))
+            self.counted = True
+
+    def give(self):
+        """What was fetched is given now, or no good."""
+        self.full, self.held = False, None
+
+
+cdef class Blocks:
+    """Moves the items of an iterable, each a block of elements, into a queue.
+
+    Args:
+        trail: Where the numbers go; None if the queue has a component for them.
+        put: Puts the components of a block into the queue, with the numbers if there is no trail.
+        to_components: Takes a block apart; None if it is the only component.
+        length: The number of elements of a block.
+        stopped: Whether to move no more.
+
+    Attributes:
+        stopped: That function.
+        moved: How many blocks were taken by the last `move`.
+        rows: How many elements it has put into the queue.
+
+    Thread safety: one thread at a time.
+    """
+
+    cdef object put, to_components, length
+    cdef Trail trail
+    cdef readonly object stopped
+    cdef readonly int64_t moved, rows
+
+    def __cinit__(self, Trail trail, put, to_components, length, stopped):
+        self.trail, self.put, self.to_components = trail, put, to_components
+        self.length, self.stopped = length, stopped
+        self.moved = self.rows = 0
+
+    def move(self, blocks, turn, worker, int64_t first, int64_t count):
+        """Move blocks until their end, until `count` of them were moved, or until `stopped`.
+
+        Args:
+            blocks: An iterator.
+            turn: Of this thread; has the ticket of the block that is made.
+            worker: The thread, as errors name it.
+            first: The ticket of the first block.
+            count: The most blocks to move.
+
+        Returns:
+            Whether `blocks` is at its end.
+
+        Raises:
+            Exception: What `blocks`, or storing a block, raised.
+        """
+        cdef Py_ssize_t rows
+        cdef tuple values
+        self.moved = self.rows = 0
+        while self.moved < count:
+            if self.stopped():
+                return False
+            block = next(blocks, NOTHING)
+            if block is NOTHING:
+                return True
+            worker.keys = None
+            self.moved += 1
+            if self.to_components is None and type(block) is cnp.ndarray and cnp.PyArray_NDIM(block) > 0:
+                rows = cnp.PyArray_DIM(block, 0)
+            else:
+                rows = self.length(block)
+            values = (block,) if self.to_components is None else (*self.to_components(block),)
+            block = None
+            self.store(values, first + self.moved - 1, rows)
+            values = None               # before the next one is made: these may be large
+            turn.ticket = first + self.moved
+        return False
+
+    cdef int store(self, tuple values, int64_t ticket, Py_ssize_t rows) except -1:
+        cdef uint64_t number = <uint64_t>ticket
+        if rows == 0:
+            return 0
+        if self.trail is None:
+            values = (*values, item_ids(number, rows))
+        elif rows == 1:
+            self.trail.add(&number, 0, 1)
+        else:
+            self.trail.add(NULL, base_of(number), rows)
+        self.put(values)
+        self.rows += rows
+        return 0

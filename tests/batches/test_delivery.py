@@ -1,0 +1,174 @@
+"""The numbers of elements beside a queue, batches that are counted once, and blocks that are moved into a queue."""
+
+import collections
+import random
+import sys
+
+import numpy as np
+import pytest
+from helpers import ArrayBytes
+
+import pipeline
+from pipeline._delivery import Blocks, Delivered, Outlet, Trail, mixed_ids
+
+
+def nothing(*_):
+    return None
+
+
+def numbers_of(count, seed=0):
+    return np.array([random.Random(seed + i).getrandbits(63) for i in range(count)], np.int64)
+
+
+def outlet_after(trail, delivered=None):
+    return Outlet(collections.deque([delivered or Delivered(0, 0, 0, 0)]), trail, nothing)
+
+
+def counted(outlet, *args):
+    """The fingerprint after one more batch."""
+    outlet.fetch()
+    outlet.follow(*args)
+    outlet.give()
+    return outlet
+
+
+@pytest.mark.parametrize("sizes", [[1], [3, 0, 5], [300, 1, 700], [256, 256]])
+def test_the_fingerprint_is_that_of_the_numbers(sizes):
+    """In blocks and one by one, while batches of any size are taken; the trail grows, and its places come again."""
+    numbers = numbers_of(sum(sizes))
+    trail = Trail(nothing, nothing)
+    delivered = collections.deque([Delivered(0, 0, 0, 0)])
+    outlet, expected = Outlet(delivered, trail, nothing), Delivered(0, 0, 0, 0)
+    for _ in range(3):
+        begin = taken = 0
+        for i, size in enumerate(sizes):
+            if i % 2:
+                for number in numbers[begin : begin + size].tolist():
+                    trail.put_one((None, number))
+            else:
+                trail.put_many((None, numbers[begin : begin + size]))
+            begin += size
+            while begin - taken >= 7:
+                counted(outlet, 7, 0, 7, 7)
+                expected = expected.after(numbers[taken : taken + 7], 7)
+                taken += 7
+        counted(outlet, begin - taken, 0, begin - taken, begin - taken)
+        expected = expected.after(numbers[taken:begin], begin - taken)
+    assert delivered[-1].value == expected.value
+    assert (delivered[-1].batches, delivered[-1].elements) == (expected.batches, expected.elements)
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0, 10), (0, 0), (10, 10), (2, 5), (9, 10), (0, 1)])
+def test_the_fingerprint_of_a_share(begin, end):
+    numbers = numbers_of(30)
+    trail = Trail(nothing, nothing)
+    trail.put_many((None, numbers))
+    delivered = expected = Delivered(4, 40, 20, 12345)
+    outlet = outlet_after(trail, delivered)
+    history = collections.deque([delivered])
+    outlet = Outlet(history, trail, nothing)
+    for i in range(3):
+        counted(outlet, 10, begin, end, 10)
+        expected = expected.after(numbers[i * 10 + begin : i * 10 + end], 10)
+    assert (history[-1].value, history[-1].own) == (expected.value, expected.own)
+
+
+def test_what_does_not_fit_leaves_no_number():
+    queue = pipeline.FIFOQueue(100, "float32", shapes=[(2,)])
+    trail = Trail(queue.enqueue, queue.enqueue_many)
+    numbers = numbers_of(6)
+    trail.put_one((np.zeros(2, np.float32), int(numbers[0])))
+    wrong = np.zeros((4, 3), np.float32)
+    values = (wrong, numbers[:4])
+    with pytest.raises(pipeline.InvalidArgumentError):
+        trail.put_many(values)
+    assert values[0] is wrong  # it can be tried again, row by row
+    with pytest.raises(pipeline.InvalidArgumentError):
+        trail.put_one((wrong, 7))
+    trail.put_many((np.zeros((5, 2), np.float32), numbers[1:]))
+    history = collections.deque([Delivered(0, 0, 0, 0)])
+    outlet = Outlet(history, trail, queue.dequeue_many, 6)
+    assert outlet.fetch().shape == (6, 2)
+    outlet.follow(6, 0, 6, 6)
+    assert history[-1].value == Delivered(0, 0, 0, 0).after(numbers, 6).value
+
+
+def test_elements_without_numbers_are_an_error():
+    trail = Trail(nothing, nothing)
+    trail.put_one((None, 1))
+    outlet = outlet_after(trail)
+    outlet.fetch()
+    with pytest.raises(RuntimeError, match="2 elements have come without their numbers"):
+        outlet.follow(2, 0, 2, 2)
+    with pytest.raises(ValueError, match="3 to 2 is no part of 5"):
+        outlet.follow(5, 3, 2, 5)
+    with pytest.raises(ValueError, match="must be an int64 array"):
+        trail.put_many((None, np.zeros(3)))
+    outlet.follow(1, 0, 1, 1)
+
+
+def test_a_batch_is_counted_once_until_it_is_given():
+    taken = iter(["first", "second"])
+    history = collections.deque([Delivered(0, 0, 0, 0)])
+    trail = Trail(nothing, nothing)
+    trail.put_many((None, np.arange(4)))
+    outlet = Outlet(history, trail, lambda n: (next(taken), n), 2)
+    for _ in range(3):  # as if Ctrl-C had struck each time
+        assert outlet.fetch() == ("first", 2)
+        outlet.follow(2, 0, 2, 2)
+    outlet.give()
+    assert outlet.fetch() == ("second", 2)
+    outlet.follow(2, 0, 2, 2)
+    assert [each.elements for each in history] == [0, 2, 4]
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_blocks(beside):
+    """With their numbers, whether these go beside the queue or into it."""
+    put, length = [], len
+    trail = Trail(nothing, nothing) if beside else None
+    blocks = Blocks(trail, put.append, None, length, lambda: False)
+    turn, worker = (type("", (), {"ticket": 0, "keys": None})() for _ in range(2))
+    sizes = [3, 0, 1, 2]
+    assert blocks.move(iter([np.arange(size) for size in sizes]), turn, worker, 10, 100)
+    assert (blocks.moved, blocks.rows, turn.ticket) == (4, 6, 14)
+    numbers = np.concatenate([mixed_ids(10, 3), [12], mixed_ids(13, 2)])
+    assert [values[0].tolist() for values in put] == [[0, 1, 2], [0], [0, 1]]
+    if beside:
+        history = collections.deque([Delivered(0, 0, 0, 0)])
+        counted(Outlet(history, trail, nothing), 6, 0, 6, 6)
+        assert history[-1].value == Delivered(0, 0, 0, 0).after(numbers, 6).value
+    else:
+        assert np.concatenate([values[1] for values in put]).tolist() == numbers.tolist()
+    assert not blocks.move(iter([np.arange(2)] * 9), turn, worker, 14, 5)
+    assert blocks.moved == 5
+
+
+def test_blocks_stop():
+    blocks = Blocks(None, nothing, None, len, lambda: True)
+    assert not blocks.move(iter([np.arange(2)]), None, None, 0, 5)
+    assert blocks.moved == 0
+
+
+@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="references are not counted")
+@pytest.mark.parametrize("many", [True, False])
+def test_large_arrays_that_are_given_away_are_not_copied(many):
+    """The queue keeps the array itself, as nothing else holds it: not the tuple that it came in."""
+    queue = pipeline.FIFOQueue(100, "float32", shapes=[(6000,)])
+    trail = Trail(queue._enqueue_given, queue._enqueue_many_given)
+    numbers = numbers_of(4) if many else 5
+    with ArrayBytes() as alive:
+        values = (np.ones((4, 6000) if many else 6000, np.float32), numbers)
+        size = alive()
+        (trail.put_many if many else trail.put_one)(values)
+        assert size > 20_000
+        assert alive() == size
+        queue.dequeue_many(4 if many else 1)
+        assert alive() == 0
+
+
+def test_a_queue_in_order_holds_nothing_but_the_components():
+    with pipeline.batch(iter([(1.0, b"x")] * 6), 3, deterministic=True) as loop:
+        next(loop)
+        assert [dtype.kind for dtype in loop.queue.dtypes] == ["f", "S"]
+        assert loop.fingerprint().startswith("3-")

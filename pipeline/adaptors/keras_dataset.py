@@ -62,7 +62,8 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         Raises:
             TypeError: `loop` is something else, or has no `len` and `steps` is None; a number is not an integer, or
                 `batch_size` is missing, or there for a loop.
-            ValueError: `steps` or `batch_size` is less than 1, or `sample_weight` is there without `y`.
+            ValueError: `steps` or `batch_size` is less than 1, there is no batch, or `sample_weight` is there without
+                `y`.
 
             When a batch is taken: TypeError, if a component holds strings, or batches are nothing that Keras takes;
             InvalidArgumentError, if there is no component of a name, or, with the backend JAX, an integer does not fit
@@ -89,7 +90,8 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         self._kept: list[Any] = []  # the first batches of this epoch, as long as Keras may only be looking
         self._given = 0  # how many of this epoch Keras has
         self._begins = True  # whether it begins, or begins again, with the next batch
-        len(self)
+        if not len(self):
+            raise ValueError(f"an epoch has no batch: {loop!r} has fewer examples than a batch needs")
 
     def __len__(self) -> int:
         """How many batches an epoch of Keras has."""
@@ -99,6 +101,9 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
             return len(self._loader)
         except TypeError as error:
             raise TypeError(f"{error}: pass steps=, how many batches make an epoch of Keras") from error
+
+    def __repr__(self) -> str:
+        return f"<PyDataset over {self._loader.loop!r}>"
 
     @property
     def num_batches(self) -> int:

@@ -276,10 +276,16 @@ def test_arguments(keras):
             "batch_size is for sources; a loop has",
         ),
         (lambda: pipeline.keras.PyDataset(pairs(), steps=0), ValueError, "steps must be at least 1, got 0"),
+        (
+            lambda: pipeline.keras.PyDataset(pairs(3)),
+            ValueError,
+            "an epoch has no batch: <Batches 'batch': not start",
+        ),
         (lambda: pipeline.keras.PyDataset(pairs(), steps=1.5), TypeError, "steps must be an integer"),
     ]:
         with raises(error, text):
             bad()
+    assert repr(pipeline.keras.PyDataset(pairs())) == "<PyDataset over <Batches 'batch': not started>>"
 
 
 FIT = """

@@ -33,7 +33,7 @@ def ways(directory, work):
 
 
 def shuffled(data, pool):
-    source = pipeline.slice_input_producer([data], shuffle=False, capacity=4096)
+    source = pipeline.slice_input_producer([data], shuffle=False)
     return pipeline.shuffle_batch(source, BATCH, pool + 3 * BATCH, pool)
 
 

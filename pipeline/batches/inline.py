@@ -71,6 +71,7 @@ class Inline:
         self.feed = feed
         self._ops = deque(feed.ops)
         self._ops.rotate(-feed.first_op)
+        self._enough = feed.enough
         self._lock = threading.Lock()
         self._taker: int | None = None  # which thread has the lock
         self._reading = False
@@ -97,7 +98,7 @@ class Inline:
         with self._lock:
             self._taker = thread
             try:
-                if feed.queue.size() < feed.enough and self._ops:
+                if feed.queue.size() < self._enough and self._ops:
                     self._fill(feed, feed.coord)
                 return feed.take()
             finally:
@@ -141,7 +142,7 @@ class Inline:
             self.group.has_read()
 
     def _call_ops(self, feed: Feed, coord: Coordinator) -> None:
-        ops, queue, enough = self._ops, feed.queue, feed.enough
+        ops, queue, enough = self._ops, feed.queue, self._enough
         while ops and queue.size() < enough:
             if coord.should_stop():
                 with because(coord.stopped):

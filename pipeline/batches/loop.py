@@ -45,7 +45,7 @@ _log = logger("pipeline.batches")
 class Batches(Iterator[T_co]):
     """The batches that threads prepare: an iterator, and a context manager that stops the threads however you leave it.
 
-    The first batch starts the threads, and those of the producers that the source takes its input from. The loop ends
+    The first batch starts the threads; with `num_threads=0` there are none, and `next` reads the source. The loop ends
     by itself when the input is used up. What a thread raises, the loop raises after the batches made before. Without
     `with`, the threads stop at the end of the input, by `close`, or when the iterator is garbage. Queue runners that
     were registered with `add_queue_runner` and never started belong to the first loop that starts.

@@ -66,7 +66,9 @@ class Request(NamedTuple):
         sources = [each.cursor(round_number) if isinstance(each, Source) else each for each in self.sources]
         if self.function is not None or self.workers is not None:
             chunk = chunk_of(self.batch_size, self.enqueue_many)
-            sources = [mapped(each, self.function, self.workers, self.num_threads, chunk) for each in sources]
+            at_once = self.inline and not self.deterministic
+            workers = self.function, self.workers, self.num_threads
+            sources = [mapped(each, *workers, chunk, at_once) for each in sources]
         return self.reseeded(_BETWEEN_ROUNDS * round_number)._replace(sources=sources)
 
     def reseeded(self, step: int) -> Request:

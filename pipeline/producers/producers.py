@@ -42,6 +42,9 @@ def input_producer(
 ) -> ProducerQueue:
     """Create a queue that a thread fills with the rows of an array; `start_queue_runners` starts the thread.
 
+    A loop over batches that takes rows from it does not start it (but if there is a `cancel_op`): the next rows are
+    there without it. If the thread begins later, it goes on after them.
+
     One epoch is each row once. Epochs do not mix, and after the last one the queue is closed.
 
     Args:

@@ -25,6 +25,7 @@ from pipeline.queues.texts import insufficient
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.current_loop import current_loop
 from pipeline.runners.runner import QueueRunner
+from pipeline.stats import QueueStats
 
 _READY = 256  # scalars that are made ready at once
 
@@ -204,10 +205,20 @@ class ProducerQueue(FIFOQueue):
             self._before += taken
             return taken
 
+    def stats(self) -> QueueStats:
+        """As FIFOQueue. Elements that a loop has taken without the queue count as if they had come through it, but for
+        those of a deterministic loop, which may have begun anywhere."""
+        stats = super().stats()
+        following = self._ready.next
+        if self.owner is not None or (following < 0 and not self._before):
+            return stats
+        directly = self._before if following < 0 else following - stats.dequeued
+        return stats._replace(enqueued=stats.enqueued + directly, dequeued=stats.dequeued + directly)
+
     def progress(self) -> tuple[int, int | None, int]:
         """Return how many elements were taken, how many there are in all epochs (None: no end), and in one."""
         following = self._ready.next
-        taken = self._before + self.stats().dequeued if following < 0 else following
+        taken = self._before + super().stats().dequeued if following < 0 else following
         return taken, self._numbered.total, self._numbered.length
 
     # By number.
@@ -293,7 +304,7 @@ class ProducerQueue(FIFOQueue):
 
     def _position(self) -> list[int]:
         if self._ready.next < 0:
-            self._ready.next = self._before + self.stats().dequeued
+            self._ready.next = self._before + super().stats().dequeued
         return [self._ready.next]
 
     def _go_to(self, position: Sequence[int]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import mmap
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
@@ -57,6 +58,11 @@ class SliceSource:
     @owner.setter
     def owner(self, book: Book | None) -> None:
         self.queue.owner = book
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether a loop over batches waits for nobody and no disk: rows are in memory, their numbers computed."""
+        return self.queue.at_hand and not any(map(_is_mapped, self._arrays))
 
     @property
     def dtypes(self) -> list[np.dtype[Any]]:
@@ -231,14 +237,16 @@ def slice_input_producer(
 ) -> SliceSource:
     """Create a source of examples from arrays: example i is row i of each of them.
 
-    A thread produces the row numbers, epoch after epoch, as `range_input_producer` does; `start_queue_runners` or the
-    first batch starts it. `batch` and `shuffle_batch` move the rows in blocks of up to `capacity` rows.
+    Row numbers are produced epoch after epoch, as `range_input_producer` does: by a thread that `start_queue_runners`
+    starts, or, where nobody has started it, by the loop over batches that reads the source. To gather rows that lie in
+    memory takes less than to hand them from thread to thread: then `batch` and `shuffle_batch` need no thread either,
+    whatever `num_threads` is, and take blocks of some batches at a time.
 
     Args:
         tensor_list: A list or tuple of at least one array, each of rank 1 or more and any dtype. Only arrays of str are
             copied; do not change the others. The first one sets the number of rows; further rows of others are unused.
         num_epochs, shuffle, seed, shared_name: As for `input_producer`.
-        capacity: The number of row numbers produced ahead. Small rows move faster with a large one, such as 4096.
+        capacity: The number of row numbers that the thread produces ahead.
         name: Name of the queue of row numbers, `input_producer` by default.
         collection: The list to put the QueueRunner on; None means the process-wide one.
 
@@ -254,7 +262,7 @@ def slice_input_producer(
     Examples:
         >>> images, labels = np.zeros((6, 28, 28), np.uint8), np.arange(6)
         >>> source = pipeline.slice_input_producer([images, labels], num_epochs=1, shuffle=False)
-        >>> with pipeline.batch(source, 3, capacity=4096) as batches:
+        >>> with pipeline.batch(source, 3) as batches:
         ...     for pixels, numbers in batches:
         ...         print(pixels.shape, numbers)
         (3, 28, 28) [0 1 2]
@@ -271,6 +279,13 @@ def slice_input_producer(
     rows = np.int64(len(arrays[0]))
     queue = range_input_producer(rows, num_epochs, shuffle, seed, capacity, shared_name, name, collection=collection)
     return SliceSource(arrays, queue)
+
+
+def _is_mapped(array: Any) -> bool:
+    """Whether an array lies in a file."""
+    while isinstance(array, np.ndarray) and not isinstance(array, np.memmap):
+        array = array.base
+    return isinstance(array, np.memmap | mmap.mmap)
 
 
 def _array(value: Any, index: int) -> NDArray[Any]:

@@ -1,0 +1,131 @@
+"""Producers whose thread nobody has started: a loop computes their elements, and needs neither thread nor queue."""
+
+import threading
+
+import numpy as np
+import pytest
+from helpers import run_in_thread
+
+import pipeline
+from pipeline.errors import FailedPreconditionError
+
+
+def loop(source, size=1, **options):
+    return pipeline.batch(source, size, allow_smaller_final_batch=True, **options)
+
+
+class TestThreads:
+    def test_of_a_loop_over_names(self):
+        files = pipeline.string_input_producer(["a", "b"], num_epochs=3, shuffle=False)
+        with loop(files.dequeue, 4, num_threads=1) as batches:
+            assert next(batches).tolist() == [b"a", b"b", b"a", b"b"]
+            assert not any("input_producer" in thread.name for thread in threading.enumerate())
+        assert not files.runner.begun
+
+    def test_of_a_loop_over_rows_in_memory(self):
+        alive = threading.enumerate()
+        source = pipeline.slice_input_producer([np.arange(1000)], num_epochs=1, seed=1)
+        with loop(source, 10, num_threads=2) as batches:
+            numbers = [next(batches)]
+            assert threading.enumerate() == alive
+            numbers += batches
+        assert sorted(np.concatenate(numbers).tolist()) == [*range(1000)]
+
+    def test_rows_of_a_file_are_read_by_a_thread(self, tmp_path):
+        np.save(tmp_path / "rows.npy", np.arange(100))
+        rows = np.load(tmp_path / "rows.npy", mmap_mode="r")
+        for given in (rows, rows[10:].reshape(30, 3)):
+            with loop(pipeline.slice_input_producer([given])) as batches:
+                next(batches)
+                assert any("QueueRunnerThread-batch" in thread.name for thread in threading.enumerate())
+
+    def test_a_cancel_op_belongs_to_a_thread(self):
+        called = threading.Event()
+
+        def cancel():
+            called.set()
+            rows.close(cancel_pending_enqueues=True)
+
+        rows = pipeline.input_producer(np.arange(3), cancel_op=cancel)
+        with loop(rows) as batches:
+            next(batches)
+            assert rows.runner is None
+        assert called.wait(30)
+
+    def test_of_examples_that_somebody_looks_at(self):
+        source = pipeline.slice_input_producer([np.arange(10)], num_epochs=1, shuffle=False)
+        threads = set()
+        with loop(source, 10, keep_input=lambda _: bool(threads.add(threading.get_ident())) or True) as batches:
+            list(batches)
+        assert threading.get_ident() not in threads
+
+
+class TestSharing:
+    def test_a_thread_that_begins_later_goes_on(self):
+        rows = pipeline.range_input_producer(10, num_epochs=3, shuffle=False, capacity=4)
+        with loop(rows.dequeue, 13, num_threads=0) as batches:
+            assert next(batches).tolist() == [*range(10), 0, 1, 2]
+            coord = pipeline.Coordinator()
+            rows.runner.create_threads(coord=coord, daemon=True, start=True)
+            assert next(batches).tolist() == [*range(3, 10), *range(6)]
+            assert rows.dequeue_many(4).tolist() == [6, 7, 8, 9]
+            with pytest.raises(pipeline.errors.OutOfRangeError):
+                rows.dequeue()
+        coord.request_stop()
+        coord.join()
+
+    def test_others_may_take_from_it_meanwhile(self):
+        rows = pipeline.range_input_producer(6, num_epochs=1, shuffle=False)
+        with loop(rows.dequeue, 2, num_threads=0) as batches:
+            assert next(batches).tolist() == [0, 1]
+            assert (rows.dequeue(), rows.dequeue_many(2).tolist()) == (2, [3, 4])
+            assert next(batches).tolist() == [5]
+
+    def test_two_loops_get_each_element_once(self):
+        rows = pipeline.range_input_producer(2000, num_epochs=1)
+        loops = [loop(rows, 7, num_threads=2) for _ in range(2)]
+        calls = [run_in_thread(list, each) for each in loops]
+        numbers = np.concatenate([batch for call in calls for batch in call.result()])
+        assert sorted(numbers.tolist()) == [*range(2000)]
+
+    def test_what_somebody_has_enqueued_comes_first(self):
+        rows = pipeline.range_input_producer(3, num_epochs=1, shuffle=False)
+        rows.enqueue(99)
+        with loop(rows.dequeue, 4) as batches:
+            assert next(batches).tolist() == [99, 0, 1, 2]
+
+    def test_a_deterministic_loop_goes_on_and_owns_it(self):
+        rows = pipeline.range_input_producer(9, num_epochs=1, shuffle=False)
+        with loop(rows.dequeue, 2, num_threads=0) as first:
+            assert next(first).tolist() == [0, 1]
+            with loop(rows.dequeue, 3, deterministic=True) as second:
+                assert next(second).tolist() == [2, 3, 4]
+                with pytest.raises(FailedPreconditionError, match="belongs to a deterministic loop"):
+                    next(first)
+
+
+class TestStatistics:
+    def test_count_what_did_not_pass_the_queue(self):
+        rows = pipeline.range_input_producer(10, num_epochs=2)
+        with loop(rows.dequeue, 5, num_threads=0) as batches:
+            for taken in (5, 10, 15):
+                next(batches)
+                stats = rows.stats()
+                assert (stats.enqueued, stats.dequeued, stats.size) == (taken, taken, 0)
+            assert rows.progress() == (15, 20, 10)
+            (stage,) = (stage for stage in batches.report().stages if stage.kind == "producer")
+            assert (stage.elements, stage.progress.position) == (15, 15)
+
+    def test_bad_out_takes_nothing(self):
+        rows = pipeline.range_input_producer(10, num_epochs=1, shuffle=False)
+        taken = []
+
+        def example():
+            if not taken:
+                with pytest.raises(ValueError, match="out"):
+                    rows.dequeue_many(4, out=np.empty(3, np.int32))
+            taken.append(rows.dequeue())
+            return taken[-1]
+
+        with loop(example, 3, num_threads=0) as batches:
+            assert next(batches).tolist() == [0, 1, 2]

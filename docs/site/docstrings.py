@@ -1,6 +1,6 @@
 """Our docstrings as reStructuredText. Google's sections are left to napoleon; this is for what it does not know.
 
-- `name` is a link if it is a public name, else code; ``` and indented blocks after a colon are code
+- `name` is a link if it is a public name, else code; ``` and indented blocks after a paragraph are code
 - the text of "Returns:" and "Raises:" is no type, whatever colons are in it
 - "Thread safety:" begins a paragraph of its own
 """
@@ -38,7 +38,7 @@ def _indent(line):
 
 
 def _blocks(lines):
-    """Fences become directives, and a colon before an indented block two."""
+    """Fences become directives, and what is before an indented block ends with two colons."""
     out, inside = [], False
     for index, line in enumerate(lines):
         if line.strip() == "```":
@@ -48,8 +48,12 @@ def _blocks(lines):
             out.append(f"    {line}" if line else line)
         else:
             after = lines[index + 1 : index + 3]
-            opens = line.endswith(":") and len(after) == 2 and not after[0] and _indent(after[1]) > _indent(line)
-            out.append(line + ":" if opens else line)
+            opens = line and len(after) == 2 and not after[0] and _indent(after[1]) > _indent(line)
+            if opens and line.endswith(":"):
+                line += ":"
+            out.append(line)
+            if opens and not line.startswith((" ", "-")) and not line.endswith("::"):
+                out += ["", "::"]
     return out
 
 

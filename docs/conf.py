@@ -37,6 +37,7 @@ myst_heading_anchors = 4  # links to headings, as GitHub has them
 
 add_module_names = False
 napoleon_use_ivar = True
+autodoc_mock_imports = ["jax", "keras", "ray", "torch"]  # large, and not needed to read docstrings
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented_params"
 autodoc_typehints_format = "short"

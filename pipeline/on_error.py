@@ -70,7 +70,9 @@ class Skips:
         return guarded
 
     def note(self, error: Exception) -> None:
-        """Count an error; raise it instead if `max_errors` were skipped already."""
+        """Count an error; raise it instead if it ends the input, or `max_errors` were skipped already."""
+        if getattr(error, "ends_input", False):
+            raise error
         with self._lock:
             if self._max_errors is not None and self.count >= self._max_errors:
                 raise error
@@ -78,6 +80,12 @@ class Skips:
             if len(self.errors) < KEPT:
                 _forget_frames(error)
                 self.errors.append(error)
+
+
+def ending(error: BaseException) -> None:
+    """Mark an error as one that nothing of the input comes after: it is raised in any case."""
+    with contextlib.suppress(Exception):  # a class of the user's may forbid attributes
+        error.ends_input = True  # type: ignore[attr-defined]
 
 
 def _forget_frames(error: BaseException) -> None:

@@ -14,6 +14,8 @@ from pipeline.nest import length
 from pipeline.pulls import together
 from pipeline.queues.base import QueueBase
 from pipeline.runners.enqueue_ops import op_name
+from pipeline.sources.source import TableCursor
+from pipeline.sources.stream import StreamCursor
 
 P = ParamSpec("P")
 
@@ -26,8 +28,8 @@ _ALL_HOSTS = (
     "instead"
 )
 _ONE_AT_A_TIME = (
-    "num_threads is of no use: calls of this source run one at a time, or their order would depend on the threads. Let "
-    "a function read from a reader or a producer, and decode what it read"
+    "num_threads is of no use: calls of this source run one at a time, or their order would depend on the threads. "
+    "Pass function= to decode its examples, or let a function read from a reader or a producer, and decode what it read"
 )
 
 _log = logger("pipeline.batches")
@@ -95,7 +97,8 @@ def warn_of_cost(request: Request, lane: Lane, by_number: bool, pulled_from: boo
     """
     if request.shard is not None and request.shard[1] > 1 and not by_number:
         _log.warning("%s: %s", request.name, _ALL_HOSTS)
-    if (request.num_threads or 1) > 1 and (lane.iterator or not pulled_from):
+    one_reads = lane.iterator or isinstance(request.sources[0], (StreamCursor, TableCursor)) or not pulled_from
+    if (request.num_threads or 1) > 1 and one_reads:
         _log.warning("%s: %s", request.name, _ONE_AT_A_TIME)
 
 

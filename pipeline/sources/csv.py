@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Generator, Mapping, Sequence
 from functools import partial
@@ -245,12 +246,10 @@ class _Rows:
     def _guess(self, name: str, rows: list[bytes], defaults: Mapping[str, Any]) -> ColumnType:
         """Return what the values of a column in these rows have in common."""
         for dtype in (np.dtype(np.int64), np.dtype(np.float64)):
-            try:
+            with contextlib.suppress(InvalidArgumentError):
                 column = _column(name, dtype, defaults)
-                decode_block(rows, self._syntax.form(self._header, {name: column}))
-            except InvalidArgumentError:
-                continue
-            return column
+                _without_malformed(rows, self._syntax.form(self._header, {name: column}))
+                return column
         return _column(name, STRING, defaults)
 
     def _in_order(self, header: list[str], name: str) -> dict[str, ColumnType]:
@@ -286,6 +285,18 @@ class _Rows:
             while left and (text := file.piece()[:left]):
                 count, left = count + text.count(b"\n"), left - len(text)
         return count + piece.text.count(b"\n", piece.begin, at)
+
+
+def _without_malformed(rows: list[bytes], form: RecordFormat) -> None:
+    """Take the rows out that have no such fields; InvalidArgumentError for a field that is not what it should be."""
+    while True:
+        try:
+            decode_block(rows, form)
+            return
+        except InvalidArgumentError as error:
+            if _FIELD.match(error.message):
+                raise
+            del rows[error.record]  # type: ignore[attr-defined]
 
 
 def _dtype(name: str, given: Any) -> np.dtype[Any]:

@@ -151,6 +151,25 @@ class _Rows:
         return {**_facts(self._dataset), "rows": len(self)}
 
 
+def _with_own_place(dataset: Any) -> Any:
+    """Return an IterableDataset with an epoch and a place of its own; what `copy.copy` makes shares them."""
+    other = object.__new__(type(dataset))
+    vars(other).update(vars(dataset))
+    if "_ex_iterable" in vars(other):
+        other._ex_iterable = _own_steps(other._ex_iterable)
+    return other
+
+
+def _own_steps(step: Any) -> Any:
+    """Copy what a stream consists of: each step keeps its place in itself, and has those that it reads from."""
+    other = copy.copy(step)
+    if hasattr(step, "ex_iterable"):
+        other.ex_iterable = _own_steps(step.ex_iterable)
+    if hasattr(step, "ex_iterables"):
+        other.ex_iterables = [_own_steps(each) for each in step.ex_iterables]
+    return other
+
+
 class _Stream:
     """An IterableDataset."""
 
@@ -167,7 +186,7 @@ class _Stream:
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield pieces; a place is the state of the dataset before one, or nothing for the start."""
-        dataset = copy.copy(self._dataset)  # with an epoch and a state of its own
+        dataset = _with_own_place(self._dataset)
         if self._shuffle:
             dataset.set_epoch(epoch + 1)  # 0 keeps the order
         if place:

@@ -11,6 +11,7 @@ from pipeline.errors import InvalidArgumentError, OutOfRangeError
 from pipeline.explain.ends import end_of_input
 from pipeline.files.identity import Opened, file_identity
 from pipeline.nest import length, map_values
+from pipeline.on_error import ending
 from pipeline.producers.queue import at_least_one
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.sources.order import Epochs, Order
@@ -95,14 +96,12 @@ class StreamCursor:
     Attributes:
         owner: The book of the deterministic loop that takes them; then nobody else may.
         inside: What takes from it says where it is, so that it has to know its files.
-        iterator: An exception ends it.
     """
 
     columns = ("epoch", "part", "example", "place", "offset")
     last_ids: Any = None
     owner: Book | None = None
     inside = False
-    iterator = True
 
     def __init__(self, source: StreamSource, round_number: int) -> None:
         self.name = self.__qualname__ = source.name
@@ -167,8 +166,9 @@ class StreamCursor:
                 self._read_on()
         except OutOfRangeError:
             raise
-        except BaseException:
+        except BaseException as error:
             self._failed = True
+            ending(error)
             raise
         first, self._offset = self._offset, min(self._offset + n, len(self._piece))
         self._taken += self._offset - first

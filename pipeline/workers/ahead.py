@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pipeline.errors import AbortedError, CancelledError, FailedPreconditionError, OutOfRangeError, invalid
 from pipeline.explain.live import mappings
 from pipeline.explain.wording import named
-from pipeline.on_error import name_item
+from pipeline.on_error import ending, name_item
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.workers.chunks import Block, FailedItem, WorkerDied, example_at, split
 from pipeline.workers.in_flight import Chunk, InFlight
@@ -245,6 +245,7 @@ class MapAhead(Iterator[Any]):
         except LoopLeft:
             self._check(stopped)
         except Exception as error:
+            ending(error)
             self._items, self._final_error = None, error
         return pulled
 
@@ -326,7 +327,7 @@ class MapAhead(Iterator[Any]):
         return getattr(self.inner, "_files", dict)()
 
     def _remember_files(self, files: Any) -> Any:
-        return getattr(self.inner, "_remember_files", _nothing)(files)
+        return getattr(self.inner, "_remember_files", lambda _: None)(files)
 
     def _reseed(self, seeds: Any) -> bool:
         return self._placed is not None and bool(self._placed.source._reseed(seeds))
@@ -436,7 +437,3 @@ class MapAhead(Iterator[Any]):
 
 def _never() -> bool:
     return False
-
-
-def _nothing(_: object) -> None:
-    pass

@@ -106,6 +106,26 @@ class TestIterable(SourceContract):
         with raises(ValueError, "huggingface: an IterableDataset takes its seed itself: dataset.shuffle(seed=...)"):
             self.make(shuffle=True, seed=1)
 
+    def test_loops_at_once_have_places_of_their_own(self):
+        """A dataset remembers one place only, which a copy of it shares."""
+        source = self.make(num_epochs=2)
+
+        def loop():
+            return pipeline.batch(source, 4, deterministic=True)
+
+        with loop() as first, loop() as second:
+            for _ in range(COUNT // 8):
+                next(first)
+            taken = [self.numbers(next(second)) for _ in range(2)]
+            state = second.state_dict()
+            for _ in range(3):
+                next(first)
+            rest = [self.numbers(each) for each in second]
+        assert [i for each in taken + rest for i in each][: 2 * COUNT] == 2 * list(range(COUNT))
+        resumed = loop()
+        resumed.load_state_dict(state)
+        assert self.taken(resumed) == rest
+
 
 class TestMappedIterable(TestIterable):
     """With Python code for each example, as most streams have."""

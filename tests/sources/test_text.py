@@ -409,3 +409,28 @@ for make in (pipeline.csv, lambda path: list(pipeline.text(path))):
 """
         text = "files compressed by zstd need backports.zstd: pip install 'queue-runner[zstd]'"
         assert run_script(script).stdout.splitlines() == [text, text]
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_bad_rows_are_left_out(deterministic, ending, tmp_path):
+    """With `on_error="skip"`; what ends a file is raised in any case."""
+    path = tmp_path / f"t.csv{ending}"
+    rows = ["n,x", *(f"{i},{'?' if i % 10 == 4 else i}" for i in range(100)), "1,2,3"]
+    data = COMPRESS[ending]("\n".join(rows).encode())
+    path.write_bytes(data)
+
+    def loop():
+        source = pipeline.csv(path, dtypes={"x": "float64"})
+        return pipeline.batch(source, 5, on_error="skip", deterministic=deterministic)
+
+    batches = loop()
+    assert [n for batch in batches for n in batch["n"]] == [i for i in range(100) if i % 10 != 4]
+    assert [str(error).split(", ")[1] for error in batches.errors] == [
+        *(f"line {i + 2}: column 'x' is not a valid double: ?" for i in range(4, 100, 10)),
+        "line 102: Expect 2 fields but have 3",
+    ]
+    if ending:
+        path.write_bytes(data[:-8])
+        with pytest.raises(pipeline.DataLossError, match="ends too early"):
+            list(loop())

@@ -166,6 +166,18 @@ class TestErrors:
         with pytest.raises(ValueError, match=r"webdataset: 'txt': examples differ in shape"):
             batches(["txt"], {"txt": lambda data: np.zeros(int(data[-1:]))})
 
+    @pytest.mark.parametrize("deterministic", [False, True])
+    def test_bad_samples_are_left_out(self, path, deterministic):
+        def decode(data):
+            return 6 // (int(data[-1:]) - 3)
+
+        source = pipeline.webdataset(path, ["txt"], {"txt": decode})
+        with pipeline.batch(source, 1, on_error="skip", deterministic=deterministic) as batches:
+            assert [batch["txt"].item() for batch in batches] == [6 // (i - 3) for i in range(1, 9) if i != 3]
+        assert [str(error) for error in batches.errors] == [
+            f"webdataset: {path}: sample 'sample.d/0003': 'txt' cannot be decoded: integer division or modulo by zero"
+        ]
+
     def test_of_archives(self, path):
         data = path.read_bytes()
         with tarfile.open(path) as archive:

@@ -17,7 +17,7 @@ WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
 .PHONY: run build test test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan bounds leaks exits bench bench-tf bench-peers
-.PHONY: bench-scaling bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheels release-wheels
+.PHONY: bench-scaling bench-torch bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -169,6 +169,10 @@ $(VENV)-peers/%/.installed: bench/peers/%.txt
 
 bench-scaling: build
 	$(BIN)/python bench/runs/scaling.py
+
+# What tensors of a batch cost, in microseconds.
+bench-torch: $(VENV)-torch/.installed
+	$(VENV)-torch/bin/python bench/runs/conversion.py
 
 # Instructions of five hot paths, beside those in bench/runs/instructions.json; RECORD=--record writes these again.
 bench-instructions: build

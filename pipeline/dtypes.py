@@ -74,3 +74,21 @@ def strings_as_bytes(array: NDArray[Any]) -> NDArray[Any]:
         strings.reshape(-1)[:] = [os.fsencode(each) if isinstance(each, str) else each for each in flat]
         return strings
     return array
+
+
+def memory_of(out: Any) -> Any:
+    """Return an array over the memory of an output: of what offers DLPack or the buffer protocol; else `out` itself.
+
+    Raises:
+        ValueError: It offers its memory, but not to NumPy: on another device, or of a dtype that NumPy does not have.
+    """
+    if isinstance(out, np.ndarray):
+        return out
+    try:
+        if hasattr(type(out), "__dlpack__"):
+            return np.from_dlpack(out)
+        return np.asarray(memoryview(out))
+    except Exception as error:
+        if not hasattr(type(out), "__dlpack__"):
+            return out
+        raise ValueError(f"out: NumPy cannot write to the memory of this {type(out).__name__}: {error}") from error

@@ -18,6 +18,7 @@ from stacking cimport (
 
 import numpy as np
 
+from pipeline.dtypes import memory_of
 from pipeline.errors import InvalidArgumentError
 
 cnp.import_array()
@@ -99,6 +100,8 @@ cdef result(str name, out, Parts* p, int rank, intp* dims):
             return np.zeros(tuple([dims[i] for i in range(rank)]), [("empty", (<object>first).dtype)])["empty"]
         return empty_like(first, rank, dims)
     if not cnp.PyArray_Check(out):
+        out = memory_of(out)
+    if not cnp.PyArray_Check(out):
         raise unfit(name, f"an array, got {type(out).__name__}")
     given = <Array*>out
     if itemsize_of(given) != p.item or not are_equivalent(descr_of(given), descr_of(first)):
@@ -166,11 +169,11 @@ def stack(arrays, out=None):
 
     Args:
         arrays: n >= 1 array-likes, all of one dtype and one shape S: a sequence, an iterable or an array.
-        out: Where to put the result: a C-contiguous, writable array of that dtype, of shape [n] + S, which shares no
-            memory with `arrays`.
+        out: Where to put the result: a C-contiguous, writable array, or what offers DLPack or a buffer, of that dtype,
+            of shape [n] + S, which shares no memory with `arrays`.
 
     Returns:
-        `out`, or a new array of shape [n] + S. Subclasses of ndarray give a plain array.
+        An array over `out`, or a new array of shape [n] + S. Subclasses of ndarray give a plain array.
 
     Raises:
         InvalidArgumentError: No arrays, differing shapes, or an `out` that does not fit; a ValueError too.
@@ -202,11 +205,11 @@ def concatenate(arrays, out=None):
 
     Args:
         arrays: n >= 1 array-likes of one dtype, of shapes [k_i] + S with one S: a sequence, an iterable or an array.
-        out: Where to put the result: a C-contiguous, writable array of that dtype, of shape [sum of k_i] + S, which
-            shares no memory with `arrays`.
+        out: Where to put the result: a C-contiguous, writable array, or what offers DLPack or a buffer, of that dtype,
+            of shape [sum of k_i] + S, which shares no memory with `arrays`.
 
     Returns:
-        `out`, or a new array of shape [sum of k_i] + S. Subclasses of ndarray give a plain array.
+        An array over `out`, or a new array of shape [sum of k_i] + S. Subclasses of ndarray give a plain array.
 
     Raises:
         InvalidArgumentError: No arrays, arrays of rank 0, rows of differing shapes, or an `out` that does not fit; a
@@ -248,12 +251,12 @@ def pad(arrays, value=0, out=None):
         arrays: n >= 1 array-likes of one dtype and one rank: a sequence, an iterable or an array.
         value: What to fill with: something that the dtype holds exactly (floats are rounded). 0 is the zero of any
             dtype, such as False or b""; an array of objects is filled with the object itself.
-        out: Where to put the result: a C-contiguous, writable array of that dtype and of the result's shape, which
-            shares no memory with `arrays`.
+        out: Where to put the result: a C-contiguous, writable array, or what offers DLPack or a buffer, of that dtype
+            and of the result's shape, which shares no memory with `arrays`.
 
     Returns:
-        `out`, or a new array of shape [n] + the element-wise maximum of the shapes; each array is in the corner of the
-        low indices. Subclasses of ndarray give a plain array.
+        An array over `out`, or a new array of shape [n] + the element-wise maximum of the shapes; each array is in the
+        corner of the low indices. Subclasses of ndarray give a plain array.
 
     Raises:
         InvalidArgumentError: No arrays, differing ranks, a `value` that does not fit, or an `out` that does not fit; a

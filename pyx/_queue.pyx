@@ -344,7 +344,8 @@ cdef class Engine:
             name: Ignored; accepted for TensorFlow's signature.
             timeout: Seconds to wait, None for no limit.
             out: Arrays to write to, in the container of the result (an array for one component, else a tuple, list or
-                dict): of exactly the right dtype and shape, C-contiguous, writable. They are returned.
+                dict): of exactly the right dtype and shape, C-contiguous, writable. They are returned. Of what offers
+                DLPack or the buffer protocol, such as tensors, arrays over its memory are.
 
         Returns:
             As `dequeue`, with arrays of shape [n] + shape of the component.

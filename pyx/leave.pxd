@@ -200,6 +200,7 @@ cdef inline object collect_many(Queue* q, Columns* columns, object owner, int wi
     """As `collect`, once n and the output arrays are checked."""
     cdef Py_ssize_t count = -1
     cdef tuple outs = None
+    cdef bint direct
     cdef int i, overflow = 0
     if PyLong_CheckExact(n):
         count = PyLong_AsLongLongAndOverflow(n, &overflow)
@@ -208,7 +209,8 @@ cdef inline object collect_many(Queue* q, Columns* columns, object owner, int wi
     if width and not columns.batches:
         raise owner._no_shapes()
     if out is not None:
-        outs = (out,) if columns.direct and columns.width == 1 else owner._outputs(out)
+        direct = columns.direct and columns.width == 1 and cnp.PyArray_Check(out)
+        outs = (out,) if direct else owner._outputs(out)
         for i in range(columns.width):
             check_out(columns, owner, i, outs[i], count, False)
         check_apart(columns, owner, outs)

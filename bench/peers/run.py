@@ -27,7 +27,7 @@ PEERS = {
     "ours": ["peer_ours.py"],
     "python": ["peer_python.py"],
     "tensorflow": ["peer_tf1.py", "peer_tfdata.py"],
-    "torch": ["peer_torch.py"],
+    "torch": ["peer_torch.py", "peer_ours_torch.py"],
     "grain": ["peer_grain.py"],
     "webdataset": ["peer_webdataset.py"],
     "mlx": ["peer_mlx.py"],
@@ -86,7 +86,7 @@ def parse():
 def measure(python, script, directory, options):
     """Run one script and return its JSON lines; its stderr is shown only if it fails."""
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
-    if script == "peer_ours.py":
+    if script.startswith("peer_ours"):
         environment["PYTHONPATH"] = str(ROOT)
     command = [str(python), str(HERE / script), str(directory), str(options.seconds), *options.work]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=TIMEOUT)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline._batch import pad, stack
 from pipeline._queue import CALLS, FORMS, ORDERS, Engine
-from pipeline.dtypes import STRING
+from pipeline.dtypes import STRING, memory_of
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError
 from pipeline.explain.causes import cause_of_closing
 from pipeline.explain.frames import note_wait
@@ -244,14 +244,14 @@ class TypedQueue(Engine, QueueBase):
         if self._names is not None:
             if not isinstance(out, dict) or sorted(map(str, out)) != sorted(map(str, self._names)):
                 raise ValueError(f"out: expected a dict with the keys {self._names}, got {type(out).__name__}")
-            return tuple(out[name] for name in self._names)
+            return tuple(memory_of(out[name]) for name in self._names)
         if len(self._components) == 1:
-            return (out,)
+            return (memory_of(out),)
         if not isinstance(out, (list, tuple)) or len(out) != len(self._components):
             raise ValueError(
                 f"out: expected a tuple or list of {len(self._components)} arrays, got {type(out).__name__}"
             )
-        return tuple(out)
+        return tuple(map(memory_of, out))
 
     def _wrong_out(self, index: int, out: Any, n: int) -> Exception:
         assert self._components is not None

@@ -98,6 +98,21 @@ def test_a_column_of_times_is_an_error_of_the_first_batch():
         next(iter(pt.DataLoader(loop)))
 
 
+def test_queues_write_into_tensors():
+    queue = pipeline.FIFOQueue(20, [np.float32, np.int64], [(3,), ()])
+    queue.enqueue_many([np.ones((6, 3), np.float32), np.arange(6)])
+    images, labels = torch.zeros(4, 3), torch.zeros(4, dtype=torch.int64)
+    queue.dequeue_many(4, out=(images, labels))
+    assert images.sum() == 12
+    assert labels.tolist() == [0, 1, 2, 3]
+    for wrong in (torch.zeros(2, 3, requires_grad=True), torch.zeros(2, 3, dtype=torch.bfloat16)):
+        with pytest.raises(ValueError, match="NumPy cannot write to the memory of this Tensor"):
+            queue.dequeue_many(2, out=(wrong, labels[:2]))
+    with pytest.raises(ValueError, match="not C-contiguous"):
+        queue.dequeue_many(2, out=(torch.zeros(3, 2).T, labels[:2]))
+    assert queue.size() == 2
+
+
 # The loader -----------------------------------------------------------------------------------------------------------
 
 

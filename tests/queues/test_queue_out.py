@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from helpers import plain, raises, start_blocked
 
+import pipeline
 from pipeline import FIFOQueue, PaddingFIFOQueue, PriorityQueue, RandomShuffleQueue
 from pipeline.errors import DeadlineExceededError, OutOfRangeError
 
@@ -258,3 +259,80 @@ class TestSubclasses:
             queue.dequeue_up_to(1000, out=np.zeros((1000, 2), np.float32).view(self.Refusing))
         assert queue.size() == 3
         assert queue.dequeue_many(3).tolist() == [[0, 1], [2, 3], [4, 5]]
+
+
+class Tensor:
+    """Offers an array as tensors of other libraries do, or refuses to."""
+
+    def __init__(self, array, device=1):
+        self.array, self.device = array, device
+
+    def __dlpack__(self, **options):
+        if self.device != 1:
+            raise BufferError("its memory is on another device")
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.device, 0
+
+
+def numbers(names=None, components=1):
+    queue = pipeline.FIFOQueue(20, [np.float32] * components, [(2,)] * components, names=names)
+    values = [np.arange(12, dtype=np.float32).reshape(6, 2) + 100 * i for i in range(components)]
+    queue.enqueue_many(dict(zip(names, values, strict=True)) if names else values if components > 1 else values[0])
+    return queue
+
+
+def test_what_offers_its_memory():
+    array, raw = np.zeros((2, 2), np.float32), bytearray(16)
+    view = memoryview(raw).cast("f", (2, 2))
+    queue = numbers()
+    for out, written in ((Tensor(array), array), (view, np.frombuffer(raw, np.float32).reshape(2, 2))):
+        result = queue.dequeue_many(2, out=out)
+        assert np.shares_memory(result, written)
+        assert result.tolist() == written.tolist()
+    assert written.tolist() == [[4, 5], [6, 7]]
+    assert queue.dequeue_many(2, out=Tensor(array)).tolist() == [[8, 9], [10, 11]]
+
+
+def test_several_components_over_the_memory_of_others():
+    arrays = [np.zeros((2, 2), np.float32) for _ in range(2)]
+    one, two = numbers(None, 2).dequeue_many(2, out=[Tensor(arrays[0]), arrays[1]])
+    assert two is arrays[1]
+    assert np.shares_memory(one, arrays[0])
+    numbers(["a", "b"], 2).dequeue_up_to(2, out={"a": Tensor(arrays[1]), "b": arrays[0]})
+    assert arrays[0].tolist() == [[100, 101], [102, 103]]
+    queue = numbers()
+    assert queue.dequeue_many(0, out=Tensor(np.zeros((0, 2), np.float32))).shape == (0, 2)
+    with pytest.raises(ValueError, match="shares memory with that of component 0"):
+        numbers(None, 2).dequeue_many(2, out=[Tensor(arrays[0]), Tensor(arrays[0])])
+
+
+@pytest.mark.parametrize(
+    ("out", "text"),
+    [
+        (Tensor(np.zeros((2, 2), np.float32), device=2), "NumPy cannot write to the memory of this Tensor"),
+        (Tensor(np.zeros((2, 2), np.float64)), r"float64\[2, 2\]"),
+        (bytes(16), r"uint8\[16\], read-only"),
+        ([[0, 0], [0, 0]], "got list"),
+    ],
+    ids=["elsewhere", "dtype", "read-only", "list"],
+)
+def test_memory_that_does_not_fit(out, text):
+    queue = numbers()
+    with pytest.raises(ValueError, match=text):
+        queue.dequeue_many(2, out=out)
+    assert queue.size() == 6
+    arrays = [np.zeros(2, np.float32)] * 2
+    with pytest.raises(ValueError, match="out"):
+        pipeline.stack(arrays, out=out)
+
+
+def test_stacks_over_the_memory_of_others():
+    array = np.zeros((2, 2), np.float32)
+    made = pipeline.stack([np.ones(2, np.float32), np.zeros(2, np.float32)], out=Tensor(array))
+    assert np.shares_memory(made, array)
+    pipeline.concatenate([np.full((2, 2), 3, np.float32)], out=Tensor(array))
+    assert array.tolist() == [[3, 3], [3, 3]]
+    pipeline.pad([np.ones(1, np.float32), np.ones(2, np.float32)], out=memoryview(array))
+    assert array.tolist() == [[1, 0], [1, 1]]

@@ -1,0 +1,61 @@
+"""What it costs to make tensors of a batch, besides the batch: microseconds, the least of many runs.
+
+    python bench/runs/conversion.py
+
+`from_numpy` is what PyTorch itself takes for the arrays, one call for each. `loader` is all that the loader adds to the
+loop: that the epoch is counted, that states are known, and the conversion.
+"""
+
+import itertools
+import time
+
+import numpy as np
+import torch
+
+import pipeline.torch
+from pipeline.adaptors.structure import mapping
+from pipeline.adaptors.torch_tensors import change_of
+
+IMAGES, LABELS = np.zeros((128, 784), np.float32), np.zeros(128, np.int64)
+BATCHES = {
+    "one array": IMAGES,
+    "a tuple of two": (IMAGES, LABELS),
+    "a dict of two": {"image": IMAGES, "label": LABELS},
+    "nested, four": {"image": (IMAGES, LABELS), "box": {"low": LABELS, "high": LABELS}},
+}
+
+
+class Given(pipeline.Batches):
+    """A loop that has its batch already."""
+
+    def __next__(self):
+        return self.batch
+
+
+def least(call, runs=400, calls=200):
+    best = float("inf")
+    for _ in range(runs):
+        began = time.thread_time()
+        for _ in itertools.repeat(None, calls):
+            call()
+        best = min(best, (time.thread_time() - began) / calls)
+    return 1e6 * best
+
+
+def main():
+    print(f"{'':16} {'from_numpy':>10} {'conversion':>10} {'loader':>8}  us a batch")
+    for name, batch in BATCHES.items():
+        arrays = []
+        mapping(batch, lambda value, _, arrays=arrays: arrays.append(value))
+        convert = mapping(batch, change_of)
+        loop = pipeline.batch([1], 1)
+        loop.__class__, loop.batch = Given, batch
+        batches = iter(pipeline.torch.DataLoader(loop))
+        plain = least(lambda arrays=arrays: [torch.from_numpy(each) for each in arrays])
+        conversion = least(lambda convert=convert, batch=batch: convert(batch))
+        loader = least(batches.__next__) - least(loop.__next__)
+        print(f"{name:16} {plain:10.2f} {conversion:10.2f} {loader:8.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -41,6 +41,7 @@ autodoc_mock_imports = ["jax", "keras", "ray", "torch"]  # large, and not needed
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented_params"
 autodoc_typehints_format = "short"
+autoclass_content = "both"  # some classes describe their arguments in __init__
 autodoc_member_order = "groupwise"
 autodoc_default_options = {"members": True, "inherited-members": True}
 autosummary_generate = True

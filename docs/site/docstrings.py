@@ -24,6 +24,8 @@ def convert(app, what, name, thing, options, lines):
     """Change the lines of a docstring in place."""
     own = {name.rpartition(".")[2], *_parameters(thing)}  # a page has no links to itself
     lines[:] = _sections(_words(_blocks(lines), NAMES - own))
+    if what in ("attribute", "property") and lines:
+        lines[:1] = _without_type(lines[0])
 
 
 def _parameters(thing):
@@ -62,13 +64,18 @@ def _sections(lines):
     for line in lines:
         before = out[-1] if out else ""
         if before == "Returns:" and line.strip():
-            first, _, rest = line.strip().partition(" ")  # only the first line is looked at for a type
-            out += [f"    {first}", f"    {rest}"] if rest else [line]
+            out += [f"    {part}" for part in _without_type(line.strip())]
         elif line.startswith("Thread safety: "):
             out += ["", line.replace("Thread safety:", "**Thread safety:**", 1)]
         else:
             out.append(line)
     return out
+
+
+def _without_type(line):
+    """The same in two lines: napoleon takes what is before a colon in the first one for a type."""
+    first, _, rest = line.partition(" ")
+    return [first, rest] if rest else [line]
 
 
 def _words(lines, names):
@@ -78,7 +85,8 @@ def _words(lines, names):
         text = match[1]
         if not text:
             return f"\\{match[2]}"
-        return f":py:obj:`{text}`" if text.removesuffix("()") in names else f"``{text}``"
+        name = text.removesuffix("()")
+        return f":py:obj:`{text} <pipeline.{name.removeprefix('pipeline.')}>`" if name in names else f"``{text}``"
 
     out, code = [], None  # how far the line is indented that begins code
     for line in lines:

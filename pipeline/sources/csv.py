@@ -24,6 +24,7 @@ from pipeline.sources.text import Piece, cut_pieces, lines_to_skip, opened, skip
 
 _BOM = b"\xef\xbb\xbf"
 _LOOKED_AT = 1000  # rows that decide the dtypes that nobody gave
+_GUESSES = (np.dtype(np.int64), np.dtype(np.float64))
 _FIELD = re.compile(r"^Field (\d+)")
 _RECORD = re.compile(r" in record \d+")
 
@@ -195,11 +196,10 @@ class _Rows:
                 chosen(self._header, list(named), f"{where}: {option}")
         self._all = columns is None
         self._guessed = wanted.keys() - given.keys()
+        guessed = {name: _first_that_takes(name, defaults) for name in wanted if name not in given}
+        guessed = self._guess(guessed, rows, defaults)
         self._columns = {
-            name: _column(name, _dtype(name, given[name]), defaults)
-            if name in given
-            else self._guess(name, rows, defaults)
-            for name in wanted
+            name: guessed.get(name) or _column(name, _dtype(name, given[name]), defaults) for name in wanted
         }
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
@@ -243,14 +243,27 @@ class _Rows:
             raise invalid(f"csv: there is no line of names in '{self.names[0]}'{more}")
         return found
 
-    def _guess(self, name: str, rows: list[bytes], defaults: Mapping[str, Any]) -> ColumnType:
-        """Return what the values of a column in these rows have in common."""
-        for dtype in (np.dtype(np.int64), np.dtype(np.float64)):
-            with contextlib.suppress(InvalidArgumentError):
-                column = _column(name, dtype, defaults)
-                _without_malformed(rows, self._syntax.form(self._header, {name: column}))
-                return column
-        return _column(name, STRING, defaults)
+    def _guess(
+        self, columns: dict[str, ColumnType], rows: list[bytes], defaults: Mapping[str, Any]
+    ) -> dict[str, ColumnType]:
+        """Return these columns with the first dtypes that the values in all rows have; rows that are malformed go."""
+        while columns:
+            form = self._syntax.form(self._header, _ordered(columns, self._header))
+            try:
+                decode_block(rows, form)
+                break
+            except InvalidArgumentError as error:
+                row = rows[error.record]  # type: ignore[attr-defined]
+                if _FIELD.match(error.message) is None:
+                    rows.remove(row)
+                    continue
+            fields = form.split(row, 0)
+            for i, (name, column) in enumerate(_ordered(columns, self._header).items()):
+                try:
+                    form.value(fields[i], i, 0)
+                except InvalidArgumentError:
+                    columns[name] = _first_that_takes(name, defaults, column.dtype)
+        return columns
 
     def _in_order(self, header: list[str], name: str) -> dict[str, ColumnType]:
         """Return the columns in the order that they have in a file; InvalidArgumentError if it has others."""
@@ -260,7 +273,7 @@ class _Rows:
         if differs:
             text = f"csv: '{name}' has other columns than '{self._file}': {', '.join(differs[:5])}"
             raise invalid(text + ("; see columns=" if len(header) > len(self._columns) else ""))
-        return {each: self._columns[each] for each in header if each in self._columns}
+        return _ordered(self._columns, header)
 
     def _told(self, error: InvalidArgumentError, part: _Part) -> InvalidArgumentError:
         """The error of a record, with its file, line and column."""
@@ -287,16 +300,17 @@ class _Rows:
         return count + piece.text.count(b"\n", piece.begin, at)
 
 
-def _without_malformed(rows: list[bytes], form: RecordFormat) -> None:
-    """Take the rows out that have no such fields; InvalidArgumentError for a field that is not what it should be."""
-    while True:
-        try:
-            decode_block(rows, form)
-            return
-        except InvalidArgumentError as error:
-            if _FIELD.match(error.message):
-                raise
-            del rows[error.record]  # type: ignore[attr-defined]
+def _ordered(columns: Mapping[str, ColumnType], header: Sequence[str]) -> dict[str, ColumnType]:
+    """The columns in the order of a header."""
+    return {name: columns[name] for name in header if name in columns}
+
+
+def _first_that_takes(name: str, defaults: Mapping[str, Any], after: np.dtype[Any] | None = None) -> ColumnType:
+    """Describe a column by the first dtype after one, of those to guess, that its default fits."""
+    for dtype in _GUESSES[0 if after is None else _GUESSES.index(after) + 1 :]:
+        with contextlib.suppress(InvalidArgumentError):
+            return _column(name, dtype, defaults)
+    return _column(name, STRING, defaults)
 
 
 def _dtype(name: str, given: Any) -> np.dtype[Any]:

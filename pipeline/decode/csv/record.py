@@ -59,16 +59,16 @@ class RecordFormat(NamedTuple):
 
     def decode(self, line: bytes, record: int) -> list[Any]:
         """Return the values of one record; `record` is its index, for errors."""
-        fields = self._split(line, record)
+        fields = self.split(line, record)
         if len(fields) != len(self.columns):
             raise self._wrong_number(len(fields), record)
-        return [self._value(field, i, record) for i, field in enumerate(fields)]
+        return [self.value(field, i, record) for i, field in enumerate(fields)]
 
     def convert(self, field: bytes, dtype: np.dtype[Any]) -> Any:
         """Return the number that a field holds, or None if it does not hold a number of that dtype."""
         return number(field, dtype)
 
-    def _split(self, line: bytes, record: int) -> list[bytes]:
+    def split(self, line: bytes, record: int) -> list[bytes]:
         """Return the selected fields. Those that are too many are counted, not made."""
         width = self.fields
         if (self.quotes and b'"' in line) or b"\n" in line or b"\r" in line:
@@ -89,7 +89,8 @@ class RecordFormat(NamedTuple):
             f"Expect {self.width or len(self.columns)} fields but have {have} in record {record}", record
         )
 
-    def _value(self, field: bytes, index: int, record: int) -> Any:
+    def value(self, field: bytes, index: int, record: int) -> Any:
+        """Return what a field of column number `index` stands for; InvalidArgumentError if that is nothing."""
         dtype, default = self.columns[index]
         if not field or field == self.na:
             if default is None:

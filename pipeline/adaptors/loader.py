@@ -20,7 +20,7 @@ from pipeline.batches.rounds import (
     share_of,
 )
 from pipeline.dtypes import integer
-from pipeline.errors import invalid
+from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.logs import logger
 
 _FORMAT = "queue-runner/loader"
@@ -143,7 +143,10 @@ class Loader:
     def _next(self, epoch: int) -> Any:
         """The next batch of an epoch, unless another one has begun."""
         if epoch != self._epoch:
-            raise StopIteration
+            if self._closed:
+                raise StopIteration
+            text = f"{self!r}: another iter() has begun an epoch since this one. For two at once make two loaders"
+            raise FailedPreconditionError(None, None, text)
         if self._told_epoch is not None:
             self._go_to_epoch(self._told_epoch)
         ready = self._ready
@@ -250,8 +253,14 @@ class _Epoch(Iterator[Any]):
     """The batches of one epoch. After Ctrl-C it goes on."""
 
     def __init__(self, loader: Loader, epoch: int) -> None:
-        self._loader = loader
+        self._loader: Loader | None = loader  # None at the end
         self._number = epoch
 
     def __next__(self) -> Any:
-        return self._loader._next(self._number)
+        if self._loader is None:
+            raise StopIteration
+        try:
+            return self._loader._next(self._number)
+        except StopIteration:
+            self._loader = None
+            raise

@@ -60,8 +60,12 @@ def test_an_epoch_that_was_left_is_not_gone_on_with(ahead):
         left = iter(loader)
         next(left), next(left)
         second = list(loader)
-        assert list(left) == []  # of an epoch that is no more
-        third = list(loader)
+        with pytest.raises(FailedPreconditionError, match="another iter\\(\\) has begun an epoch since this one"):
+            next(left)
+        whole = iter(loader)
+        third = list(whole)
+        iter(loader)
+        assert list(whole) == []  # it has seen its end
     whole = shuffled()
     rounds = [[batch.tolist() for batch in whole] for _ in range(3)]
     assert [second, third] == rounds[1:]

@@ -121,6 +121,11 @@ class ProducerQueue(FIFOQueue):
         if turn is not None:
             return self._ready.take(self, turn)
         if self.runner is not None or self.owner is not None:
+            noted = self._noted
+            if noted is not None and noted() is current_worker():  # as `_directly`, in half of the time
+                with self._taking:
+                    if self.at_hand:
+                        return self._ready.take_directly(self)
             taken = self._directly(lambda: self._ready.take_directly(self))
             if taken:
                 return taken[0]

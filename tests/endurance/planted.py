@@ -33,9 +33,9 @@ LOCKSTEP = "tests/queues/test_lockstep_queue.py"
 PLANTS = [
     Plant(
         "the hand-over ignores tickets",
-        "pipeline/batches/ordered.py",
-        "elif window.offer(place, call):",
-        "elif arrivals.store(call):",
+        "pyx/_turns.pyx",
+        "self.hand_over(turn.place, values)",
+        "self.hand_over(self.window.due + self.window.parked, values)",
         f"{CHAOS}[lines]",
     ),
     Plant(
@@ -61,11 +61,9 @@ PLANTS = [
     ),
     Plant(
         "an element of the pool twice",
-        "pipeline/batches/snapshot.py",
-        "    return lockstep_pool(*feed.seeds, held_back, draws), held_back + draws, False",
-        "    pool = lockstep_pool(*feed.seeds, held_back, draws)\n"
-        "    pool[0] = pool[-1]\n"
-        "    return pool, held_back + draws, False",
+        "pipeline/batches/pool.py",
+        "        return lockstep_pool(*self._seeds, held_back, draws)",
+        "        pool = lockstep_pool(*self._seeds, held_back, draws)\n        pool[0] = pool[-1]\n        return pool",
         f"{MOMENTS}[lines]",
     ),
     Plant(
@@ -77,9 +75,9 @@ PLANTS = [
     ),
     Plant(
         "example_rng belongs to the thread",
-        "pipeline/batches/turns.py",
-        "this_thread.draw = (*self._seeds, turn.ticket)",
-        "this_thread.draw = (*self._seeds, threading.get_ident())",
+        "pipeline/pulls.py",
+        "draw = (*turn.book.seeds, turn.ticket if turn.number is None else turn.number)",
+        "draw = (*turn.book.seeds, threading.get_ident())",
         f"{CHAOS}[augmented]",
     ),
     Plant(
@@ -87,7 +85,8 @@ PLANTS = [
         "pipeline/batches/snapshot.py",
         "    return history[-1 - behind]",
         "    read = 0 if feed.arrivals is None else feed.arrivals.count - 50\n"
-        "    return history[-1 - behind]._replace(elements=max(read, history[-1 - behind].elements))",
+        "    at = history[-1 - behind]\n"
+        "    return type(at)(at.batches, max(read, at.elements), at.own, at.value)",
         f"{MOMENTS}[lines]",
     ),
 ]

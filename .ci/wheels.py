@@ -51,7 +51,10 @@ here = pathlib.Path(pipeline.__file__).resolve()
 assert here.is_relative_to(pathlib.Path(sys.prefix).resolve()), here
 for module in pkgutil.walk_packages(pipeline.__path__, "pipeline."):
     if not module.name.endswith("__main__"):
-        importlib.import_module(module.name)
+        try:
+            importlib.import_module(module.name)
+        except ImportError as error:  # of what is for a library that is not here; it names the extra
+            assert "pip install 'queue-runner[" in str(error), module.name
 for name in pipeline.__all__:
     getattr(pipeline, name)
 found = pipeline.show_config("dicts")

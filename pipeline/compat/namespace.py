@@ -10,6 +10,9 @@ from typing import Any
 
 from pipeline.compat.names import EAGER, MODULES
 
+# What programs use that run on several machines.
+_OF_CLUSTERS = ("distribute", "train.ClusterDef", "train.ClusterSpec", "train.Server", "train.ServerDef")
+
 
 def _table() -> dict[str, tuple[str, str]]:
     """Return the module and attribute of each public dotted name."""
@@ -54,6 +57,12 @@ def _look_up(root: str, into: dict[str, Any], path: str) -> Any:
 def _missing(path: str, special: bool) -> AttributeError:
     if special:
         return AttributeError(path)
+    if path in _OF_CLUSTERS:
+        return AttributeError(
+            f"pipeline.compat.v1 has no `tf.{path}`: there are no servers here. Each worker is a program of its own, "
+            "with its share of the files; queues that several programs share are pipeline.cluster.RemoteQueue. See "
+            "docs/migrate.md#clusters."
+        )
     space, _, name = path.rpartition(".")
     import difflib  # here, as it would add 2 ms to every import of the drop-in
 

@@ -1,0 +1,183 @@
+"""RemoteQueue: a queue that programs on several machines share by its name."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pipeline.cluster.actors import POLL, Rows, ask, place
+from pipeline.cluster.connect import connect
+from pipeline.dtypes import integer
+from pipeline.errors import DeadlineExceededError, InvalidArgumentError, invalid
+from pipeline.nest import Nest, length, map_values, parts_of
+from pipeline.queues.kinds import FIFOQueue
+
+_WHAT = "cluster.RemoteQueue"
+
+
+class RemoteQueue:
+    """A queue in a Ray cluster: for programs whose queues had a `shared_name` in a cluster of TensorFlow's.
+
+        queue = pipeline.cluster.RemoteQueue(1000, ["float32", "int32"], [(28, 28), ()], shared_name="examples")
+        queue.enqueue_many((images, labels))      # in one program
+        images, labels = queue.dequeue_many(128)  # in another one
+
+    Whoever asks for a `shared_name` first makes the queue; the others get the same one. It ends with the program that
+    made it. An actor holds which row comes next; the rows lie in the object store of its machine.
+    Closing, timeouts and errors are those of `FIFOQueue`, or of `RandomShuffleQueue` with `min_after_dequeue`. Rows of
+    an `enqueue_many` keep their order, but others may come between them.
+
+    Args:
+        capacity: The most rows.
+        dtypes, shapes: Of the components; all shapes must be known.
+        names: Names of the components; then elements are dicts.
+        min_after_dequeue: None for a queue in order; else it is a shuffle queue.
+        seed: Of the shuffle queue.
+        shared_name: By which others find it; None: it can only be handed on, to tasks and actors of Ray.
+        address: As for `workers`.
+
+    Raises:
+        TypeError, ValueError, InvalidArgumentError: As for `FIFOQueue`; or the queue of that name was made otherwise.
+        ImportError, UnavailableError, FailedPreconditionError: As for `workers`.
+
+    Thread safety: every method may be called from every thread, and in every program of the cluster.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any,
+        names: Any = None,
+        *,
+        min_after_dequeue: int | None = None,
+        seed: int | None = None,
+        shared_name: str | None = None,
+        address: str | None = None,
+    ) -> None:
+        capacity = integer(capacity, f"{_WHAT}: capacity")
+        form = FIFOQueue(capacity, dtypes, shapes, names)
+        if shapes is None or any(each is None or None in each for each in form.shapes):
+            raise invalid(f"{_WHAT}: shapes must be given, as rows travel in blocks")
+        if min_after_dequeue is not None and not 0 <= min_after_dequeue < capacity:
+            raise invalid(
+                f"{_WHAT}: min_after_dequeue {min_after_dequeue} must be < capacity {capacity}, and not negative"
+            )
+        what = [
+            capacity,
+            [str(each) for each in form.dtypes],
+            [list(each or ()) for each in form.shapes],
+            form.names,
+            min_after_dequeue,
+        ]
+        ray = connect(_WHAT, address)
+        name = None if shared_name is None else f"queue {shared_name}"
+        actor = place(ray, Rows, name, name is not None, what, capacity, min_after_dequeue, seed)
+        self._set(actor, shared_name, (dtypes, shapes, names))
+        found = self._ask("what")
+        if found != what:
+            raise InvalidArgumentError(
+                None, None, f"{_WHAT}: the queue {shared_name!r} was made with {found} and not with {what}"
+            )
+
+    def _set(self, actor: Any, shared_name: str | None, form: tuple[Any, Any, Any]) -> None:
+        self._actor, self._given = actor, form
+        self.shared_name = shared_name
+        self.name = shared_name or "remote_queue"
+        self._form = FIFOQueue(-1, *form)  # casts and checks, as all queues do
+        self._forming = threading.Lock()
+        self.dtypes, self.shapes, self.names = self._form.dtypes, self._form.shapes, self._form.names
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self._actor, self.shared_name, self._given)
+
+    def __repr__(self) -> str:
+        return f"<pipeline.cluster.RemoteQueue {self.name!r}>"
+
+    def enqueue(self, vals: Any, *, timeout: float | None = None) -> None:
+        """As `FIFOQueue.enqueue`; values of the wrong shape or dtype are its errors."""
+        self._put(self._form.enqueue, vals, timeout)
+
+    def enqueue_many(self, vals: Any, *, timeout: float | None = None) -> None:
+        """As `FIFOQueue.enqueue_many`."""
+        self._put(self._form.enqueue_many, vals, timeout)
+
+    def dequeue(self, *, timeout: float | None = None) -> Any:
+        """As `FIFOQueue.dequeue`."""
+        return map_values(lambda column: column[0], self._take(1, False, timeout))
+
+    def dequeue_many(self, n: int, *, timeout: float | None = None) -> Any:
+        """As `FIFOQueue.dequeue_many`."""
+        return self._take(n, False, timeout)
+
+    def dequeue_up_to(self, n: int, *, timeout: float | None = None) -> Any:
+        """As `FIFOQueue.dequeue_up_to`."""
+        return self._take(n, True, timeout)
+
+    def size(self) -> int:
+        """Return how many rows it holds."""
+        return int(self._ask("size"))
+
+    def close(self, cancel_pending_enqueues: bool = False) -> None:
+        """As `FIFOQueue.close`."""
+        self._ask("close", cancel_pending_enqueues)
+
+    def is_closed(self) -> bool:
+        """Return whether it is closed."""
+        return bool(self._ask("is_closed"))
+
+    def _ask(self, method: str, *args: Any) -> Any:
+        return ask(connect(_WHAT), f"{_WHAT} {self.name!r}", getattr(self._actor, method).remote(*args))
+
+    def _put(self, enter: Callable[[Any], None], vals: Any, timeout: float | None) -> None:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._forming:
+            enter(vals)
+            rows = self._form.size()
+            block = self._form.dequeue_many(rows)
+        if not rows:
+            return
+        number = self._ask("add", block, rows)
+        done = 0
+        try:
+            while (done := self._ask("enqueue", number, done, rows)) < rows:
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise DeadlineExceededError(
+                        None, None, f"{_WHAT} {self.name!r}: full for {timeout} s; {done} of {rows} rows are in it"
+                    )
+        except (DeadlineExceededError, KeyboardInterrupt):
+            self._ask("give_up", number, rows - done)
+            raise
+
+    def _take(self, n: int, up_to: bool, timeout: float | None) -> Any:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = POLL if deadline is None else deadline - time.monotonic()
+            try:
+                found = self._ask("dequeue", n, up_to, max(0.0, min(POLL, left)))
+                break
+            except DeadlineExceededError:
+                if left <= POLL and deadline is not None:
+                    text = f"{_WHAT} {self.name!r}: there were not {n} rows within {timeout} s"
+                    raise DeadlineExceededError(None, None, text) from None
+        if not found:
+            return self._form.dequeue_many(0)
+        blocks = connect(_WHAT).get([reference for reference, _ in found])
+        nest = Nest(blocks[0], True) if parts_of(blocks[0]) is not None else None
+        picked = [
+            [column[rows] for column in ([block] if nest is None else nest.flatten(block))]
+            for block, (_, rows) in zip(blocks, found, strict=True)
+        ]
+        columns = [np.concatenate(each) if len(each) > 1 else each[0] for each in zip(*picked, strict=True)]
+        assert length(columns[0]) == sum(len(rows) for _, rows in found)
+        return columns[0] if nest is None else nest.pack(columns, True)
+
+
+def _rebuilt(actor: Any, shared_name: str | None, form: tuple[Any, Any, Any]) -> RemoteQueue:
+    queue = RemoteQueue.__new__(RemoteQueue)
+    queue._set(actor, shared_name, form)
+    return queue

@@ -1,0 +1,185 @@
+"""serve and consume: one program makes batches, several train on them."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any
+
+from pipeline.cluster.actors import NAMESPACE, Lanes, ask, place
+from pipeline.cluster.connect import connect
+from pipeline.dtypes import integer
+from pipeline.errors import AlreadyExistsError, NotFoundError
+from pipeline.workers.chunks import FailedItem
+
+
+def serve(
+    batches: Iterable[Any], name: str, *, consumers: int | None = None, ahead: int = 4, address: str | None = None
+) -> Server:
+    """Hand the batches of a loop to programs anywhere in the cluster, which call `consume`.
+
+        with pipeline.shuffle_batch(..., workers=pipeline.cluster.workers(16)) as batches:
+            with pipeline.cluster.serve(batches, "train", consumers=4) as server:
+                server.join()
+
+    A thread takes the batches and puts them into the object store. Each batch goes to one consumer. The slowest one
+    holds the others back, once they are `ahead` batches further.
+
+    Args:
+        batches: A loop, or anything else that can be iterated over.
+        name: By which consumers find it.
+        consumers: How many shares there are: consumer i of n gets the batches i, i + n, i + 2 n, ... None: who asks
+            first gets the next batch.
+        ahead: How many batches may wait for each consumer; for all of them, if there are no shares.
+        address: As for `workers`.
+
+    Returns:
+        The server. It ends with this program: then consumers get an AbortedError.
+
+    Raises:
+        AlreadyExistsError: Something is served by that name already.
+        TypeError, ValueError: `name` is no string, or a number is no integer or less than 1.
+        ImportError, UnavailableError, FailedPreconditionError: As for `workers`.
+    """
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"cluster.serve: name must be a string, not {name!r:.80}")
+    count = None if consumers is None else integer(consumers, "cluster.serve: consumers")
+    room = integer(ahead, "cluster.serve: ahead")
+    for what, number in (("consumers", count), ("ahead", room)):
+        if number is not None and number < 1:
+            raise ValueError(f"cluster.serve: {what} must be at least 1, got {number}")
+    ray = connect("cluster.serve", address)
+    try:
+        lanes = place(ray, Lanes, _called(name), False, count, room)
+    except ValueError as error:
+        raise AlreadyExistsError(None, None, f"cluster.serve: {name!r} is served already") from error
+    return Server(ray, batches, name, lanes)
+
+
+def consume(
+    name: str, shard: tuple[int, int] | None = None, *, consumer: str | None = None, address: str | None = None
+) -> Consumer:
+    """Return an iterator over the batches that a program serves.
+
+    By asking for the next batch, a consumer says that it is done with the last one. If it dies instead, and comes back
+    under the same share, or the same `consumer`, that batch comes again, and no other: nothing is lost.
+
+    Args:
+        name: Of what is served.
+        shard: (index, count): the share; all consumers together must be `count`. None where there are no shares.
+        consumer: Who asks, where there are no shares; None: somebody new.
+        address: As for `workers`.
+
+    Returns:
+        An iterator. Arrays lie in the object store and cannot be written to. It ends with the batches, or raises what
+        ended the loop.
+
+    Raises:
+        NotFoundError: Nothing is served by that name.
+        ValueError: There is no such share.
+        ImportError, UnavailableError, FailedPreconditionError: As for `workers`.
+    """
+    ray = connect("cluster.consume", address)
+    try:
+        lanes = ray.get_actor(_called(name), NAMESPACE)
+    except ValueError as error:
+        raise NotFoundError(None, None, f"cluster.consume: nothing is served as {name!r} in this cluster") from error
+    shares = ask(ray, _served(name), lanes.shares.remote())
+    if (shard is None) is not (shares is None):
+        told = "takes no shard" if shares is None else f"needs shard=(index, {shares})"
+        raise ValueError(f"cluster.consume: {name!r} {told}")
+    index = 0
+    if shard is not None:
+        index, count = (integer(each, "cluster.consume: shard") for each in shard)
+        if count != shares or not 0 <= index < count:
+            raise ValueError(f"cluster.consume: {name!r} has {shares} shares, got shard={shard!r:.80}")
+    return Consumer(ray, name, lanes, index, index if shard is not None else consumer or uuid.uuid4().hex)
+
+
+def _called(name: str) -> str:
+    return f"serve {name}"
+
+
+def _served(name: str) -> str:
+    return f"what was served as {name!r}"
+
+
+class Consumer(Iterator[Any]):
+    """Batches that another program makes. Made by `consume`, which see.
+
+    Attributes:
+        number: The number of the last batch, among all that are served; None before the first one.
+
+    Thread safety: for one thread at a time.
+    """
+
+    def __init__(self, ray: Any, name: str, lanes: Any, share: int, consumer: Any) -> None:
+        self.number: int | None = None
+        self._ray, self._name, self._lanes, self._key = ray, name, lanes, (consumer, share)
+
+    def __next__(self) -> Any:
+        """Return the next batch; StopIteration at the end, AbortedError if the program that serves has ended."""
+        while (found := ask(self._ray, _served(self._name), self._lanes.take.remote(*self._key, self.number))) is False:
+            pass
+        if found is None:
+            raise StopIteration
+        self.number, references = found
+        return self._ray.get(references[0])
+
+
+class Server:
+    """Serves batches in a thread. Made by `serve`, which see.
+
+    Thread safety: every method may be called from every thread.
+    """
+
+    def __init__(self, ray: Any, batches: Iterable[Any], name: str, lanes: Any) -> None:
+        self._ray, self._batches, self._name, self._lanes = ray, batches, name, lanes
+        self._closed = threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._serve, name=f"serve {name}", daemon=True)
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait until the consumers are done with all batches; raises what ended the loop, if that was an error."""
+        while self._thread.is_alive() and not self._closed.is_set():
+            self._thread.join(0.1)  # not for ever, so that Ctrl-C comes through
+        while self._error is None and not self._closed.is_set():
+            if ask(self._ray, _served(self._name), self._lanes.through.remote()):
+                break
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        """Stop. Consumers that ask for more get an AbortedError."""
+        self._closed.set()
+        if self._ray.is_initialized():
+            self._ray.kill(self._lanes)
+        self._thread.join(1.0)
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _serve(self) -> None:
+        try:
+            for number, batch in enumerate(self._batches):
+                references = [self._ray.put(batch)]
+                while not self._closed.is_set() and not self._ask(self._lanes.put.remote(number, references)):
+                    pass
+                if self._closed.is_set():
+                    return
+            self._ask(self._lanes.end.remote(None))
+        except Exception as error:
+            if not self._closed.is_set():
+                self._error = error
+                self._ask(self._lanes.end.remote(FailedItem(error)))
+
+    def _ask(self, reference: Any) -> Any:
+        return ask(self._ray, _served(self._name), reference)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import json
 from collections.abc import Collection, Iterator, Mapping
 from types import TracebackType
@@ -61,7 +62,7 @@ class Loader:
             raise ValueError(f"prefetch must be at least 0 and at most 64, got {ahead}")
         self._loop = loop
         self._convert: Change | None = None  # once there is a batch
-        self._ready: collections.deque[Any] = collections.deque()  # converted, and not asked for yet
+        self._ready: collections.deque[Any] = collections.deque()  # (converted, batch), not asked for yet
         self._end: Exception | None = None  # what `next` of the loop raised in this epoch
         self._epoch = 0  # counts the calls of `iter`: only the iterator of the last one gives batches
         self._inside = False  # batches of this epoch were taken, and its end was not seen
@@ -151,20 +152,36 @@ class Loader:
             self._go_to_epoch(self._told_epoch)
         ready = self._ready
         self._inside = True
-        while len(ready) <= self._ahead and self._end is None:
-            try:
-                batch = next(self._loop)
-            except Exception as error:  # the batches before come first
-                self._end = error
+        while self._end is None:
+            converted, batch = ready[-1] if ready else (True, None)
+            if not converted:
+                try:
+                    ready[-1] = True, self._converted(batch)
+                except Exception as error:  # the batches before come first
+                    self._end = error
+            elif len(ready) > self._ahead:
+                break
             else:
-                ready.append(self._converted(batch))
-        if ready:
-            return self._given(ready.popleft())
+                self._fetch()
+        if ready and ready[0][0]:
+            return self._given(ready.popleft()[1])
         if isinstance(self._end, StopIteration):
             self._inside, self._over = False, True
             raise StopIteration
         assert self._end is not None
         raise self._end
+
+    def _fetch(self) -> None:
+        """Take the next batch of the loop, or note why there is none."""
+        before = len(self._ready)
+        try:
+            # In C from the loop to where it waits: between two steps of Python, Ctrl-C could lose it.
+            self._ready.extend(zip(itertools.repeat(False), itertools.starmap(next, ((self._loop,),))))
+        except Exception as error:  # the batches before come first
+            self._end = error
+        else:
+            if len(self._ready) == before:
+                self._end = StopIteration()
 
     def _converted(self, batch: Any) -> Any:
         if self._convert is None:

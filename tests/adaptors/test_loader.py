@@ -354,3 +354,53 @@ def test_components_that_change_alike():
     assert mapping((1, 2), change_of)((1, 2)) == ("1", "2")
     assert mapping({"a": 1, "b": 2}, change_of)({"a": 1, "b": 2}) == {"a": "1", "b": "2"}
     assert mapping([], change_of)([]) == []
+
+
+class Failing(Lists):
+    """Its conversion fails for batch number `bad`, as often as there are errors."""
+
+    def __init__(self, loop, ahead, bad, errors):
+        super().__init__(loop, ahead)
+        self.bad, self.errors = bad, errors
+
+    def _conversion(self, batch):
+        def convert(each):
+            if each[0] == 4 * self.bad and self.errors:
+                raise self.errors.pop()
+            return each.tolist()
+
+        return convert
+
+
+@aheads
+def test_an_interrupt_in_a_conversion_loses_nothing(ahead):
+    loop = pipeline.batch(np.arange(20), 4, deterministic=True)
+    with Failing(loop, ahead, 3, [KeyboardInterrupt(), KeyboardInterrupt()]) as loader:
+        batches, got, interrupts = iter(loader), [], 0
+        while len(got) < 20:
+            try:
+                got += next(batches)
+            except KeyboardInterrupt:
+                interrupts += 1
+                assert loader.loop.delivered[0] == 4
+                assert loader.state_dict()["loop"]
+        assert next(batches, None) is None
+    assert got == list(range(20))
+    assert interrupts == 2
+
+
+@aheads
+def test_an_error_in_a_conversion_comes_after_the_batches_before(ahead):
+    def made():
+        return pipeline.batch(np.arange(20), 4, deterministic=True)
+
+    with Failing(made(), ahead, 3, [TypeError("no such dtype")]) as loader:
+        batches = iter(loader)
+        assert [next(batches) for _ in range(3)] == [list(range(i, i + 4)) for i in (0, 4, 8)]
+        state = loader.state_dict()
+        for _ in range(2):
+            with pytest.raises(TypeError, match="no such dtype"):
+                next(batches)
+    with Lists(made(), ahead) as resumed:
+        resumed.load_state_dict(state)
+        assert joined(resumed) == list(range(12, 20))

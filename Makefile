@@ -174,7 +174,7 @@ bench-scaling: build
 bench-torch: $(VENV)-torch/.installed
 	$(VENV)-torch/bin/python bench/runs/conversion.py
 
-# Instructions of five hot paths, beside those in bench/runs/instructions.json; RECORD=--record writes these again.
+# Instructions of hot paths, beside those in bench/runs/instructions.json; RECORD=--record writes these again.
 bench-instructions: build
 	$(BIN)/python bench/runs/instructions.py $(RECORD)
 

@@ -1,4 +1,4 @@
-"""The five hot paths whose instructions are counted: `python hot_paths.py NAME CALLS` calls one of them CALLS times."""
+"""The hot paths whose instructions are counted: `python hot_paths.py NAME CALLS` calls one of them CALLS times."""
 
 import sys
 import tempfile
@@ -67,6 +67,30 @@ def lines():
     return lambda: reader.read_up_to(files, LINES)
 
 
+def slices():
+    """A shuffled batch of rows of arrays in memory, with the defaults."""
+    rows = [np.ones((30_000, 4), np.float32), np.arange(30_000)]
+    return pipeline.shuffle_batch(pipeline.slice_input_producer(rows, seed=1), N, seed=1).__next__
+
+
+def dequeue():
+    """A block of f32[784] that is held by reference, out; it goes in without a copy."""
+    queue = pipeline.FIFOQueue(1000, "float32", shapes=[(784,)])
+    rows, out = pipeline.freeze(np.ones((N, 784), np.float32)), np.empty((N, 784), np.float32)
+
+    def work():
+        queue.enqueue_many(rows)
+        queue.dequeue_many(N, out=out)
+
+    return work
+
+
+def examples():
+    """A batch of what a function returns, one by one. Without threads, whose waits would count too."""
+    row = np.ones(4, np.float32)
+    return pipeline.batch(lambda: row, N, num_threads=0).__next__
+
+
 # What makes the function that is called, how often, and how many elements it handles.
 _ALL = {
     "scalar enqueue + dequeue": (scalar, 20_000, 1),
@@ -74,6 +98,9 @@ _ALL = {
     "shuffle: the same, 128 x f32[4] of 15,000": (shuffle, 2_000, N),
     "stack of 128 f32[4]": (stack, 5_000, N),
     "TextLineReader.read_up_to(1000)": (lines, 500, LINES),
+    "slices -> shuffle_batch, 128 x f32[4]": (slices, 4_000, N),
+    "dequeue_many of 128 x f32[784]": (dequeue, 1_000, N),
+    "batch(callable) of 128 x f32[4]": (examples, 100, N),
 }
 PATHS = {name: make for name, (make, _, _) in _ALL.items()}
 CALLS = {name: calls for name, (_, calls, _) in _ALL.items()}

@@ -1,4 +1,4 @@
-"""Counts the instructions of five hot paths with callgrind: `make bench-instructions`.
+"""Counts the instructions of hot paths with callgrind: `make bench-instructions`.
 
 Counts hardly depend on the machine or on what else runs there, so a regression shows anywhere. Each path runs with few
 calls and with many; the difference is the cost of a call. The counts are compared with bench/runs/instructions.json,

@@ -175,6 +175,8 @@ except pipeline.errors.FailedPreconditionError as error:
 dataset = pipeline.torch.IterableDataset(pipeline.batch(source, 4), shard=False)
 given = accelerator.prepare(torch.utils.data.DataLoader(dataset, batch_size=None))
 said["dispatched"] = [batch.tolist() for batch in given]
+accelerator.wait_for_everyone()  # the first process has the store of the group
+accelerator.end_training()
 print(json.dumps(said), flush=True)
 """
 

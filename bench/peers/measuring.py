@@ -2,10 +2,12 @@
 
     python peer_NAME.py DIRECTORY SECONDS WORK...
 
-prints one JSON line for each way in which the peer can do each workload: rows per second, or why it failed.
+prints one JSON line for each way in which the peer can do each workload: rows per second, or why it failed. With the
+word "first" instead of a number of seconds it gives those that passed until the first batch, of seven loops.
 """
 
 import json
+import os
 import platform
 import sys
 import time
@@ -13,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from workloads import BATCH, WORKS
+from workloads import BATCH, WORKS, cut
 
 WARM_UP = 8  # batches, and at least
 WARM_SECONDS = 0.25
@@ -33,26 +35,57 @@ def main(peer, version, ways):
         for way, make in ways(directory, work).items():
             result = {"peer": peer, "version": version, "python": platform.python_version(), "work": work, "way": way}
             try:
-                result["rate"] = rate(WORKS[work], make(), float(seconds))
+                if seconds == "first":
+                    result["first"] = [first(make) for _ in range(8)][1:]
+                else:
+                    result["rate"], result["processor"] = rate(WORKS[work], make(), float(seconds))
             except Exception as error:
                 result["error"] = f"{type(error).__name__}: {error}".splitlines()[0][:300]
             print(json.dumps(result), flush=True)
 
 
 def rate(work, batches, seconds):
-    """Return the rows per second of an iterator over batches."""
+    """Return the rows per second of an iterator over batches, and the processor time of a row in seconds."""
     check(work, next(batches))  # A pool is full after the first.
     count, start = 1, time.perf_counter()
     while count < WARM_UP or time.perf_counter() < start + WARM_SECONDS:
         next(batches)
         count += 1
-    count, start = 0, time.perf_counter()
+    count, start, processor = 0, time.perf_counter(), processor_time()
     while (now := time.perf_counter()) < start + seconds:
         next(batches)
         count += BATCH
+    processor = processor_time() - processor
+    end(batches)
+    return count / (now - start), processor / count
+
+
+def first(make):
+    """Return the seconds from the call that makes an iterator over batches to its first one."""
+    start = time.perf_counter()
+    batches = make()
+    next(batches)
+    took = time.perf_counter() - start
+    end(batches)
+    return took
+
+
+def processor_time():
+    """Return the seconds of processor time of the processes of this session, which are ours where `run.py` began it."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if int(fields[3]) == os.getsid(0):
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def end(batches):
     if callable(close := getattr(batches, "close", None)):
         close()
-    return count / (now - start)
 
 
 def check(work, batch):
@@ -96,6 +129,20 @@ def records(name):
 def numbers(line):
     """Return the columns of a CSV line without quotes."""
     return np.array(line.split(b","), np.float32)
+
+
+def by_pillow(name):
+    """The middle of the image of a file."""
+    from PIL import Image  # not every peer's environment has it
+
+    with Image.open(name) as image:
+        return cut(np.asarray(image))
+
+
+def by_simplejpeg(name):
+    import simplejpeg  # not every peer's environment has it
+
+    return cut(simplejpeg.decode_jpeg(Path(name).read_bytes(), fastdct=True))
 
 
 def pad(rows):

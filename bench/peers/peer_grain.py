@@ -5,8 +5,8 @@ from functools import partial
 from importlib.metadata import version
 
 import grain
-from measuring import main, pad, split, workers
-from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
+from measuring import by_pillow, by_simplejpeg, main, pad, split, workers
+from workloads import BATCH, DECODED, WORKS, decode, jpegs, padded_rows, path, rows
 
 
 def ways(directory, work):
@@ -19,6 +19,18 @@ def ways(directory, work):
         parts = split(*padded_rows(directory))
         data = grain.MapDataset.source(parts).repeat().batch(BATCH, drop_remainder=True, batch_fn=pad)
         return {"default threads": lambda: iter(data.to_iter_dataset()), "no threads": lambda: serial(data)}
+    if work == "jpeg":
+        return {
+            f"{way}, {how}": lambda read=read, make=make: make(
+                grain.MapDataset.source(jpegs(directory)).map(read).repeat().batch(BATCH, drop_remainder=True)
+            )
+            for way, read in {"Pillow": by_pillow, "simplejpeg": by_simplejpeg}.items()
+            for how, make in {
+                "threads: 2": lambda data: iter(data.to_iter_dataset(grain.ReadOptions(num_threads=2))),
+                "default threads": lambda data: iter(data.to_iter_dataset()),
+                "processes: 2": lambda data: processes(data, 2),
+            }.items()
+        }
     if work.startswith("decode"):
         data = grain.MapDataset.range(DECODED).map(decode).repeat().batch(BATCH, drop_remainder=True)
         count = workers(work)

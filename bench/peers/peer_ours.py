@@ -3,10 +3,11 @@
 from concurrent.futures import ProcessPoolExecutor
 from itertools import cycle
 from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 from measuring import batched, main, split, workers
-from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
+from workloads import BATCH, DECODED, WORKS, cut, decode, jpegs, padded_rows, path, rows
 
 import pipeline
 
@@ -26,6 +27,10 @@ def ways(directory, work):
         if workers(work) > 1:
             made[f"map_ahead, {workers(work)} processes"] = lambda: by_processes(workers(work))
         return made
+    if work == "jpeg":
+        names = jpegs(directory)
+        made = {f"batch, {n} thread{'s' * (n > 1)}": lambda n=n: images(names, num_threads=n) for n in (1, 2)}
+        return {**made, "batch, 2 processes": lambda: images(names, workers=pipeline.processes(2))}
     make = {"lines": values, "csv": table, "tfrecord": values}[work]
     reader = pipeline.TFRecordReader() if work == "tfrecord" else pipeline.TextLineReader()
     files = pipeline.string_input_producer([path(directory, work)], shuffle=False)
@@ -59,6 +64,20 @@ def by_processes(count):
         source = pipeline.map_ahead(decode, cycle(range(DECODED)), executor, chunksize=BATCH)
         with pipeline.batch(source, BATCH, capacity=8 * BATCH) as batches:
             yield from batches
+
+
+def images(names, **options):
+    """Read, decode and cut images; with `workers` as a function that they call with the name of a file."""
+    if "workers" in options:
+        return pipeline.batch(cycle(names), BATCH, capacity=2 * BATCH, function=image, **options)
+    files, reader = pipeline.string_input_producer(names, shuffle=False), pipeline.WholeFileReader()
+    return pipeline.batch(
+        lambda: cut(pipeline.decode_jpeg(reader.read(files).value)), BATCH, capacity=2 * BATCH, **options
+    )
+
+
+def image(name):
+    return cut(pipeline.decode_jpeg(Path(name).read_bytes()))
 
 
 def values(reader, files):

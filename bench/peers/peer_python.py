@@ -6,8 +6,8 @@ from itertools import cycle
 from pathlib import Path
 
 import numpy as np
-from measuring import batched, endless, lines, main, pad, records, split
-from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
+from measuring import batched, by_pillow, by_simplejpeg, endless, lines, main, pad, records, split
+from workloads import BATCH, DECODED, WORKS, decode, jpegs, padded_rows, path, rows
 
 
 def ways(directory, work):
@@ -24,6 +24,11 @@ def ways(directory, work):
         return {"loop, np.stack": lambda: batched(map(decode, cycle(range(DECODED))), np.stack)}
     if work == "csv":
         return {"csv, np.array": lambda: batched(endless(lambda: table(path(directory, work))), to_array)}
+    if work == "jpeg":
+        ways = {"Pillow, np.stack": by_pillow, "simplejpeg, np.stack": by_simplejpeg}
+        return {
+            way: lambda read=read: batched(map(read, cycle(jpegs(directory))), np.stack) for way, read in ways.items()
+        }
     if work in ("lines", "tfrecord"):
         read = {"lines": lines, "tfrecord": records}[work]
         return {"loop": lambda: batched(endless(lambda: read(path(directory, work))), list)}

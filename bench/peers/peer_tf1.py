@@ -7,7 +7,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import tensorflow.compat.v1 as tf
 from measuring import main, workers
-from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
+from workloads import BATCH, DECODED, WORKS, cut, decode, jpegs, padded_rows, path, rows
 
 tf.disable_v2_behavior()
 tf.logging.set_verbosity(tf.logging.ERROR)
@@ -48,6 +48,10 @@ def graph(directory, work):
         number = tf.train.range_input_producer(DECODED, shuffle=False, capacity=4096).dequeue()
         example = tf.py_func(decode, [number], tf.float32)
         return tf.train.batch([example], BATCH, num_threads=workers(work), capacity=8 * BATCH, shapes=[[32]])
+    if work == "jpeg":
+        _, data = tf.WholeFileReader().read(tf.train.string_input_producer(jpegs(directory), shuffle=False))
+        image = tf.ensure_shape(cut(tf.image.decode_jpeg(data, 3)), WORKS[work].shape)
+        return tf.train.batch([image], BATCH, num_threads=2, capacity=2 * BATCH)
     files = tf.train.string_input_producer([path(directory, work)], shuffle=False)
     reader = tf.TFRecordReader() if work == "tfrecord" else tf.TextLineReader()
     values = reader.read_up_to(files, READ).values

@@ -6,7 +6,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import tensorflow as tf
 from measuring import main, workers
-from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
+from workloads import BATCH, DECODED, WORKS, cut, decode, jpegs, padded_rows, path, rows
 
 TUNED = tf.data.AUTOTUNE
 
@@ -30,6 +30,9 @@ def dataset(directory, work):
         return data.from_tensor_slices(ragged).map(whole).repeat().padded_batch(BATCH, [None])
     if work.startswith("decode"):
         return data.range(DECODED).repeat().map(python, num_parallel_calls=workers(work)).batch(BATCH)
+    if work == "jpeg":
+        names = data.from_tensor_slices(jpegs(directory)).repeat()
+        return names.map(image, num_parallel_calls=TUNED).batch(BATCH)
     if work == "tfrecord":
         return tf.data.TFRecordDataset(path(directory, work)).repeat().batch(BATCH)
     text = tf.data.TextLineDataset(path(directory, work)).repeat().batch(BATCH)
@@ -38,6 +41,10 @@ def dataset(directory, work):
 
 def whole(row):
     return row.to_tensor() if isinstance(row, tf.RaggedTensor) else row
+
+
+def image(name):
+    return cut(tf.io.decode_jpeg(tf.io.read_file(name), 3))
 
 
 def python(number):

@@ -4,10 +4,10 @@ import os
 import warnings
 
 import torch
-from measuring import endless, lines, main, numbers, records, split, workers
+from measuring import by_pillow, by_simplejpeg, endless, lines, main, numbers, records, split, workers
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler, TensorDataset
-from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
+from workloads import BATCH, DECODED, WORKS, cut, decode, jpegs, padded_rows, path, rows
 
 # Workers share tensors as files: passed as descriptors they soon hit the limit of open files.
 torch.multiprocessing.set_sharing_strategy("file_system")
@@ -17,6 +17,13 @@ def ways(directory, work):
     if work.startswith("decode"):
         counts = (0, 1) if work == "decode_1" else (workers(work),)
         return {name(n): lambda n=n: loader(Decoded(), n) for n in counts}
+    if work == "jpeg":
+        readers = {"Pillow": by_pillow, "simplejpeg": by_simplejpeg, "torchvision": by_torchvision}
+        return {
+            f"{way}, {n} workers": lambda read=read, n=n: loader(Files(jpegs(directory), read), n)
+            for way, read in readers.items()
+            for n in (0, 2)
+        }
     if WORKS[work].pool:
         data = Rows(torch.from_numpy(rows(directory, work)))
         made = {name(n): lambda n=n: loader(data, n, shuffle=True, collate_fn=first) for n in (0, 1, 2)}
@@ -80,6 +87,25 @@ class Read(IterableDataset):
 
     def __iter__(self):
         return iter(self.read(self.name))
+
+
+class Files(Dataset):
+    """What a function reads from files."""
+
+    def __init__(self, names, read):
+        self.names, self.read = names, read
+
+    def __len__(self):
+        return len(self.names)
+
+    def __getitem__(self, index):
+        return self.read(self.names[index])
+
+
+def by_torchvision(name):
+    from torchvision.io import decode_jpeg, read_file  # here, as only images need it
+
+    return cut(decode_jpeg(read_file(name)).permute(1, 2, 0))
 
 
 class Decoded(Dataset):

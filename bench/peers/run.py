@@ -89,7 +89,9 @@ def measure(python, script, directory, options):
     if script.startswith("peer_ours"):
         environment["PYTHONPATH"] = str(ROOT)
     command = [str(python), str(HERE / script), str(directory), str(options.seconds), *options.work]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=TIMEOUT)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=TIMEOUT, start_new_session=True
+    )
     if done.returncode:
         print(done.stderr[-2000:], file=sys.stderr)
         done.check_returncode()
@@ -109,6 +111,7 @@ def medians(lines):
         else:
             rates = [line["rate"] for line in found]
             cell |= {"rate": round(statistics.median(rates)), "rates": sorted(map(round, rates))}
+            cell["processor"] = min(line["processor"] for line in found)
         results.append(cell)
     order = list(WORKS)
     return sorted(results, key=lambda cell: order.index(cell["work"]))

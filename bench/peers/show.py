@@ -9,9 +9,10 @@ from workloads import WORKS
 # What each picture shows.
 PICTURES = {
     "peers_memory": ["f32_4", "f32_32", "f32_784", "image"],
-    "peers_files": ["lines", "csv", "tfrecord", "padded"],
+    "peers_files": ["lines", "csv", "tfrecord", "padded", "jpeg"],
     "peers_decode": ["decode_1", "decode_2", "decode_4"],
 }
+HEAD = ["", "rows/s", "lowest", "highest", "ours / peer", "us of processor time a row"]
 OURS, OTHERS, BASELINE = "#c0392b", "#7f9fbf", "#b5b5b5"
 
 
@@ -55,7 +56,8 @@ def tables(result):
     for work in WORKS:
         cells = [cell for cell in result["results"] if cell["work"] == work]
         if cells:
-            parts += [f"## {WORKS[work].title}", table(["", "rows/s", "lowest", "highest", "ours / peer"], rows(cells))]
+            columns = len(HEAD) - all("processor" not in cell for cell in cells)  # runs of before do not tell
+            parts += [f"## {WORKS[work].title}", table(HEAD[:columns], [row[:columns] for row in rows(cells)])]
     if result["left_out"]:
         parts.append("Left out: " + "; ".join(f"{peer}: {why}" for peer, why in result["left_out"].items()) + ".")
     return "\n\n".join(parts)
@@ -66,12 +68,13 @@ def rows(cells):
     for cell in sorted(cells, key=lambda cell: -cell.get("rate", 0)):
         name = f"{cell['peer']}: {cell['way']}" if cell["peer"] != cell["way"] else cell["peer"]
         if "rate" not in cell:
-            yield name, cell["error"].replace("|", "/"), "", "", ""
+            yield name, cell["error"].replace("|", "/"), "", "", "", ""
             continue
         low, high = cell["rates"][0], cell["rates"][-1]
         ratio = "" if mine is None or cell["peer"] == "ours" else f"{mine / cell['rate']:.2f}"
         name = f"**{name}**" if cell["peer"] == "ours" else name
-        yield name, number(cell["rate"]), number(low), number(high), ratio
+        processor = number(cell["processor"] * 1e6) if "processor" in cell else ""
+        yield name, number(cell["rate"]), number(low), number(high), ratio, processor
 
 
 def best(cells, peer):

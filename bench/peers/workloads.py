@@ -5,6 +5,7 @@ A workload asks for shuffled or plain batches of 128. Everything is made from se
 
 import struct
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ WORKS = {
     "lines": Work("lines of 64 bytes from a file", None, None),
     "csv": Work("CSV of 17 columns from a file", (COLUMNS,), "float32"),
     "tfrecord": Work("TFRecords of 256 bytes from a file", None, None),
+    "jpeg": Work("JPEG files of 375 x 500, decoded, 224 x 224 cut out", (224, 224, 3), "uint8"),
     "padded": Work("f32 rows of 1 to 100, padded", None, "float32"),
     "decode_1": Work("Python decode function, 1 thread or worker or none", (32,), "float32"),
     "decode_2": Work("Python decode function, 2 threads or workers", (32,), "float32"),
@@ -46,6 +48,8 @@ LINES = RECORDS = 100_000
 CSV_ROWS = 20_000
 PADDED_ROWS = 20_000
 DECODED = 100_000  # numbers to decode
+JPEGS = 2_000  # files, of 65 KB
+TOP, LEFT, SIDE = 75, 138, 224  # what is cut out of an image
 
 
 def decode(number):
@@ -74,8 +78,18 @@ def path(directory, work):
     return str(Path(directory) / work)
 
 
+def jpegs(directory):
+    """The files of images."""
+    return sorted(str(name) for name in (Path(directory) / "jpeg").glob("*.jpg"))
+
+
+def cut(image):
+    """The middle of an image."""
+    return image[TOP : TOP + SIDE, LEFT : LEFT + SIDE]
+
+
 def generate(directory):
-    """Write the files that are missing."""
+    """Write the files that are missing. Images need simplejpeg, and are left out without it."""
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     for work, count in ROWS.items():
@@ -84,6 +98,8 @@ def generate(directory):
     write(directory / "csv", write_csv)
     write(directory / "tfrecord", write_records)
     write(directory / "padded.npz", write_padded)
+    if find_spec("simplejpeg"):
+        write_jpegs(directory / "jpeg")
 
 
 def write(name, fill):
@@ -111,6 +127,21 @@ def write_padded(file):
     random = np.random.default_rng(3)
     splits = np.concatenate([[0], random.integers(1, LONGEST + 1, PADDED_ROWS).cumsum()])
     np.savez(file, values=random.random(splits[-1], np.float32), splits=splits)
+
+
+def write_jpegs(directory):
+    """Write images of soft shapes with some noise, which take as many bytes as photographs."""
+    import simplejpeg  # the peers, who import this too, need not have it
+
+    directory.mkdir(exist_ok=True)
+    random = np.random.default_rng(5)
+    down, across = np.mgrid[:375, :500] / 500
+    for i in range(JPEGS):
+        waves = random.uniform(2, 30, (3, 2, 1, 1))
+        image = np.sin(waves[:, 0] * down + random.uniform(0, 6)) * np.cos(waves[:, 1] * across)
+        image = 127 + 90 * image + random.normal(0, 9, (375, 500))
+        pixels = np.ascontiguousarray(image.clip(0, 255).astype(np.uint8).transpose(1, 2, 0))
+        write(directory / f"{i:04}.jpg", lambda file, pixels=pixels: file.write(simplejpeg.encode_jpeg(pixels, 85)))
 
 
 def write_records(file):

@@ -17,7 +17,7 @@ WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
 .PHONY: run build test test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan bounds leaks exits bench bench-tf bench-peers
-.PHONY: bench-scaling bench-torch bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheels release-wheels
+.PHONY: bench-scaling bench-latency bench-torch bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -173,6 +173,10 @@ bench-scaling: build
 # What tensors of a batch cost, in microseconds.
 bench-torch: $(VENV)-torch/.installed
 	$(VENV)-torch/bin/python bench/runs/conversion.py
+
+# With the peers that `make bench-peers` has installed.
+bench-latency: build
+	$(BIN)/python bench/runs/latency.py --environments $(VENV)-peers
 
 # Instructions of hot paths, beside those in bench/runs/instructions.json; RECORD=--record writes these again.
 bench-instructions: build

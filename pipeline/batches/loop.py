@@ -345,9 +345,12 @@ class Batches(Iterator[T_co]):
     def _ordered(self, what: str) -> OrderedFeed:
         feed = self._latest
         if not isinstance(feed, OrderedFeed):
-            text = (
-                f"{what}: the order of this loop depends on its threads. Pass deterministic=True to the batch function"
+            why = (
+                "this loop notes no places of its input"
+                if feed.request.inline
+                else "the order of this loop depends on its threads"
             )
+            text = f"{what}: {why}. Pass deterministic=True to the batch function"
             raise FailedPreconditionError(None, None, text)
         return feed
 

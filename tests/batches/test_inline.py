@@ -249,6 +249,13 @@ class TestEnds:
         assert batches.num_errors == 3
 
 
+def test_a_state_needs_a_deterministic_loop():
+    with batch([1, 2], 1, num_threads=0) as batches:
+        next(batches)
+        with pytest.raises(FailedPreconditionError, match="notes no places of its input"):
+            batches.state_dict()
+
+
 class TestForgotten:
     @pytest.mark.parametrize("deterministic", [False, True])
     def test_nothing_holds_a_loop_whose_sources_have_partly_ended(self, deterministic):

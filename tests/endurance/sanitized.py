@@ -33,7 +33,7 @@ PATTERNS = [
     "queues/test_histories.py",
     "queues/test_exactly_once.py",
     "batches/test_*.py",
-    "threads/test_*.py",
+    "runners/test_*.py",
     "producers/test_*.py",
     "ends/test_ends_*.py",
     "ends/test_leaks.py",
@@ -283,9 +283,11 @@ def main() -> int:
     copy(where)
     compile_in(where, sanitizer)
     tests = where / "tests"
-    files = sorted(
-        {file for pattern in PATTERNS for file in tests.rglob(pattern) if file.name not in sanitizer.left_out}
-    )
+    found = {pattern: list(tests.rglob(pattern)) for pattern in PATTERNS}
+    gone = [pattern for pattern, matching in found.items() if not matching]
+    if gone:
+        sys.exit(f"no tests are called {', '.join(gone)}: a room was renamed?")
+    files = sorted({file for matching in found.values() for file in matching if file.name not in sanitizer.left_out})
     arguments = sys.argv[2:]
     if not any(argument.partition("::")[0].endswith(".py") for argument in arguments):
         arguments += [str(file.relative_to(where)) for file in files]

@@ -1,4 +1,4 @@
-"""What the site of the docs is made of fits together. `make docs` builds it, `make test-browser` looks at it."""
+"""The drawings of the docs are those of the program that draws them."""
 
 import runpy
 

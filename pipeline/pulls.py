@@ -142,13 +142,14 @@ def together() -> Iterator[None]:
 
 
 def example_rng() -> np.random.Generator:
-    """A random generator for this example: the same in every run, whatever the threads, and after a resume.
+    """A random generator for this example: the same in every run of one seed, whatever the threads, and after a resume.
 
     To be called in a function that a deterministic loop over batches, or `map_ahead` for one, calls. Two calls within
     one call of the function give equal generators.
 
     Returns:
-        A NumPy Generator over Philox, keyed by the seed of the loop and the number of the example.
+        A NumPy Generator over Philox, keyed by the seed of the loop and the number of the example. The seed of a loop
+        without a `seed` argument, such as `batch`, is that of `set_random_seed`; without one, each run has its own.
 
     Raises:
         FailedPreconditionError: No deterministic loop calls this function.

@@ -346,8 +346,9 @@ class OrderedFeed(Feed):
             self._crossing.wake()
 
     def _paused(self) -> bool:
-        """Whether an op is to return: at the end, or, without threads, when there is enough for a batch."""
-        return self._stopped() or (self.request.inline and self.queue.size() >= self.enough)
+        """Whether an op is to return: at the end, or when there is enough; one that takes turns makes one call."""
+        inline = self.request.inline and not self.request.joined
+        return self._stopped() or (inline and self.queue.size() >= self.enough)
 
     def _stopped(self) -> bool:
         return self._end is not None or self._left or self.coord.should_stop()

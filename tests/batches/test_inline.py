@@ -113,6 +113,19 @@ class TestOrder:
             joined = batch_join(sources, 11, num_threads=0, deterministic=deterministic)
             assert next(joined).tolist() == [0, 10, 20, 1, 11, 21, 2, 22, 3, 23, 4]
 
+    @pytest.mark.parametrize("size", [1, 2])
+    def test_of_a_join_goes_on_if_the_first_calls_gave_a_batch(self, size):
+        def blocks(first):
+            rows = pipeline.range_input_producer(5, num_epochs=1, shuffle=False)
+            return lambda: rows.dequeue_up_to(2) + first
+
+        def orders(**threads):
+            lists = batch_join([range(5), range(10, 15)], size, deterministic=True, **threads)
+            many = batch_join([blocks(0), blocks(10)], size, enqueue_many=True, deterministic=True, **threads)
+            return [each.tolist() for loop in (lists, many) for each in loop]
+
+        assert run_in_thread(lambda: orders(num_threads=0)).result() == orders()
+
     @pytest.mark.parametrize("stop", [0, 1, 4, 9])
     @pytest.mark.parametrize("threads", [(0, 0), (0, 2), (2, 0)])
     def test_goes_on_from_a_state(self, stop, threads):

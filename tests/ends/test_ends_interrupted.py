@@ -27,7 +27,7 @@ def test_a_thread_is_killed_as_it_takes_from_an_iterator():
     number = 0
     while True:
         number += 1
-        take = sources.open_source(range(9), False, False, None, bool).take
+        take = sources.open_source(range(9), False, False, None, None, bool).take
         striker = Striker(number, {take.__code__})
 
         def struck(take=take, striker=striker):

@@ -81,6 +81,14 @@ class Skips:
                 _forget_frames(error)
                 self.errors.append(error)
 
+    def summary(self) -> str:
+        """What was left out so far, to be added to a sentence; empty if that is nothing."""
+        with self._lock:
+            if not self.errors:
+                return ""
+            first = f"{type(self.errors[0]).__name__}: {self.errors[0]}"
+            return f"; on_error='skip' has left out {self.count:,}, the first because of {first}"
+
 
 def ending(error: BaseException) -> None:
     """Mark an error as one that nothing of the input comes after: it is raised in any case."""

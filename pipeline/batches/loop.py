@@ -407,8 +407,9 @@ class Batches(Iterator[T_co]):
             return
         self._over = feed
         if self._taker is None:
-            if feed.round:
-                self._tell(feed, "again", "the sources gave no example when they were read again")
+            if feed.round or self._skips.count:
+                again = " when they were read again" if feed.round else ""
+                self._tell(feed, "again", f"the sources gave no example{again}{self._skips.summary()}")
             return
         left, read = feed.left_over()
         self.num_dropped += left

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from pipeline.batches.source import is_iterable
-from pipeline.errors import OutOfRangeError
-from pipeline.nest import map_values
+from pipeline.errors import CancelledError, OutOfRangeError
+from pipeline.nest import length, map_values
+from pipeline.on_error import ending
 from pipeline.queues.base import QueueBase
 from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.source import TableCursor, gathered, rows_of
 from pipeline.sources.stream import StreamCursor
-from pipeline.workers.items import PlacedItems, is_sequence, items_of
+from pipeline.workers.ahead import MapAhead
+from pipeline.workers.chunks import FailedItem
+from pipeline.workers.items import Calls, PlacedItems, is_sequence, items_of
 from pipeline.workers.map_ahead import check_executor, map_ahead
 
 # A chunk is a batch, unless that is too little to be worth the way to a worker, or keeps one worker busy for long.
@@ -28,6 +31,7 @@ def mapped(
     num_threads: int | None,
     chunksize: int,
     at_once: bool,
+    careful: bool,
 ) -> Any:
     """A source whose examples workers make of those of another one.
 
@@ -36,6 +40,7 @@ def mapped(
         function, workers, num_threads: As for `batch`; there is a function, or there are workers.
         chunksize: See `chunk_of`.
         at_once: Without workers, whoever asks for an example may call the function; the source need not know its place.
+        careful: An example that the source fails to make is one that fails, and not the end of the source.
 
     Raises:
         TypeError: There is no function, and the source is no dataset; or `map_ahead` does not take them.
@@ -48,22 +53,34 @@ def mapped(
             )
         function, source = source.__getitem__, range(len(source))
     gives_blocks = hasattr(source, "block") and not callable(source) and not hasattr(type(source), "__iter__")
+    if careful and is_sequence(source) and not hasattr(type(source), "__iter__"):
+        source = CarefulItems(source)
     if at_once and workers is None and not isinstance(source, QueueBase):
-        return applied(function, _rows(source) if gives_blocks else items_of(source))
+        return applied(function, _rows(source, careful) if gives_blocks else items_of(source))
     if workers is None:
         from pipeline.workers.threads import AtOnce, Threads  # 2 ms of import time, for those who pass a function only
 
         workers = AtOnce() if num_threads == 0 else Threads(num_threads or 1)
         chunksize = 1 if num_threads == 0 else chunksize  # an error is to come before the next call
-    items = _placed(source) if gives_blocks else source
+    items = _placed(source, careful) if gives_blocks else source
     return map_ahead(function, items, workers=check_executor("workers", workers), chunksize=chunksize)
 
 
 def applied(function: Callable[[Any], Any], items: Iterator[Any]) -> Callable[[], Any]:
     """A source that calls a function with the next item for each example."""
+    goes_on = isinstance(items, (Calls, MapAhead))  # after an error; what another iterator raises ends it
 
     def example() -> Any:
-        item = next(items)
+        try:
+            item = next(items)
+        except (StopIteration, OutOfRangeError, CancelledError):
+            raise
+        except Exception as error:
+            if not goes_on:
+                ending(error)
+            raise
+        if isinstance(item, FailedItem):
+            raise item.error
         try:
             made = function(item)
         except (StopIteration, OutOfRangeError) as error:  # these would look like the end of the input
@@ -76,23 +93,66 @@ def applied(function: Callable[[Any], Any], items: Iterator[Any]) -> Callable[[]
     return example
 
 
-def _placed(source: Any) -> Iterator[Any]:
+class CarefulItems:
+    """The items of a sequence; of one that it fails to return, the error as a FailedItem."""
+
+    def __init__(self, sequence: Any) -> None:
+        self._sequence = sequence
+
+    def __len__(self) -> int:
+        return len(self._sequence)
+
+    def __getitem__(self, number: int) -> Any:
+        try:
+            return self._sequence[number]
+        except Exception as error:
+            return FailedItem(error)
+
+
+def _placed(source: Any, careful: bool) -> Iterator[Any]:
     """The examples of what gives blocks, with their places if it knows them."""
     if isinstance(source, StreamCursor):
         source.inside = True
     if isinstance(source, (StreamCursor, TableCursor)):
-        return PlacedItems(source, rows_of, _MOST)
-    return _rows(source)
+        return PlacedItems(source, _take_carefully if careful else _take, _MOST)
+    return _rows(source, careful)
 
 
-def _rows(source: Any) -> Iterator[Any]:
+def _rows(source: Any, careful: bool) -> Iterator[Any]:
     """The examples of what gives blocks."""
+    take = _take_carefully if careful and isinstance(source, (StreamCursor, TableCursor)) else _take
     while True:
         try:
-            block = source.block(_MOST)
+            _, rows = take(source, _MOST)
         except OutOfRangeError:
             return
-        yield from rows_of(map_values(gathered, block))
+        yield from rows
+
+
+def _take(source: Any, most: int) -> tuple[int, Iterator[Any]]:
+    """How many examples a source gives next, and these."""
+    block = map_values(gathered, source.block(most))
+    return length(block), rows_of(block)
+
+
+def _take_carefully(cursor: StreamCursor | TableCursor, most: int) -> tuple[int, Iterator[Any]]:
+    """As `_take`. If that fails, the examples are made one by one, and those that fail alone are FailedItems."""
+    pulled = cursor._pull(most)
+    count = len(pulled)
+
+    def made(part: Any) -> Iterator[Any]:
+        return rows_of(map_values(gathered, cursor._rows_of(part)))
+
+    def alone(i: int) -> Any:
+        try:
+            return next(made(pulled[i : i + 1]))
+        except Exception as error:
+            return FailedItem(error)
+
+    try:
+        return count, made(pulled)
+    except Exception as error:
+        return count, map(alone, range(count)) if count > 1 else iter([FailedItem(error)])
 
 
 def chunk_of(batch_size: int, enqueue_many: bool) -> int:

@@ -68,7 +68,8 @@ class Request(NamedTuple):
             chunk = chunk_of(self.batch_size, self.enqueue_many)
             at_once = self.inline and not self.deterministic
             workers = self.function, self.workers, self.num_threads
-            sources = [mapped(each, *workers, chunk, at_once) for each in sources]
+            careful = self.on_error == "skip"
+            sources = [mapped(each, *workers, chunk, at_once, careful) for each in sources]
         return self.reseeded(_BETWEEN_ROUNDS * round_number)._replace(sources=sources)
 
     def reseeded(self, step: int) -> Request:

@@ -81,7 +81,7 @@ def careful_store(
 def _leave_out(error: Exception, skips: Skips, many: bool) -> None:
     """Have the records of a failed block given again; count the error if they cannot be, or if it was only one."""
     reads = noted_reads()
-    if many and any(len(values) > 1 for _, _, values in reads):
+    if many and not getattr(error, "ends_input", False) and any(len(values) > 1 for _, _, values in reads):
         give_again(reads)
     else:
         name_record(error, reads)

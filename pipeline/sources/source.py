@@ -170,6 +170,10 @@ class TableCursor:
 
     def rows(self, n: int) -> Any:
         """As `block`, but rows of arrays may be left for the queue to gather."""
+        return self._rows_of(self._pull(n))
+
+    def _pull(self, n: int) -> NDArray[np.int64]:
+        """Take the next examples as row numbers: what `_rows_of` makes a block of, as it does of a slice of them."""
         n, turn = min(at_least_one(n), self._most), this_thread.turn
         if turn is not None:
             with turn.pulling(self, "rows", n):
@@ -179,7 +183,7 @@ class TableCursor:
         else:
             with self._lock:
                 numbers = self._advance(n)
-        return self._source.table.take(numbers)
+        return numbers
 
     def _advance(self, n: int) -> NDArray[np.int64]:
         numbers = self._numbers(self._next, n)

@@ -144,6 +144,10 @@ class StreamCursor:
 
     def rows(self, n: int) -> Any:
         """As `block`, but rows of arrays may be left for the queue to gather."""
+        return self._rows_of(self._pull(n))
+
+    def _pull(self, n: int) -> Any:
+        """Take the next examples as a piece: what `_rows_of` makes a block of, as it does of a slice of it."""
         n, turn = min(at_least_one(n), self._stream.most), this_thread.turn
         if turn is not None:
             with turn.pulling(self, "rows", n):
@@ -156,7 +160,10 @@ class StreamCursor:
         else:
             with self._lock:
                 taken = self._next(n)
-        return self._stream.block(taken)
+        return taken
+
+    def _rows_of(self, piece: Any) -> Any:
+        return self._stream.block(piece)
 
     def _next(self, n: int) -> Any:
         if self._failed:

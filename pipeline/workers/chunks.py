@@ -37,7 +37,7 @@ class Block(NamedTuple):
 
 
 class FailedItem:
-    """The error of an item for which the function failed.
+    """The error of an item for which the function failed; or, among items, that of one that could not be made.
 
     An exception that cannot be pickled and unpickled would break the whole executor, so an UnknownError replaces it.
     The `__cause__` of an error that comes from another process is a WorkerTraceback.
@@ -45,6 +45,9 @@ class FailedItem:
 
     def __init__(self, error: Exception) -> None:
         self.error = error
+
+    def __repr__(self) -> str:
+        return repr(self.error)
 
     def __reduce__(self) -> tuple[Any, ...]:
         error = self.error
@@ -118,6 +121,9 @@ def map_chunk(
     before = this_thread.draw
     try:
         for i, item in enumerate(items):
+            if isinstance(item, FailedItem):
+                results.append(item)
+                continue
             here.at(i)
             if draw is not None:
                 this_thread.draw = (draw.seed, draw.seed2, draw.numbers[i])

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pipeline.errors import DeadlineExceededError
-from pipeline.nest import length
 from pipeline.pulls import this_thread
 from pipeline.queues.base import QueueBase
 
@@ -56,13 +55,13 @@ class PlacedItems(Iterator[Any]):
     Args:
         source: A Positioned with a method `block`. Its method `_earlier` makes the place after any of the examples of a
             block from the place after all of them.
-        rows: Yields the items of a block.
+        take: Takes the next items of the source, at most so many: how many these are, and what yields them.
         most: How many items to take at once.
     """
 
-    def __init__(self, source: Any, rows: Callable[[Any], Iterator[Any]], most: int) -> None:
+    def __init__(self, source: Any, take: Callable[[Any, int], tuple[int, Iterator[Any]]], most: int) -> None:
         self.source = source
-        self._rows = rows
+        self._take = take
         self._most = most
         self._end = 0  # the number of the first item of the next block
         self._begin()
@@ -77,13 +76,13 @@ class PlacedItems(Iterator[Any]):
             return item
         turn, this_thread.turn = this_thread.turn, None  # it is not pulled from by itself
         try:
-            block = self.source.block(self._most)
+            count, following = self._take(self.source, self._most)
         finally:
             this_thread.turn = turn
-        self._end += length(block)
+        self._end += count
         self._places.append((self._end, self.source._position()))
-        self._following = self._rows(block)
-        return next(self._following)
+        self._following = following
+        return next(following)
 
     def place(self, number: int) -> list[Any]:
         """Where the source is when so many items have come; places before that are forgotten."""

@@ -15,7 +15,7 @@ from pipeline.batches.crew import Crew, Opening, abandon
 from pipeline.batches.feed import Feed
 from pipeline.batches.inline import Inline
 from pipeline.batches.ordered import OrderedFeed
-from pipeline.batches.snapshot import fingerprint_text, load, state_of
+from pipeline.batches.snapshot import fingerprint_text, load, state_of, why_empty
 from pipeline.batches.source import is_iterable
 from pipeline.batches.taken import note_taken
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
@@ -109,7 +109,7 @@ class Batches(Iterator[T_co]):
 
     @property
     def errors(self) -> list[Exception]:
-        """The first hundred of these errors."""
+        """The first hundred of these errors; each has the text of its traceback as a note, from Python 3.11 on."""
         return list(self._skips.errors)
 
     def __repr__(self) -> str:
@@ -406,12 +406,11 @@ class Batches(Iterator[T_co]):
         if self._ended or self._closed or feed is None or self.coord.should_stop():
             return
         self._over = feed
-        if self._taker is None:
-            if feed.round or self._skips.count:
-                again = " when they were read again" if feed.round else ""
-                self._tell(feed, "again", f"the sources gave no example{again}{self._skips.summary()}")
-            return
-        left, read = feed.left_over()
+        opened = self._taker is not None
+        why = why_empty(feed, opened) or ("the sources gave no example" if self._skips.count and not opened else "")
+        if why:
+            self._tell(feed, why, why + ("" if opened else self._skips.summary()))
+        left, read = feed.left_over() if opened else (0, 0)
         self.num_dropped += left
         if left:
             self._tell(

@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline import __version__
 from pipeline._delivery import Delivered
+from pipeline.batches.feed import Feed
 from pipeline.batches.ordered import BEHIND, OrderedFeed
 from pipeline.batches.replay import Replay
 from pipeline.errors import FailedPreconditionError, OpError, invalid
@@ -175,6 +176,27 @@ def loop_facts(feed: OrderedFeed) -> dict[str, Any]:
         **({} if request.fingerprint == "order" else {"fingerprint": request.fingerprint}),
         **feed.more_facts(),
     }
+
+
+def why_empty(feed: Feed, opened: bool) -> str:
+    """What to say at the end of a round that gave no batch; "" if there were some, or it is no wonder.
+
+    Args:
+        feed: Of the round.
+        opened: Whether it had a first example.
+    """
+    if isinstance(feed, OrderedFeed) and feed.starts_over and _none_since_load(feed):
+        return (
+            "the state is from the end of an epoch: this `for` has no batches, the next one begins the next epoch. "
+            "Save the number of the epoch that has ended with the state, not that of the next one"
+        )
+    return "the sources gave no example when they were read again" if feed.round and not opened else ""
+
+
+def _none_since_load(feed: OrderedFeed) -> bool:
+    """Whether a round went on from a state in or behind it, and has delivered nothing since."""
+    loaded, elements = feed.loaded, feed.delivered[-1].elements
+    return loaded is not None and feed.before < elements == loaded["delivered"]["elements"]
 
 
 def no_state(reason: str) -> FailedPreconditionError:

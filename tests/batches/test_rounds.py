@@ -1,6 +1,7 @@
 """Sources that can be read again, what is dropped at the end, and what is no source or example."""
 
 import collections
+import functools
 import logging
 import threading
 import types
@@ -11,7 +12,15 @@ import pytest
 from helpers import run_in_thread
 from orchestration import fresh_collection, no_thread_left, source
 
-from pipeline import Batches, Coordinator, batch, batch_join, bucket_by_sequence_length, shuffle_batch
+from pipeline import (
+    Batches,
+    Coordinator,
+    batch,
+    batch_join,
+    bucket_by_sequence_length,
+    shuffle_batch,
+    slice_input_producer,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +42,9 @@ def values(batches):
 
 def flat(batches):
     return [value for part in values(batches) for value in part]
+
+
+shuffled = functools.partial(shuffle_batch, min_after_dequeue=3, seed=1)
 
 
 class Dataset:
@@ -171,6 +183,64 @@ def test_a_generator_function_that_gives_nothing_again(said):
     loop = batch(once, 2)
     assert [values(loop), values(loop)] == [[[0, 1], [2, 3]], []]
     assert said() == ["batch: the sources gave no example when they were read again"]
+
+
+class TestStatesOfTheEnd:
+    """A state of the end of an epoch gives no batch to the first `for`, and the next epoch to the second."""
+
+    def saved(self, make, rounds):
+        with make() as loop:
+            for _ in range(rounds):
+                list(loop)
+            return loop.state_dict()
+
+    @pytest.mark.parametrize("rounds", [1, 2])
+    @pytest.mark.parametrize("make", [batch, shuffled])
+    def test_are_said(self, said, make, rounds):
+        def loop_of(source=range(6)):
+            return make(source, 2, deterministic=True)
+
+        with loop_of() as whole:
+            expected = [values(whole) for _ in range(3)]
+        state = self.saved(loop_of, rounds)
+        assert said() == []
+        with loop_of() as loop:
+            loop.load_state_dict(state)
+            assert values(loop) == []
+            [line] = said()
+            assert ": the state is from the end of an epoch: this `for` has no batches" in line
+            assert values(loop) == expected[rounds]
+        assert said() == [line]
+
+    def test_of_a_program_that_counts_the_epoch_of_the_state(self):
+        def run(dies_after=None, saved=None):
+            steps, loop = [], batch(range(6), 2, deterministic=True)
+            if saved:
+                loop.load_state_dict(saved["input"])
+            with loop:
+                for epoch in range(saved["epoch"] if saved else 0, 3):
+                    steps += values(loop)
+                    saved = {"epoch": epoch, "input": loop.state_dict()}
+                    if epoch == dies_after:
+                        break
+            return steps, saved
+
+        first, saved = run(dies_after=0)
+        assert first + run(saved=saved)[0] == run()[0]
+
+    def test_nothing_is_said_in_the_middle_nor_where_there_is_no_next_epoch(self, said):
+        with batch(range(6), 2, deterministic=True) as loop:
+            next(loop)
+            state = loop.state_dict()
+        with batch(range(6), 2, deterministic=True) as loop:
+            loop.load_state_dict(state)
+            assert len(list(loop)) == 2
+        numbers = functools.partial(slice_input_producer, [np.arange(6)], num_epochs=1, shuffle=False)
+        state = self.saved(lambda: batch(numbers(), 2, deterministic=True), 1)
+        with batch(numbers(), 2, deterministic=True) as loop:
+            loop.load_state_dict(state)
+            assert values(loop) == []
+        assert said() == []
 
 
 class TestDropped:

@@ -241,8 +241,14 @@ def test_a_wait_for_runners_that_nobody_started_is_warned_of(sess, caplog, monke
     queue = tf.FIFOQueue(10, tf.int32)
     runner = tf.train.QueueRunner(queue, [queue.enqueue(3)])
     tf.train.add_queue_runner(runner)
-    running = run_in_thread(sess.run, queue.dequeue())
-    wait_until(lambda: "never started" in caplog.text, "the warning")
+
+    def run_until_it_is_said():
+        running = run_in_thread(sess.run, queue.dequeue())
+        wait_until(lambda: "never started" in caplog.text, "the warning")
+        return running
+
+    with pytest.warns(RuntimeWarning, match="threads of its QueueRunner were never started"):
+        running = run_until_it_is_said()
     assert "tf.train.start_queue_runners(sess=sess, coord=coord)" in caplog.text
     assert "fifo_queue" in caplog.text
     coord = tf.train.Coordinator()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from pipeline._queue import CALLS
@@ -201,14 +202,14 @@ class _SessionWatchdog(Watchdog):
         ]
         if runners:
             self._warned = True
-            _log.warning(
-                "%s of %s '%s' has waited for %.0f s: the threads of its QueueRunner were never started. "
-                "Call tf.train.start_queue_runners(sess=sess, coord=coord) after the variables are initialised.",
-                call,
-                queue.kind,
-                self._spec.op_name,
-                CHECK_INTERVAL,
+            text = (
+                f"{call} of {queue.kind} '{self._spec.op_name}' has waited for {CHECK_INTERVAL:.0f} s: "
+                "the threads of its QueueRunner were never started. "
+                "Call tf.train.start_queue_runners(sess=sess, coord=coord) after the variables are initialised."
             )
+            # The program seems to hang, so say it also where logging is not configured: TensorFlow prints its log.
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            _log.warning("%s", text)
 
     def _all_lost(self, queue: Any, call: str) -> None:
         failures = [group.lost() for group in self._groups]

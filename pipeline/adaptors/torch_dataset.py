@@ -75,6 +75,7 @@ class _Items:
     unit = "items"
     sizes: Sequence[int] | None = None
     most = 64  # the size of an item is not known
+    singly = True
 
     def __init__(self, data: Any) -> None:
         self._data = data
@@ -126,6 +127,7 @@ class _Stream:
     of_files = False
     no_state: str | None = None
     most = MANY
+    singly = True
 
     def __init__(self, data: Any, blocks: bool) -> None:
         self._data = data

@@ -114,7 +114,7 @@ def _placed(source: Any, careful: bool) -> Iterator[Any]:
     if isinstance(source, StreamCursor):
         source.inside = True
     if isinstance(source, (StreamCursor, TableCursor)):
-        return PlacedItems(source, _take_carefully if careful else _take, _MOST)
+        return PlacedItems(source, _take_carefully if careful else _take, source.ahead)
     return _rows(source, careful)
 
 
@@ -123,7 +123,7 @@ def _rows(source: Any, careful: bool) -> Iterator[Any]:
     take = _take_carefully if careful and isinstance(source, (StreamCursor, TableCursor)) else _take
     while True:
         try:
-            _, rows = take(source, _MOST)
+            _, rows = take(source, getattr(source, "ahead", _MOST))
         except OutOfRangeError:
             return
         yield from rows

@@ -29,6 +29,8 @@ class RayWorkers(Executor):
     Thread safety: every method may be called from every thread.
     """
 
+    made_by = "pipeline.cluster.workers"  # for advice that can be typed
+
     def __init__(
         self, ray: Any, count: int, setup: Callable[[], Any] | None, retries: int, options: dict[str, Any]
     ) -> None:

@@ -98,6 +98,7 @@ class _Arrays:
             raise ValueError("arrays: there are no arrays")
         places = [f"component {name!r}" if name else "the input" for name in names]
         self._columns = [column(each, place) for each, place in zip(given, places, strict=True)]
+        self.singly = any(isinstance(each, _Items) for each in self._columns)
         rows = [len(each) for each in self._columns]
         if len(set(rows)) > 1:
             listed = ", ".join(f"{name!r} has {count:,}" for name, count in zip(names, rows, strict=True))

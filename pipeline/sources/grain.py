@@ -100,6 +100,7 @@ class _Map:
     unit = "elements"
     sizes: Sequence[int] | None = None
     most = _PIECE
+    singly = True
 
     def __init__(self, data: Any) -> None:
         if len(data) == sys.maxsize:
@@ -137,6 +138,7 @@ class _Stream:
     names: Sequence[str] = ("",)
     of_files = False
     most = _PIECE
+    singly = True
     no_state: str | None = None
 
     def __init__(self, data: Any, batched: bool) -> None:

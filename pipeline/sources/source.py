@@ -23,8 +23,19 @@ from pipeline.sources.order import Epochs, Order
 _AHEAD = 256
 
 
+def ahead(given: Any) -> int:
+    """How many examples to take at once of a table or stream if they are wanted one by one."""
+    return 1 if getattr(given, "singly", False) else _AHEAD
+
+
 class Cursor(Protocol):
-    """A place in a source. Thread safe: each example is delivered once."""
+    """A place in a source. Thread safe: each example is delivered once.
+
+    Attributes:
+        ahead: How many examples to take at once if they are wanted one by one.
+    """
+
+    ahead: int
 
     def block(self, n: int) -> Any:
         """Take the next examples: at least 1, at most `n`, as arrays. OutOfRangeError at the end."""
@@ -56,7 +67,7 @@ class Source:
         cursor = self.cursor()
         while True:
             try:
-                block = cursor.block(_AHEAD)
+                block = cursor.block(cursor.ahead)
             except OutOfRangeError:
                 return
             yield from rows_of(block)
@@ -84,7 +95,10 @@ class Table(Protocol):
         """Return the rows of these numbers as a block; with `sizes`, they are all of one group."""
 
     def facts(self) -> dict[str, Any]:
-        """What tells the rows from others; plain data. A method `files` may tell the files from changed ones."""
+        """What tells the rows from others; plain data. A method `files` may tell the files from changed ones.
+
+        An attribute `singly` may say that rows are made one by one, so that they can be had where shapes differ.
+        """
 
 
 class TableSource(Source):
@@ -151,6 +165,7 @@ class TableCursor:
     def __init__(self, source: TableSource, round_number: int) -> None:
         self.name = self.__qualname__ = source.name
         self._source = source
+        self.ahead = ahead(source.table)
         self._numbered = source.order.numbered()
         self._begin = round_number * (source.total or 0)  # the first element of this round
         self._next = 0

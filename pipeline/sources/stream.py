@@ -15,7 +15,7 @@ from pipeline.on_error import ending
 from pipeline.producers.queue import at_least_one
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.sources.order import Epochs, Order
-from pipeline.sources.source import Source, gathered
+from pipeline.sources.source import Source, ahead, gathered
 
 
 class Stream(Protocol):
@@ -47,7 +47,7 @@ class Stream(Protocol):
         """Make a block of a piece, or of a slice of one; several threads may do so at once."""
 
     def facts(self) -> dict[str, Any]:
-        """What decides the examples; plain data."""
+        """What decides the examples; plain data. `singly` as of a Table."""
 
 
 class Columns:
@@ -107,6 +107,7 @@ class StreamCursor:
         self.name = self.__qualname__ = source.name
         self._source = source
         self._stream = source.stream
+        self.ahead = ahead(source.stream)
         self._numbered = source.order.numbered()
         self._first_epoch = round_number * (source.order.num_epochs or 0)
         self._lock = threading.Lock()

@@ -147,6 +147,7 @@ class _Shards:
     kind = "webdataset"
     unit = "shards"
     most = _SAMPLES
+    singly = True
     of_files = True
     no_state: str | None = None
 

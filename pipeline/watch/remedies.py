@@ -41,16 +41,15 @@ def at_work(report: Report, function: Stage, waited: float, loop: Stage | None) 
         loop: The loop that takes from its queue; None if other threads do.
     """
     threads, busy, wanted = max(1, function.threads), function.busy or 0.0, function.wanted
-    takes = f"{function.name} takes {busy:.0%} of the time of {threads} thread{'s' if threads > 1 else ''}"
+    takes = f"{function.name} takes {busy:.0%} of the time of {_counted(threads, 'thread')}"
     most = 1 / max(1 - waited, 1e-3)
     if wanted is None:
         text = f"{takes}. Whether more threads help, only `with pipeline.monitor():` can tell."
         return Remedy(function, "function", _knob(loop), None, None, text)
-    locked = (report.lock or 0.0) > HOGGED and (function.cpu or 0.0) < LOCKED_MOST
-    locked = locked and wanted <= CROWD * report.processors
+    locked = _hogged(report, function) and wanted <= CROWD * report.processors
     hasty = one_by_one(function, loop)
-    if loop is not None and (locked or hasty):  # waiting for the lock looks like work of the consumer
-        most = 1 / max(min(1 - waited, loop.cpu or 1.0), 1e-3)
+    if loop is not None and (locked or hasty):
+        most = _beside_the_lock(waited, loop)
     if hasty:
         gain = min(most, BLOCKS_GAIN)
         text = (
@@ -61,13 +60,19 @@ def at_work(report: Report, function: Stage, waited: float, loop: Stage | None) 
     if not locked and wanted <= report.processors and _computing_share(function) < MOSTLY:
         return _waiting(function, takes, most, loop)
     if locked:
-        gain = min(most, max(1.0, PROCESSES_LOSE * report.processors))
-        text = (
-            f"{takes} and holds the interpreter's lock: more threads will not help, "
-            f"processes will (map_ahead){times(gain)}."
-        )
-        return Remedy(function, "locked", "processes", report.processors, gain, text)
+        return _processes(report, function, takes, most)
     return _computing(report, function, takes, most, loop)
+
+
+def _processes(report: Report, stage: Stage, takes: str, most: float) -> Remedy:
+    """The threads of a stage hold the interpreter's lock by turns."""
+    value = report.processors
+    gain = min(most, max(1.0, PROCESSES_LOSE * value))
+    text = (
+        f"{takes} and holds the interpreter's lock: more threads will not help, "
+        f"processes will, with function= and workers=pipeline.processes({value}){times(gain)}."
+    )
+    return Remedy(stage, "locked", "processes", value, gain, text)
 
 
 def in_loop(function: Stage, loop: Stage) -> Remedy:
@@ -133,24 +138,45 @@ def _computing(report: Report, function: Stage, takes: str, most: float, loop: S
     return Remedy(function, "computing", _knob(loop), value, gain, text)
 
 
-def executor(report: Report, workers: Stage, most: float) -> Remedy:
-    """What helps an executor whose results are waited for."""
-    now, ahead = workers.threads or 1, workers.settings["buffersize"]
+def executor(report: Report, workers: Stage, waited: float, loop: Stage | None) -> Remedy:
+    """What helps an executor whose results are waited for; `waited` and `loop` as for `at_work`."""
+    now, ahead, processes = workers.threads or 1, workers.settings["buffersize"], workers.settings["processes"]
+    wanted, most = workers.wanted or 0.0, 1 / max(1 - waited, 1e-3)
+    if not processes and MOSTLY < wanted <= CROWD * report.processors and _hogged(report, workers):
+        if loop is not None:
+            most = _beside_the_lock(waited, loop)
+        return _processes(report, workers, f"{workers.name} computes in {_counted(now, 'thread')}", most)
     name = f"The executor of {workers.name}"
     if ahead < now:
         gain = min(most, now / ahead)
         text = f"{name} has {now} workers and gets {ahead} chunks at a time: buffersize={2 * now}{times(gain)}."
         return Remedy(workers, "buffersize", "buffersize", 2 * now, gain, text)
     used, value = _used(report), _more(now, most)
-    if workers.wanted is not None and workers.wanted > MOSTLY * now:
+    if wanted > MOSTLY * now:
         if used > ALL_BUSY * report.processors:
             text = f"{name} keeps all {report.processors} processors busy: only less work for each item helps."
             return Remedy(workers, "processors", "function", None, 1.0, text)
         value = max(now + 1, math.ceil(now * report.processors / used))
         most = min(most, report.processors / used)
     gain = min(most, value / now)
-    text = f"{name} is the bottleneck, its {now} workers are waited for: {value} would do more at once{times(gain)}."
+    its = f"its {now} workers are" if now > 1 else "its only worker is"
+    knob = f"workers={workers.settings['made_by']}({value})"
+    text = f"{name} is the bottleneck, {its} waited for: {knob} would do more at once{times(gain)}."
     return Remedy(workers, "workers", "workers", value, gain, text)
+
+
+def _hogged(report: Report, stage: Stage) -> bool:
+    """Whether the lock is held nearly always, and the threads of a stage get no further than one of them would."""
+    return (report.lock or 0.0) > HOGGED and (stage.cpu or 0.0) < LOCKED_MOST
+
+
+def _beside_the_lock(waited: float, loop: Stage) -> float:
+    """The most to gain before a loop; that its consumer waits for the lock looks like work of the consumer."""
+    return 1 / max(min(1 - waited, loop.cpu or 1.0), 1e-3)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}s" if number > 1 else f"{number} {what}"
 
 
 def _used(report: Report) -> float:

@@ -14,6 +14,7 @@ from pipeline.watch.remedies import HOGGED, Remedy, at_work, crowded, executor, 
 OFTEN = 0.2  # a share of the time that matters
 MOSTLY = 0.5
 NEARLY = 0.9
+WORTH = 1.05  # times as fast: for less, nothing is made smaller
 EVEN = 0.75  # threads that have input for at least this share of the time are evenly fed
 BUCKETS = "bucket_by_sequence_length"
 MORE_ROOM = 10  # times the capacity, for sides that take turns
@@ -40,8 +41,10 @@ def _of_loop(report: Report, loop: Stage, queue: Stage) -> Remedy:
     if functions and loop.settings.get("num_threads") == 0:
         return in_loop(functions[0], loop)
     needed = max((_needed(report, stage, queue) for stage in functions), default=1.0)
-    if gathers and filling > MOSTLY * report.seconds:
-        return _gathering(report, loop, queue, filling, needed)
+    if gathers and filling > MOSTLY * report.seconds and not _at_its_least(queue, loop):
+        found = _gathering(report, loop, queue, filling, needed)
+        if (found.gain or 0.0) >= WORTH:
+            return found
     if any(_leaves_nothing(report, stage, loop) for stage in functions):
         return _supply(report, functions[0], loop.waits_in or 0.0, loop)
     rest = max(report.seconds - filling, 1e-9)
@@ -65,6 +68,12 @@ def _leaves_nothing(report: Report, function: Stage, loop: Stage) -> bool:
         return False
     hasty = one_by_one(function, loop) and (function.waits_out or 0.0) < OFTEN
     return hasty or (report.lock or 0.0) > HOGGED or crowded(report, function)
+
+
+def _at_its_least(queue: Stage, loop: Stage) -> bool:
+    """Whether a pool holds back no more than a batch has anyhow, so that no smaller one would start sooner."""
+    least = max(1, int(loop.settings.get("batch_size") or 1))
+    return queue.tank is not None and 0 < queue.tank.min_after_dequeue <= least
 
 
 def _nothing_yet(loop: Stage, queue: Stage) -> Remedy:
@@ -131,7 +140,7 @@ def _supply(report: Report, function: Stage, waited: float, loop: Stage | None) 
     if function.doing.get("results", 0.0) > MOSTLY:
         workers = [stage for stage in report.before(function) if stage.kind == "workers"]
         if workers:
-            return executor(report, workers[0], most)
+            return executor(report, workers[0], waited, loop)
     turn = function.doing.get("turn", 0.0)
     if turn > OFTEN:
         readers = [stage for stage in report.before(function) if stage.kind == "reader"] or [function]

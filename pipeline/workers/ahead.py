@@ -402,6 +402,7 @@ class MapAhead(Iterator[Any]):
         return {
             "workers": getattr(self._executor, "_max_workers", None),
             "processes": hasattr(self._executor, "_processes"),
+            "made_by": getattr(self._executor, "made_by", type(self._executor).__name__),
             "chunksize": self._chunksize,
             "buffersize": self._buffer.chunks_at_most,
         }

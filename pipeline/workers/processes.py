@@ -22,6 +22,8 @@ class Processes(Executor):
     Thread safety: every method may be called from every thread.
     """
 
+    made_by = "pipeline.processes"  # for advice that can be typed
+
     def __init__(self, count: int, setup: Callable[[], Any] | None, method: str) -> None:
         self._max_workers = self._processes = count  # by these names executors of the standard library have them too
         self._pid = os.getpid()

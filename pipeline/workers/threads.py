@@ -15,6 +15,8 @@ class Threads(Executor):
     Thread safety: every method may be called from every thread.
     """
 
+    made_by = "pipeline.threads"  # for advice that can be typed
+
     def __init__(self, count: int, setup: Callable[[], Any] | None = None) -> None:
         self._max_workers = count  # by this name executors of the standard library have it too
         self._setup = setup

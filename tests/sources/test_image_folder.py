@@ -64,6 +64,23 @@ class TestImageFolder(SourceContract):
         assert [path.split("images/")[1].split("/")[0] for path in source.paths] == [CLASSES[i] for i in LABELS]
         assert source.paths[0].endswith("cat/a00.PNG")
 
+    def test_images_of_different_sizes_come_one_by_one(self):
+        place = self.root / "cat" / "large.png"
+        place.write_bytes(pipeline.encode_png(np.zeros((9, 7, 3), np.uint8)))
+        source = self.make()
+        shapes = [(9, 7, 3) if path == str(place) else (4, 5, 3) for path in source.paths]
+        assert [image.shape for image, _ in source] == shapes
+        assert [source[i][0].shape for i in range(len(source))] == shapes
+
+    @pytest.mark.parametrize(
+        "options", [{}, {"num_threads": 0}, {"deterministic": True}, {"workers": pipeline.threads(2)}], ids=str
+    )
+    def test_a_function_gets_images_of_different_sizes(self, options):
+        (self.root / "cat" / "large.png").write_bytes(pipeline.encode_png(np.zeros((9, 7, 3), np.uint8)))
+        batches = pipeline.batch(self.make(), self.count + 1, function=lambda example: len(example[0]), **options)
+        [heights] = batches
+        assert sorted(heights.tolist()) == [4] * self.count + [9]
+
     def test_a_function_decodes(self):
         source = pipeline.image_folder(self.root, lambda data: {"mean": pipeline.decode_image(data).mean()})
         [(images, labels)] = pipeline.batch(source, self.count)

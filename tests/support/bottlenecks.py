@@ -1,4 +1,4 @@
-"""Twenty pipelines, each slow for a reason that is known: what the verdict on them must say, and how to turn the knob.
+"""Twenty-one pipelines, each slow for a known reason: what the verdict on them must say, and how to turn the knob.
 
 `CASES` has them by name. `watch` runs one and returns its rate and the report; tests look at the verdict, and
 `make verdicts` turns the knob and compares the gain with the prediction.
@@ -139,9 +139,9 @@ def shared_out(number, length):
 
 
 @contextlib.contextmanager
-def plain(function, step=nothing, **settings):
+def plain(source, /, step=nothing, **settings):
     settings = {"num_threads": 1, "capacity": 10 * BATCH, "batch_size": BATCH} | settings
-    with pipeline.batch(function, settings.pop("batch_size"), **settings) as loop:
+    with pipeline.batch(source, settings.pop("batch_size"), **settings) as loop:
         yield loop, step
 
 
@@ -168,6 +168,15 @@ def executor(workers, buffersize=None, processes=False, item=None):
         with plain(source) as made:
             next(made[0])
             yield made
+
+
+@contextlib.contextmanager
+def function_in(processes):
+    """`count_item` as `function=`, in a thread of the loop or in processes."""
+    workers = pipeline.processes(processes) if processes else None
+    with plain(range(10**9), function=count_item, workers=workers) as made:
+        next(made[0])
+        yield made
 
 
 def slow_item(item):
@@ -338,6 +347,9 @@ CASES = {
     ),
     "function that holds the lock": case(
         in_processes, {"processes": 0, "num_threads": 4}, "locked", "processes", processes=VALUE, num_threads=1
+    ),
+    "function= that holds the lock": case(
+        function_in, {"processes": 0}, "locked", "processes", "workers", processes=VALUE
     ),
     "function that releases the lock": plain_case(digest, "computing", "num_threads", num_threads=VALUE),
     "all processors busy": plain_case(

@@ -7,6 +7,7 @@ from pipeline.watch.model import Edge, Level, Report, Stage, Tank
 from pipeline.watch.verdict import judge
 
 STATS = QueueStats(100, 50, False, 1000, 950, 90, 0, 0, 0.0, 0.0, 0.0, 0.0, 10.0, 0, 0)
+EXECUTOR = {"buffersize": 8, "processes": False, "made_by": "pipeline.threads"}
 
 
 def verdict(*, lock=0.0, held_back=0, size=50, capacity=100, processors=4, upstream=None, loop=None, **function):
@@ -141,14 +142,37 @@ def test_a_producer_that_is_slow():
 
 
 def test_an_executor_with_few_workers():
-    workers = Stage(1, "workers", "load", threads=2, settings={"buffersize": 8, "workers": 2, "processes": False})
+    workers = Stage(1, "workers", "load", threads=2, settings=EXECUTOR)
     upstream = ([workers], [Edge(1, 2)])
     got = verdict(threads=1, doing={"results": 1.0}, loop={"waits_in": 0.75}, upstream=upstream)
     assert (got.stage, got.kind, got.knob, got.value, got.gain) == (1, "workers", "workers", 8, 4)
 
 
+@pytest.mark.parametrize("threads", [1, 4])
+def test_threads_of_an_executor_that_hold_the_lock(threads):
+    workers = Stage(1, "workers", "load", threads=threads, cpu=0.97, wanted=0.99, settings=EXECUTOR)
+    upstream = ([workers], [Edge(1, 2)])
+    loop = {"waits_in": 0.75, "cpu": 0.01}
+    got = verdict(threads=1, lock=0.98, doing={"results": 1.0}, loop=loop, upstream=upstream)
+    assert (got.stage, got.kind, got.knob, got.value, got.gain) == (1, "locked", "processes", 4, pytest.approx(3.8))
+    assert "workers=pipeline.processes(4)" in got.text
+
+
+@pytest.mark.parametrize(("made_by", "processes"), [("pipeline.threads", False), ("pipeline.processes", True)])
+def test_workers_are_proposed_as_they_can_be_typed(made_by, processes):
+    """Somebody else holds the lock: threads that wait, and processes, are none the worse."""
+    settings = EXECUTOR | {"processes": processes, "made_by": made_by}
+    busy = 0.99 if processes else 0.1
+    workers = Stage(1, "workers", "load", threads=1, cpu=busy, wanted=busy, settings=settings)
+    upstream = ([workers], [Edge(1, 2)])
+    got = verdict(threads=1, lock=0.98, doing={"results": 1.0}, loop={"waits_in": 0.75}, upstream=upstream)
+    assert (got.kind, got.value) == ("workers", 4)
+    assert "its only worker is waited for" in got.text
+    assert f"workers={made_by}(4) " in got.text
+
+
 def test_an_executor_that_gets_too_little():
-    workers = Stage(1, "workers", "load", threads=8, settings={"buffersize": 2, "workers": 8, "processes": False})
+    workers = Stage(1, "workers", "load", threads=8, settings=EXECUTOR | {"buffersize": 2})
     upstream = ([workers], [Edge(1, 2)])
     got = verdict(threads=1, doing={"results": 1.0}, loop={"waits_in": 0.9}, upstream=upstream)
     assert (got.kind, got.knob, got.value, got.gain) == ("buffersize", "buffersize", 16, 4)
@@ -160,6 +184,21 @@ def test_a_pool_that_took_long_to_fill():
     assert (got.stage, got.kind, got.knob, got.gain) == (3, "pool", "min_after_dequeue", pytest.approx(10 / 6))
     later = verdict(held_back=900, waits_out=0.5, loop={"first_s": 6.0, "age_s": 100.0})
     assert later.kind == "consumer"  # that was long ago
+
+
+def test_a_pool_that_cannot_be_smaller_is_not_told_to_be():
+    """Its first batch waited for something else, such as processes that started."""
+    settings = {"num_threads": 4, "batch_size": 32}
+    late = {"first_s": 6.0, "age_s": 10.0, "waits_in": 0.6, "settings": settings}
+    kinds = [verdict(held_back=n, longest=0.6, alive=0.6, loop=late).kind for n in (1, 32, 33)]
+    assert kinds[:2] == ["consumer", "consumer"]
+    assert kinds[2] == "pool"
+
+
+def test_a_pool_that_gains_nothing_is_not_told_to_be_smaller():
+    """The threads worked all the time: the same examples would have taken as long."""
+    got = verdict(held_back=900, loop={"first_s": 6.0, "age_s": 10.0, "waits_in": 0.6})
+    assert got.knob != "min_after_dequeue"
 
 
 def test_buckets_that_took_long_to_fill():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import collections
 import functools
+import importlib
 import queue
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any
@@ -40,6 +42,27 @@ class Call:
         self.tries = 0
 
 
+class Metrics:
+    """What Ray's dashboard, and whoever scrapes Ray, sees of all executors of this program."""
+
+    def __init__(self, ray: Any) -> None:
+        metrics = importlib.import_module("ray.util.metrics")
+        self._calls = metrics.Counter("pipeline_cluster_calls", "Chunks and blocks that workers made.", ("node",))
+        self._seconds = metrics.Counter("pipeline_cluster_busy_seconds", "Time that these took.", ("node",))
+        self._retries = metrics.Counter("pipeline_cluster_retries", "Calls begun again.", ("node",))
+        self._in_flight = metrics.Gauge("pipeline_cluster_in_flight", "Calls that Ray has.")
+
+    def note(self, note: Note, running: int) -> None:
+        """Count a call that is done."""
+        tags = {"node": note.node}
+        self._calls.inc(1, tags)
+        self._in_flight.set(running)
+        if note.seconds > 0:
+            self._seconds.inc(note.seconds, tags)
+        if note.attempt:
+            self._retries.inc(note.attempt, tags)
+
+
 class Desk:
     """What an executor and its thread share. The thread holds this, not the executor, which may become garbage.
 
@@ -65,6 +88,8 @@ class Desk:
         self.seconds: dict[str, float] = collections.defaultdict(float)
         self.calls: collections.Counter[str] = collections.Counter()
         self._counting = threading.Lock()
+        self._began = time.monotonic()
+        self._metrics = Metrics(ray)
         self._ray = ray
         self._count = count
         self._retries = retries
@@ -72,6 +97,17 @@ class Desk:
         self._todo: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._waiting: collections.deque[Call] = collections.deque()
         self._unfinished: set[Call] = set()
+
+    def seen(self) -> dict[str, Any]:
+        """Calls that Ray has, calls begun again, and by node how many were done and their seconds."""
+        with self._counting:
+            nodes = {node: {"calls": count, "busy_s": self.seconds[node]} for node, count in self.calls.items()}
+        return {
+            "in_flight": self.running,
+            "retries": self.retried,
+            "age_s": time.monotonic() - self._began,
+            "nodes": nodes,
+        }
 
     def put(self, call: Call) -> None:
         """Have a call done."""
@@ -183,6 +219,7 @@ class Desk:
             self.calls[note.node] += 1
             self.seconds[note.node] += note.seconds
             self.retried += note.attempt
+        self._metrics.note(note, self.running)
 
     def _withdraw(self, call: Call) -> None:
         """Take back a call whose result nobody wants."""

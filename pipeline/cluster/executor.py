@@ -81,6 +81,10 @@ class RayWorkers(Executor):
         """Raise TypeError for a function that cannot be pickled."""
         self._pickled(function, "the function")
 
+    def seen(self) -> dict[str, Any]:
+        """What reports show of the machines: calls in flight, retries, and what each node has done."""
+        return self.desk.seen()
+
     def rest(self) -> None:
         """Nothing is to be done: Ray lets workers end that have nothing to do."""
 

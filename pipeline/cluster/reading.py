@@ -196,6 +196,7 @@ class _RemoteCursor(StreamCursor):
         return super()._reseed(seeds)
 
     def _next(self, n: int) -> Any:
+        self._left = False
         try:
             return super()._next(n)
         except OutOfRangeError:
@@ -206,7 +207,6 @@ class _RemoteCursor(StreamCursor):
             raise
 
     def _open(self, part: int, epoch: int) -> Generator[tuple[Any, Any]]:
-        self._left = False
         order = self._source.order
         now = epoch * order.length + self._part
         if now not in self._flights:
@@ -237,7 +237,8 @@ class _RemoteCursor(StreamCursor):
         while True:
             for each in tuple(self._flights.values()):
                 self._bring(each)
-            if self._left:
+            if self._left:  # perhaps while parts were begun
+                _cancel(ray, self._flights)
                 raise OutOfRangeError(None, None, f"{where}: the loop over the batches was left")
             if flight.blocks:
                 if not wait(list(flight.blocks)[:1], CHECK_INTERVAL).done:

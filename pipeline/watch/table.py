@@ -51,6 +51,11 @@ def _notes(stage: Stage) -> list[str]:
         eta = "" if progress.eta_s is None else f", {progress.eta_s:,.0f} s left"
         epochs = "" if progress.epochs is None else f" of {progress.epochs:,}"
         notes.append(f"at {progress.position:,}{total}, epoch {progress.epoch:,}{epochs}{eta}")
+    remote = stage.settings.get("remote")
+    if remote is not None:
+        age = max(remote["age_s"], 1e-9)
+        nodes = [f", {printable(name)}: {seen['calls'] / age:,.1f}/s" for name, seen in sorted(remote["nodes"].items())]
+        notes.append(f"{remote['in_flight']:,} chunks in flight, {remote['retries']:,} begun again{''.join(nodes)}")
     tank = stage.tank
     if tank is not None and not stage.elements and 0 < tank.stats.size < tank.min_after_dequeue:
         notes.append(f"filling: {tank.stats.size:,} of min_after_dequeue {tank.min_after_dequeue:,}")

@@ -405,6 +405,7 @@ class MapAhead(Iterator[Any]):
             "made_by": getattr(self._executor, "made_by", type(self._executor).__name__),
             "chunksize": self._chunksize,
             "buffersize": self._buffer.chunks_at_most,
+            **({"remote": self._executor.seen()} if hasattr(self._executor, "seen") else {}),
         }
 
     # For deterministic loops.

@@ -1,6 +1,7 @@
 """Tasks of a Ray cluster as workers: order, retries, errors."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -203,3 +204,18 @@ def test_the_page_runs(cluster, monkeypatch, tmp_path):
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)
     for chosen in page_programs.programs(Path("docs/cluster.md").read_text())[0]:
         page_programs.run(page_programs.script(chosen), tmp_path)
+
+
+def test_reports_and_metrics_show_the_nodes():
+    workers = pipeline.cluster.workers(2)
+    source = pipeline.map_ahead(functions.row, range(100), workers=workers, chunksize=5)
+    with pipeline.batch(source, 10) as batches:
+        for _ in batches:
+            pass
+        report = batches.report()
+    (stage,) = [each for each in report.stages if each.kind == "workers"]
+    remote = stage.settings["remote"]
+    assert sum(node["calls"] for node in remote["nodes"].values()) == 20
+    assert remote["in_flight"] == 0
+    assert re.search(r"0 chunks in flight, \d+ begun again, \S+/\w{6}: ", str(report))
+    assert workers.desk._metrics._calls.info["name"].endswith("pipeline_cluster_calls")

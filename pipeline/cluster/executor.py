@@ -56,7 +56,8 @@ class RayWorkers(Executor):
         Returns:
             A Future. Its exception is what the function raised, with the worker's traceback as its `__cause__`; a
             WorkerDied, which is an AbortedError, if workers died at each try; or a BrokenWorkers if none can do it. Its
-            arrays lie in the object store and cannot be written to. Cancelling it also stops a call that has begun.
+            arrays lie in the object store and cannot be written to. Cancelling it
+            also stops a call that has begun, at the next step of its Python code.
 
         Raises:
             TypeError: The function cannot be pickled.

@@ -136,7 +136,7 @@ def test_a_loop_that_is_left_stops_its_readers():
 
 
 def test_a_loop_that_waits_for_its_first_rows_can_be_left(tmp_path):
-    function = functions.notes_and_waits(str(tmp_path))
+    function = functions.notes_and_works(str(tmp_path))
     batches = pipeline.batch(pipeline.cluster.read(function, range(9), workers=pipeline.cluster.workers(5)), 8)
     consumer = threading.Thread(target=lambda: next(batches, None))
     consumer.start()

@@ -139,7 +139,7 @@ def test_a_module_that_workers_do_not_have(tmp_path):
 def test_a_loop_that_is_left_takes_its_tasks_back(tmp_path):
     workers = pipeline.cluster.workers(2)
     with workers:
-        source = pipeline.map_ahead(functions.notes_and_waits(str(tmp_path)), range(9), workers=workers, chunksize=1)
+        source = pipeline.map_ahead(functions.notes_and_works(str(tmp_path)), range(9), workers=workers, chunksize=1)
         consumer = threading.Thread(target=lambda: next(source, None))
         consumer.start()
         while not os.listdir(tmp_path):

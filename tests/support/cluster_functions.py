@@ -80,6 +80,17 @@ def notes_and_waits(folder):
     return function
 
 
+def notes_and_works(folder):
+    """The same, in Python: what is cancelled ends at the next step of it, not within a call of the system."""
+
+    def function(i):
+        (Path(folder) / str(os.getpid())).touch()
+        while True:
+            time.sleep(0.01)
+
+    return function
+
+
 def lines(path):
     """The examples of a file of numbers."""
     for line in Path(path).read_text().splitlines():

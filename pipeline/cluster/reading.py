@@ -178,16 +178,17 @@ class _RemoteCursor(StreamCursor):
         weakref.finalize(self, _cancel, self._parts.workers.ray, self._flights).atexit = False
 
     def recall(self) -> None:
-        """As `StreamCursor.recall`."""
+        """As `StreamCursor.recall`. The thread that reads, which may just have parts begun, gives them up itself."""
         self._left = True
-        _cancel(self._parts.workers.ray, self._flights)
 
     def close(self) -> None:
         """As `StreamCursor.close`."""
         super().close()
-        self.recall()
+        self._left = True
+        _cancel(self._parts.workers.ray, self._flights)
 
     def _go_to(self, position: Sequence[Any]) -> None:
+        self._left = False
         _cancel(self._parts.workers.ray, self._flights)
         super()._go_to(position)
 
@@ -196,7 +197,6 @@ class _RemoteCursor(StreamCursor):
         return super()._reseed(seeds)
 
     def _next(self, n: int) -> Any:
-        self._left = False
         try:
             return super()._next(n)
         except OutOfRangeError:
@@ -237,7 +237,7 @@ class _RemoteCursor(StreamCursor):
         while True:
             for each in tuple(self._flights.values()):
                 self._bring(each)
-            if self._left:  # perhaps while parts were begun
+            if self._left:
                 _cancel(ray, self._flights)
                 raise OutOfRangeError(None, None, f"{where}: the loop over the batches was left")
             if flight.blocks:

@@ -168,8 +168,6 @@ class _RemoteCursor(StreamCursor):
     A part that fails is left out from there on: the next call goes on with the one after it.
     """
 
-    iterator = False
-
     def __init__(self, source: StreamSource, round_number: int) -> None:
         self._parts: _Parts = source.stream  # type: ignore[assignment]
         self._flights: dict[int, _Flight] = {}  # by the number of a part, counted through all epochs
@@ -196,15 +194,12 @@ class _RemoteCursor(StreamCursor):
         _cancel(self._parts.workers.ray, self._flights)
         return super()._reseed(seeds)
 
-    def _next(self, n: int) -> Any:
-        try:
-            return super()._next(n)
-        except OutOfRangeError:
-            raise
-        except Exception:
-            self._failed = False
+    def _fail(self, error: BaseException) -> None:
+        """Go on with the next part, unless the reader itself was interrupted."""
+        if isinstance(error, Exception):
             self._next_part()
-            raise
+        else:
+            super()._fail(error)
 
     def _open(self, part: int, epoch: int) -> Generator[tuple[Any, Any]]:
         order = self._source.order

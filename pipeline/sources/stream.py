@@ -175,13 +175,17 @@ class StreamCursor:
         except OutOfRangeError:
             raise
         except BaseException as error:
-            self._failed = True
-            ending(error)
+            self._fail(error)
             raise
         first, self._offset = self._offset, min(self._offset + n, len(self._piece))
         self._taken += self._offset - first
         self._empty = False
         return self._piece[first : self._offset]
+
+    def _fail(self, error: BaseException) -> None:
+        """A read has failed: there is nothing after it."""
+        self._failed = True
+        ending(error)
 
     def _read_on(self) -> None:
         """Get the next piece, of this part or the next one."""

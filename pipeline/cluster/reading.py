@@ -181,9 +181,9 @@ class _RemoteCursor(StreamCursor):
 
     def close(self) -> None:
         """As `StreamCursor.close`."""
-        super().close()
         self._left = True
         _cancel(self._parts.workers.ray, self._flights)
+        super().close()
 
     def _go_to(self, position: Sequence[Any]) -> None:
         self._left = False

@@ -124,7 +124,8 @@ class Inline:
         if self._reading:
             text = f"{feed.request.name}: the loop was interrupted while it read its source. Make a new one"
             self._stop(coord, FailedPreconditionError(None, None, text))
-        thread, outer = worker_of_thread, (worker_of_thread.worker, current_loop())
+        thread = worker_of_thread
+        outer = thread.worker, thread.reads, current_loop()
         self._reading = True
         self.group.reads()
         try:
@@ -137,8 +138,8 @@ class Inline:
             self._worker.fail(error)
             self._stop(coord, error)
         finally:
-            thread.worker = outer[0]
-            work_for(outer[1])
+            thread.worker, thread.reads, loop = outer
+            work_for(loop)
             self.group.has_read()
 
     def _call_ops(self, feed: Feed, coord: Coordinator) -> None:

@@ -13,7 +13,16 @@ import pytest
 from helpers import run_in_thread, wait_until
 
 import pipeline
-from pipeline import Coordinator, batch, batch_join, bucket_by_sequence_length, shuffle_batch, shuffle_batch_join
+from pipeline import (
+    Coordinator,
+    FIFOQueue,
+    TextLineReader,
+    batch,
+    batch_join,
+    bucket_by_sequence_length,
+    shuffle_batch,
+    shuffle_batch_join,
+)
 from pipeline.errors import FailedPreconditionError
 
 
@@ -260,6 +269,24 @@ class TestEnds:
         with batch(example, 2, num_threads=0, on_error="skip") as batches:
             assert [each.tolist() for each in batches] == [[0, 2], [6, 5], [12, 8]]
         assert batches.num_errors == 3
+
+    def test_what_the_thread_reads_after_it_is_not_kept(self, tmp_path):
+        (tmp_path / "numbers").write_text("0\n1\n2\n3\n")
+
+        def reader_and_files():
+            files = FIFOQueue(1, ["string"], [()])
+            files.enqueue(str(tmp_path / "numbers"))
+            files.close()
+            return TextLineReader(), files
+
+        reader, files = reader_and_files()
+        batches = batch(lambda: 6 // int(reader.read(files).value), 1, num_threads=0, on_error="skip")
+        assert [each.tolist() for each in batches] == [[6], [3], [2]]
+        other, files = reader_and_files()
+        other.read(files)
+        ended = weakref.ref(other)
+        del other
+        assert ended() is None
 
 
 def test_a_state_needs_a_deterministic_loop():

@@ -83,14 +83,15 @@ $(VENV)-jax/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 	$(@D)/bin/python -m pip install --quiet --editable . --group jax
 	touch $@
 
-# The tests on a Ray cluster of three nodes, in an environment of their own; SHORT=1: with fewer items and kills.
-test-cluster: $(VENV)-cluster/.installed
-	SHORT=$(SHORT) $(VENV)-cluster/bin/python -m pytest tests/cluster tests/docs
+# The tests on a Ray cluster of three nodes, in an environment of their own; SHORT=1: with fewer items and kills. The
+# package is that of this tree, which `build` has compiled.
+test-cluster: build $(VENV)-cluster/.installed
+	SHORT=$(SHORT) PYTHONPATH=. $(VENV)-cluster/bin/python -m pytest tests/cluster
 
-$(VENV)-cluster/.installed: pyproject.toml setup.py $(wildcard pyx/*)
+$(VENV)-cluster/.installed: pyproject.toml
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --upgrade pip
-	$(@D)/bin/python -m pip install --quiet --editable . --group cluster
+	$(@D)/bin/python -m pip install --quiet --group cluster
 	touch $@
 
 # The tests of pipeline.torch, with PyTorch, Lightning and Accelerate.

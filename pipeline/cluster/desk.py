@@ -204,7 +204,8 @@ class Desk:
         died = (kinds.WorkerCrashedError, kinds.OutOfMemoryError, kinds.NodeDiedError, kinds.ObjectLostError)
         if isinstance(error, died):
             self.retried += self._retries
-            return WorkerDied(None, f"died each time, {self._retries + 1} times ({type(error).__name__}),")
+            times = f"each time, {self._retries + 1} times " if self._retries else ""
+            return WorkerDied(None, f"died {times}({type(error).__name__}),")
         if isinstance(error, kinds.TaskCancelledError):
             return CancelledError(None, None, "the task was cancelled in the cluster")
         if isinstance(error, kinds.RayTaskError):

@@ -14,11 +14,12 @@ def cluster():
     tests = Path(__file__).parents[1]
     os.environ["PYTHONPATH"] = os.pathsep.join(map(str, (tests.parent, tests / "support")))  # of the workers
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
+    os.environ.setdefault("RAY_health_check_period_ms", "500")  # a dead node is noticed after five checks
     from ray.cluster_utils import Cluster
 
     made = Cluster(
         initialize_head=True,
-        head_node_args={"num_cpus": 1, "object_store_memory": MEMORY, "include_dashboard": False},
+        head_node_args={"num_cpus": 1, "object_store_memory": MEMORY, "include_dashboard": False, "no_monitor": True},
     )
     try:
         for _ in range(2):

@@ -17,7 +17,7 @@ psutil = pytest.importorskip("psutil", reason="needs Ray: make test-cluster")
 ray = pytest.importorskip("ray", reason="needs Ray: make test-cluster")
 pytestmark = [pytest.mark.usefixtures("cluster"), pytest.mark.slow]
 
-ITEMS, WORKERS_KILLED, NODES_KILLED = (10_000, 5, 1) if SHORT else (100_000, 20, 3)
+ITEMS, WORKERS_KILLED, NODES_KILLED = (5_000, 3, 1) if SHORT else (100_000, 20, 3)
 
 
 def loop(items, workers=None, function=functions.row, **more):
@@ -54,7 +54,7 @@ def test_kills_of_workers_and_nodes_change_nothing(cluster):
     chance = random.Random(5)
     nodes = [cluster.add_node(num_cpus=1, object_store_memory=MEMORY) for _ in range(NODES_KILLED)]
     steps = ITEMS // 50
-    workers_at = set(np.linspace(1, steps * 0.9, WORKERS_KILLED).astype(int).tolist())
+    workers_at = set(np.linspace(1, steps - 40, WORKERS_KILLED).astype(int).tolist())
     nodes_at = set(np.linspace(steps * 0.2, steps * 0.8, NODES_KILLED).astype(int).tolist())
     killed = []
 

@@ -15,6 +15,7 @@ NAMES = {
     "pipeline.queues": "queues: pools that take long to fill",
     "pipeline.readers": "readers: options that cannot be used",
     "pipeline.runners": "coordinators and queue runners: errors of threads, threads that still run",
+    "pipeline.sources": "sources: the dtypes that the first rows of CSV files have",
     "pipeline.watch": "monitors and traces: files that cannot be written any more, what a trace left out",
 }
 MOST = 5  # warnings of one place

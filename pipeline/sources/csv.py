@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
+import os
 import re
 from collections.abc import Generator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._csv import cut_records
 from pipeline.decode.csv.block import decode_block
-from pipeline.decode.csv.record import STRING, TYPE_NAMES, ColumnType, RecordFormat, split_record
+from pipeline.decode.csv.record import ColumnType, RecordFormat
 from pipeline.errors import InvalidArgumentError, invalid
-from pipeline.files.read_buffer import ReadBuffer
+from pipeline.logs import logger
+from pipeline.sources.csv_columns import FIELD, described, dtype_of, guessed, ordered, told
+from pipeline.sources.csv_syntax import Syntax, quote
 from pipeline.sources.extras import MANY, chosen
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.stream import StreamSource
-from pipeline.sources.text import Piece, cut_pieces, lines_to_skip, opened, skip
+from pipeline.sources.text import Piece, cut_pieces, lines_to_skip, opened
 
-_BOM = b"\xef\xbb\xbf"
 _LOOKED_AT = 1000  # rows that decide the dtypes that nobody gave
-_GUESSES = (np.dtype(np.int64), np.dtype(np.float64))
-_FIELD = re.compile(r"^Field (\d+)")
 _RECORD = re.compile(r" in record \d+")
+_WRONG_NUMBER = re.compile(r"^Expect (\d+) fields but have 1$")
+
+_log = logger("pipeline.sources")
 
 
 def csv(
@@ -56,7 +55,7 @@ def csv(
         columns: The columns to read, by name; None means all. Fields of others are not converted.
         dtypes: The dtype of each column, by name, or one for all: float32, float64, int32, int64, or str, which gives
             bytes (str with `encoding="utf-8"` of the batch functions). Of columns that are left out the first 1,000
-            rows of the first file decide: int64, float64 or str.
+            rows of the first file decide: int64, float64 or str. The logger `pipeline.sources` tells which, as INFO.
         defaults: What to give for a missing field, by column. Without one, a missing float is NaN, a missing string is
             b"", and a missing integer is an error.
         names: The names of the columns of files without a line for them.
@@ -75,16 +74,17 @@ def csv(
 
     Raises:
         NotFoundError: There is no such file, or a pattern matches nothing.
-        InvalidArgumentError: There is no such column, or a name comes twice; a dtype or default does not fit; or no
-            file has a line of names. A ValueError too.
+        InvalidArgumentError: There is no such column, or a name comes twice; a dtype or default does not fit; no file
+            has a line of names; or that line, and the next one, has another delimiter. A ValueError too.
         ValueError: `num_epochs`, `shard` or `skip_lines` is out of range.
-        TypeError: `columns` or `names` is a string, or a number is not an integer.
+        TypeError: `columns` or `names` is a string, `field_delim` or `na_value` is none, or a number is not an integer.
         ImportError: A path is a URL and fsspec is not installed; or the first file is compressed by zstd, Python is
             older than 3.14, and there is no backports.zstd.
 
         When a batch is taken: InvalidArgumentError, if a field is not what its column should be, a row has another
         number of fields than there are names, a quote is in the wrong place, or a file has other columns than the
-        first; the error names file, line and column. DataLossError, if a compressed file is damaged.
+        first; the error names file, line and column, and its `record_key` is b"file:line". DataLossError, if a
+        compressed file is damaged.
 
     Examples:
         >>> with open("people.csv", "w") as file:
@@ -93,61 +93,10 @@ def csv(
         >>> batch["name"].tolist(), batch["height"].tolist(), batch["age"]
         ([b'Ada', b'Turing, Alan'], [1.65, 0.0], array([36, 41], dtype=int32))
     """
-    syntax = _Syntax(field_delim, use_quote_delim, na_value, lines_to_skip(skip_lines, "csv"), names)
+    syntax = Syntax(field_delim, use_quote_delim, na_value, lines_to_skip(skip_lines, "csv"), names)
     return StreamSource(
         _Rows(expanded(paths, "csv"), syntax, columns, dtypes, defaults or {}), Epochs(num_epochs, shuffle, seed, shard)
     )
-
-
-class _Syntax:
-    """How files are written."""
-
-    def __init__(self, delim: Any, quotes: Any, na: Any, skip_lines: int, names: Sequence[str] | None) -> None:
-        self.delim, self.na = (each.encode() if isinstance(each, str) else bytes(each) for each in (delim, na))
-        if len(self.delim) != 1 or self.delim in b'\r\n"':
-            raise invalid(f"csv: field_delim must be one character, and no quote or line end; got {delim!r}")
-        self.quotes, self.skip_lines = bool(quotes), skip_lines
-        if isinstance(names, (str, bytes)):
-            raise TypeError(f"csv: names must be a list of names, such as [{names!r}], not {names!r}")
-        self.names = None if names is None else _checked(list(names), "csv")
-
-    def header(self, file: ReadBuffer, name: str) -> list[str] | None:
-        """Take what comes before the rows; returns the names of the columns, None if the file ends before them."""
-        file.position += len(_BOM) * (file.fill(len(_BOM)) and file.data.startswith(_BOM, file.position))
-        skip(file, self.skip_lines, name)
-        if self.names is not None:
-            return self.names
-        for piece in cut_pieces(file, partial(self.cut, most=1), name):
-            try:
-                fields = [field.decode() for field in split_record(piece.records[0], self.delim, self.quotes)]
-            except ValueError as error:
-                raise invalid(f"csv: {name}: the line of names cannot be read: {error}") from error
-            return _checked(fields, f"csv: {name}")
-        return None
-
-    def cut(self, text: bytes, begin: int, end: int, last: bool, most: int = MANY) -> tuple[list[bytes], int]:
-        """Cut records; see `Cut` of text.py."""
-        return cut_records(text, begin, end, self.delim, self.quotes, last, most)
-
-    def form(self, names: Sequence[str], columns: Mapping[str, ColumnType]) -> RecordFormat:
-        """What takes columns, in this order of theirs, out of records with fields of these names."""
-        select = tuple(names.index(name) for name in columns)
-        return RecordFormat(tuple(columns.values()), self.delim, self.quotes, self.na, select, len(names))
-
-    def facts(self) -> dict[str, Any]:
-        texts = [each.decode("latin-1") for each in (self.delim, self.na)]
-        return {"syntax": [*texts, self.quotes, self.skip_lines], "names": self.names}
-
-
-def _checked(names: list[Any], where: str) -> list[str]:
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"{where}: a name must be a string, not {name!r:.80}")
-        if names.count(name) > 1:
-            raise invalid(f"{where}: the name {name!r} comes twice; see names= and skip_lines=")
-    if not names:
-        raise invalid(f"{where}: there are no names of columns")
-    return names
 
 
 class _Part:
@@ -180,7 +129,7 @@ class _Rows:
     def __init__(
         self,
         names: Sequence[str],
-        syntax: _Syntax,
+        syntax: Syntax,
         columns: Sequence[str] | None,
         dtypes: Any,
         defaults: Mapping[str, Any],
@@ -195,11 +144,12 @@ class _Rows:
             if named:
                 chosen(self._header, list(named), f"{where}: {option}")
         self._all = columns is None
-        self._guessed = wanted.keys() - given.keys()
-        guessed = {name: _first_that_takes(name, defaults) for name in wanted if name not in given}
-        guessed = self._guess(guessed, rows, defaults)
+        self._guessed = guessed([each for each in wanted if each not in given], rows, self._header, syntax, defaults)
+        if self._guessed:
+            text = "%s: by the first %d rows, the dtypes are: %s; dtypes= decides otherwise"
+            _log.info(text, where, len(rows), told(self._guessed))
         self._columns = {
-            name: guessed.get(name) or _column(name, _dtype(name, given[name]), defaults) for name in wanted
+            name: self._guessed.get(name) or described(name, dtype_of(name, given[name]), defaults) for name in wanted
         }
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
@@ -243,28 +193,6 @@ class _Rows:
             raise invalid(f"csv: there is no line of names in '{self.names[0]}'{more}")
         return found
 
-    def _guess(
-        self, columns: dict[str, ColumnType], rows: list[bytes], defaults: Mapping[str, Any]
-    ) -> dict[str, ColumnType]:
-        """Return these columns with the first dtypes that the values in all rows have; rows that are malformed go."""
-        while columns:
-            form = self._syntax.form(self._header, _ordered(columns, self._header))
-            try:
-                decode_block(rows, form)
-                break
-            except InvalidArgumentError as error:
-                row = rows[error.record]  # type: ignore[attr-defined]
-                if _FIELD.match(error.message) is None:
-                    rows.remove(row)
-                    continue
-            fields = form.split(row, 0)
-            for i, (name, column) in enumerate(_ordered(columns, self._header).items()):
-                try:
-                    form.value(fields[i], i, 0)
-                except InvalidArgumentError:
-                    columns[name] = _first_that_takes(name, defaults, column.dtype)
-        return columns
-
     def _in_order(self, header: list[str], name: str) -> dict[str, ColumnType]:
         """Return the columns in the order that they have in a file; InvalidArgumentError if it has others."""
         differs = [f"it has no {each!r}" for each in self._columns if each not in header]
@@ -273,19 +201,24 @@ class _Rows:
         if differs:
             text = f"csv: '{name}' has other columns than '{self._file}': {', '.join(differs[:5])}"
             raise invalid(text + ("; see columns=" if len(header) > len(self._columns) else ""))
-        return _ordered(self._columns, header)
+        return ordered(self._columns, header)
 
     def _told(self, error: InvalidArgumentError, part: _Part) -> InvalidArgumentError:
         """The error of a record, with its file, line and column."""
         record: int = error.record  # type: ignore[attr-defined]
-        text = _RECORD.sub("", error.message.removesuffix("!"), 1)
-        field = _FIELD.match(text)
+        line = self._line(part, part.first + record)
+        text = _RECORD.sub("", error.message.removesuffix("!"), 1) + quote(error, line)
+        field, few = FIELD.match(text), _WRONG_NUMBER.match(text)
         if field is not None:
             name = part.columns[int(field[1])]
             text = f"column {name!r}{text[field.end() :]}"
             if name in self._guessed:
                 text += f"; the first rows look like {self._columns[name].dtype}: see dtypes= and defaults="
-        return invalid(f"csv: {part.name}, line {self._line(part, part.first + record):,}: {text}")
+        elif few is not None:
+            text += self._syntax.other_delim(part.records[record], int(few[1]))
+        failed = invalid(f"csv: {part.name}, line {line:,}: {text}")
+        vars(failed)["record_key"] = b"%b:%d" % (os.fsencode(part.name), line)
+        return failed
 
     def _line(self, part: _Part, record: int) -> int:
         """Return the number of the line where a record of a piece begins."""
@@ -298,44 +231,3 @@ class _Rows:
             while left and (text := file.piece()[:left]):
                 count, left = count + text.count(b"\n"), left - len(text)
         return count + piece.text.count(b"\n", piece.begin, at)
-
-
-def _ordered(columns: Mapping[str, ColumnType], header: Sequence[str]) -> dict[str, ColumnType]:
-    """The columns in the order of a header."""
-    return {name: columns[name] for name in header if name in columns}
-
-
-def _first_that_takes(name: str, defaults: Mapping[str, Any], after: np.dtype[Any] | None = None) -> ColumnType:
-    """Describe a column by the first dtype after one, of those to guess, that its default fits."""
-    for dtype in _GUESSES[0 if after is None else _GUESSES.index(after) + 1 :]:
-        with contextlib.suppress(InvalidArgumentError):
-            return _column(name, dtype, defaults)
-    return _column(name, STRING, defaults)
-
-
-def _dtype(name: str, given: Any) -> np.dtype[Any]:
-    """Return the dtype of a column; InvalidArgumentError if there are no such columns, TypeError if it is none."""
-    dtype: np.dtype[Any] = np.dtype(given)
-    if dtype.kind in "SUTO":
-        return STRING
-    if dtype.name not in TYPE_NAMES:
-        raise invalid(f"csv: column {name!r} cannot be {dtype}: dtypes are {', '.join(TYPE_NAMES)} and str")
-    return dtype
-
-
-def _column(name: str, dtype: np.dtype[Any], defaults: Mapping[str, Any]) -> ColumnType:
-    """Describe a column; InvalidArgumentError if its default does not fit."""
-    if name not in defaults:
-        return ColumnType(dtype, b"" if dtype == STRING else dtype.type("nan") if dtype.kind == "f" else None)
-    given = defaults[name]
-    if dtype == STRING:
-        if isinstance(given, (str, bytes)):
-            return ColumnType(dtype, given.encode() if isinstance(given, str) else given)
-    elif isinstance(given, (int, float, np.generic)):
-        try:
-            value = dtype.type(given)
-        except (OverflowError, ValueError, TypeError):
-            value = None
-        if value is not None and (dtype.kind == "f" or value == given):
-            return ColumnType(dtype, value)
-    raise invalid(f"csv: {given!r:.80} is no default for column {name!r} of {dtype if dtype != STRING else 'str'}")

@@ -132,17 +132,19 @@ def split_record(line: bytes, delim: bytes = b",", quotes: bool = True, record: 
 
 def _quoted_field(line: bytes, at: int, delim: bytes, record: int) -> tuple[bytes, int]:
     """Return the field whose opening quote is just before `at`, and where the next field starts."""
-    pieces = []
+    pieces, begin = [], at
     while True:
         end = line.find(b'"', at)
         if end < 0:
-            raise record_error("Quoted field has to end with quote followed by delim or end", record)
+            text = "Quoted field has to end with quote followed by delim or end"
+            raise record_error(text, record, line.count(b"\n", 0, begin))
         pieces.append(line[at:end])
         after = line[end + 1 : end + 2]
         if after in (b"", delim):
             return b'"'.join(pieces), end + 2
         if after != b'"':
-            raise record_error("Quote inside a string has to be escaped by another quote", record)
+            text = "Quote inside a string has to be escaped by another quote"
+            raise record_error(text, record, line.count(b"\n", 0, begin))
         at = end + 2
 
 
@@ -154,8 +156,16 @@ def to_bytes(values: Iterable[Any]) -> list[bytes]:
     return [value.encode() if isinstance(value, str) else bytes(value) for value in values]
 
 
-def record_error(message: str, record: int) -> InvalidArgumentError:
-    """Return an error that carries the index of its record as `error.record`."""
+def record_error(message: str, record: int, lines: int | None = None) -> InvalidArgumentError:
+    """Return an error that carries the index of its record as `error.record`.
+
+    Args:
+        message: Its text.
+        record: The index.
+        lines: Of an error about a quoted field, how many lines of the record come before its quote: `error.lines`.
+    """
     error = invalid(message)
     error.record = record  # type: ignore[attr-defined]
+    if lines is not None:
+        error.lines = lines  # type: ignore[attr-defined]
     return error

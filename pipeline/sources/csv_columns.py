@@ -1,0 +1,100 @@
+"""The columns of CSV files: the dtypes and defaults that were given, or what the first rows look like."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline.decode.csv.block import decode_block
+from pipeline.decode.csv.record import STRING, TYPE_NAMES, ColumnType
+from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.sources.csv_syntax import Syntax
+
+_GUESSES = (np.dtype(np.int64), np.dtype(np.float64))
+FIELD = re.compile(r"^Field (\d+)")
+
+
+def guessed(
+    names: Sequence[str], rows: list[bytes], header: Sequence[str], syntax: Syntax, defaults: Mapping[str, Any]
+) -> dict[str, ColumnType]:
+    """Describe columns by the first dtypes that the values in all rows have, and their defaults fit.
+
+    Args:
+        names: Of the columns.
+        rows: The first rows of a file; those that are malformed go.
+        header: The names of all columns of the file.
+        syntax: How it is written.
+        defaults: By name.
+    """
+    columns = {name: _first_that_takes(name, defaults) for name in names}
+    while columns:
+        form = syntax.form(header, ordered(columns, header))
+        try:
+            decode_block(rows, form)
+            break
+        except InvalidArgumentError as error:
+            row = rows[error.record]  # type: ignore[attr-defined]
+            if FIELD.match(error.message) is None:
+                rows.remove(row)
+                continue
+        fields = form.split(row, 0)
+        for i, (name, before) in enumerate(ordered(columns, header).items()):
+            try:
+                form.value(fields[i], i, 0)
+            except InvalidArgumentError:
+                columns[name] = _first_that_takes(name, defaults, before.dtype)
+    return columns
+
+
+def ordered(columns: Mapping[str, ColumnType], header: Sequence[str]) -> dict[str, ColumnType]:
+    """The columns in the order of a header."""
+    return {name: columns[name] for name in header if name in columns}
+
+
+def _first_that_takes(name: str, defaults: Mapping[str, Any], after: np.dtype[Any] | None = None) -> ColumnType:
+    """Describe a column by the first dtype after one, of those to guess, that its default fits."""
+    for dtype in _GUESSES[0 if after is None else _GUESSES.index(after) + 1 :]:
+        with contextlib.suppress(InvalidArgumentError):
+            return described(name, dtype, defaults)
+    return described(name, STRING, defaults)
+
+
+def dtype_of(name: str, given: Any) -> np.dtype[Any]:
+    """Return the dtype of a column; InvalidArgumentError if there are no such columns, TypeError if it is none."""
+    dtype: np.dtype[Any] = np.dtype(given)
+    if dtype.kind in "SUTO":
+        return STRING
+    if dtype.name not in TYPE_NAMES:
+        raise invalid(f"csv: column {name!r} cannot be {dtype}: dtypes are {', '.join(TYPE_NAMES)} and str")
+    return dtype
+
+
+def told(columns: Mapping[str, ColumnType]) -> str:
+    """The columns and their dtypes, as text."""
+    return ", ".join(f"{name} {_name(column.dtype)}" for name, column in columns.items())
+
+
+def described(name: str, dtype: np.dtype[Any], defaults: Mapping[str, Any]) -> ColumnType:
+    """Describe a column; InvalidArgumentError if its default does not fit."""
+    if name not in defaults:
+        return ColumnType(dtype, b"" if dtype == STRING else dtype.type("nan") if dtype.kind == "f" else None)
+    given = defaults[name]
+    if dtype == STRING:
+        if isinstance(given, (str, bytes)):
+            return ColumnType(dtype, given.encode() if isinstance(given, str) else given)
+    elif isinstance(given, (int, float, np.generic)):
+        try:
+            value = dtype.type(given)
+        except (OverflowError, ValueError, TypeError):
+            value = None
+        if value is not None and (dtype.kind == "f" or value == given):
+            return ColumnType(dtype, value)
+    raise invalid(f"csv: {given!r:.80} is no default for column {name!r} of {_name(dtype)}")
+
+
+def _name(dtype: np.dtype[Any]) -> str:
+    return "str" if dtype == STRING else dtype.name

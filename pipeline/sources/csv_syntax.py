@@ -1,0 +1,121 @@
+"""How CSV files are written: the names of their columns, their records, and what to say of those that do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from pipeline._csv import cut_records
+from pipeline.decode.csv.record import ColumnType, RecordFormat, split_record
+from pipeline.errors import invalid
+from pipeline.files.read_buffer import ReadBuffer
+from pipeline.sources.extras import MANY
+from pipeline.sources.text import Piece, cut_pieces, skip
+
+_BOM = b"\xef\xbb\xbf"
+_DELIMS = b",;\t|"  # those that people use
+
+
+class Syntax:
+    """How files are written.
+
+    Args:
+        delim, quotes, na, names: As `field_delim`, `use_quote_delim`, `na_value` and `names` of `csv`.
+        skip_lines: As for `csv`, checked.
+
+    Raises:
+        InvalidArgumentError: `delim` is no single character, or there are no names, or one comes twice.
+        TypeError: Something is no string.
+    """
+
+    def __init__(self, delim: Any, quotes: Any, na: Any, skip_lines: int, names: Sequence[str] | None) -> None:
+        self.delim, self.na = _as_bytes(delim, "field_delim"), _as_bytes(na, "na_value")
+        if len(self.delim) != 1 or self.delim in b'\r\n"':
+            raise invalid(f"csv: field_delim must be one character, and no quote or line end; got {delim!r}")
+        self.quotes, self.skip_lines = bool(quotes), skip_lines
+        if isinstance(names, (str, bytes)):
+            raise TypeError(f"csv: names must be a list of names, such as [{names!r}], not {names!r}")
+        self.names = None if names is None else _checked(list(names), "csv")
+
+    def header(self, file: ReadBuffer, name: str) -> list[str] | None:
+        """Take what comes before the rows; returns the names of the columns, None if the file ends before them."""
+        file.position += len(_BOM) * (file.fill(len(_BOM)) and file.data.startswith(_BOM, file.position))
+        skip(file, self.skip_lines, name)
+        if self.names is not None:
+            return self.names
+        for piece in cut_pieces(file, partial(self.cut, most=1), name):
+            return self._names(piece, name)
+        return None
+
+    def _names(self, piece: Piece, name: str) -> list[str]:
+        """The names that the first record of a piece holds."""
+        (line,) = piece.records
+        try:
+            fields = [field.decode() for field in split_record(line, self.delim, self.quotes)]
+        except ValueError as error:
+            place = piece.text.find(line, piece.begin)
+            first = 1 + self.skip_lines + piece.text.count(b"\n", piece.begin, place)
+            raise invalid(f"csv: {name}: the line of names cannot be read: {error}{quote(error, first)}") from error
+        if len(fields) == 1 and not line.startswith(b'"'):
+            self._look_for_others(line, piece, name)
+        return _checked(fields, f"csv: {name}")
+
+    def _look_for_others(self, line: bytes, piece: Piece, name: str) -> None:
+        """Raise InvalidArgumentError if the only name is rather a line with another delimiter, as the next line is."""
+        end = piece.text.find(line, piece.begin) + len(line)
+        following = piece.text[end:].strip(b"\r\n").partition(b"\n")[0]
+        for delim in _DELIMS.replace(self.delim, b""):
+            count = line.count(delim)
+            if count and (not following or following.count(delim) >= count):
+                text = f"csv: {name}: the line of names has only one, {line.decode(errors='replace')!r:.80}: "
+                raise invalid(f"{text}{_would_have(delim, count + 1)}; or put the name in quotes")
+
+    def other_delim(self, record: bytes, width: int) -> str:
+        """What an error adds if a record of one field has so many with another delimiter."""
+        if self.delim not in record:
+            for delim in _DELIMS:
+                if record.count(delim) == width - 1 > 0:
+                    return f"; {_would_have(delim, width)}"
+        return ""
+
+    def cut(self, text: bytes, begin: int, end: int, last: bool, most: int = MANY) -> tuple[list[bytes], int]:
+        """Cut records; see `Cut` of text.py."""
+        return cut_records(text, begin, end, self.delim, self.quotes, last, most)
+
+    def form(self, names: Sequence[str], columns: Mapping[str, ColumnType]) -> RecordFormat:
+        """What takes columns, in this order of theirs, out of records with fields of these names."""
+        select = tuple(names.index(name) for name in columns)
+        return RecordFormat(tuple(columns.values()), self.delim, self.quotes, self.na, select, len(names))
+
+    def facts(self) -> dict[str, Any]:
+        """What decides how files are read; plain data."""
+        texts = [each.decode("latin-1") for each in (self.delim, self.na)]
+        return {"syntax": [*texts, self.quotes, self.skip_lines], "names": self.names}
+
+
+def quote(error: Exception, line: int) -> str:
+    """What an error of a record that begins in this line adds about the quote that it is about; empty if none is."""
+    lines = getattr(error, "lines", None)
+    return "" if lines is None else f"; the quote began in line {line + lines:,}"
+
+
+def _would_have(delim: int, count: int) -> str:
+    return f"with field_delim={chr(delim)!r} it has {count}"
+
+
+def _as_bytes(given: Any, option: str) -> bytes:
+    if not isinstance(given, (str, bytes)):
+        raise TypeError(f"csv: {option} must be a str, not {given!r:.80}")
+    return given.encode() if isinstance(given, str) else given
+
+
+def _checked(names: list[Any], where: str) -> list[str]:
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{where}: a name must be a string, not {name!r:.80}")
+        if names.count(name) > 1:
+            raise invalid(f"{where}: the name {name!r} comes twice; see names= and skip_lines=")
+    if not names:
+        raise invalid(f"{where}: there are no names of columns")
+    return names

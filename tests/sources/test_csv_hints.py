@@ -1,0 +1,94 @@
+"""csv: what its errors and its log say beyond the line: which delimiter, which quote, which dtypes."""
+
+import logging
+
+import numpy as np
+import pytest
+from helpers import raises
+
+import pipeline
+from pipeline.files.read_buffer import ReadBuffer
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "t.csv"
+
+
+@pytest.mark.parametrize("delim", [";", "\t", "|"])
+def test_another_delimiter(delim, path):
+    names, row = delim.join(["name", "age", "x"]), delim.join(["Ada", "36", "1,65"])
+    hint = f"with field_delim={delim!r} it has 3"
+    for text in (f"{names}\n{row}\n", f"\n{names}\r\n\r\n{row}", f"{names}\n", names):
+        path.write_text(text)
+        for columns in (None, ["age"]):
+            with raises(ValueError, f"csv: {path}: the line of names has only one, {names!r}: {hint}; or put the name"):
+                pipeline.csv(path, columns)
+    path.write_text(f"{names}\n{row}\n")
+    assert next(iter(pipeline.csv(path, field_delim=delim))) == {"name": b"Ada", "age": 36, "x": b"1,65"}
+    row = row.replace(",", ".")
+    path.write_text(f"{row}\n")
+    source = pipeline.csv(path, names=["name", "age", "x"])
+    with raises(ValueError, f"csv: {path}, line 1: Expect 3 fields but have 1; {hint}"):
+        next(iter(source))
+
+
+def test_a_comma_where_another_delimiter_was_asked_for(path):
+    path.write_text("a,b\n1,2\n")
+    with raises(ValueError, f"csv: {path}: the line of names has only one, 'a,b': with field_delim=',' it has 2"):
+        pipeline.csv(path, field_delim=";")
+
+
+def test_a_name_with_a_delimiter_is_a_name(path):
+    for text in ("a;b\n1\n2\n", '"a;b"\n1;2\n'):
+        path.write_text(text)
+        assert list(next(iter(pipeline.csv(path)))) == ["a;b"]
+
+
+@pytest.mark.parametrize("chunk", [64, 1 << 20])
+def test_the_line_where_a_quote_began(chunk, path, monkeypatch):
+    monkeypatch.setattr(ReadBuffer, "CHUNK", chunk)
+    path.write_text('a,b\n\n1,x\n"1\n2","y\nz\n')
+    with raises(ValueError, f"csv: {path}, line 4: Quoted field has to end with quote followed by delim or end; "):
+        list(pipeline.batch(pipeline.csv(path, dtypes=str), 1))
+    for row, line in (('"1\n2","y\nz\n', 5), ('"1","y\nz\n', 4), ('1,"y\nz\n3,"w"\n', 4)):
+        path.write_text(f"a,b\n\n1,x\n{row}")
+        with pytest.raises(ValueError, match=f"; the quote began in line {line}\\b"):
+            list(pipeline.batch(pipeline.csv(path, dtypes=str), 1))
+    path.write_text('# by hand\n\na,"b\n1,2\n')
+    with pytest.raises(ValueError, match=r"the line of names cannot be read: .*; the quote began in line 3"):
+        pipeline.csv(path, skip_lines=1)
+
+
+@pytest.mark.parametrize("options", [{}, {"num_threads": 0}, {"num_threads": 2}, {"deterministic": True}])
+def test_the_record_key_is_file_and_line(options, path):
+    for row, wrong in (("x,2", "column 'a'"), ("1,2,3", "Expect 2 fields")):
+        path.write_text("a,b\n" + "1,2\n" * 50 + f"{row}\n" + "1,2\n" * 50)
+        with pytest.raises(ValueError, match=f"line 52: {wrong}") as caught:
+            list(pipeline.batch(pipeline.csv(path, dtypes=int), 5, **options))
+        assert caught.value.record_key == f"{path}:52".encode()
+        with pipeline.batch(pipeline.csv(path, dtypes=int), 5, on_error="skip", **options) as batches:
+            assert sum(len(batch["a"]) for batch in batches) == 100
+        assert [error.record_key for error in batches.errors] == [f"{path}:52".encode()]
+
+
+def test_options_of_a_wrong_type(path):
+    path.write_text("a\n1\n")
+    for option in ("na_value", "field_delim"):
+        for given in (None, 3, 1.5, ["-"]):
+            with raises(TypeError, f"csv: {option} must be a str, not {given!r}"):
+                pipeline.csv(path, **{option: given})
+
+
+def test_the_log_tells_the_dtypes_once(path, caplog):
+    path.write_text("n,x,s,t\n1,1.5,a,1\n2,,b,2\n")
+    with caplog.at_level(logging.INFO, "pipeline.sources"):
+        source = pipeline.csv(path, dtypes={"t": np.float32})
+        for _ in range(2):
+            list(pipeline.batch(source, 2))
+        text = f"csv: {path}: by the first 2 rows, the dtypes are: n int64, x float64, s str; dtypes= decides otherwise"
+        assert caplog.messages == [text]
+        assert caplog.records[0].levelname == "INFO"
+        caplog.clear()
+        pipeline.csv(path, dtypes=str)
+        assert caplog.messages == []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from pipeline.sources.source import TableSource
 def arrow(
     table: Any,
     columns: Sequence[str] | None = None,
+    defaults: Mapping[str, Any] | None = None,
     *,
     num_epochs: int | None = 1,
     shuffle: bool = False,
@@ -29,12 +31,14 @@ def arrow(
 
     Numbers stay as they are, in their dtype; strings and binaries become bytes, dictionaries the values they stand for,
     lists of fixed size arrays, other lists arrays of varying length (see `ragged` of `batch`), structs dicts, and times
-    and dates `datetime64`. Missing values of floats become NaN; other columns may have none.
+    and dates `datetime64`. Missing values of floats become NaN. A row with another missing value is an error when it is
+    taken, unless `defaults` says what it stands for; `on_error="skip"` of the batch functions leaves such rows out.
 
     Args:
         table: A Table or RecordBatch of pyarrow, or what offers `__arrow_c_stream__`, such as a DataFrame of pandas or
             polars.
         columns: The columns to read; None means all.
+        defaults: What to give for a missing value, by column; that of a struct's field is called "struct/field".
         num_epochs: How often the rows are read; None means without end.
         shuffle: Whether the order is random, another one in each epoch.
         seed: Seed of the orders.
@@ -44,8 +48,8 @@ def arrow(
         The source, for the batch functions. It is a sequence too.
 
     Raises:
-        InvalidArgumentError: There is no such column, or its type or a missing value cannot become an array. A
-            ValueError too.
+        InvalidArgumentError: There is no such column, its type cannot become an array, or a default does not fit. When
+            a batch is taken: a row has a missing value. A ValueError too.
         ValueError: `num_epochs` or `shard` is out of range.
         TypeError: `table` is no table, `columns` is a string, or a number is not an integer.
         ImportError: pyarrow is not installed.
@@ -56,38 +60,114 @@ def arrow(
             raise TypeError(f"arrow: the table must be one of Arrow, not {table!r:.80}")
         table = pyarrow.table(table)
     names = chosen(table.schema.names, columns, "arrow")
-    return TableSource(_Table(table.select(names)), Epochs(num_epochs, shuffle, seed, shard))
+    return TableSource(_Table(table.select(names), defaults), Epochs(num_epochs, shuffle, seed, shard))
 
 
 class _Table:
-    """Columns of numbers are arrays from the start; others are made for the rows that are asked for."""
-
     kind = "arrow"
     sizes: Sequence[int] | None = None
     unit = "rows"
     most = MANY
 
-    def __init__(self, table: Any) -> None:
-        self._table = table
-        self._arrays = {}
+    def __init__(self, table: Any, defaults: Mapping[str, Any] | None) -> None:
         for field in table.schema:
-            check(field.type, field.name, "arrow")
-            if _is_plain(field.type):
-                self._arrays[field.name] = as_array(table[field.name], field.name, "arrow")
-        self._others = [name for name in table.column_names if name not in self._arrays]
+            check(field.type, field.name, self.kind)
+        self._schema = table.schema
+        self._fill = fillings(table.schema, defaults, self.kind)
+        numbers = [field.name for field in table.schema if _is_plain(field.type)]
+        self._rows = ArrowRows(table, self._fill, self.kind, numbers)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        return self._rows.take(numbers)
+
+    def facts(self) -> dict[str, Any]:
+        return {"columns": columns_of(self._schema), "rows": len(self), **facts_of(self._fill)}
+
+
+class ArrowRows:
+    """The rows of a Table or RecordBatch, as blocks.
+
+    Args:
+        table: The rows.
+        fill: See `fillings`.
+        where: What errors begin with.
+        ready: Columns that become arrays at once. Others are made for the rows that are asked for; so are those with
+            missing values, as the rest of their rows can be had.
+    """
+
+    def __init__(self, table: Any, fill: Mapping[str, Any], where: str, ready: Sequence[str]) -> None:
+        self._table, self._fill, self._where = table, fill, where
+        self._arrays: dict[str, Any] = {}
+        for name in ready:
+            with contextlib.suppress(InvalidArgumentError):
+                self._arrays[name] = as_array(table[name], name, where, fill)
+        self._others = [name for name in table.schema.names if name not in self._arrays]
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
-    def take(self, numbers: NDArray[np.int64]) -> Any:
-        block = {name: picked(array, numbers) for name, array in self._arrays.items()}
+    def take(self, numbers: NDArray[np.int64]) -> dict[str, Any]:
+        """Return the rows of these numbers; InvalidArgumentError if a value is missing."""
+        block: dict[str, Any] = dict.fromkeys(self._table.schema.names)  # in this order
+        block |= {name: map_values(lambda each: picked(each, numbers), array) for name, array in self._arrays.items()}
         if self._others:
             rows = self._table.select(self._others).take(numbers)
-            block |= as_block(rows, "arrow")
+            block |= {name: self._array(rows[name], name) for name in self._others}
         return block
 
-    def facts(self) -> dict[str, Any]:
-        return {"columns": columns_of(self._table.schema), "rows": len(self)}
+    def _array(self, rows: Any, name: str) -> Any:
+        try:
+            return as_array(rows, name, self._where, self._fill)
+        except InvalidArgumentError:
+            as_array(self._table[name], name, self._where, self._fill)  # tells how many values are missing in all
+            raise
+
+
+def fillings(schema: Any, defaults: Mapping[str, Any] | None, where: str) -> dict[str, Any]:
+    """Return the defaults of columns, and of fields of structs, as scalars of Arrow.
+
+    Raises:
+        InvalidArgumentError: There is no such column, or one does not fit it.
+        TypeError: They have no names.
+    """
+    if not defaults:
+        return {}
+    if not isinstance(defaults, Mapping):
+        raise TypeError(f"{where}: defaults must be a dict of values by column, not {defaults!r:.80}")
+    kinds = _kinds(schema)
+    return {
+        name: _filling(name, kinds[name], defaults[name], where)
+        for name in chosen(list(kinds), list(defaults), f"{where}: defaults")
+    }
+
+
+def _kinds(fields: Any, before: str = "") -> dict[str, Any]:
+    """The type of each column, and of each field of a struct; of a dictionary that of its values."""
+    found = {}
+    for field in fields:
+        name, kind = before + field.name, field.type
+        found[name] = kind.value_type if _types().is_dictionary(kind) else kind
+        if _types().is_struct(kind):
+            found |= _kinds(kind, f"{name}/")
+    return found
+
+
+def _filling(name: str, kind: Any, given: Any, where: str) -> Any:
+    pyarrow, value = needs("pyarrow", where, "arrow"), None
+    with contextlib.suppress(pyarrow.ArrowException, TypeError, ValueError, OverflowError):
+        value = pyarrow.scalar(given, kind)
+    cut = value is not None and _types().is_integer(kind) and value.as_py() != given  # such as 1.5
+    if value is None or not value.is_valid or cut:
+        raise invalid(f"{where}: {given!r:.80} is no default for column {name!r} of {kind}")
+    return value
+
+
+def facts_of(fill: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults, if there are any, as plain data."""
+    return {"defaults": {name: str(value) for name, value in fill.items()}} if fill else {}
 
 
 def columns_of(schema: Any) -> list[list[str]]:
@@ -98,11 +178,6 @@ def columns_of(schema: Any) -> list[list[str]]:
 def as_block(table: Any, where: str) -> dict[str, Any]:
     """Make a block of the rows of a Table or RecordBatch."""
     return {name: as_array(table[name], name, where) for name in table.schema.names}
-
-
-def rows_of_block(block: dict[str, Any], numbers: NDArray[np.int64]) -> Any:
-    """Return rows of a block that nobody changes."""
-    return map_values(lambda array: picked(array, numbers), block)
 
 
 @functools.cache
@@ -147,8 +222,14 @@ def _is_bytes(kind: Any) -> bool:
     )
 
 
-def as_array(column: Any, name: str, where: str) -> Any:
+def as_array(column: Any, name: str, where: str, fill: Mapping[str, Any] | None = None) -> Any:
     """Make an array of a column, or a dict of arrays of a struct; see `arrow`.
+
+    Args:
+        column: The column.
+        name: What it is called.
+        where: What errors begin with.
+        fill: See `fillings`; None where nothing can be filled in.
 
     Raises:
         InvalidArgumentError: It has missing values, and is not of floats.
@@ -160,14 +241,18 @@ def as_array(column: Any, name: str, where: str) -> Any:
             column = pyarrow.concat_arrays(column.chunks) if column.num_chunks else pyarrow.array([], column.type)
     kind = column.type
     if types.is_dictionary(kind):
-        return as_array(column.dictionary_decode(), name, where)
-    if column.null_count and not types.is_floating(kind):
-        raise InvalidArgumentError(
-            None, None, f"{where}: column {name!r} of type {kind} has missing values: fill them before"
-        )
+        return as_array(column.dictionary_decode(), name, where, fill)
+    if column.null_count and fill and name in fill:
+        column = column.fill_null(fill[name])
+    if column.null_count and not (
+        types.is_floating(kind) or types.is_struct(kind)
+    ):  # of a struct, its fields have none
+        count = f"{column.null_count:,} of {len(column):,}"
+        hint = "fill them before" if fill is None else "see defaults="
+        raise invalid(f"{where}: column {name!r} of type {kind} has missing values, {count}: {hint}")
     if types.is_struct(kind):
         fields = zip(kind, column.flatten(), strict=True)
-        return {field.name: as_array(values, f"{name}/{field.name}", where) for field, values in fields}
+        return {field.name: as_array(values, f"{name}/{field.name}", where, fill) for field, values in fields}
     if types.is_fixed_size_list(kind):
         values = as_array(column.flatten(), name, where)
         return values.reshape(len(column), kind.list_size, *values.shape[1:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from pipeline.errors import DataLossError, invalid
 from pipeline.files.identity import file_identity
 from pipeline.files.opening import remote_file
 from pipeline.files.os_errors import translated
-from pipeline.sources.arrow import as_block, check, columns_of, rows_of_block
+from pipeline.sources.arrow import ArrowRows, check, columns_of, facts_of, fillings
 from pipeline.sources.extras import MANY, chosen, last_used, needs
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
@@ -24,6 +24,7 @@ from pipeline.sources.source import TableSource
 def parquet(
     paths: Any,
     columns: Sequence[str] | None = None,
+    defaults: Mapping[str, Any] | None = None,
     *,
     num_epochs: int | None = 1,
     shuffle: bool = False,
@@ -38,6 +39,7 @@ def parquet(
     Args:
         paths: A path, URL or pattern such as "part-*.parquet", or a list of them. URLs are opened by fsspec.
         columns: The columns to read; None means all.
+        defaults: What to give for a missing value, by column, as for `arrow`.
         num_epochs: How often the rows are read; None means without end.
         shuffle: Whether the row groups of all files come in random order, and the rows within each; another order in
             each epoch. `shuffle_batch` mixes rows of several groups.
@@ -50,19 +52,21 @@ def parquet(
     Raises:
         NotFoundError: There is no such file, or a pattern matches nothing.
         DataLossError: A file is no Parquet file.
-        InvalidArgumentError: There is no such column; its type or a missing value cannot become an array; or a file has
-            other columns or types than the first. A ValueError too.
+        InvalidArgumentError: There is no such column; its type cannot become an array; a default does not fit; or a
+            file has other columns or types than the first. When a batch is taken: a row has a missing value; the error
+            names file, row group and column, and says how many are missing in the group. A ValueError too.
         ValueError, TypeError: As for `arrow`.
         ImportError: pyarrow is not installed, or a path is a URL and fsspec is not.
     """
     needs("pyarrow", "parquet", "arrow")
-    table = _Files("parquet", "row groups", expanded(paths, "parquet"), columns, _Parquet)
+    table = _Files("parquet", "row groups", expanded(paths, "parquet"), columns, defaults, _Parquet)
     return TableSource(table, Epochs(num_epochs, shuffle, seed, shard))
 
 
 def feather(
     paths: Any,
     columns: Sequence[str] | None = None,
+    defaults: Mapping[str, Any] | None = None,
     *,
     num_epochs: int | None = 1,
     shuffle: bool = False,
@@ -74,7 +78,7 @@ def feather(
     Local files are mapped into memory: what is not compressed is not copied before it enters a queue.
 
     Args:
-        paths, columns, num_epochs, shuffle, seed, shard: As for `parquet`.
+        paths, columns, defaults, num_epochs, shuffle, seed, shard: As for `parquet`.
 
     Returns:
         The source, for the batch functions. It is a sequence too.
@@ -83,12 +87,14 @@ def feather(
         NotFoundError, DataLossError, InvalidArgumentError, ValueError, TypeError, ImportError: As `parquet`.
     """
     needs("pyarrow", "feather", "arrow")
-    table = _Files("feather", "record batches", expanded(paths, "feather"), columns, _Feather)
+    table = _Files("feather", "record batches", expanded(paths, "feather"), columns, defaults, _Feather)
     return TableSource(table, Epochs(num_epochs, shuffle, seed, shard))
 
 
 class _Parquet:
     """An open Parquet file."""
+
+    unit = "row group"
 
     def __init__(self, name: str) -> None:
         library = needs("pyarrow.parquet", "parquet", "arrow")
@@ -107,6 +113,8 @@ class _Parquet:
 
 class _Feather:
     """An open Feather file."""
+
+    unit = "record batch"
 
     def __init__(self, name: str) -> None:
         pyarrow = needs("pyarrow", "feather", "arrow")
@@ -133,7 +141,13 @@ class _Files:
     most = MANY
 
     def __init__(
-        self, kind: str, unit: str, names: list[str], columns: Sequence[str] | None, opened: Callable[[str], Any]
+        self,
+        kind: str,
+        unit: str,
+        names: list[str],
+        columns: Sequence[str] | None,
+        defaults: Mapping[str, Any] | None,
+        opened: type[_Parquet | _Feather],
     ) -> None:
         self.kind = kind
         self.unit = unit
@@ -142,11 +156,12 @@ class _Files:
         self._columns: list[str] = []
         self._open = last_used(self._file)
         self._schema: Any = None
+        self._fill: dict[str, Any] = {}
         groups: list[tuple[int, int]] = []
         sizes: list[int] = []
         for i, name in enumerate(names):
             file = self._open(i)
-            self._check(file.schema, name, columns)
+            self._check(file.schema, name, columns, defaults)
             of_file = _told(name, file.sizes)
             sizes += of_file
             groups += [(i, group) for group in range(len(of_file))]
@@ -160,17 +175,22 @@ class _Files:
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
         group = int(np.searchsorted(self._starts, numbers[0], "right")) - 1
-        return rows_of_block(self._load(group), numbers - self._starts[group])
+        return self._load(group).take(numbers - self._starts[group])
 
     def facts(self) -> dict[str, Any]:
-        return {"columns": columns_of(self._schema), "files": len(self._names), "groups": len(self._groups)}
+        return {
+            "columns": columns_of(self._schema),
+            "files": len(self._names),
+            "groups": len(self._groups),
+            **facts_of(self._fill),
+        }
 
     def files(self) -> dict[str, Any]:
         """What tells the local files from changed ones; of remote ones only the number of rows is known."""
         local = (name for name in self._names if "://" not in name)
         return {name: identity for name in local if (identity := file_identity(name)) is not None}
 
-    def _check(self, schema: Any, name: str, columns: Sequence[str] | None) -> None:
+    def _check(self, schema: Any, name: str, columns: Sequence[str] | None, defaults: Mapping[str, Any] | None) -> None:
         if self._schema is None:
             self._columns = chosen(schema.names, columns, f"{self.kind}: {name}")
         selected = [schema.field(i) for each in self._columns if (i := schema.get_field_index(each)) >= 0]
@@ -179,6 +199,7 @@ class _Files:
             self._schema = pyarrow.schema(selected)
             for field in selected:
                 check(field.type, field.name, f"{self.kind}: {name}")
+            self._fill = fillings(self._schema, defaults, f"{self.kind}: {name}")
         here = [(field.name, field.type) for field in selected]
         wanted = [(field.name, field.type) for field in self._schema]
         if here != wanted:
@@ -192,11 +213,12 @@ class _Files:
     def _file(self, number: int) -> Any:
         return _told(self._names[number], lambda: self._opened(self._names[number]))
 
-    def _group(self, number: int) -> Any:
+    def _group(self, number: int) -> ArrowRows:
         file, group = self._groups[number]
         name = self._names[file]
         rows = _told(name, lambda: self._open(file).group(group, self._columns))
-        return as_block(rows, f"{self.kind}: {name}")
+        where = f"{self.kind}: {name}, {self._opened.unit} {group}"
+        return ArrowRows(rows, self._fill, where, self._columns)
 
 
 def _told(name: str, call: Callable[[], Any]) -> Any:

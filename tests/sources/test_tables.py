@@ -188,15 +188,6 @@ class TestErrors:
         with raises(TypeError, "arrow: the table must be one of Arrow, not [1]"):
             pipeline.arrow([1])
 
-    @pytest.mark.parametrize("values", [[1, None], ["a", None], [[1], None], [{"b": 1}, None], [{"b": 1}, {"b": None}]])
-    def test_of_missing_values(self, values, tmp_path):
-        text = r"column 'a(/b)?' of type .* has missing values: fill them before"
-        with pytest.raises(ValueError, match=text):
-            list(pipeline.batch(pipeline.arrow(pa.table({"a": values})), 2))
-        pa.parquet.write_table(pa.table({"a": values}), tmp_path / "t.parquet")
-        with pytest.raises(ValueError, match=r"parquet: .*t\.parquet: " + text):
-            list(pipeline.batch(pipeline.parquet(tmp_path / "t.parquet"), 2))
-
     def test_of_schemas(self, tmp_path):
         a, b = tmp_path / "a.parquet", tmp_path / "b.parquet"
         pa.parquet.write_table(pa.table({"n": [1], "m": [1]}), a)

@@ -1,0 +1,147 @@
+"""Missing values of Arrow tables and of files of them: defaults, rows that are left out, errors."""
+
+import datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from helpers import raises
+
+import pipeline
+
+TABLE = pa.table(
+    {
+        "n": pa.array([0, 1, None, 3, 4, None, 6, 7, 8], pa.int16()),
+        "word": ["a", None, "c", "d", None, "f", "g", "h", "i"],
+        "kind": pa.array(["x", None, "y"] * 3).dictionary_encode(),
+        "x": pa.array([0.5, None, 2.5] * 3, pa.float32()),
+        "box": [{"size": 1, "name": "b"}, None, {"size": None, "name": "c"}] * 3,
+        "list": [[1], None, [2, 3]] * 3,
+        "pair": pa.array([[1, 2], None, [3, 4]] * 3, pa.list_(pa.int64(), 2)),
+        "day": [datetime.date(2020, 1, 1), None, datetime.date(2020, 1, 2)] * 3,
+        "row": range(9),
+    }
+)
+PLACES = {"arrow": "arrow", "parquet": "parquet: {path}, row group 0", "feather": "feather: {path}, record batch 0"}
+
+
+@pytest.fixture(params=PLACES)
+def make(request, tmp_path):
+    """Makes a source of some columns of the table, in groups of 3 rows; `where` is what errors begin with."""
+    path = tmp_path / "t"
+
+    def made(columns, **options):
+        if request.param == "arrow":
+            return pipeline.arrow(TABLE, columns, **options)
+        if request.param == "parquet":
+            pa.parquet.write_table(TABLE, path, row_group_size=3)
+        else:
+            pa.feather.write_feather(TABLE, path, chunksize=3)
+        return getattr(pipeline, request.param)(path, columns, **options)
+
+    made.where = PLACES[request.param].format(path=path)
+    made.source = f"{request.param}: {path}" if request.param != "arrow" else "arrow"
+    return made
+
+
+@pytest.mark.parametrize("options", [{}, {"shuffle": True, "seed": 1}])
+def test_defaults(make, options):
+    defaults = {"n": -1, "word": "none", "kind": b"z", "x": 9, "box/size": -2, "box/name": "none", "list": []}
+    defaults |= {"pair": [7, 7], "day": datetime.date(1970, 1, 1)}
+    [batch] = pipeline.batch(make(None, defaults=defaults, **options), 9)
+    order = np.argsort(batch["row"])
+    got = {name: batch[name][order].tolist() for name in ("n", "word", "kind", "x", "pair")}
+    assert got == {
+        "n": [0, 1, -1, 3, 4, -1, 6, 7, 8],
+        "word": [b"a", b"none", b"c", b"d", b"none", b"f", b"g", b"h", b"i"],
+        "kind": [b"x", b"z", b"y"] * 3,
+        "x": [0.5, 9, 2.5] * 3,
+        "pair": [[1, 2], [7, 7], [3, 4]] * 3,
+    }
+    assert [batch["n"].dtype, batch["x"].dtype] == ["int16", "float32"]
+    assert batch["box"]["size"][order].tolist() == [1, -2, -2] * 3
+    assert batch["box"]["name"][order].tolist() == [b"b", b"none", b"c"] * 3
+    assert [each.tolist() for each in batch["list"][order]] == [[1], [], [2, 3]] * 3
+    assert batch["day"][order].astype("M8[D]").astype(int).tolist() == [18262, 0, 18263] * 3
+    [batch] = pipeline.batch(make(["box"], defaults={"box": {"size": 5, "name": "all"}, "box/size": 6}), 9)
+    assert batch["box"]["size"].tolist() == [1, 5, 6] * 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"num_threads": 0},
+        {"num_threads": 3},
+        {"deterministic": True},
+        {"function": dict},
+        {"function": dict, "deterministic": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(("column", "left"), [("n", [0, 1, 3, 4, 6, 7, 8]), ("word", [0, 2, 3, 5, 6, 7, 8])])
+def test_rows_that_are_left_out(column, left, options, make):
+    source = make([column, "row"], shuffle=True, seed=1)
+    with pipeline.batch(source, 2, allow_smaller_final_batch=True, on_error="skip", **options) as batches:
+        got = list(batches)
+    assert sorted(np.concatenate([batch["row"] for batch in got]).tolist()) == left
+    assert batches.num_errors == 2
+    assert all(f"column {column!r}" in str(error) for error in batches.errors)
+
+
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        ("n", "column 'n' of type int16 has missing values, 1 of 3: see defaults="),
+        ("word", "column 'word' of type string has missing values, 1 of 3: see defaults="),
+        ("box", "column 'box/size' of type int64 has missing values, 2 of 3: see defaults="),
+        ("list", r"column 'list' of type list<.*> has missing values, 1 of 3: see defaults="),
+        ("pair", r"column 'pair' of type fixed_size_list<.* has missing values, 1 of 3: see defaults="),
+    ],
+)
+def test_errors_count_the_missing_values_of_a_group(column, told, make):
+    if make.where == "arrow":
+        told = told.replace("1 of 3", r"\d of 9").replace("2 of 3", "6 of 9")
+    source = make([column])
+    with pytest.raises(pipeline.InvalidArgumentError, match=f"^{make.where}: {told}"):
+        list(pipeline.batch(source, 3))
+    with pytest.raises(pipeline.InvalidArgumentError, match=f"^{make.where}: {told}"):
+        source[2], source[1]
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.list_(pa.int64(), 2)])
+def test_values_in_lists_have_no_default(kind, tmp_path):
+    path = tmp_path / "t"
+    pa.parquet.write_table(pa.table({"a": pa.array([[1, None], [2, 3]], kind)}), path)
+    text = f"parquet: {path}, row group 0: column 'a' of type int64 has missing values, 1 of 4: fill them before"
+    for defaults in ({}, {"a": [0, 0]}):
+        with raises(ValueError, text):
+            list(pipeline.batch(pipeline.parquet(path, defaults=defaults), 2))
+
+
+def test_defaults_that_do_not_fit(make):
+    for column, default in (("n", 1.5), ("n", None), ("n", 2**15), ("n", "x"), ("word", 1), ("list", 3), ("x", "x")):
+        with raises(ValueError, f"{make.source}: {default!r} is no default for column {column!r} of "):
+            make(None, defaults={column: default})
+    with raises(ValueError, f"{make.source}: defaults: there is no column 'm'; the columns are 'n', 'row'"):
+        make(["n", "row"], defaults={"m": 1})
+    with raises(TypeError, f"{make.source}: defaults must be a dict of values by column, not [1]"):
+        make(None, defaults=[1])
+
+
+def test_a_state_knows_the_defaults(make):
+    def loop(default):
+        return pipeline.batch(make(["n"], defaults={"n": default}), 3, deterministic=True)
+
+    with loop(-1) as batches:
+        next(batches)
+        state = batches.state_dict()
+    with loop(-1) as batches:
+        batches.load_state_dict(state)
+        assert next(batches)["n"].tolist() == [3, 4, -1]
+    with loop(-2) as batches:
+        batches.load_state_dict(state)
+        with pytest.raises(pipeline.errors.StateMismatchError, match=r"defaults.*'-1'.*'-2'"):
+            next(batches)

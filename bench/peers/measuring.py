@@ -11,11 +11,12 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from workloads import BATCH, WORKS, cut
+from workloads import BATCH, CLASSES, NAMES, WORKS, cut, rows
 
 WARM_UP = 8  # batches, and at least
 WARM_SECONDS = 0.25
@@ -38,21 +39,21 @@ def main(peer, version, ways):
                 if seconds == "first":
                     result["first"] = [first(make) for _ in range(8)][1:]
                 else:
-                    result["rate"], result["processor"] = rate(WORKS[work], make(), float(seconds))
+                    result["rate"], result["processor"] = rate(directory, work, make(), float(seconds))
             except Exception as error:
                 result["error"] = f"{type(error).__name__}: {error}".splitlines()[0][:300]
             print(json.dumps(result), flush=True)
 
 
-def rate(work, batches, seconds):
+def rate(directory, work, batches, seconds):
     """Return the rows per second of an iterator over batches, and the processor time of a row in seconds."""
-    check(work, next(batches))  # A pool is full after the first.
+    check(directory, work, next(batches))  # A pool is full after the first.
     count, start = 1, time.perf_counter()
     while count < WARM_UP or time.perf_counter() < start + WARM_SECONDS:
         next(batches)
         count += 1
     count, start, processor = 0, time.perf_counter(), processor_time()
-    while (now := time.perf_counter()) < start + seconds:
+    while (now := time.perf_counter()) < start + seconds or not count:
         next(batches)
         count += BATCH
     processor = processor_time() - processor
@@ -79,7 +80,7 @@ def processor_time():
         except OSError:  # it has ended
             continue
         if int(fields[3]) == os.getsid(0):
-            ticks += int(fields[11]) + int(fields[12])
+            ticks += sum(map(int, fields[11:15]))  # with what it has waited for
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
@@ -88,8 +89,16 @@ def end(batches):
         close()
 
 
-def check(work, batch):
-    """Raise ValueError if a batch is not what the workload asks for."""
+def check(directory, work, batch):
+    """Raise ValueError if a batch is not what the workload asks for, or if it has not the rows that its labels name."""
+    work = WORKS[work]
+    if work.labels:
+        batch, labels = apart(batch)
+        known = range(CLASSES) if work.labels == "class" else None
+        if len(labels) != BATCH or labels.dtype != np.int64 or (known and not np.isin(labels, known).all()):
+            raise ValueError(f"labels {labels.dtype}{list(labels.shape)}: {labels}")
+        if not known and not np.array_equal(batch, rows(directory, work.labels)[labels][:, : work.shape[0]]):
+            raise ValueError("rows that are not those of their labels")
     if work.shape is not None or work.dtype is not None:
         batch = np.asarray(batch)
         if batch.dtype != work.dtype or (work.shape is not None and batch.shape[1:] != work.shape):
@@ -98,6 +107,17 @@ def check(work, batch):
         raise ValueError(f"a batch of {type(batch[0]).__name__} instead of bytes")
     if len(batch) != BATCH:
         raise ValueError(f"a batch of {len(batch)} instead of {BATCH}")
+
+
+def apart(batch):
+    """Return the values of a batch and its labels, of a pair or of a dict, which may have the columns one by one."""
+    if not isinstance(batch, Mapping):
+        values, labels = batch
+    elif "label" in batch:
+        values, labels = np.stack([np.asarray(batch[name]) for name in NAMES], axis=1), batch["label"]
+    else:
+        values, labels = batch["npy"], batch["cls"]
+    return np.asarray(values), np.asarray(labels)
 
 
 def endless(loop):

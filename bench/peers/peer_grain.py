@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import grain
 from measuring import by_pillow, by_simplejpeg, main, pad, split, workers
-from workloads import BATCH, DECODED, WORKS, decode, jpegs, padded_rows, path, rows
+from workloads import BATCH, DECODED, WORKS, decode, jpegs, padded_rows, path, paths, rows
 
 
 def ways(directory, work):
@@ -20,9 +20,10 @@ def ways(directory, work):
         data = grain.MapDataset.source(parts).repeat().batch(BATCH, drop_remainder=True, batch_fn=pad)
         return {"default threads": lambda: iter(data.to_iter_dataset()), "no threads": lambda: serial(data)}
     if work == "jpeg":
+        files = grain.MapDataset.source(list(zip(*jpegs(directory), strict=True))).seed(1).shuffle()
         return {
             f"{way}, {how}": lambda read=read, make=make: make(
-                grain.MapDataset.source(jpegs(directory)).map(read).repeat().batch(BATCH, drop_remainder=True)
+                files.map(partial(image, read)).repeat().batch(BATCH, drop_remainder=True)
             )
             for way, read in {"Pillow": by_pillow, "simplejpeg": by_simplejpeg}.items()
             for how, make in {
@@ -41,6 +42,8 @@ def ways(directory, work):
         return made if count > 1 else {"no threads": lambda: serial(data), **made}
     if work == "tfrecord" and hasattr(grain.experimental, "TFRecordIterDataset"):
         return {"TFRecordIterDataset": lambda: forever(partial(records, path(directory, work)))}
+    if work == "parquet":
+        return {"ParquetIterDataset": lambda: forever(partial(tables, paths(directory, work)))}
     return {}
 
 
@@ -55,6 +58,16 @@ def processes(data, count):
 
 def records(name):
     return grain.experimental.TFRecordIterDataset(name).batch(BATCH, drop_remainder=True, batch_fn=list)
+
+
+def tables(names):
+    """The rows of Parquet files, as dicts."""
+    return grain.experimental.ParquetIterDataset(names).batch(BATCH, drop_remainder=True)
+
+
+def image(read, file):
+    name, label = file
+    return read(name), label
 
 
 def forever(make):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 from measuring import batched, main, split, workers
-from workloads import BATCH, DECODED, WORKS, cut, decode, jpegs, padded_rows, path, rows
+from pyarrow import feather
+from workloads import BATCH, COLUMNS, DECODED, WORKS, cut, decode, padded_rows, path, paths, rows
 
 import pipeline
 
@@ -15,11 +16,17 @@ import pipeline
 def ways(directory, work):
     if pool := WORKS[work].pool:
         data = rows(directory, work)
-        return {"shuffle_batch": lambda: shuffled(data, pool), "queue, in one thread": lambda: by_hand(data, pool)}
+        return {
+            "shuffle_batch": lambda: shuffled(data, pool),
+            "arrays": lambda: pipeline.batch(pipeline.arrays(data, shuffle=True, seed=1, num_epochs=None), BATCH),
+            "queue, in one thread": lambda: by_hand(data, pool),
+        }
     if work == "padded":
         parts = split(*padded_rows(directory))
+        options = {"capacity": 8 * BATCH, "dynamic_pad": True}
         return {
-            "batch(dynamic_pad)": lambda: pipeline.batch(cycle(parts), BATCH, capacity=8 * BATCH, dynamic_pad=True),
+            "batch(dynamic_pad)": lambda: pipeline.batch(cycle(parts), BATCH, **options),
+            "batch(dynamic_pad), no threads": lambda: pipeline.batch(cycle(parts), BATCH, num_threads=0, **options),
             "pad, in one thread": lambda: batched(cycle(parts), pipeline.pad),
         }
     if work.startswith("decode"):
@@ -28,13 +35,41 @@ def ways(directory, work):
             made[f"map_ahead, {workers(work)} processes"] = lambda: by_processes(workers(work))
         return made
     if work == "jpeg":
-        names = jpegs(directory)
-        made = {f"batch, {n} thread{'s' * (n > 1)}": lambda n=n: images(names, num_threads=n) for n in (1, 2)}
-        return {**made, "batch, 2 processes": lambda: images(names, workers=pipeline.processes(2))}
+        root = Path(directory) / "jpeg"
+        made = {f"image_folder, {n} thread{'s' * (n > 1)}": lambda n=n: images(root, num_threads=n) for n in (1, 2)}
+        return {**made, "image_folder, 2 processes": lambda: by_workers(root)}
+    if make := {"parquet": by_parquet, "arrow": by_arrow, "tar": by_shards}.get(work):
+        return make(directory)
+    return from_files(work, path(directory, work))
+
+
+def by_parquet(directory):
+    source = pipeline.parquet(paths(directory, "parquet"), num_epochs=None)
+    return {"parquet": lambda: pipeline.batch(source, BATCH)}
+
+
+def by_arrow(directory):
+    source = pipeline.arrow(feather.read_table(path(directory, "arrow")), shuffle=True, seed=1, num_epochs=None)
+    return {"arrow": lambda: pipeline.batch(source, BATCH)}
+
+
+def by_shards(directory):
+    source = pipeline.webdataset(paths(directory, "tar"), columns=["npy", "cls"], num_epochs=None)
+    return {"webdataset": lambda: pipeline.batch(source, BATCH)}
+
+
+def from_files(work, name):
+    """Lines, records and CSV: by a reader, and CSV by its source too."""
     make = {"lines": values, "csv": table, "tfrecord": values}[work]
     reader = pipeline.TFRecordReader() if work == "tfrecord" else pipeline.TextLineReader()
-    files = pipeline.string_input_producer([path(directory, work)], shuffle=False)
-    return {type(reader).__name__: lambda: pipeline.batch(make(reader, files), BATCH, capacity=4096, enqueue_many=True)}
+    files = pipeline.string_input_producer([name], shuffle=False)
+    options = {"capacity": 4096, "enqueue_many": True}
+    made = {type(reader).__name__: lambda: pipeline.batch(make(reader, files), BATCH, **options)}
+    if work == "csv":
+        names = [f"{i}" for i in range(COLUMNS)]
+        cursor = pipeline.csv(name, dtypes=dict.fromkeys(names, "float32"), names=names, num_epochs=None).cursor()
+        made["csv"] = lambda: pipeline.batch(lambda: [stacked(cursor.block(1024))], BATCH, **options)
+    return made
 
 
 def shuffled(data, pool):
@@ -66,18 +101,29 @@ def by_processes(count):
             yield from batches
 
 
-def images(names, **options):
-    """Read, decode and cut images; with `workers` as a function that they call with the name of a file."""
-    if "workers" in options:
-        return pipeline.batch(cycle(names), BATCH, capacity=2 * BATCH, function=image, **options)
-    files, reader = pipeline.string_input_producer(names, shuffle=False), pipeline.WholeFileReader()
-    return pipeline.batch(
-        lambda: cut(pipeline.decode_jpeg(reader.read(files).value)), BATCH, capacity=2 * BATCH, **options
-    )
+def images(root, **options):
+    """Read, decode and cut images."""
+    source = pipeline.image_folder(root, middle, shuffle=True, seed=1, num_epochs=None)
+    return pipeline.batch(source, BATCH, capacity=2 * BATCH, **options)
 
 
-def image(name):
-    return cut(pipeline.decode_jpeg(Path(name).read_bytes()))
+def by_workers(root):
+    """The same, decoded in processes."""
+    source = pipeline.image_folder(root, None, shuffle=True, seed=1, num_epochs=None)
+    return pipeline.batch(source, BATCH, capacity=2 * BATCH, function=image, workers=pipeline.processes(2))
+
+
+def image(example):
+    data, label = example
+    return middle(data), label
+
+
+def middle(data):
+    return cut(pipeline.decode_jpeg(data))
+
+
+def stacked(columns):
+    return np.stack(list(columns.values()), axis=1)
 
 
 def values(reader, files):
@@ -87,7 +133,7 @@ def values(reader, files):
 def table(reader, files):
     def block():
         lines = reader.read_up_to(files, 1024).values
-        return np.stack(pipeline.decode_csv(lines, [np.float32] * WORKS["csv"].shape[0]), axis=1)
+        return np.stack(pipeline.decode_csv(lines, [np.float32] * COLUMNS), axis=1)
 
     return block
 

@@ -1,8 +1,9 @@
-"""queue-runner's batches as tensors: the workloads for which PyTorch is the natural choice, by pipeline.torch."""
+"""queue-runner beside PyTorch: batches as tensors, by pipeline.torch, and a dataset of Hugging Face."""
 
 import os
 
 from measuring import endless, main, workers
+from peer_datasets import arrow
 from peer_ours import shuffled
 from workloads import BATCH, DECODED, WORKS, decode, rows
 
@@ -14,6 +15,9 @@ def ways(directory, work):
     if pool := WORKS[work].pool:
         data = rows(directory, work)
         return {"shuffle_batch, as tensors": lambda: endless(pipeline.torch.DataLoader(shuffled(data, pool)))}
+    if work == "arrow":
+        source = pipeline.huggingface(arrow(directory), shuffle=True, seed=1, num_epochs=None)
+        return {"huggingface": lambda: pipeline.batch(source, BATCH)}
     if work.startswith("decode"):
         return {"batch, as tensors": lambda: endless(pipeline.torch.DataLoader(decoded(workers(work))))}
     return {}

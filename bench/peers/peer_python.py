@@ -1,13 +1,15 @@
 """Plain Python and NumPy: what a loop without a library does."""
 
 import csv
+import io
 import random
+import tarfile
 from itertools import cycle
 from pathlib import Path
 
 import numpy as np
 from measuring import batched, by_pillow, by_simplejpeg, endless, lines, main, pad, records, split
-from workloads import BATCH, DECODED, WORKS, decode, jpegs, padded_rows, path, rows
+from workloads import BATCH, DECODED, WORKS, decode, jpegs, padded_rows, path, paths, rows
 
 
 def ways(directory, work):
@@ -26,9 +28,9 @@ def ways(directory, work):
         return {"csv, np.array": lambda: batched(endless(lambda: table(path(directory, work))), to_array)}
     if work == "jpeg":
         ways = {"Pillow, np.stack": by_pillow, "simplejpeg, np.stack": by_simplejpeg}
-        return {
-            way: lambda read=read: batched(map(read, cycle(jpegs(directory))), np.stack) for way, read in ways.items()
-        }
+        return {way: lambda read=read: batched(images(directory, read), columns) for way, read in ways.items()}
+    if work == "tar":
+        return {"tarfile, np.stack": lambda: batched(endless(lambda: samples(paths(directory, work))), columns)}
     if work in ("lines", "tfrecord"):
         read = {"lines": lines, "tfrecord": records}[work]
         return {"loop": lambda: batched(endless(lambda: read(path(directory, work))), list)}
@@ -51,6 +53,32 @@ def pooled(data, size):
         k = int(random.random() * size)
         out, pool[k] = pool[k], row.copy()
         yield out
+
+
+def images(directory, read):
+    """The images and their classes, in another order in each epoch."""
+    files = list(zip(*jpegs(directory), strict=True))
+    while True:
+        random.shuffle(files)
+        yield from ((read(name), label) for name, label in files)
+
+
+def samples(names):
+    """The pairs of files that follow each other in tar shards."""
+    for name in names:
+        with tarfile.open(name) as archive:
+            values = None
+            for member in archive:
+                data = archive.extractfile(member)
+                if member.name.endswith(".npy"):
+                    values = np.load(io.BytesIO(data.read()))
+                else:
+                    yield values, int(data.read())
+
+
+def columns(pairs):
+    values, labels = zip(*pairs, strict=True)
+    return np.stack(values), np.array(labels)
 
 
 def table(name):

@@ -16,6 +16,8 @@ READ = 1024  # records at a time
 
 
 def ways(directory, work):
+    if work in ("parquet", "arrow", "tar"):
+        return {}
     return {"TF1 queues": lambda: run(lambda: graph(directory, work))}
 
 
@@ -49,9 +51,10 @@ def graph(directory, work):
         example = tf.py_func(decode, [number], tf.float32)
         return tf.train.batch([example], BATCH, num_threads=workers(work), capacity=8 * BATCH, shapes=[[32]])
     if work == "jpeg":
-        _, data = tf.WholeFileReader().read(tf.train.string_input_producer(jpegs(directory), shuffle=False))
-        image = tf.ensure_shape(cut(tf.image.decode_jpeg(data, 3)), WORKS[work].shape)
-        return tf.train.batch([image], BATCH, num_threads=2, capacity=2 * BATCH)
+        names, labels = jpegs(directory)
+        name, label = tf.train.slice_input_producer([names, np.array(labels)], capacity=2 * BATCH)
+        image = tf.ensure_shape(cut(tf.image.decode_jpeg(tf.read_file(name), 3)), WORKS[work].shape)
+        return tf.train.batch([image, label], BATCH, num_threads=2, capacity=2 * BATCH)
     files = tf.train.string_input_producer([path(directory, work)], shuffle=False)
     reader = tf.TFRecordReader() if work == "tfrecord" else tf.TextLineReader()
     values = reader.read_up_to(files, READ).values

@@ -4,10 +4,12 @@ import os
 import warnings
 
 import torch
+import webdataset
 from measuring import by_pillow, by_simplejpeg, endless, lines, main, numbers, records, split, workers
+from peer_datasets import arrow, parquet
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler, TensorDataset
-from workloads import BATCH, DECODED, WORKS, cut, decode, jpegs, padded_rows, path, rows
+from workloads import BATCH, DECODED, WORKS, cut, decode, jpegs, padded_rows, path, paths, rows
 
 # Workers share tensors as files: passed as descriptors they soon hit the limit of open files.
 torch.multiprocessing.set_sharing_strategy("file_system")
@@ -20,7 +22,7 @@ def ways(directory, work):
     if work == "jpeg":
         readers = {"Pillow": by_pillow, "simplejpeg": by_simplejpeg, "torchvision": by_torchvision}
         return {
-            f"{way}, {n} workers": lambda read=read, n=n: loader(Files(jpegs(directory), read), n)
+            f"{way}, {n} workers": lambda read=read, n=n: loader(Files(jpegs(directory), read), n, shuffle=True)
             for way, read in readers.items()
             for n in (0, 2)
         }
@@ -32,9 +34,25 @@ def ways(directory, work):
     if work == "padded":
         data = [torch.from_numpy(row) for row in split(*padded_rows(directory))]
         return {name(n): lambda n=n: loader(data, n, collate_fn=pad) for n in (0, 1, 2)}
+    if work in ("parquet", "arrow", "tar"):
+        return by_library(directory, work)
     read, collate = {"lines": (lines, list), "tfrecord": (records, list), "csv": (table, None)}[work]
     # Two workers would both read the one file.
     return {name(n): lambda n=n: loader(Read(read, path(directory, work)), n, collate_fn=collate) for n in (0, 1)}
+
+
+def by_library(directory, work):
+    """Loaders over the datasets of other libraries: Hugging Face's, and webdataset."""
+    if work == "tar":
+        return {f"{name(n)}, webdataset": lambda n=n: loader(shards(directory), n) for n in (0, 2)}
+    data = {"parquet": parquet, "arrow": arrow}[work](directory).with_format("torch")
+    options = {"shuffle": True} if work == "arrow" else {}
+    return {f"{name(n)}, datasets": lambda n=n: loader(data, n, **options) for n in (0, 2)}
+
+
+def shards(directory):
+    data = webdataset.WebDataset(paths(directory, "tar"), shardshuffle=False)
+    return data.decode().to_tuple("npy", "cls")
 
 
 def name(count):
@@ -90,16 +108,16 @@ class Read(IterableDataset):
 
 
 class Files(Dataset):
-    """What a function reads from files."""
+    """What a function reads from files, and their labels."""
 
-    def __init__(self, names, read):
-        self.names, self.read = names, read
+    def __init__(self, files, read):
+        (self.names, self.labels), self.read = files, read
 
     def __len__(self):
         return len(self.names)
 
     def __getitem__(self, index):
-        return self.read(self.names[index])
+        return self.read(self.names[index]), self.labels[index]
 
 
 def by_torchvision(name):

@@ -1,4 +1,4 @@
-"""webdataset: a DataPipeline over rows, lines and records of a generator; its own files are tar archives."""
+"""webdataset: a DataPipeline over rows, lines and records of a generator, and its own tar shards."""
 
 from importlib.metadata import version
 from itertools import cycle
@@ -6,7 +6,7 @@ from itertools import cycle
 import numpy as np
 import webdataset
 from measuring import endless, lines, main, numbers, pad, records, split
-from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, rows
+from workloads import BATCH, DECODED, WORKS, decode, padded_rows, path, paths, rows
 
 
 def ways(directory, work):
@@ -19,10 +19,18 @@ def ways(directory, work):
         return {"batched": lambda: stages(lambda: cycle(parts), pad)}
     if work == "decode_1":
         return {"map, batched": lambda: stages(lambda: cycle(range(DECODED)), np.stack, webdataset.map(decode))}
+    if work == "tar":
+        return {"decode, batched": lambda: iter(shards(directory))}
     read = {"lines": (lines, list), "tfrecord": (records, list), "csv": (table, np.stack)}.get(work)
     if not read:
         return {}
     return {"batched": lambda: stages(lambda: endless(lambda: read[0](path(directory, work))), read[1])}
+
+
+def shards(directory):
+    """The pairs of tar shards, again and again."""
+    data = webdataset.WebDataset(paths(directory, "tar"), shardshuffle=False, empty_check=False)
+    return data.repeat().decode().to_tuple("npy", "cls").batched(BATCH)
 
 
 def stages(source, collate, *between):

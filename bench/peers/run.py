@@ -13,21 +13,23 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "runs")]
 
 import show  # noqa: E402
+from data import generate  # noqa: E402
 from report import ROOT, machine  # noqa: E402
-from workloads import WORKS, generate  # noqa: E402
+from workloads import WORKS  # noqa: E402
 
 # The scripts of each environment. The first two run in the environment of this script.
 PEERS = {
     "ours": ["peer_ours.py"],
     "python": ["peer_python.py"],
     "tensorflow": ["peer_tf1.py", "peer_tfdata.py"],
-    "torch": ["peer_torch.py", "peer_ours_torch.py"],
+    "torch": ["peer_torch.py", "peer_ours_torch.py", "peer_datasets.py", "peer_tables.py"],
     "grain": ["peer_grain.py"],
     "webdataset": ["peer_webdataset.py"],
     "mlx": ["peer_mlx.py"],
@@ -41,8 +43,11 @@ def main():
     directory = ROOT / "build/bench-peers"
     known = machine()
     generate(directory)
-    lines, left_out = [], {}
+    lines, left_out, began = [], {}, time.monotonic()
     for number in range(options.rounds):
+        if number and (time.monotonic() - began) * (number + 1) / number > options.minutes * 60:
+            options.rounds = number
+            break
         for peer in options.peers:
             python = sys.executable if peer in ALIKE else options.environments / peer / "bin/python"
             if peer not in ALIKE and not (options.environments / peer / ".installed").exists():
@@ -73,7 +78,8 @@ def parse():
     parser.add_argument("--work", nargs="*", help="which, of: " + " ".join(WORKS))
     parser.add_argument("--update", action="store_true", help="put these into the results of the last full run")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.75, help="seconds of one measurement")
+    parser.add_argument("--minutes", type=float, default=12, help="begin no round that would end later")
+    parser.add_argument("--seconds", type=float, default=0.5, help="seconds of one measurement")
     parser.add_argument("--environments", type=Path, default=ROOT / ".venv-peers")
     options = parser.parse_args()
     options.peers, options.work = options.peers or list(PEERS), options.work or list(WORKS)

@@ -6,10 +6,10 @@ import textwrap
 from report import IMAGES, RESULTS, machine_line, number, put_in_page, table
 from workloads import WORKS
 
-# What each picture shows.
+# What each picture and each table of the summary shows.
 PICTURES = {
     "peers_memory": ["f32_4", "f32_32", "f32_784", "image"],
-    "peers_files": ["lines", "csv", "tfrecord", "padded", "jpeg"],
+    "peers_files": ["lines", "csv", "tfrecord", "parquet", "arrow", "tar", "jpeg", "padded"],
     "peers_decode": ["decode_1", "decode_2", "decode_4"],
 }
 HEAD = ["", "rows/s", "lowest", "highest", "ours / peer", "us of processor time a row"]
@@ -83,19 +83,27 @@ def best(cells, peer):
 
 
 def summary(result):
-    """Return a row for each way of ours: our median, and that divided by the best round of each peer's fastest way.
+    """Return a table for each picture, with a row for each way of ours.
 
-    A peer's median would flatter us where the peer uses all cores and something else ran on the machine.
+    It has our median, and that divided by the best round of each peer's fastest way: a peer's median would flatter us
+    where the peer uses all cores and something else ran on the machine. Peers that do nothing of a table are not in it.
     """
-    peers = [peer for peer in result["versions"] if peer != "ours"]
-    lines = []
-    for work, described in WORKS.items():
-        cells = [cell for cell in result["results"] if cell["work"] == work and "rate" in cell]
-        others = [max((c["rates"][-1] for c in cells if c["peer"] == peer), default=None) for peer in peers]
-        for mine in (cell for cell in cells if cell["peer"] == "ours"):
-            ratios = ["-" if other is None else times(mine["rate"] / other) for other in others]
-            lines.append([f"{described.title}: {mine['way']}", number(mine["rate"]), *ratios])
-    return table(["", "ours, rows/s", *[f"/ {peer}" for peer in peers]], lines)
+    parts = []
+    for works in PICTURES.values():
+        cells = [cell for cell in result["results"] if cell["work"] in works and "rate" in cell]
+        peers = [peer for peer in result["versions"] if peer != "ours" and any(cell["peer"] == peer for cell in cells)]
+        head = ["", "ours, rows/s", *[f"/ {peer}" for peer in peers]]
+        lines = [line for work in works for line in compared([c for c in cells if c["work"] == work], peers)]
+        parts.append(table(head, lines))
+    return "\n\n".join(parts)
+
+
+def compared(cells, peers):
+    """Yield the lines of a workload's cells."""
+    others = [max((cell["rates"][-1] for cell in cells if cell["peer"] == peer), default=None) for peer in peers]
+    for mine in (cell for cell in cells if cell["peer"] == "ours"):
+        ratios = ["-" if other is None else times(mine["rate"] / other) for other in others]
+        yield [f"{WORKS[mine['work']].title}: {mine['way']}", number(mine["rate"]), *ratios]
 
 
 def times(ratio):
@@ -112,7 +120,8 @@ def draw(results):
     from matplotlib import pyplot
 
     IMAGES.mkdir(exist_ok=True)
-    for name, works in PICTURES.items():
+    for name, shown in PICTURES.items():
+        works = [work for work in shown if any(cell["work"] == work for cell in results)]
         figure, axes = pyplot.subplots(-(-len(works) // 2), 2, figsize=(12, 3.6 * -(-len(works) // 2)), squeeze=False)
         for axis, work in zip(axes.flat, works, strict=False):
             bars(axis, work, [cell for cell in results if cell["work"] == work and "rate" in cell])

@@ -1,0 +1,46 @@
+"""datasets, of Hugging Face: its own batches as arrays of NumPy."""
+
+import os
+
+os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+
+import datasets
+import pyarrow
+from measuring import endless, main
+from workloads import BATCH, path, paths
+
+datasets.disable_progress_bars()
+
+
+def ways(directory, work):
+    if work == "arrow":
+        data = arrow(directory).with_format("numpy")
+        return {"shuffle, iter": lambda: shuffled(data)}
+    if work in ("parquet", "tar"):
+        data = {"parquet": parquet, "tar": shards}[work](directory).with_format("numpy")
+        return {"streaming, iter": lambda: endless(lambda: data.iter(BATCH, drop_last_batch=True))}
+    return {}
+
+
+def shuffled(data):
+    """Another order in each epoch."""
+    for epoch in range(1 << 62):
+        yield from data.shuffle(seed=epoch).iter(BATCH, drop_last_batch=True)
+
+
+def parquet(directory):
+    return datasets.load_dataset("parquet", data_files=paths(directory, "parquet"), split="train", streaming=True)
+
+
+def arrow(directory):
+    with pyarrow.OSFile(path(directory, "arrow")) as file:
+        return datasets.Dataset(pyarrow.ipc.open_file(file).read_all())
+
+
+def shards(directory):
+    data = datasets.load_dataset("webdataset", data_files=paths(directory, "tar"), split="train", streaming=True)
+    return data.select_columns(["npy", "cls"])
+
+
+if __name__ == "__main__":
+    main("datasets", datasets.__version__, ways)

@@ -17,7 +17,7 @@ WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
 .PHONY: run build test test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan bounds leaks exits bench bench-tf bench-peers
-.PHONY: bench-scaling bench-latency bench-torch bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheels release-wheels
+.PHONY: bench-cluster bench-scaling bench-latency bench-torch bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -174,6 +174,16 @@ bench-scaling: build
 # What tensors of a batch cost, in microseconds.
 bench-torch: $(VENV)-torch/.installed
 	$(VENV)-torch/bin/python bench/runs/conversion.py
+
+# By Ray, on clusters whose nodes are all here, beside threads, processes and Ray Data; and how that grows.
+bench-cluster: build $(VENV)-cluster/.bench
+	for program in cluster cluster_costs cluster_growth; do \
+	    PYTHONPATH=. $(VENV)-cluster/bin/python bench/runs/$$program.py || exit 1; \
+	done
+
+$(VENV)-cluster/.bench: $(VENV)-cluster/.installed
+	$(@D)/bin/python -m pip install --quiet --group cluster-bench
+	touch $@
 
 # With the peers that `make bench-peers` has installed.
 bench-latency: build

@@ -1,55 +1,96 @@
-"""How many workers of a cluster one driver can take from: a simulation with measured costs.
+"""How many workers of a cluster one driver can take from: arithmetic, and a simulation.
 
-    python bench/runs/cluster_growth.py [gigabits per second of the driver's network card]
+    python bench/runs/cluster_growth.py
 
-A chunk is made by a worker, waits for its turn on the way to the driver, and then for the driver, which takes one at a
-time. Costs are those of docs/cluster.md. A chunk begins as soon as a worker is free and less than `IN_FLIGHT` bytes are
-on their way.
+The constants of a driver are those that cluster_costs.py has measured; that a network card gives what its name says is
+assumed. A chunk is made by a worker, waits for its turn on the way to the driver, and then for the driver, which takes
+one at a time. A worker begins the next one as soon as less than `IN_FLIGHT` chunks for each worker are on their way.
+Writes the tables of docs/cluster.md.
 """
 
 import heapq
-import sys
+import json
 
-DRIVER = 1.5e-3  # seconds of the driver for a chunk, without the copy
-COPY = 5e9  # bytes/s into the pool
-LATENCY = 9e-3  # seconds that a chunk from another machine takes, whatever its size
-IN_FLIGHT = 4  # chunks for each worker
+from cluster_costs import AT_ONCE
+from report import RESULTS, ROOT, machine_line, number, put_in_page, table
 
-WORK = {  # bytes and seconds of an example, and examples of a chunk
-    "f32[784], 0.1 ms, 128": (3136, 1e-4, 128),
-    "f32[784], 0.1 ms, 1024": (3136, 1e-4, 1024),
-    "150 KB, 5 ms, 128": (150_000, 5e-3, 128),
+IN_FLIGHT = 4
+CARDS = {"10 Gbit/s": 1.25e9, "100 Gbit/s": 1.25e10}  # bytes/s
+
+WORK = {  # bytes and seconds of a row, and rows of a chunk
+    "f32[784], 0.1 ms, 128 a chunk": (3136, 1e-4, 128),
+    "f32[784], 0.1 ms, 1,024 a chunk": (3136, 1e-4, 1024),
+    "150 KB, 5 ms, 128 a chunk": (150_528, 5e-3, 128),
 }
 WORKERS = (1, 10, 40, 100, 400, 1000)
 
 
-def examples_per_second(size, seconds, count, workers, network, chunks=4000):
+def rows_per_second(costs, work, workers, network):
     """What a driver gets from so many workers."""
+    size, seconds, count = work
+    chunks = max(4000, 8 * workers)
     free = [0.0] * workers  # when each worker is free
     card = driver = 0.0  # when the network card and the driver are
     taken = []  # when the driver had taken each chunk
-    for number in range(chunks):
-        room = taken[number - IN_FLIGHT * workers] if number >= IN_FLIGHT * workers else 0.0
+    for each in range(chunks):
+        room = taken[each - IN_FLIGHT * workers] if each >= IN_FLIGHT * workers else 0.0
         made = max(heapq.heappop(free), room) + seconds * count
         heapq.heappush(free, made)
         card = max(card, made) + size * count / network
-        driver = max(driver, card + LATENCY) + DRIVER + size * count / COPY
+        driver = max(driver, card + costs["latency_s"]) + in_driver(costs, work)
         taken.append(driver)
     half = chunks // 2
     return (chunks - half) * count / (taken[-1] - taken[half - 1])
 
 
-def main(gigabits="10"):
-    network = float(gigabits) * 1e9 / 8
-    print(f"examples/s at {gigabits} Gbit/s, and of what the workers could make")
-    print(f"{'workers':24}" + "".join(f"{workers:>16,}" for workers in WORKERS))
-    for name, (size, seconds, count) in WORK.items():
-        cells = []
-        for workers in WORKERS:
-            rate = examples_per_second(size, seconds, count, workers, network, max(4000, 8 * workers))
-            cells.append(f"{rate:>10,.0f} {rate * seconds / workers:>5.0%}")
-        print(f"{name:24}" + "".join(cells))
+def in_driver(costs, work):
+    """Seconds of the driver for a chunk."""
+    size, _, count = work
+    return costs["driver_s"] + size * count / costs["bytes_s"]
+
+
+def constants(costs):
+    """Yield what each constant is, and how it was had."""
+    chunk, crossing = (f"{costs[name] * 1e3:.2g} ms" for name in ("driver_s", "latency_s"))
+    byte, transfer = (f"{costs[name] / 1e9:.2g} GB/s" for name in ("bytes_s", "transfer_bytes_s"))
+    yield "processor time of the driver for a chunk, in all its threads", chunk, "measured"
+    yield "its time for the bytes, from the object store to the batch", byte, "measured"
+    yield "a chunk from another node, longer than one of this node", crossing, "measured"
+    yield "the network card", "1.25 or 12.5 GB/s", "assumed"
+    yield f"between two nodes of this machine, {AT_ONCE} large chunks at once", transfer, "measured, not used"
+    yield "tasks that do nothing", f"{number(costs['tasks_s'])}/s", "measured, not used"
+
+
+def full(costs):
+    """Yield for each kind of rows what a worker makes, and how many workers fill a card and the driver."""
+    for name, work in WORK.items():
+        size, seconds, count = work
+        cards = [f"{card / (size / seconds):.0f}" for card in CARDS.values()]
+        yield name, f"{number(size / seconds)}B/s", *cards, f"{seconds * count / in_driver(costs, work):.0f}"
+
+
+def simulated(costs):
+    for name, work in WORK.items():
+        for card, network in CARDS.items():
+            found = [(workers, rows_per_second(costs, work, workers, network)) for workers in WORKERS]
+            yield name, card, *(f"{number(rate)}, {rate * work[1] / workers:.0%}" for workers, rate in found)
+
+
+def main():
+    known = json.loads((RESULTS / "cluster_costs.json").read_text())
+    costs = known["costs"]
+    parts = [
+        f"Measured on one machine: {machine_line(known['machine'])}.",
+        table(["what", "costs", ""], constants(costs)),
+        "How many workers fill what:",
+        table(["rows, and what they take", "a worker makes", *CARDS, "the driver"], full(costs)),
+        "Simulated: rows a second, and the share of what the workers could make:",
+        table(["workers:", "card", *(f"{each:,}" for each in WORKERS)], simulated(costs)),
+    ]
+    text = "\n\n".join(parts)
+    put_in_page("cluster growth", text, ROOT / "docs/cluster.md")
+    print(text)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

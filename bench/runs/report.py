@@ -50,12 +50,12 @@ def number(value):
     return f"{value:.3g}"
 
 
-def put_in_page(name, text):
-    """Replace the text between the marks of a name in docs/performance.md."""
+def put_in_page(name, text, path=PAGE):
+    """Replace the text between the marks of a name in a page of the docs."""
     begin, end = f"<!-- {name}: written by the bench -->", f"<!-- end of {name} -->"
-    page = PAGE.read_text(encoding="utf-8")
+    page = path.read_text(encoding="utf-8")
     before, _, rest = page.partition(begin)
     _, found, after = rest.partition(end)
     if not found:
-        raise ValueError(f"{PAGE.name} has no place for {name}: lines {begin} and {end}")
-    PAGE.write_text(f"{before}{begin}\n{text.strip()}\n{end}{after}", encoding="utf-8")
+        raise ValueError(f"{path.name} has no place for {name}: lines {begin} and {end}")
+    path.write_text(f"{before}{begin}\n{text.strip()}\n{end}{after}", encoding="utf-8")

@@ -1,5 +1,6 @@
 """What is wrong before there is a cluster."""
 
+import subprocess
 import sys
 import types
 
@@ -59,3 +60,28 @@ def test_an_address(monkeypatch, address, error, text):
     monkeypatch.setitem(sys.modules, "ray", _Ray())
     with pytest.raises(error, match=text):
         pipeline.cluster.workers(2, address=address)
+
+
+ENDS = """
+import atexit, sys, types
+from pipeline.cluster.connect import connect
+
+class Ray(types.SimpleNamespace):
+    __version__ = "2.40.0"
+    is_initialized = staticmethod(lambda: False)
+    init = staticmethod(lambda address: None)
+    shutdown = staticmethod(lambda: print("left"))
+
+atexit.register(print, "Ray's own end")
+sys.modules["ray"] = Ray()
+connect("test")
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "said"), [("raise KeyboardInterrupt", "left\nRay's own end\n"), ("", "Ray's own end\n")]
+)
+def test_ctrl_c_does_not_wait_for_the_output_of_workers(end, said):
+    done = subprocess.run([sys.executable, "-c", ENDS.format(end)], capture_output=True, text=True, timeout=60)
+    assert done.stdout == said

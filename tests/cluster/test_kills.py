@@ -151,7 +151,7 @@ def test_a_program_that_is_killed_with_a_cluster_of_its_own_leaves_nothing(tmp_p
     shared = set(os.listdir("/dev/shm")) if sys.platform == "linux" else set()
     program, workers = started("local", tmp_path)
     children = psutil.Process(program.pid).children(recursive=True)
-    # Two agents of Ray, which hold nothing, take a minute to notice.
+    # Two agents of Ray wait a minute for the head that is gone.
     everything = [each.pid for each in children if "agent" not in " ".join(each.cmdline()).lower()]
     assert set(workers) <= set(everything)
     program.kill()

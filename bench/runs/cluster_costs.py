@@ -1,0 +1,110 @@
+"""Measures what a driver pays for what workers of a cluster give it: `make bench-cluster`.
+
+The constants of cluster_growth.py, on a cluster of two nodes on this machine: bench/results/cluster_costs.json.
+"""
+
+import json
+import resource
+import statistics
+import time
+
+import numpy as np
+from ray_nodes import clusters
+from report import RESULTS, machine
+
+import pipeline
+
+ROWS = 128  # of a chunk
+SMALL, LARGE = ROWS * 4 * 784, ROWS * 150_528  # bytes of a chunk of f32[784], and of images
+TASKS = 1000
+AT_ONCE = 8  # large blocks on their way
+TURNS = 5
+
+
+def main():
+    known = machine()
+    with clusters(2, 2):
+        import ray  # only the environment of this bench has it
+
+        costs = {
+            **driver(),
+            **crossings(ray),
+            "tasks_s": tasks(ray),
+        }
+    RESULTS.mkdir(exist_ok=True)
+    text = json.dumps(
+        {"machine": known, "costs": {name: float(f"{each:.3g}") for name, each in costs.items()}}, indent=1
+    )
+    (RESULTS / "cluster_costs.json").write_text(text + "\n", encoding="utf-8")
+    print(text)
+
+
+def small(i):
+    return np.full(784, i, np.float32)
+
+
+def large(i):
+    return np.full((224, 224, 3), i % 256, np.uint8)
+
+
+def driver():
+    """What a program pays for a chunk and for its bytes, from the task to the batch: processor time of all its threads.
+
+    The least of some runs; each is the difference between a longer and a shorter loop over batches.
+    """
+    workers = pipeline.cluster.workers(4)
+
+    def spent(function, chunks):
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        for _ in pipeline.batch(range(ROWS * chunks), ROWS, capacity=4 * ROWS, function=function, workers=workers):
+            pass
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    def chunk(function, chunks):
+        spent(function, 10)
+        return min((spent(function, 3 * chunks) - spent(function, chunks)) / (2 * chunks) for _ in range(TURNS))
+
+    few, many = chunk(small, 80), chunk(large, 20)
+    byte = (many - few) / (LARGE - SMALL)
+    return {"driver_s": few - SMALL * byte, "bytes_s": 1 / byte}
+
+
+def crossings(ray):
+    """What a block from another node costs: seconds more than one of this node, and bytes a second of several."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On  # as above
+
+    here = ray.get_runtime_context().get_node_id()
+    there = next(node["NodeID"] for node in ray.nodes() if node["NodeID"] != here)
+    made = ray.remote(num_cpus=1)(lambda size: np.zeros(size, np.uint8))
+
+    def got(node, size, count):
+        """Seconds from when all are ready, where they are, until they are here."""
+        strategy = On(node_id=node, soft=False)
+        found = [made.options(scheduling_strategy=strategy).remote(size) for _ in range(count)]
+        ray.wait(found, num_returns=count, fetch_local=False)
+        begin = time.perf_counter()
+        ray.get(found)
+        return time.perf_counter() - begin
+
+    times = {node: [got(node, SMALL, 1) for _ in range(5 * TURNS)] for node in (here, there)}
+    most = max(AT_ONCE * LARGE / got(there, LARGE, AT_ONCE) for _ in range(TURNS))
+    return {
+        "latency_s": statistics.median(times[there]) - statistics.median(times[here]),
+        "transfer_bytes_s": most,
+    }
+
+
+def tasks(ray):
+    """Tasks a second that do nothing; the most of some runs."""
+    nothing = ray.remote(num_cpus=1)(lambda: None)
+    rates = []
+    for _ in range(TURNS):
+        begin = time.perf_counter()
+        ray.get([nothing.remote() for _ in range(TASKS)])
+        rates.append(TASKS / (time.perf_counter() - begin))
+    return max(rates)
+
+
+if __name__ == "__main__":
+    main()

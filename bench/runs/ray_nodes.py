@@ -1,0 +1,34 @@
+"""Clusters of Ray whose nodes are all on this machine."""
+
+import contextlib
+import os
+from pathlib import Path
+
+MEMORY = 500 << 20  # of the object store of each node
+
+
+@contextlib.contextmanager
+def clusters(nodes, processors):
+    """Be in a cluster of so many nodes, each with so many processors as Ray counts them; in none if there are none.
+
+    This process is on the first one.
+    """
+    if not nodes:
+        yield
+        return
+    os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])  # of the workers
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")
+    import ray  # only the environment of this bench has it
+    from ray.cluster_utils import Cluster
+
+    node = {"num_cpus": processors, "object_store_memory": MEMORY}
+    made = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False, "no_monitor": True})
+    try:
+        for _ in range(nodes - 1):
+            made.add_node(**node)
+        ray.init(address=made.address, log_to_driver=False, logging_level="WARNING")
+        made.wait_for_nodes()
+        yield
+    finally:
+        ray.shutdown()
+        made.shutdown()

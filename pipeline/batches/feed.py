@@ -263,7 +263,7 @@ class Feed:
                         first = take()
                         # A block without rows may not even have the right dtypes.
                         if first is not SKIPPED and not (source.many and length(first) == 0):
-                            self.layout = ExampleLayout(first, source.many, self.request.finisher)
+                            self.layout = ExampleLayout(first, source.many, self.request.finish)
                             return i, first, noted_reads()
                     if self._stopped():
                         break

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,61 +12,83 @@ from numpy.typing import NDArray
 from pipeline._batch import concatenate, pad
 from pipeline.dtypes import object_vector
 
+_KINDS = ("pad", "row_splits")
 
-def finisher(ragged: str | None, encoding: str | None) -> Callable[[Any], Any] | None:
-    """Return what is done to each component of a batch; None if that is nothing.
 
-    Args:
-        ragged: What becomes of a component whose rows are arrays: "pad" or "row_splits"; None leaves them.
+class Finish(NamedTuple):
+    """What is done to the components of a batch.
+
+    Attributes:
+        ragged: What becomes of a component whose rows are arrays: "pad" or "row_splits", or that by name, or by number
+            where components have none; None leaves them.
         encoding: Of bytes, which become str; None leaves them.
-
-    Raises:
-        ValueError: `ragged` is something else, or there is no such encoding.
-        TypeError: `encoding` is not a str.
+        varies: Arrays of examples that come one by one may vary in length, unless shapes say otherwise.
+        many: Blocks are blocks as a source gives them, and not examples that a function made one by one.
     """
-    if ragged not in (None, "pad", "row_splits"):
-        raise ValueError(f"ragged must be 'pad', 'row_splits' or None, got {ragged!r:.80}")
-    if encoding is not None:
-        if not isinstance(encoding, str):
-            raise TypeError(f"encoding must be the name of one, such as 'utf-8', got {encoding!r:.80}")
+
+    ragged: str | Mapping[Any, str] | None
+    encoding: str | None
+    varies: bool = True
+    many: bool = True
+
+    def check(self) -> None:
+        """Raise ValueError for a `ragged` or an encoding that there is none, TypeError for one that is not a str."""
+        for kind in self.ragged.values() if isinstance(self.ragged, Mapping) else [self.ragged]:
+            if kind not in _KINDS and (kind is not None or isinstance(self.ragged, Mapping)):
+                raise ValueError(f"ragged must be 'pad', 'row_splits', a dict of these, or None, got {kind!r:.80}")
+        if self.encoding is not None:
+            if not isinstance(self.encoding, str):
+                raise TypeError(f"encoding must be the name of one, such as 'utf-8', got {self.encoding!r:.80}")
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError:
+                raise ValueError(f"encoding: there is no {self.encoding!r:.80}") from None
+
+    def component(self, component: Any, kind: str | None, name: str) -> Any:
+        """A component as it is handed out; `kind` is what becomes of rows that are arrays.
+
+        Raises:
+            UnicodeDecodeError: A string is not of the encoding; the error names the component and the row.
+        """
+        if kind is None or not holds_arrays(component):
+            return component if self.encoding is None else self._decoded(component, name)
+        rows = _alike(component.tolist())
+        if self.encoding is not None:
+            rows = [self._decoded(row, name, i) for i, row in enumerate(rows)]
+        if kind == "pad":
+            return pad(rows, next((type(row.flat[0])() for row in rows if _holds_strings(row)), 0))
+        splits = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum([len(row) for row in rows], out=splits[1:])
+        return concatenate(rows), splits
+
+    def _decoded(self, array: Any, name: str, row: int | None = None) -> Any:
+        """An array of strings, which may be one row of a component, decoded; any other array as it is."""
+        assert self.encoding is not None
+        if not _holds_strings(array):
+            return array
+        texts, flat = [], array.reshape(-1).tolist()
         try:
-            codecs.lookup(encoding)
-        except LookupError:
-            raise ValueError(f"encoding: there is no {encoding!r:.80}") from None
-    if ragged is None and encoding is None:
-        return None
-
-    def finished(component: Any) -> Any:
-        rows = ragged is not None and _holds_arrays(component)
-        parts = _joined(component, ragged == "pad") if rows else (component,)
-        texts = [part if encoding is None else _decoded(part, encoding) for part in parts]
-        return texts[0] if len(texts) == 1 else tuple(texts)
-
-    return finished
+            for each in flat:
+                texts.append(each.decode(self.encoding) if isinstance(each, bytes) else each)
+        except UnicodeDecodeError as error:
+            place = len(texts) * len(array) // len(flat) if row is None else row
+            error.reason += f", in row {place} of component {name} of a batch: {flat[len(texts)]!r:.80}"
+            raise
+        return object_vector(texts).reshape(array.shape)
 
 
-def _holds_arrays(component: Any) -> bool:
+def holds_arrays(component: Any) -> bool:
+    """Whether the rows of a component are arrays."""
     if not component.dtype.hasobject or component.ndim != 1 or not len(component):
         return False
     return isinstance(component[0], np.ndarray)
 
 
-def _joined(rows: NDArray[Any], padded: bool) -> tuple[Any, ...]:
-    """The rows as one padded array; or their values, one row after the other, and where each begins."""
-    arrays = rows.tolist()
-    if padded:
-        return (pad(arrays, b"" if any(_holds_bytes(each) for each in arrays) else 0),)
-    splits = np.zeros(len(arrays) + 1, np.int64)
-    np.cumsum([len(each) for each in arrays], out=splits[1:])
-    return concatenate(arrays), splits
+def _alike(rows: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    """The rows, those of empty lists with the dtype of the others."""
+    dtype = next((row.dtype for row in rows if row.size), rows[0].dtype)
+    return [row if row.size or row.dtype == dtype else row.astype(dtype) for row in rows]
 
 
-def _holds_bytes(array: NDArray[Any]) -> bool:
-    return array.dtype.hasobject and array.size > 0 and isinstance(array.flat[0], bytes)
-
-
-def _decoded(array: Any, encoding: str) -> Any:
-    if not _holds_bytes(array):
-        return array
-    texts = [each.decode(encoding) if isinstance(each, bytes) else each for each in array.reshape(-1).tolist()]
-    return object_vector(texts).reshape(array.shape)
+def _holds_strings(array: NDArray[Any]) -> bool:
+    return array.dtype.hasobject and array.size > 0 and isinstance(array.flat[0], (bytes, str))

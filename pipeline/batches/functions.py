@@ -98,9 +98,12 @@ def batch(
             items workers make. Each round of a sequence goes to the same workers.
         ragged: What becomes of a component whose rows are arrays of different lengths, such as lists of Arrow: "pad"
             makes one array of them, padded with zeros or b"", and "row_splits" a pair (values, row_splits), where row i
-            is `values[row_splits[i]:row_splits[i + 1]]`. None: an array of arrays. (Arrays of numbers that vary in
-            shape need `dynamic_pad`.)
-        encoding: The encoding of strings, such as "utf-8": batches then have str, in arrays of objects. None: bytes.
+            is `values[row_splits[i]:row_splits[i + 1]]`. A dict says it by name, or by number where components have no
+            names: {"words": "pad"}; others are as they would be without. Of examples that come one by one, and of those
+            that a function makes, every array varies in length unless a dict, `shapes` or `dynamic_pad` says which.
+            None: an array of arrays; arrays of single examples that vary need `dynamic_pad` then.
+        encoding: The encoding of strings, such as "utf-8": batches then have str, in arrays of objects. None: bytes. A
+            string that cannot be decoded is a UnicodeDecodeError of its batch, with the name of the component.
 
     Returns:
         An iterator over the batches that is a context manager too. Batches have the structure of the examples: dicts,
@@ -111,8 +114,9 @@ def batch(
         TypeError: `tensors` is no source, `keep_input` is neither callable nor made of bools, a number is not an
             integer, `deterministic` is not a bool or None, `shard` is not a pair, `encoding` is not a str, or there is
             no such option.
-        ValueError: A number is out of range; `keep_input` has more than one dimension, or has one without
-            `enqueue_many`; or `deterministic=False` comes with `shard` or with `fingerprint="content"`.
+        ValueError: A number is out of range; there is no such kind of `ragged`, or no such encoding; `keep_input` has
+            more than one dimension, or has one without `enqueue_many`; or `deterministic=False` comes with `shard` or
+            with `fingerprint="content"`.
 
     Examples:
         >>> with pipeline.batch(range(7), batch_size=3, allow_smaller_final_batch=True) as batches:

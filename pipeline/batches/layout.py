@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -10,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.batches.finish import Finish
 from pipeline.batches.iterables import check_example
+from pipeline.batches.ragged import RaggedRows, kinds_of
 from pipeline.nest import Nest, has_nested, make_like
 from pipeline.queues.base import QueueBase
 from pipeline.queues.values import infer
@@ -24,10 +27,11 @@ class ExampleLayout:
     Args:
         example: The first example: a dict, list or tuple of components, which may be nested, or a single component.
         many: It is a block of examples: the first dimension of each component counts them.
-        finish: What is done to each component of a batch; see `finisher`.
+        finish: What is done to each component of a batch.
 
     Raises:
         ValueError: The example has no components.
+        InvalidArgumentError: `ragged` names a component that there is not.
         TypeError: It is itself a source of examples.
 
     Attributes:
@@ -40,37 +44,70 @@ class ExampleLayout:
 
     to_components: ToComponents
 
-    def __init__(self, example: Any, many: bool, finish: Callable[[Any], Any] | None = None) -> None:
+    def __init__(self, example: Any, many: bool, finish: Finish | None = None) -> None:
         check_example(example, many)
         self._finish = finish
         self._keys: list[Any] | None = None
         self._count = 1
-        self.to_components = _itself
+        self._apart: ToComponents = _itself  # as `to_components`, but rows that vary in length are as they come
         self._pick: ToComponents = _itself
         self._nest: Nest | None = None
         self._kind = type(example)
         if has_nested(example, many):
             self._nest = nest = Nest(example, many)
             self._keys, self._count = list(nest.names), len(nest.names)
-            self.to_components = nest.flatten
+            self._apart = nest.flatten
         elif isinstance(example, dict):
             self._keys = sorted(example, key=str)
             self._key_set = set(self._keys)
             # C makes a tuple of the values, or of one its value.
             self._pick = operator.itemgetter(*self._keys) if len(self._keys) > 1 else self._single
-            self.to_components = self._of_dict
+            self._apart = self._of_dict
             self._count = len(example)
         elif isinstance(example, (list, tuple)):
-            self.to_components = self._of_list
+            self._apart = self._of_list
             self._count = len(example)
-        self.bare = self.to_components is _itself
-        self.tuple_length = self._count if isinstance(example, (list, tuple)) and self._nest is None else 0
-        components = self.to_components(example)
+        components = self._apart(example)
         if not components:
             raise ValueError("Expected at least one tensor in batch(): the example is empty")
         inferred = [_infer(component, many, self._where(i)) for i, component in enumerate(components)]
-        self.dtypes = [dtype for dtype, _ in inferred]
+        self._inferred = [dtype for dtype, _ in inferred]
         self._shapes = [shape for _, shape in inferred]
+        self._find_ragged(many)
+        self.dtypes = [np.dtype(object) if i in self._ragged else dtype for i, dtype in enumerate(self._inferred)]
+        self.to_components = self._with_objects(self._apart, many)
+        self.to_components(example)  # the first example decides what the rows are
+        self.bare = self.to_components is _itself
+        flat = isinstance(example, (list, tuple)) and self._nest is None and not self._ragged
+        self.tuple_length = self._count if flat else 0
+
+    def _find_ragged(self, many: bool) -> None:
+        """Find the components whose rows vary in length, which are objects in the queue."""
+        names = list(range(self._count)) if self._keys is None else self._keys
+        self._kinds: list[str | None] = [None] * self._count
+        self._ragged: dict[int, RaggedRows] = {}
+        if self._finish is not None:
+            each = not many or not self._finish.many
+            self._kinds, found = kinds_of(self._finish, names, each, self._shapes)
+            for i in found:
+                where = f"batch: component {self._name(i)}"
+                self._ragged[i], self._shapes[i] = (
+                    RaggedRows(i, where, functools.partial(_infer, many=False, where=where)),
+                    (),
+                )
+
+    def _with_objects(self, apart: ToComponents, many: bool) -> ToComponents:
+        """Take examples, or blocks, apart, and make objects of the rows that vary in length."""
+        if not self._ragged:
+            return apart
+
+        def to_components(example: Any) -> Sequence[Any]:
+            components = list(apart(example))
+            for i, rows in self._ragged.items():
+                components[i] = rows.many(components[i]) if many else rows.one(components[i])
+            return components
+
+        return to_components
 
     def joined(self, index: int, many: bool) -> ToComponents:
         """`to_components` for one source of a join, whose first example it checks against this layout.
@@ -94,7 +131,7 @@ class ExampleLayout:
         return to_components
 
     def _joined(self, example: Any, index: int, many: bool) -> ToComponents:
-        chosen = self.to_components
+        chosen = self._apart
         if self._nest is not None:
             pass  # `flatten` checks each example
         elif self._keys is not None:
@@ -105,7 +142,7 @@ class ExampleLayout:
                 )
         else:
             chosen = self._of_source(example, index)
-        for i, (component, dtype) in enumerate(zip(chosen(example), self.dtypes, strict=True)):
+        for i, (component, dtype) in enumerate(zip(chosen(example), self._inferred, strict=True)):
             # The queue converts plain Python values, or raises.
             if hasattr(component, "dtype"):
                 other, _ = _infer(component, many, self._where(i))
@@ -114,18 +151,18 @@ class ExampleLayout:
                         f"Expected types to be consistent: component {self._name(i)} of source {index} is {other}, "
                         f"another one's is {dtype}"
                     )
-        return chosen
+        return self._with_objects(chosen, many)
 
     def _of_source(self, example: Any, index: int) -> ToComponents:
         """How to take the examples of another source apart, if examples are not dicts."""
         listed = isinstance(example, (list, tuple))
-        if listed and self.to_components == self._of_list:
+        if listed and self._apart == self._of_list:
             return self._first_of_list
         if self._count == 1 and not isinstance(example, dict) and (not listed or len(example) == 1):
             return self._first_of_list if listed else _itself
         raise ValueError(
             f"all sources must give examples of one form: source {index} gave {_form(example)}, "
-            f"another one {'a single component' if self.bare else f'{self._count} components'}"
+            f"another one {'a single component' if self._apart is _itself else f'{self._count} components'}"
         )
 
     def _of_dict(self, example: Any) -> Sequence[Any]:
@@ -158,8 +195,8 @@ class ExampleLayout:
             raise ValueError(f"every source must give at least the {self._count} components of the first; got {got}")
         return example[: self._count] if len(example) > self._count else example
 
-    def _name(self, index: int) -> Any:
-        return index if self._keys is None else repr(self._keys[index])
+    def _name(self, index: int) -> str:
+        return str(index) if self._keys is None else repr(self._keys[index])
 
     def _where(self, index: int) -> str:
         return f"batch: component {self._name(index)} of the first example"
@@ -169,8 +206,9 @@ class ExampleLayout:
         bare, and so does that of a tuple."""
         components = batch if self._count > 1 else [batch]
         if self._finish is not None:
-            components = [self._finish(each) for each in components]
-        if self.bare:
+            each = zip(components, self._kinds, strict=True)
+            components = [self._finish.component(*one, self._name(i)) for i, one in enumerate(each)]
+        if self._apart is _itself:
             return components[0]
         if self._nest is not None:
             return self._nest.pack(components)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypedDict, TypeVar, get_type_hints
 
 from pipeline.batches.request import Request
@@ -26,7 +26,7 @@ class BatchOptions(TypedDict, total=False):
     fingerprint: str
     function: Callable[[Any], Any] | None
     workers: Any  # an Executor, whose import takes a millisecond
-    ragged: str | None
+    ragged: str | Mapping[Any, str] | None
     encoding: str | None
 
 

@@ -376,7 +376,7 @@ class OrderedFeed(Feed):
 
         def decide(example: Any) -> ToComponents:
             if self.layout is None:
-                self.layout = ExampleLayout(example, many, self.request.finisher)
+                self.layout = ExampleLayout(example, many, self.request.finish)
                 if self.loaded is not None and self.skips.active:  # the first example here may be one that did not fit
                     self.layout.shape_as(self.loaded["loop"]["layout"])
             return self._to_components(many, index)

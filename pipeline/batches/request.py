@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pipeline.batches.finish import finisher
+from pipeline.batches.finish import Finish
 from pipeline.batches.layout import ExampleLayout
 from pipeline.batches.mapped import chunk_of, mapped
 from pipeline.batches.source import check_source
@@ -57,7 +57,7 @@ class Request(NamedTuple):
     fingerprint: str = "order"
     function: Callable[[Any], Any] | None = None
     workers: Any = None
-    ragged: str | None = None
+    ragged: str | Mapping[Any, str] | None = None
     encoding: str | None = None
     joined: bool = False
 
@@ -89,9 +89,13 @@ class Request(NamedTuple):
         return -1 if self.inline else self.capacity
 
     @property
-    def finisher(self) -> Callable[[Any], Any] | None:
-        """What is done to each component of a batch."""
-        return finisher(self.ragged, self.encoding)
+    def finish(self) -> Finish | None:
+        """What is done to the components of a batch, if anything."""
+        if self.ragged is None and self.encoding is None:
+            return None
+        made = self.function is not None or self.workers is not None  # of one example each
+        varies = self.shapes is None and not self.dynamic_pad
+        return Finish(self.ragged, self.encoding, varies, self.enqueue_many or not made)
 
     def checked(self) -> Request:
         """The request with its numbers as ints; TypeError or ValueError for sources or numbers that make no sense."""
@@ -104,7 +108,8 @@ class Request(NamedTuple):
             raise ValueError(f"fingerprint must be 'order' or 'content', got {self.fingerprint!r:.80}")
         if self.shard is not None:
             check_shard(self.shard)
-        finisher(self.ragged, self.encoding)
+        if self.finish is not None:
+            self.finish.check()
         capacity = parse_capacity(self.capacity)
         if capacity == 0:  # a queue may have it, as in TensorFlow, but then no example ever gets into it
             raise ValueError(f"capacity must be >= 1 (or -1: unbounded), got {self.capacity}")

@@ -127,7 +127,7 @@ def _shape_of(value: Any) -> tuple[int, ...]:
 def _mismatch(index: int, expected: tuple[int | None, ...], got: tuple[int, ...], where: str) -> InvalidArgumentError:
     text = f"Shape mismatch in tuple component {index}. Expected {show(expected)}, got {show(got)}\n{where}"
     if len(got) == len(expected) and None not in expected:
-        text += ": rows that vary in size need dynamic_pad=True (batch functions) or a padding queue"
+        text += ": rows that vary in size need dynamic_pad=True or ragged= (batch functions), or a padding queue"
     return invalid(text)
 
 

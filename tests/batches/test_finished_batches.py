@@ -75,7 +75,7 @@ def test_buckets():
 
 
 def test_bad_arguments():
-    with raises(ValueError, "ragged must be 'pad', 'row_splits' or None, got 'splits'"):
+    with raises(ValueError, "ragged must be 'pad', 'row_splits', a dict of these, or None, got 'splits'"):
         batch([1], 1, ragged="splits")
     with raises(ValueError, "encoding: there is no 'utf-9'"):
         batch([1], 1, encoding="utf-9")

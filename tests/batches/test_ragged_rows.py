@@ -1,0 +1,195 @@
+"""ragged=: rows of varying length, from blocks, functions and single examples; and strings that are decoded."""
+
+import itertools
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from helpers import raises
+
+import pipeline
+
+WORDS = [["a", "b"], [], ["c"], ["d", "e", "f"], ["g"], ["h", "i"]]
+TABLE = pa.table(
+    {
+        "words": WORDS,
+        "n": [[i] * (i % 3) for i in range(6)],
+        "pair": pa.array([[i, -i] for i in range(6)], pa.list_(pa.int64(), 2)),
+        "row": range(6),
+    }
+)
+PROCESSES = pipeline.processes(1)
+WAYS = {
+    "block": {},
+    "function": {"function": dict},
+    "inline": {"function": dict, "num_threads": 0},
+    "threads": {"function": dict, "workers": pipeline.threads(2)},
+    "processes": {"function": dict, "workers": PROCESSES},
+    "ordered": {"function": dict, "deterministic": True},
+    "ordered threads": {"function": dict, "workers": pipeline.threads(2), "deterministic": True},
+}
+
+
+def lists(values, splits):
+    return [values[first:last].tolist() for first, last in itertools.pairwise(splits)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_row_splits(way):
+    [batch] = pipeline.batch(pipeline.arrow(TABLE), 6, ragged="row_splits", encoding="utf-8", **WAYS[way])
+    assert lists(*batch["words"]) == WORDS
+    assert lists(*batch["n"]) == TABLE["n"].to_pylist()
+    assert batch["n"][0].dtype == np.int64
+    assert batch["row"].tolist() == list(range(6))
+    pairs = batch["pair"] if way == "block" else np.reshape(lists(*batch["pair"]), (6, 2))
+    assert pairs.tolist() == [[i, -i] for i in range(6)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_padded(way):
+    [batch] = pipeline.batch(pipeline.arrow(TABLE), 6, ragged="pad", **WAYS[way])
+    assert batch["words"].tolist() == [[w.encode() for w in words] + [b""] * (3 - len(words)) for words in WORDS]
+    assert batch["n"].tolist() == [[i] * (i % 3) + [0] * (2 - i % 3) for i in range(6)]
+    assert batch["pair"].tolist() == [[i, -i] for i in range(6)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_by_name(way):
+    kinds = {"words": "pad", "n": "row_splits"}
+    [batch] = pipeline.batch(pipeline.arrow(TABLE), 6, ragged=kinds, encoding="utf-8", **WAYS[way])
+    assert batch["words"].tolist() == [words + [""] * (3 - len(words)) for words in WORDS]
+    assert lists(*batch["n"]) == TABLE["n"].to_pylist()
+    assert batch["pair"].tolist() == [[i, -i] for i in range(6)]
+
+
+EXAMPLES = [{"n": np.arange(i, dtype=np.int16), "words": ["w"] * i, "row": i} for i in range(6)]
+SOURCES = {
+    "list": lambda: EXAMPLES,
+    "generator": lambda: lambda: (yield from EXAMPLES),
+    "callable": lambda: iter(EXAMPLES).__next__,
+}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"num_threads": 0}, {"deterministic": True}, {"num_threads": 3, "deterministic": True}, {"on_error": "skip"}],
+    ids=str,
+)
+@pytest.mark.parametrize("source", ["list", "generator", "callable"])
+def test_single_examples(source, options):
+    [batch] = pipeline.batch(SOURCES[source](), 6, ragged={"n": "row_splits", "words": "pad"}, **options)
+    assert lists(*batch["n"]) == [list(range(i)) for i in range(6)]
+    assert batch["n"][0].dtype == np.int16
+    assert batch["words"].tolist() == [[b"w"] * i + [b""] * (5 - i) for i in range(6)]
+    assert batch["row"].tolist() == list(range(6))
+
+
+def test_an_array_that_a_function_changes_afterwards():
+    row = np.zeros(3, np.int64)
+
+    def count():
+        row[0] += 1
+        return {"n": row[: 1 + row[0] % 3]}
+
+    batches = pipeline.batch(count, 3, ragged="row_splits", num_threads=1)
+    with batches:
+        assert lists(*next(batches)["n"]) == [[1, 0], [2, 0, 0], [3]]
+
+
+def test_components_without_names():
+    pairs = [(np.arange(i), i) for i in range(4)]
+    [(values, row)] = pipeline.batch(pairs, 4, ragged={0: "row_splits"})
+    assert lists(*values) == [list(range(i)) for i in range(4)]
+    assert row.tolist() == list(range(4))
+    [batch] = pipeline.batch([np.arange(i) for i in range(4)], 4, ragged="pad")
+    assert batch.tolist() == [[0, 0, 0], [0, 0, 0], [0, 1, 0], [0, 1, 2]]
+    nested = [{"a": {"b": np.arange(i), "c": i}} for i in range(4)]
+    [batch] = pipeline.batch(nested, 4, ragged={"a/b": "row_splits"})
+    assert lists(*batch["a"]["b"]) == [list(range(i)) for i in range(4)]
+    assert batch["a"]["c"].tolist() == list(range(4))
+
+
+@pytest.mark.parametrize("rows", [[[], ["a"], ["b", "c"]], [[], [1], [2, 3]], [[], [], [0.5]]])
+def test_lists_of_which_the_first_is_empty(rows):
+    for options in ({}, {"function": dict}, {"deterministic": True}):
+        [batch] = pipeline.batch([{"a": row} for row in rows], 3, ragged="row_splits", encoding="utf-8", **options)
+        assert lists(*batch["a"]) == rows
+        [batch] = pipeline.batch([{"a": row} for row in rows], 3, ragged="pad", **options)
+        assert batch["a"].dtype == (np.array(rows[2]).dtype if rows[2] != ["b", "c"] else object)
+
+
+def test_the_first_row_decides_the_dtype():
+    rows = [np.zeros(2, np.float32), [1, 2, 3], np.ones(1)]
+    [batch] = pipeline.batch([{"a": row} for row in rows], 3, ragged="row_splits")
+    assert batch["a"][0].dtype == np.float32
+    for bad, error in ((["x"], TypeError), (np.zeros((2, 2)), ValueError), (1.5, ValueError)):
+        with pytest.raises(error, match="component 'a'"):
+            list(pipeline.batch([{"a": row} for row in [*rows, bad]], 4, ragged="row_splits"))
+        with pipeline.batch([{"a": row} for row in [*rows, bad, *rows]], 6, ragged="pad", on_error="skip") as batches:
+            assert next(batches)["a"].shape == (6, 3)
+            assert batches.num_errors == 1
+
+
+def test_a_join_of_blocks_and_functions():
+    sources = [[{"a": np.arange(i)} for i in (1, 2)], [{"a": np.arange(i)} for i in (3, 4)]]
+    with pipeline.batch_join(sources, 4, ragged="row_splits") as batches:
+        assert sorted(lists(*next(batches)["a"])) == [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
+    sources[1] = [{"a": np.arange(3.0)}] * 2
+    with pytest.raises(TypeError, match="component 'a' of source 1 is float64"):
+        list(pipeline.batch_join(sources, 4, ragged="row_splits"))
+
+
+def test_buckets():
+    with pipeline.bucket_by_sequence_length(
+        lambda each: len(each["n"]), EXAMPLES, 3, [3], ragged={"n": "row_splits", "words": "pad"}
+    ) as batches:
+        got = [(lengths.tolist(), lists(*batch["n"]), batch["words"].shape) for lengths, batch in batches]
+    assert got == [
+        ([0, 1, 2], [list(range(i)) for i in range(3)], (3, 2)),
+        ([3, 4, 5], [list(range(i)) for i in range(3, 6)], (3, 5)),
+    ]
+
+
+def test_states():
+    def loop():
+        options = {"ragged": "row_splits", "function": dict, "deterministic": True, "seed": 1}
+        return pipeline.shuffle_batch(pipeline.arrow(TABLE, num_epochs=3), 2, 20, 4, **options)
+
+    got, states = [], []
+    with loop() as batches:
+        for batch in batches:
+            got.append(lists(*batch["words"]))
+            states.append(json.dumps(batches.state_dict()))
+    for i, state in enumerate(states):
+        with loop() as batches:
+            batches.load_state_dict(json.loads(state))
+            assert [lists(*batch["words"]) for batch in batches] == got[i + 1 :]
+
+
+def test_shapes_that_are_given_stay():
+    """A queue pads what it knows to vary; and what has a shape is no ragged row."""
+    source = [{"a": np.arange(4), "b": i} for i in range(2)]
+    for options in ({"shapes": [(4,), ()]}, {"dynamic_pad": True}):
+        [batch] = pipeline.batch(source, 2, ragged="row_splits", **options)
+        assert batch["a"].tolist() == [[0, 1, 2, 3]] * 2
+
+
+def test_errors():
+    for bad in ("padded", {"a": "padded"}, {"a": None}, 3, ["a"]):
+        kind = bad["a"] if isinstance(bad, dict) else bad
+        with raises(ValueError, f"ragged must be 'pad', 'row_splits', a dict of these, or None, got {kind!r}"):
+            pipeline.batch(EXAMPLES, 2, ragged=bad)
+    with raises(ValueError, "ragged: there is no component 'm'; there are 'n', 'row', 'words'"):
+        next(pipeline.batch(EXAMPLES, 2, ragged={"m": "pad"}))
+
+
+@pytest.mark.parametrize("ragged", [None, "pad", "row_splits"])
+def test_text_that_is_not_of_the_encoding(ragged):
+    names = [b"a", b"b", b"\xff\xfe", b"d"]
+    with pipeline.batch([{"name": name, "n": 1} for name in names], 4, encoding="utf-8", ragged=ragged) as batches:
+        with pytest.raises(UnicodeDecodeError, match=r"in row 2 of component 'name' of a batch: b'\\xff\\xfe'"):
+            next(batches)
+    grid = pipeline.batch([{"name": [name, b"x"]} for name in names], 4, encoding="utf-8", ragged=ragged)
+    with grid, pytest.raises(UnicodeDecodeError, match=r"in row 2 of component 'name' of a batch: b'\\xff\\xfe'"):
+        next(grid)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from pipeline.batches.feed import Feed
+from pipeline.errors import FailedPreconditionError
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.runner import QueueRunner
 
@@ -47,21 +49,35 @@ class Crew(QueueRunner):
 
 
 class Opening:
-    """A context manager around the opening of a feed, which calls the source, so that `close` of another thread does
-    not wait for it for ever. One thread at a time enters it; any may wait."""
+    """One opening of the feed of a loop, by this thread. It calls the source, so `close` of another thread does not
+    wait for it for ever, and the source may ask for no batch.
+
+    Attributes:
+        under_way: A lock that is held meanwhile; nobody needs it afterwards. (A lock is released whatever a signal
+            handler raises in between; the methods of a context manager in Python may not even begin.)
+    """
 
     def __init__(self) -> None:
-        self._thread = ""
-        self._ident: int | None = None
-        self._over = threading.Event()
-        self._over.set()
+        self._thread, self._ident, self._pid = threading.current_thread().name, threading.get_ident(), os.getpid()
+        self.under_way = threading.Lock()
 
-    def __enter__(self) -> None:
-        self._thread, self._ident = threading.current_thread().name, threading.get_ident()
-        self._over.clear()
+    def check_over(self, name: str) -> None:
+        """Raise if the feed of the loop with this name, whose lock this thread holds, is being opened.
 
-    def __exit__(self, *error: object) -> None:
-        self._over.set()
+        Raises:
+            FailedPreconditionError: By this thread.
+            RuntimeError: In the process that this one was forked from.
+        """
+        if not self.under_way.locked():
+            return
+        if self._pid != os.getpid():
+            text = (
+                f"made before os.fork(), as thread '{self._thread}' made its first batch, and used in the forked child"
+            )
+            raise RuntimeError(f"{name}: {text}. Make the loop in the child")
+        if self._ident == threading.get_ident():
+            text = "asked for a batch while it makes the first one: by its own source, or in a signal handler"
+            raise FailedPreconditionError(None, None, f"{name}: the loop was {text}")
 
     def wait(self, name: str, seconds: float) -> None:
         """Wait until another thread has opened the feed of the loop with this name, or has failed to.
@@ -69,11 +85,19 @@ class Opening:
         Raises:
             RuntimeError: It did not come to an end in so many seconds.
         """
-        if self._ident != threading.get_ident() and not self._over.wait(seconds):
+        if self._ident == threading.get_ident() or self._pid != os.getpid():
+            return
+        if not self.under_way.acquire(timeout=seconds):
             raise RuntimeError(
                 f"{name}: thread '{self._thread}' is in `next` and did not end within {seconds} s: the source does not "
                 "return the first example"
             )
+        self.under_way.release()
+
+
+def interrupted(name: str, during: str) -> FailedPreconditionError:
+    """The error of a loop with this name that Ctrl-C has struck where it cannot go on."""
+    return FailedPreconditionError(None, None, f"{name}: the loop was interrupted while {during}. Make a new one")
 
 
 def abandon(feed: Feed, coord: Coordinator | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,13 +56,17 @@ class Feed:
         layout: The layout of the examples, once the first one has come.
         skips: What `on_error="skip"` has left out.
         round: How often the sources have been read before.
+        opened: Whether `open` has returned.
         seeds_drawn: Whether chance decides what is drawn from the queue, if anything is.
     """
 
-    queue: QueueBase
+    queue: QueueBase  # not before there is an example
     ops: Sequence[Callable[[], None]]
     close_op: Callable[[], None] | None = None
     round = 0  # how often the sources have been read before
+    opened = False
+    _found: tuple[list[OpenSource], int, Any, list[Read]] | None = None  # the open sources, and the first example
+    _delivering: threading.Lock  # held while a batch is taken, if batches are counted
     one_by_one = False  # every example is looked at, so that blocks of them are of no use
 
     def __init__(self, request: Request) -> None:
@@ -114,7 +119,7 @@ class Feed:
         other.round = self.round + 1 if number is None else number
         other.request = self._planned.for_round(other.round)
         other.coord = Coordinator() if self.request.coord is None else self.coord
-        other.layout, other._left = None, False
+        other.layout, other._left = other._found, other.opened = None, False
         other.__dict__.pop("queue", None)  # `abandon` asks whether there is one
         return other
 
@@ -134,32 +139,41 @@ class Feed:
         return 0
 
     def open(self) -> None:
-        """Get the first example, make the queue for it, and the ops.
+        """Get the first example, make the queue for it, and the ops. After Ctrl-C go on with the first example that
+        there was; once this has returned, do nothing.
 
         Raises:
             OutOfRangeError: There is no example.
             Exception: What a source raised.
         """
-        request = self.request
+        if not self.opened:
+            self._open()
+            self.opened, self._found = True, None  # whoever refers to large arrays has them copied
+
+    def _open(self) -> None:
         if self._keep.none:
             self._park()
             return
+        opened, index, first, reads = self._found or self._first_example(self._open_sources())
+        self.queue = self._make_queue()
+        if self.layout is not None and isinstance(self.queue, TypedQueue) and not self.one_by_one:
+            self.queue.labels = self.layout.keys
+        copies = self.request.num_threads or 1
+        self.ops = [
+            self._op(source, i, [(first, reads)] if i == index else None) for i, source in enumerate(opened * copies)
+        ]
+
+    def _open_sources(self) -> list[OpenSource]:
+        request, self.layout = self.request, None
         alone = request.joined or request.num_threads in (0, 1)
         if self._nothing_to_wait_for():
             self.request = request = request._replace(num_threads=0)
             self._block_rows = self._most_rows()
         room = self._room if request.inline else None
-        opened = [
+        return [
             open_source(source, request.enqueue_many, alone, self._rows_for(source), room, self._stopped)
             for source in request.sources
         ]
-        index, first, reads = self._first_example(opened)
-        self.queue = self._make_queue()
-        if self.layout is not None and isinstance(self.queue, TypedQueue) and not self.one_by_one:
-            self.queue.labels = self.layout.keys
-        if request.num_threads:
-            opened *= request.num_threads
-        self.ops = [self._op(source, i, [(first, reads)] if i == index else None) for i, source in enumerate(opened)]
 
     def take(self) -> Any:
         """The next batch; OutOfRangeError at the end."""
@@ -177,6 +191,10 @@ class Feed:
         self._left = True
         self.queue.close(cancel_pending_enqueues=True)
         recall(self.request.sources)
+
+    def after_fork(self) -> None:
+        """In the child of a fork: a thread that had the lock is not there."""
+        self._delivering = threading.Lock()
 
     def put_away(self) -> None:
         """Close what the sources hold open; no thread reads any more."""
@@ -252,9 +270,9 @@ class Feed:
         parked.__qualname__ = "parked"
         self.ops = [parked]
 
-    def _first_example(self, opened: list[OpenSource]) -> tuple[int, Any, list[Read]]:
-        """The number of the first source that has an example, that example, which decides the layout, and what was read
-        for it."""
+    def _first_example(self, opened: list[OpenSource]) -> tuple[list[OpenSource], int, Any, list[Read]]:
+        """The open sources, the number of the first that has an example, that example, which decides the layout, and
+        what was read for it. Kept for the next try of `open`."""
         for i, source in enumerate(opened):
             take = source.take if source.iterator else careful_take(source.take, self.skips, source.many)
             try:
@@ -264,7 +282,8 @@ class Feed:
                         # A block without rows may not even have the right dtypes.
                         if first is not SKIPPED and not (source.many and length(first) == 0):
                             self.layout = ExampleLayout(first, source.many, self.request.finish)
-                            return i, first, noted_reads()
+                            self._found = opened, i, first, noted_reads()
+                            return self._found
                     if self._stopped():
                         break
             except (OutOfRangeError, StopIteration):

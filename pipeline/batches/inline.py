@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
 from typing import Any
 
 from pipeline.batches.feed import Feed
-from pipeline.errors import FailedPreconditionError, OutOfRangeError
+from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError
 from pipeline.explain.causes import InputUsedUp, because
 from pipeline.explain.live import groups
-from pipeline.explain.workers import Worker, WorkerGroup
-from pipeline.explain.workers import this_thread as worker_of_thread
+from pipeline.explain.workers import Worker, WorkerGroup, this_thread
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.current_loop import current_loop, work_for
 from pipeline.runners.enqueue_ops import op_name
@@ -81,7 +81,7 @@ class Inline:
         self._worker = Worker(self.group, 1)
 
     def begin(self) -> Inline:
-        """Return what the loop takes its batches from."""
+        """Return what the loop takes its batches from: this. There is nothing to begin."""
         return self
 
     def take(self) -> Any:
@@ -104,6 +104,10 @@ class Inline:
             finally:
                 self._taker = None
 
+    def after_fork(self) -> None:
+        """In the child of a fork: a thread that had the lock is not there. The queue tells whoever comes now."""
+        self._lock, self._taker = threading.Lock(), None
+
     def wait(self, seconds: float) -> None:
         """The loop has ended: wait until no other thread takes a batch.
 
@@ -124,7 +128,7 @@ class Inline:
         if self._reading:
             text = f"{feed.request.name}: the loop was interrupted while it read its source. Make a new one"
             self._stop(coord, FailedPreconditionError(None, None, text))
-        thread = worker_of_thread
+        thread = this_thread
         outer = thread.worker, thread.reads, current_loop()
         self._reading = True
         self.group.reads()
@@ -157,7 +161,8 @@ class Inline:
                 self.group.reached_end(error)
                 ops.popleft()
                 if not ops:
-                    with because(InputUsedUp(self.group)):
+                    # The source, or another thread, may have closed the loop.
+                    with because(InputUsedUp(self.group)), contextlib.suppress(CancelledError):
                         (feed.close_op or queue.close)()
             else:
                 ops.rotate(-1)

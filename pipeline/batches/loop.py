@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pipeline import spans
 from pipeline.batches.content import combined
-from pipeline.batches.crew import Crew, Opening, abandon
+from pipeline.batches.crew import Crew, Opening, abandon, interrupted
 from pipeline.batches.feed import Feed
 from pipeline.batches.inline import Inline
 from pipeline.batches.ordered import OrderedFeed
-from pipeline.batches.snapshot import fingerprint_text, load, state_of, why_empty
-from pipeline.batches.source import is_iterable
+from pipeline.batches.snapshot import fingerprint_text, load, no_order, state_of, why_dropped, why_empty
+from pipeline.batches.source import is_iterable, loop_left
 from pipeline.batches.taken import note_taken
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
 from pipeline.explain.live import LoopFacts, LoopTimes, loops, noted_inputs
@@ -92,7 +92,7 @@ class Batches(Iterator[T_co]):
         self._taker: Feed | Inline | None = None  # what `next` takes from: once the threads have begun
         self._ended = False
         self._closed = False
-        self._opening = Opening()
+        self._opening: Opening | None = None  # the last one
         self._over: Feed | None = None  # whose input was used up
         self._seen = threading.local()  # `over`: the same, as far as a thread knows
         self._told: set[str] = set()  # what the log says once
@@ -214,7 +214,8 @@ class Batches(Iterator[T_co]):
             planned.stop()
             if self._owner:
                 self.coord.request_stop()
-            self._opening.wait(self._name, self.grace)
+            if self._opening is not None:
+                self._opening.wait(self._name, self.grace)
         with self._lock:
             done = self.coord.joined if self._owner else self._open is None
             if not self._ended or not done:
@@ -335,6 +336,13 @@ class Batches(Iterator[T_co]):
 
         return report(self)
 
+    def _after_fork(self) -> None:
+        """In the child of a fork: what other threads held is held for ever; queues say what the matter is."""
+        self._lock = threading.RLock()
+        self._latest.after_fork()
+        if isinstance(self._taker, Inline):
+            self._taker.after_fork()
+
     def _facts(self) -> LoopFacts:
         feed = self._latest
         settings = {name: getattr(feed.request, name) for name in SETTINGS}
@@ -345,13 +353,7 @@ class Batches(Iterator[T_co]):
     def _ordered(self, what: str) -> OrderedFeed:
         feed = self._latest
         if not isinstance(feed, OrderedFeed):
-            why = (
-                "this loop notes no places of its input"
-                if feed.request.inline
-                else "the order of this loop depends on its threads"
-            )
-            text = f"{what}: {why}. Pass deterministic=True to the batch function"
-            raise FailedPreconditionError(None, None, text)
+            raise no_order(what, feed.request.inline)
         return feed
 
     def _start(self) -> Feed | Inline | None:
@@ -360,10 +362,11 @@ class Batches(Iterator[T_co]):
             feed = self._planned
             if self._ended or self._taker is not None:
                 return self._taker
+            if self._opening is not None:
+                self._opening.check_over(self._name)
             if feed is None:  # a signal handler raised while the threads began
                 self._finish()
-                text = f"{self._name}: the loop was interrupted while its threads began. Make a new one"
-                raise FailedPreconditionError(None, None, text)
+                raise interrupted(self._name, "its threads began")
             if self._guard is None:  # before there are threads: Ctrl-C may strike while they are made
                 self._guard = weakref.finalize(self, abandon, feed, self.coord if self._owner else None)
                 self._guard.atexit = False
@@ -371,22 +374,24 @@ class Batches(Iterator[T_co]):
                 with batch_loop(self.coord):
                     self._times.begin()
                     start_registered(self.coord)
-                    with noted_inputs() as inputs, self._opening:
+                    self._opening = opening = Opening()
+                    with noted_inputs() as inputs, opening.under_way:
                         feed.open()
-                    self.queue = feed.queue
-                    self._open, self._planned = feed, None
-                    crew = Inline(feed) if feed.request.inline else Crew(feed, weakref.ref(self), self._owner)
-                    self._group = crew.group
+                    if self._ended:
+                        raise loop_left()  # by its own source
+                    taker = Inline(feed) if feed.request.inline else None
+                    crew = taker or Crew(feed, weakref.ref(self), self._owner)
                     crew.group.takes_from(inputs)
-                    taker = crew.begin()
+                    self.queue, self._group, self._open = feed.queue, crew.group, feed
+                    self._planned, self._taker = None, taker  # Ctrl-C never strikes between the two
+                    self._taker = crew.begin()
             except OutOfRangeError:
                 raise
             except Exception as error:  # as if it had happened in a thread
                 self.coord.request_stop(error)
                 self._finish()
                 raise
-            self._taker = taker
-            return taker
+            return self._taker
 
     def _end(self, taker: Feed | Inline | None) -> None:
         """End the round that `taker` was for, or the one that was about to start, and raise what a thread raised."""
@@ -413,12 +418,7 @@ class Batches(Iterator[T_co]):
         left, read = feed.left_over() if opened else (0, 0)
         self.num_dropped += left
         if left:
-            self._tell(
-                feed,
-                "dropped",
-                f"the last {left:,} of {read:,} examples fill no batch and are dropped. "
-                "To get them too pass allow_smaller_final_batch=True",
-            )
+            self._tell(feed, "dropped", why_dropped(left, read))
 
     def _tell(self, feed: Feed, subject: str, text: str) -> None:
         """Say something in the log, once for this loop."""

@@ -69,7 +69,7 @@ class OrderedFeed(Feed):
     def _begin_round(self) -> None:
         self.ledger: Ledger | None = None
         self.arrivals: Arrivals | None = None
-        self._delivering = threading.Lock()  # held while a batch is taken and counted
+        self._delivering = threading.Lock()
         self._outlet: Outlet
         self._trail: Trail | None = None  # of numbers that are not in the queue
         self._plain = False  # whether a batch is what the queue gives, and its numbers are those of the trail
@@ -183,7 +183,7 @@ class OrderedFeed(Feed):
         """What decides the batches besides the request."""
         return {}
 
-    def open(self) -> None:
+    def _open(self) -> None:
         request = self.request
         if self._keep.none:
             self._park()

@@ -193,10 +193,24 @@ def why_empty(feed: Feed, opened: bool) -> str:
     return "the sources gave no example when they were read again" if feed.round and not opened else ""
 
 
+def why_dropped(left: int, read: int) -> str:
+    """What to say of the examples that are left at the end, of those that were read."""
+    return (
+        f"the last {left:,} of {read:,} examples fill no batch and are dropped. "
+        "To get them too pass allow_smaller_final_batch=True"
+    )
+
+
 def _none_since_load(feed: OrderedFeed) -> bool:
     """Whether a round went on from a state in or behind it, and has delivered nothing since."""
     loaded, elements = feed.loaded, feed.delivered[-1].elements
     return loaded is not None and feed.before < elements == loaded["delivered"]["elements"]
+
+
+def no_order(what: str, inline: bool) -> FailedPreconditionError:
+    """The error of a method that is for deterministic loops, for another."""
+    why = "this loop notes no places of its input" if inline else "the order of this loop depends on its threads"
+    return FailedPreconditionError(None, None, f"{what}: {why}. Pass deterministic=True to the batch function")
 
 
 def no_state(reason: str) -> FailedPreconditionError:

@@ -97,6 +97,8 @@ def create_file(name: bytes) -> IO[bytes]:
 class _Local:
     """A local file, pipe or device."""
 
+    _close_file = staticmethod(os.close)  # at the end of the interpreter `__del__` may find no `os` any more
+
     def __init__(self, name: bytes) -> None:
         self._name = name
         self._file = -1
@@ -135,7 +137,7 @@ class _Local:
     def close(self) -> None:
         if self._file >= 0:
             file, self._file = self._file, -1
-            os.close(file)
+            self._close_file(file)
 
     def __del__(self) -> None:
         self.close()

@@ -33,6 +33,8 @@ class LMDBReader(ReaderBase):
     Thread safety: as ReaderBase.
     """
 
+    _close_file = staticmethod(os.close)  # at the end of the interpreter `__del__` may find no `os` any more
+
     def __init__(
         self,
         name: str | None = None,
@@ -61,7 +63,7 @@ class LMDBReader(ReaderBase):
     def _close(self) -> None:
         if self._file >= 0:
             file, self._file = self._file, -1
-            os.close(file)
+            self._close_file(file)
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):

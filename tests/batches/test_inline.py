@@ -245,6 +245,32 @@ class TestEnds:
             with pytest.raises(FailedPreconditionError, match="interrupted while it read its source"):
                 next(batches)
 
+    @pytest.mark.parametrize("deterministic", [False, True])
+    @pytest.mark.parametrize("number", [0, 5, 8])
+    def test_its_source_closes_it(self, number, deterministic):
+        count = itertools.count()
+
+        def closing():
+            following = next(count)
+            if following == number:
+                batches.close()
+            return following
+
+        batches = batch(closing, 4, num_threads=0, deterministic=deterministic)
+        assert [each.tolist() for each in batches] == [[0, 1, 2, 3], [4, 5, 6, 7]][: number // 4]
+        assert next(count) == number + 1
+        assert list(batches) == []
+
+    @pytest.mark.parametrize("options", [{"num_threads": 0}, {}, {"num_threads": 0, "deterministic": True}])
+    def test_a_source_that_asks_its_own_loop_as_it_makes_the_first_example(self, options):
+        def circle():
+            with pytest.raises(FailedPreconditionError, match="asked for a batch while it makes the first one"):
+                next(batches)
+            yield from range(4)
+
+        with batch(circle, 2, **options) as batches:
+            assert [each.tolist() for each in batches] == [[0, 1], [2, 3]]
+
     def test_a_source_that_asks_its_own_loop(self):
         def circle():
             yield 1

@@ -105,8 +105,49 @@ session.run(put)
 waiting.join()
 """
 
+LOOPS = """
+import itertools, os, signal, threading, warnings
+import pipeline
 
-@pytest.mark.parametrize("script", [BUSY, SESSION], ids=["busy", "session"])
+warnings.simplefilter("ignore", DeprecationWarning)
+
+def forked_in(number, **options):
+    numbers, entered, go = itertools.count(), threading.Event(), threading.Event()
+
+    def example():
+        following = next(numbers)
+        if following == number:
+            entered.set()
+            go.wait()
+        return following
+
+    taken = []
+    loop = pipeline.batch(example, 2, **options)
+    taking = threading.Thread(target=lambda: taken.extend(next(loop).tolist() for _ in range(3)), daemon=True)
+    taking.start()
+    entered.wait()
+    process = os.fork()
+    if process == 0:
+        signal.alarm(30)  # ends a child that hangs
+        try:
+            next(loop)
+        except RuntimeError as error:
+            assert "made before os.fork()" in str(error), error
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(process, 0)[1] == 0, (number, options)
+    go.set()
+    taking.join()
+    assert taken == [[0, 1], [2, 3], [4, 5]], taken
+    loop.close()
+
+for options in ({"num_threads": 0}, {"num_threads": 0, "deterministic": True}, {}, {"deterministic": True}):
+    for number in (0, 3):  # while it makes the first example, and after
+        forked_in(number, **options)
+"""
+
+
+@pytest.mark.parametrize("script", [BUSY, SESSION, LOOPS], ids=["busy", "session", "loops"])
 def test_the_child_is_told_and_the_parent_loses_nothing(script):
     done = run_script(script)
     assert (done.returncode, done.stderr) == (0, "")

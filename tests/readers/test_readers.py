@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from helpers import run_in_thread, wait_blocked
+from helpers import run_in_thread, run_script, wait_blocked
 from orchestration import closed_queue, drain
 
 import pipeline
@@ -230,6 +230,22 @@ def test_open_file_is_closed_with_its_reader():
     del reader
     after = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
     assert after == before
+
+
+@pytest.mark.parametrize("kept", ["opening._Local(b'h')", "lmdb.LMDBReader()"])
+def test_a_file_that_outlives_the_modules_is_closed_silently(kept):
+    """At its end the interpreter empties the modules that something keeps, the one that was imported first at last."""
+    done = run_script(f"""
+import os, sys, types
+first = sys.modules["first"] = types.ModuleType("first")
+from pipeline.files import opening
+from pipeline.readers import lmdb
+
+sys.alive = first, opening, lmdb
+first.kept = {kept}
+first.kept._file = os.open("h", os.O_RDONLY)
+""")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 class TestKeys:

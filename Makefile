@@ -28,8 +28,9 @@ $(STAMP): pyproject.toml setup.py $(wildcard pyx/*)
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	touch $@
 
+# Several files of tests at once; those marked `alone` wait until nothing else runs. pytest-benchmark warns of that.
 test: build
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -p no:benchmark
 
 .PHONY: docs docs-links
 # The documentation as a site, in build/docs; warnings are errors. docs-links also looks at links to other sites.

@@ -162,6 +162,11 @@ def has_segments(number):
 
 
 def memory_left():
-    """The processes that have shared memory of ours, and the names in /dev/shm."""
-    holders = {int(path.name) for path in Path("/proc").glob("[0-9]*") if has_segments(path.name)}
-    return holders, set(os.listdir("/dev/shm"))
+    """The names in /dev/shm that no other program has mapped: other programs, and other tests, may be at work."""
+    names = set(os.listdir("/dev/shm"))
+    own = descendants(os.getpid())
+    for path in Path("/proc").glob("[0-9]*/maps"):
+        if int(path.parent.name) not in own:
+            with contextlib.suppress(OSError):
+                names -= {line.partition("/dev/shm/")[2] for line in path.read_text().splitlines()}
+    return names

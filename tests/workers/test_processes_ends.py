@@ -28,7 +28,7 @@ def _nothing_left():
     before = functions.memory_left()
     with fresh_collection(), no_thread_left():
         yield
-    wait_until(lambda: functions.memory_left()[1] <= before[1] and not functions.workers(), "the workers to end")
+    wait_until(lambda: functions.memory_left() <= before and not functions.workers(), "the workers to end")
 
 
 def gone(pids):

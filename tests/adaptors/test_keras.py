@@ -19,7 +19,6 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 @pytest.fixture
 def keras():
-    os.environ.setdefault("KERAS_BACKEND", "jax")
     library = pytest.importorskip("keras", reason="Keras is large: make test-jax installs it")
     assert library.backend.backend() == "jax"
     return library

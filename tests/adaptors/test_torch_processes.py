@@ -141,6 +141,8 @@ try:
         next(batches)
 except RuntimeError as error:
     print(error)
+except (ConnectionError, EOFError) as error:  # torch was about to fetch a tensor from it
+    print("killed by signal:", error)
 """
 
 

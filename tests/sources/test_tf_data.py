@@ -43,6 +43,7 @@ class TestDataset(SourceContract):
     known = False
     shuffles = False
     shards = 4
+    ragged = False
 
     @pytest.fixture(autouse=True)
     def _small_pieces(self, monkeypatch):
@@ -63,6 +64,18 @@ class TestDataset(SourceContract):
     def test_states(self, kind):
         """Nobody can go back to a place of TensorFlow's iterators, and a loop says so."""
         options = {"min_after_dequeue": 5, "seed": 9} if kind == "shuffle_batch" else {}
+        with getattr(pipeline, kind)(self.make(), 3, deterministic=True, **options) as batches:
+            next(batches)
+            self.refuses(batches)
+
+    @pytest.mark.parametrize("kind", ["batch", "shuffle_batch"])
+    def test_states_of_what_workers_make(self, kind):
+        options = {"min_after_dequeue": 5, "seed": 9} if kind == "shuffle_batch" else {}
+        options |= {
+            "function": dict,
+            "workers": pipeline.threads(2),
+            "ragged": {"more": "pad"} if self.ragged else None,
+        }
         with getattr(pipeline, kind)(self.make(), 3, deterministic=True, **options) as batches:
             next(batches)
             self.refuses(batches)
@@ -89,6 +102,8 @@ class TestBatched(TestDataset):
 
 class TestOfAnyShape(TestDataset):
     """Where a shape is not known, elements come one by one."""
+
+    ragged = True
 
     def make(self, **options):
         tf = library()

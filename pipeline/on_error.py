@@ -111,8 +111,12 @@ def _forget_frames(error: BaseException) -> None:
 
 
 def name_item(error: Exception, key: str, text: str) -> None:
-    """Name the item that an error is about: in a note, and by `record_key` for the messages of a queue it closes."""
+    """Name the item that an error is about: in a note, and by `record_key` for the messages of a queue it closes.
+
+    A key of a record, which is bytes, says more, and stays.
+    """
     with contextlib.suppress(Exception):  # a class of the user's may forbid attributes
-        error.record_key = key  # type: ignore[attr-defined]
+        if not isinstance(getattr(error, "record_key", None), bytes):
+            error.record_key = key  # type: ignore[attr-defined]
     if hasattr(error, "add_note"):
         error.add_note(text)

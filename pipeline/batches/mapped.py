@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 
 from pipeline.batches.source import is_iterable
 from pipeline.errors import CancelledError, OutOfRangeError
-from pipeline.nest import length, map_values
-from pipeline.on_error import ending
+from pipeline.nest import map_values
+from pipeline.on_error import ending, name_item
 from pipeline.queues.base import QueueBase
 from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.source import TableCursor, gathered, rows_of
@@ -56,7 +57,7 @@ def mapped(
     if careful and is_sequence(source) and not hasattr(type(source), "__iter__"):
         source = CarefulItems(source)
     if at_once and workers is None and not isinstance(source, QueueBase):
-        return applied(function, _rows(source, careful) if gives_blocks else items_of(source))
+        return applied(function, _placed(source, careful) if gives_blocks else items_of(source))
     if workers is None:
         from pipeline.workers.threads import AtOnce, Threads  # 2 ms of import time, for those who pass a function only
 
@@ -69,8 +70,12 @@ def mapped(
 def applied(function: Callable[[Any], Any], items: Iterator[Any]) -> Callable[[], Any]:
     """A source that calls a function with the next item for each example."""
     goes_on = isinstance(items, (Calls, MapAhead))  # after an error; what another iterator raises ends it
+    placed, numbers = items if isinstance(items, PlacedItems) else None, itertools.count()
 
     def example() -> Any:
+        number = next(numbers)
+        if placed is not None:
+            placed.forget(number)
         try:
             item = next(items)
         except (StopIteration, OutOfRangeError, CancelledError):
@@ -82,15 +87,25 @@ def applied(function: Callable[[Any], Any], items: Iterator[Any]) -> Callable[[]
         if isinstance(item, FailedItem):
             raise item.error
         try:
-            made = function(item)
-        except (StopIteration, OutOfRangeError) as error:  # these would look like the end of the input
-            raise RuntimeError(f"the function raised {type(error).__name__}") from error
-        if made is None:
-            raise ValueError("the function returned None, which is not an example")
-        return made
+            return _call(function, item)
+        except Exception as error:
+            name = None if placed is None else placed.name(number)
+            if name is not None:
+                name_item(error, name, f"function: item {number}, {name}")
+            raise
 
     example.__qualname__ = op_name(function)
     return example
+
+
+def _call(function: Callable[[Any], Any], item: Any) -> Any:
+    try:
+        made = function(item)
+    except (StopIteration, OutOfRangeError) as error:  # these would look like the end of the input
+        raise RuntimeError(f"the function raised {type(error).__name__}") from error
+    if made is None:
+        raise ValueError("the function returned None, which is not an example")
+    return made
 
 
 class CarefulItems:
@@ -115,30 +130,32 @@ def _placed(source: Any, careful: bool) -> Iterator[Any]:
         source.inside = True
     if isinstance(source, (StreamCursor, TableCursor)):
         return PlacedItems(source, _take_carefully if careful else _take, source.ahead)
-    return _rows(source, careful)
+    return _rows(source)
 
 
-def _rows(source: Any, careful: bool) -> Iterator[Any]:
+def _rows(source: Any) -> Iterator[Any]:
     """The examples of what gives blocks."""
-    take = _take_carefully if careful and isinstance(source, (StreamCursor, TableCursor)) else _take
     while True:
         try:
-            _, rows = take(source, getattr(source, "ahead", _MOST))
+            block = source.block(getattr(source, "ahead", _MOST))
         except OutOfRangeError:
             return
-        yield from rows
+        yield from rows_of(map_values(gathered, block))
 
 
-def _take(source: Any, most: int) -> tuple[int, Iterator[Any]]:
-    """How many examples a source gives next, and these."""
-    block = map_values(gathered, source.block(most))
-    return length(block), rows_of(block)
+Taken = tuple[int, Iterator[Any], Callable[[int], str] | None]  # see PlacedItems
 
 
-def _take_carefully(cursor: StreamCursor | TableCursor, most: int) -> tuple[int, Iterator[Any]]:
+def _take(cursor: StreamCursor | TableCursor, most: int) -> Taken:
+    """How many examples a source gives next, these, and what they are called."""
+    pulled = cursor._pull(most)
+    return len(pulled), rows_of(map_values(gathered, cursor._rows_of(pulled))), cursor._named(pulled)
+
+
+def _take_carefully(cursor: StreamCursor | TableCursor, most: int) -> Taken:
     """As `_take`. If that fails, the examples are made one by one, and those that fail alone are FailedItems."""
     pulled = cursor._pull(most)
-    count = len(pulled)
+    count, named = len(pulled), cursor._named(pulled)
 
     def made(part: Any) -> Iterator[Any]:
         return rows_of(map_values(gathered, cursor._rows_of(part)))
@@ -150,9 +167,9 @@ def _take_carefully(cursor: StreamCursor | TableCursor, most: int) -> tuple[int,
             return FailedItem(error)
 
     try:
-        return count, made(pulled)
+        return count, made(pulled), named
     except Exception as error:
-        return count, map(alone, range(count)) if count > 1 else iter([FailedItem(error)])
+        return count, map(alone, range(count)) if count > 1 else iter([FailedItem(error)]), named
 
 
 def chunk_of(batch_size: int, enqueue_many: bool) -> int:

@@ -121,6 +121,10 @@ class _Images:
         except Exception as error:
             raise invalid(f"image_folder: '{path}' cannot be decoded: {error}") from error
 
+    def named(self, number: int) -> str:
+        """The path of an image."""
+        return self.paths[number]
+
     def facts(self) -> dict[str, Any]:
         names = object_vector([path.removeprefix(self._root) for path in self.paths])
         return {"classes": len(self.classes), "digest": digest([names, self.labels])}

@@ -177,6 +177,12 @@ class _Files:
         group = int(np.searchsorted(self._starts, numbers[0], "right")) - 1
         return self._load(group).take(numbers - self._starts[group])
 
+    def named(self, number: int) -> str:
+        """The file of a row, and its number there."""
+        group = int(np.searchsorted(self._starts, number, "right")) - 1
+        file, place = self._groups[group]
+        return f"{self._names[file]}:{number - self._starts[group - place]}"
+
     def facts(self) -> dict[str, Any]:
         return {
             "columns": columns_of(self._schema),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Protocol
 
 from pipeline.errors import InvalidArgumentError, OutOfRangeError
@@ -47,7 +47,10 @@ class Stream(Protocol):
         """Make a block of a piece, or of a slice of one; several threads may do so at once."""
 
     def facts(self) -> dict[str, Any]:
-        """What decides the examples; plain data. `singly` as of a Table."""
+        """What decides the examples; plain data.
+
+        `singly` as of a Table. A method `names_in` may return what the examples of a piece are called.
+        """
 
 
 class Columns:
@@ -165,6 +168,11 @@ class StreamCursor:
 
     def _rows_of(self, piece: Any) -> Any:
         return self._stream.block(piece)
+
+    def _named(self, piece: Any) -> Callable[[int], str] | None:
+        """Return what names each example of a piece, by its place in it; None if they have no names."""
+        names = getattr(self._stream, "names_in", None)
+        return None if names is None else names(piece).__getitem__
 
     def _next(self, n: int) -> Any:
         if self._failed:

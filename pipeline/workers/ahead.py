@@ -262,13 +262,15 @@ class MapAhead(Iterator[Any]):
         from concurrent.futures import BrokenExecutor  # loaded by now: the user has an executor
 
         in_flight, error = self._in_flight, chunk.future.exception()
+        if self._placed is not None:
+            self._placed.forget(self._delivered)
         if error is None:
             results, at = collections.deque[Block | FailedItem](), 0
             for result in chunk.future.result():
                 results.append(result)
                 if isinstance(result, FailedItem):
-                    number, item = chunk.numbers[at], reprlib.repr(chunk.items[at])
-                    name_item(result.error, f"item {number}", f"map_ahead: item {number}, {item}")
+                    key, place = self._place(chunk.numbers[at], chunk.items[at])
+                    name_item(result.error, key, f"map_ahead: {place}")
                 at += 1 if isinstance(result, FailedItem) else result.size
             self._chunk_bytes = sum(each.bytes for each in results if isinstance(each, Block))
             in_flight.chunks, self._results = others, results  # without a call in between, as in _fill
@@ -301,12 +303,17 @@ class MapAhead(Iterator[Any]):
             return
         index = min(error.index or 0, count - 1)
         ((numbers, items, future),) = again(chunk, index, index + 1)
-        place = f"item {numbers[0]}, {reprlib.repr(items[0])}"
+        _, place = self._place(numbers[0], items[0])
         failed = AbortedError(None, None, f"map_ahead: a worker process {error.how} at {place}")
         done = type(future)()
         done.set_result([FailedItem(failed)])
         failed_chunk = (Chunk(numbers, items, done),)
         self._in_flight.chunks = again(chunk, 0, index) + failed_chunk + again(chunk, index + 1, None) + others
+
+    def _place(self, number: int, item: Any) -> tuple[str, str]:
+        """What an item is called, and where it is."""
+        name = None if self._placed is None else self._placed.name(number)
+        return name or f"item {number}", f"item {number}, {name or reprlib.repr(item)}"
 
     def _abort(self, text: str, cause: BaseException) -> None:
         """End the input with an error; it is raised after everything before it is delivered."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.errors import DeadlineExceededError
 from pipeline.pulls import this_thread
@@ -49,17 +49,39 @@ class Calls(Iterator[Any]):
         return self._function()
 
 
+class Block(NamedTuple):
+    """What a source has given at once.
+
+    Attributes:
+        end: The number of the item after it.
+        size: How many items it has.
+        place: Where the source stood after it.
+        named: Returns what an item is called, by its place in the block; None if items have no names.
+    """
+
+    end: int
+    size: int
+    place: Any
+    named: Callable[[int], str] | None
+
+
 class PlacedItems(Iterator[Any]):
     """The items of something that gives blocks and knows its place; nobody else takes any.
 
     Args:
         source: A Positioned with a method `block`. Its method `_earlier` makes the place after any of the examples of a
             block from the place after all of them.
-        take: Takes the next items of the source, at most so many: how many these are, and what yields them.
+        take: Takes the next items of the source, at most so many: how many these are, what yields them, and what
+            returns the name of each, or None.
         most: How many items to take at once.
     """
 
-    def __init__(self, source: Any, take: Callable[[Any, int], tuple[int, Iterator[Any]]], most: int) -> None:
+    def __init__(
+        self,
+        source: Any,
+        take: Callable[[Any, int], tuple[int, Iterator[Any], Callable[[int], str] | None]],
+        most: int,
+    ) -> None:
         self.source = source
         self._take = take
         self._most = most
@@ -68,28 +90,38 @@ class PlacedItems(Iterator[Any]):
 
     def _begin(self) -> None:
         self._following: Iterator[Any] = iter(())  # of the last block
-        # The ends of blocks, and where the source stood there; first where it all began.
-        self._places = collections.deque([(self._end, self.source._position())])
+        # Those of which items are under way; first where it all began.
+        self._blocks = collections.deque([Block(self._end, 0, self.source._position(), None)])
 
     def __next__(self) -> Any:
         for item in self._following:
             return item
         turn, this_thread.turn = this_thread.turn, None  # it is not pulled from by itself
         try:
-            count, following = self._take(self.source, self._most)
+            count, following, named = self._take(self.source, self._most)
         finally:
             this_thread.turn = turn
         self._end += count
-        self._places.append((self._end, self.source._position()))
+        self._blocks.append(Block(self._end, count, self.source._position(), named))
         self._following = following
         return next(following)
 
+    def forget(self, number: int) -> None:
+        """Nobody will ask about what comes before this item."""
+        while self._blocks[0].end < number:
+            self._blocks.popleft()
+
     def place(self, number: int) -> list[Any]:
         """Where the source is when so many items have come; places before that are forgotten."""
-        while self._places[0][0] < number:
-            self._places.popleft()
-        end, place = self._places[0]
-        return list(self.source._earlier(place, end - number))
+        self.forget(number)
+        return list(self.source._earlier(self._blocks[0].place, self._blocks[0].end - number))
+
+    def name(self, number: int) -> str | None:
+        """What an item is called that was not forgotten, such as its file; None if it has no name."""
+        for block in self._blocks:
+            if block.named is not None and block.end - block.size <= number < block.end:
+                return block.named(number - block.end + block.size)
+        return None
 
     def go_to(self, number: int, place: Sequence[Any]) -> None:
         """Let item `number`, which comes at this place, be the next one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import os
 import re
 import socket
 import sys
@@ -15,6 +16,10 @@ OLDEST = (2, 40)
 
 # Seconds that the machine of an address gets to answer.
 _ANSWER = 5.0
+
+# What HTTP/2 begins with: the client says both, the server a frame of the second one's kind.
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_SETTINGS = b"\0\0\0\4\0\0\0\0\0"
 
 _ADDRESS = re.compile(r"(?P<host>[^/]+):(?P<port>\d+)")
 
@@ -47,7 +52,7 @@ def connect(what: str, address: str | None = None) -> Any:
     where = "" if address is None else f" at {address!r}"
     try:
         if match is not None:
-            socket.create_connection((match["host"], int(match["port"])), _ANSWER).close()
+            _greet(match["host"], int(match["port"]))
         ray.init(address=address)
     except OSError as error:  # a ConnectionError is one
         raise UnavailableError(
@@ -59,6 +64,20 @@ def connect(what: str, address: str | None = None) -> Any:
         raise FailedPreconditionError(None, None, f"{what}: the Ray cluster{where} does not fit: {error}") from error
     atexit.register(_leave, ray)
     return ray
+
+
+def _greet(host: str, port: int) -> None:
+    """Raise OSError unless what answers there speaks HTTP/2, as heads do. Ray itself would try for minutes."""
+    with socket.create_connection((host, port), _ANSWER) as connection:
+        if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
+            return
+        connection.sendall(_PREFACE + _SETTINGS)
+        try:
+            said = connection.recv(len(_SETTINGS), socket.MSG_WAITALL)
+        except TimeoutError as error:
+            raise TimeoutError(f"nothing was said there within {_ANSWER:g} s") from error
+        if said[3:4] != _SETTINGS[3:4]:
+            raise ConnectionError("what answers there is something else")
 
 
 def _leave(ray: Any) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import collections
 import hashlib
+import inspect
 import reprlib
 import weakref
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, wait
 from typing import Any
 
+from pipeline.cluster.desk import LEFT
 from pipeline.cluster.executor import RayWorkers
 from pipeline.cluster.task import BLOCK_BYTES, read_part
 from pipeline.dtypes import integer
@@ -71,10 +73,11 @@ def read(
     Raises:
         TypeError: `function` is not callable or cannot be pickled, `parts` is no sequence, `workers` are not those of a
             cluster, or a number is not an integer.
-        ValueError: `rows`, `buffer_bytes`, `num_epochs` or `shard` is out of range.
+        ValueError: `parts` is empty, or `rows`, `buffer_bytes`, `num_epochs` or `shard` is out of range.
 
         When a batch is taken: what the function raised, with the part in a note; the rest of the part is left out with
-        `on_error="skip"`. AbortedError, which names the part, if workers died at each try.
+        `on_error="skip"`. AbortedError, which names the part, if workers died at each try, or if this process has left
+        the cluster.
 
     Thread safety: any thread may call it.
     """
@@ -82,6 +85,8 @@ def read(
         raise TypeError(f"{_WHAT}: function must be callable, not {function!r:.80}")
     if isinstance(parts, (str, bytes)) or not is_sequence(parts):
         raise TypeError(f"{_WHAT}: parts must be a list, such as of file names, not {parts!r:.80}")
+    if not len(parts):
+        raise ValueError(f"{_WHAT}: there are no parts")
     if not isinstance(workers, RayWorkers):
         raise TypeError(f"{_WHAT}: workers must be pipeline.cluster.workers(n), not {workers!r:.80}")
     most, room = integer(rows, f"{_WHAT}: rows"), integer(buffer_bytes, f"{_WHAT}: buffer_bytes")
@@ -231,22 +236,24 @@ class _RemoteCursor(StreamCursor):
         ray = self._parts.workers.ray
         while True:
             for each in tuple(self._flights.values()):
-                self._bring(each)
+                self._bring(each, where)
             if self._left:
                 _cancel(ray, self._flights)
                 raise OutOfRangeError(None, None, f"{where}: the loop over the batches was left")
             if flight.blocks:
                 if not wait(list(flight.blocks)[:1], CHECK_INTERVAL).done:
+                    if not ray.is_initialized():
+                        raise AbortedError(None, None, f"{where}: {LEFT}")
                     continue
                 block = flight.blocks.popleft()
                 if (error := block.exception()) is not None:
-                    desk = self._parts.workers.desk
-                    raise AbortedError(None, None, f"{where}: {desk.translated(error)}") from error
+                    told = str(self._parts.workers.desk.translated(error)).rstrip(",")
+                    raise AbortedError(None, None, f"{where}: {told}") from error
                 result, note = block.result()
                 break
             if flight.ended:
                 return None
-            ray.wait([flight.stream], timeout=CHECK_INTERVAL, fetch_local=False)
+            self._ready(flight, CHECK_INTERVAL, where)
         self._parts.workers.desk.count(note)
         if isinstance(result, FailedItem):
             if hasattr(result.error, "add_note"):
@@ -254,16 +261,27 @@ class _RemoteCursor(StreamCursor):
             raise result.error
         return result
 
-    def _bring(self, flight: _Flight) -> None:
+    def _bring(self, flight: _Flight, where: str) -> None:
         """Have blocks sent here that are ready."""
-        ray = self._parts.workers.ray
-        while not flight.ended and len(flight.blocks) < self._parts.here:
-            if not ray.wait([flight.stream], timeout=0, fetch_local=False)[0]:
-                return
+        while not flight.ended and len(flight.blocks) < self._parts.here and self._ready(flight, 0, where):
             try:
                 flight.blocks.append(next(flight.stream).future())
             except StopIteration:
                 flight.ended = True
+
+    def _ready(self, flight: _Flight, seconds: float, where: str) -> bool:
+        """Whether there is another block, or an end, within so many seconds.
+
+        Raises AbortedError if this process has left the cluster. (`ray.wait` itself would make a cluster then.)
+        """
+        ray = self._parts.workers.ray
+        try:
+            if ray.is_initialized():
+                return bool(inspect.unwrap(ray.wait)([flight.stream], timeout=seconds, fetch_local=False)[0])
+        except Exception:
+            if ray.is_initialized():
+                raise
+        raise AbortedError(None, None, f"{where}: {LEFT}")
 
 
 def _cancel(ray: Any, flights: dict[int, _Flight]) -> None:

@@ -1,12 +1,16 @@
 """What is wrong before there is a cluster."""
 
+import contextlib
+import socket
 import subprocess
 import sys
+import threading
 import types
 
 import pytest
 
 import pipeline
+from pipeline.cluster import connect
 
 
 @pytest.mark.parametrize(
@@ -60,6 +64,35 @@ def test_an_address(monkeypatch, address, error, text):
     monkeypatch.setitem(sys.modules, "ray", _Ray())
     with pytest.raises(error, match=text):
         pipeline.cluster.workers(2, address=address)
+
+
+def answers(said):
+    """The address of a machine that says something else, or nothing, and then waits."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        with listener, listener.accept()[0] as connection:
+            connection.sendall(said)
+            with contextlib.suppress(ConnectionError):
+                while connection.recv(1000):
+                    pass
+
+    threading.Thread(target=serve, daemon=True).start()
+    return f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (b"SSH-2.0-OpenSSH_9.9\r\n", "what answers there is something else"),
+        (b"", "nothing was said there within 0.1 s"),
+    ],
+)
+def test_an_address_of_something_else(monkeypatch, said, text):
+    monkeypatch.setitem(sys.modules, "ray", _Ray())
+    monkeypatch.setattr(connect, "_ANSWER", 0.1 if not said else connect._ANSWER)
+    with pytest.raises(pipeline.errors.UnavailableError, match=rf"there is no Ray cluster at .*{text}"):
+        pipeline.cluster.workers(2, address=answers(said))
 
 
 ENDS = """

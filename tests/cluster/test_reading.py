@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 
@@ -126,7 +127,8 @@ def test_a_part_that_fails_is_named_or_its_rest_is_left_out(files):
 def test_a_part_that_kills_each_worker_is_named():
     workers = pipeline.cluster.workers(1, retries=1)
     source = pipeline.cluster.read(functions.always_dies, ["a", "b"], workers=workers)
-    with pytest.raises(pipeline.errors.AbortedError, match=r"cluster\.read: part 0, 'a', after 0 examples: .*2 times"):
+    said = r"cluster\.read: part 0, 'a', after 0 examples: a worker process died each time, 2 times \(\w+\)$"
+    with pytest.raises(pipeline.errors.AbortedError, match=said):
         list(source)
 
 
@@ -149,6 +151,30 @@ def test_a_loop_that_waits_for_its_first_rows_can_be_left(tmp_path):
     assert all_processors_are_free()
 
 
+LEAVES = """
+import sys
+import cluster_functions as functions
+import pipeline
+import ray
+
+source = pipeline.cluster.read(functions.endless, range(9), workers=pipeline.cluster.workers(2, address=sys.argv[1]))
+batches = pipeline.batch(source, 8)
+next(batches)
+ray.shutdown()
+try:
+    for batch in batches:
+        pass
+except pipeline.AbortedError as error:
+    print(ray.is_initialized(), error)
+"""
+
+
+def test_a_program_that_leaves_the_cluster_meanwhile(cluster):
+    done = subprocess.run([sys.executable, "-c", LEAVES, cluster.address], capture_output=True, text=True, timeout=200)
+    assert "False cluster.read: part 0, 0, after " in done.stdout, done.stderr
+    assert "this process has left the Ray cluster" in done.stdout
+
+
 def all_processors_are_free():
     """Ends when they are."""
     return list(pipeline.map_ahead(abs, range(20), workers=pipeline.cluster.workers(1, num_cpus=2))) == list(range(20))
@@ -159,6 +185,7 @@ def all_processors_are_free():
     [
         ({"function": 3}, TypeError, "function must be callable, not 3"),
         ({"parts": "a.txt"}, TypeError, "parts must be a list, such as of file names, not 'a.txt'"),
+        ({"parts": []}, ValueError, "there are no parts"),
         ({"workers": 3}, TypeError, r"workers must be pipeline\.cluster\.workers\(n\), not 3"),
         ({"rows": 0}, ValueError, "rows must be at least 1, got 0"),
         ({"buffer_bytes": 0}, ValueError, "buffer_bytes must be at least 1, got 0"),

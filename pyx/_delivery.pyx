@@ -9,6 +9,7 @@ from libc.stdlib cimport free, malloc
 
 cimport numpy as cnp
 
+from mixing cimport STEP, base_of, folded, mixed
 from sync cimport mutex
 
 from pipeline.errors import CancelledError
@@ -22,7 +23,6 @@ cdef extern from *:
     PyObject** items_of "pipeline_items"(object values)
 
 cdef enum:
-    STEP = 0x9E3779B97F4A7C15           # of splitmix64; also the factor of the fingerprint
     MIXED = 4096                        # numbers that are mixed ahead
     LEAST = 256                         # numbers that a trail has room for
 
@@ -31,22 +31,6 @@ cdef object LAST = -1                   # as an object: indices of C have no wra
 
 
 # Fingerprints ---------------------------------------------------------------------------------------------------------
-
-cdef inline uint64_t mixed(uint64_t value) noexcept nogil:
-    """The finalizer of splitmix64, with its increment."""
-    value += <uint64_t>STEP
-    value = (value ^ (value >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    value = (value ^ (value >> 27)) * <uint64_t>0x94D049BB133111EB
-    return value ^ (value >> 31)
-
-
-cdef inline uint64_t folded(const uint64_t* ids, Py_ssize_t n, uint64_t value) noexcept nogil:
-    """The fingerprint of an order after n more elements."""
-    cdef Py_ssize_t i
-    for i in range(n):
-        value = value * <uint64_t>STEP + mixed(ids[i])
-    return value
-
 
 def mixed_id(uint64_t first, uint64_t second):
     """Return the id of an element that was made of two pulls, from their ids: the fingerprint of the two."""
@@ -67,11 +51,6 @@ fill_mixed()
 
 cdef inline uint64_t mixed_number(size_t i) noexcept nogil:
     return mixed_numbers[i] if i < MIXED else mixed(i)
-
-
-cdef inline uint64_t base_of(uint64_t first) noexcept nogil:
-    """To this, `mixed` of a number is added to make the id of `mixed_id`."""
-    return mixed(first) * <uint64_t>STEP
 
 
 def mixed_ids(uint64_t first, Py_ssize_t n):
@@ -263,6 +242,12 @@ cdef class Trail:
         free(old)
         return 0
 
+    def keep(self, size_t n):
+        """Forget the numbers of all elements but the first n: the others did not come into the queue."""
+        self.lock.lock()
+        self.count = min(n, self.count)
+        self.lock.unlock()
+
     cdef inline uint64_t after(self, size_t n) noexcept nogil:
         """The fingerprint after n of the elements."""
         return self.ring[(self.first + n - 1) & (self.room - 1)] if n else self.before
@@ -327,20 +312,20 @@ cdef class Outlet:
         self.delivered, self.trail, self.take, self.args = delivered, trail, take, args
         self.full = self.counted = False
 
-    def fetch(self):
+    cpdef fetch(self):
         """What the queue gives, or what it gave to a take that a signal handler has ended."""
         if not self.full:
             self.held = self.take(*self.args)
             self.full, self.counted = True, False
         return self.held
 
-    def count(self, cnp.ndarray numbers not None, int64_t total, moment=None, tuple content=()):
+    cpdef count(self, cnp.ndarray numbers, int64_t total, moment=None, tuple content=()):
         """Count what is held; `numbers` are its own, the rest is as for `Delivered.after`."""
         if not self.counted:
             self.delivered.append(self.delivered[LAST].after(numbers, total, moment, content))
             self.counted = True
 
-    def follow(self, Py_ssize_t n, Py_ssize_t begin, Py_ssize_t end, int64_t total, tuple content=()):
+    cpdef follow(self, Py_ssize_t n, Py_ssize_t begin, Py_ssize_t end, int64_t total, tuple content=()):
         """Count what is held, with the numbers of the trail: n elements, of which those from `begin` to `end` are this
         host's; the rest is as for `Delivered.after`.
 
@@ -357,7 +342,29 @@ cdef class Outlet:
             self.delivered.append(last.then(end - begin, value, total, None, content))
             self.counted = True
 
-    def give(self):
+    def deliver(self, rebuild, bint single):
+        """Fetch and count a batch that is all this host's; return what `rebuild` makes of it.
+
+        Args:
+            rebuild: Called with the components that the queue gave. If it raises, the next one gets the same.
+            single: Whether there is only one component, which is not in a list then.
+
+        Raises:
+            Exception: What the queue, or `rebuild`, raised.
+        """
+        cdef Py_ssize_t rows
+        taken = self.fetch()
+        if self.trail is not None:
+            rows = len(taken if single else taken[0])
+            self.follow(rows, 0, rows, rows)
+        else:
+            self.count(taken[LAST], len(taken[LAST]))
+            taken = taken[0] if single else taken[:LAST]
+        batch = rebuild(taken)
+        self.give()
+        return batch
+
+    cpdef give(self):
         """What was fetched is given now, or no good."""
         self.full, self.held = False, None
 

@@ -75,6 +75,11 @@ class Arrivals:
         """Whether elements of a saved run are still to be picked."""
         return self._replay is not None
 
+    def go_on(self, count: int) -> None:
+        """The next element has that number, and nothing of a saved run is still to be picked."""
+        self._replay = None
+        self.count = count
+
     def store(self, call: Call) -> None:
         """Store the elements of a call.
 

@@ -167,8 +167,7 @@ class Feed:
         request, self.layout = self.request, None
         alone = request.joined or request.num_threads in (0, 1)
         if self._nothing_to_wait_for():
-            self.request = request = request._replace(num_threads=0)
-            self._block_rows = self._most_rows()
+            request = self._without_threads()
         room = self._room if request.inline else None
         return [
             open_source(source, request.enqueue_many, alone, self._rows_for(source), room, self._stopped)
@@ -180,6 +179,11 @@ class Feed:
         take = self.queue.dequeue_up_to if self.request.allow_smaller_final_batch else self.queue.dequeue_many
         batch = take(self.request.batch_size)
         return batch if self.layout is None else self.layout.rebuild(batch)
+
+    def put_right(self) -> bool:
+        """Ctrl-C has struck while an op was called, with `num_threads=0`: make good what it may have lost. Return
+        whether that is possible."""
+        return False
 
     def stop(self) -> None:
         """Let waits for the next example end soon."""
@@ -240,6 +244,12 @@ class Feed:
         longer than to gather it."""
         (source, *others), looked_at = self.request.sources, self.one_by_one or self._keep.asks or self.skips.active
         return not (others or self.request.joined or looked_at) and getattr(source, "at_hand", False)
+
+    def _without_threads(self) -> Request:
+        """Read the source in the thread that asks for batches; return the request for that."""
+        self.request = self.request._replace(num_threads=0)
+        self._block_rows = self._most_rows()
+        return self.request
 
     def _missing(self) -> int:
         """How many examples to take from a source now: -1, without end, for a thread; those that are missing for a

@@ -12,7 +12,9 @@ from pipeline.batches.feed import Feed
 from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError
 from pipeline.explain.causes import InputUsedUp, because
 from pipeline.explain.live import groups
-from pipeline.explain.workers import Worker, WorkerGroup, this_thread
+from pipeline.explain.workers import Worker, WorkerGroup
+from pipeline.explain.workers import this_thread as worker_of_thread
+from pipeline.pulls import this_thread as turn_of_thread
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.current_loop import current_loop, work_for
 from pipeline.runners.enqueue_ops import op_name
@@ -100,9 +102,10 @@ class Inline:
             try:
                 if feed.queue.size() < self._enough and self._ops:
                     self._fill(feed, feed.coord)
-                return feed.take()
+                batch = feed.take()
             finally:
                 self._taker = None
+        return batch
 
     def after_fork(self) -> None:
         """In the child of a fork: a thread that had the lock is not there. The queue tells whoever comes now."""
@@ -125,10 +128,10 @@ class Inline:
 
     def _fill(self, feed: Feed, coord: Coordinator) -> None:
         """Call ops until there is enough for a batch, or no op is left."""
-        if self._reading:
+        if self._reading and not feed.put_right():
             text = f"{feed.request.name}: the loop was interrupted while it read its source. Make a new one"
             self._stop(coord, FailedPreconditionError(None, None, text))
-        thread = this_thread
+        thread, turn = worker_of_thread, turn_of_thread.turn
         outer = thread.worker, thread.reads, current_loop()
         self._reading = True
         self.group.reads()
@@ -142,6 +145,7 @@ class Inline:
             self._worker.fail(error)
             self._stop(coord, error)
         finally:
+            turn_of_thread.turn = turn  # Ctrl-C may have ended a call before it gave back its turn
             thread.worker, thread.reads, loop = outer
             work_for(loop)
             self.group.has_read()
@@ -159,11 +163,11 @@ class Inline:
                 ops[0]()
             except OutOfRangeError as error:
                 self.group.reached_end(error)
-                ops.popleft()
-                if not ops:
+                if len(ops) == 1:
                     # The source, or another thread, may have closed the loop.
                     with because(InputUsedUp(self.group)), contextlib.suppress(CancelledError):
                         (feed.close_op or queue.close)()
+                ops.popleft()
             else:
                 ops.rotate(-1)
 

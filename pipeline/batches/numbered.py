@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pipeline._random import NumberPool, lockstep_end, lockstep_pool
 from pipeline.batches.items import array_digest, is_sequence
 from pipeline.batches.lanes import Lane
+from pipeline.batches.replay import Replay
 from pipeline.batches.request import Request
 from pipeline.batches.source import BLOCK_ROWS, is_iterable, sized
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
@@ -36,11 +37,13 @@ class Items(Protocol):
 
     Attributes:
         source: The source.
+        name: Its name.
         total: How many elements it has in all; None if it does not end.
         many: It gives blocks.
     """
 
     source: Any
+    name: str
     total: int | None
     many: bool
 
@@ -62,6 +65,7 @@ class _Slices:
 
     def __init__(self, source: SliceSource | TableCursor) -> None:
         self.source = source
+        self.name = source.name
         self.total = source._total()
 
     def numbers(self, first: int, count: int) -> Numbers:
@@ -83,6 +87,7 @@ class _Sequence:
 
     def __init__(self, source: Any) -> None:
         self.source = source
+        self.name = type(source).__name__
         self.total: int | None = len(source)
         self.many = isinstance(source, np.ndarray)
 
@@ -100,8 +105,7 @@ class _Sequence:
         return Rows(self.source, chosen) if plain else self.source.take(chosen, axis=0), chosen
 
     def facts(self) -> dict[str, Any]:
-        name = type(self.source).__name__
-        facts = {"name": name, "kind": "sequence", "rows": self.total}
+        facts = {"name": self.name, "kind": "sequence", "rows": self.total}
         return {**facts, "digest": array_digest(self.source)} if self.many else facts
 
     def restart(self) -> None:
@@ -115,6 +119,7 @@ class _Mapped:
 
     def __init__(self, source: MapAhead, stopped: Callable[[], bool]) -> None:
         self.source = source
+        self.name = source.name
         self.total: int | None = source._total()
         self._stopped = stopped
         self._sent: list[int] = []  # numbers whose results have not come yet
@@ -166,10 +171,18 @@ def by_number(source: Any, stopped: Callable[[], bool]) -> Items | None:
     return _Sequence(source) if is_iterable(source) and is_sequence(source) else None
 
 
+def in_order(request: Request, replay: Replay | None, stopped: Callable[[], bool]) -> Items | None:
+    """The rows in memory of the only source by number, where none are drawn. Their numbers are those of the elements,
+    from 0 on; if they were not when a state was saved, or some were taken before, the rows are read as any others."""
+    source = request.sources[0]
+    at_start = source._position() == [0] and (replay is None or replay.first.positions == [[replay.first.element]])
+    return by_number(source, stopped) if at_start and not request.enqueue_many else None
+
+
 class NumberedSource:
     """Gives the items of a source in the order in which a lockstep pool would give them, or this host's share.
 
-    Its place is the number of draws made.
+    Its place is the number of draws made, or of elements where nothing is drawn.
 
     Args:
         items: The source.
@@ -200,7 +213,9 @@ class NumberedSource:
         self._pool: NumberPool | None = None
         self._arrived = 0  # how many numbers have entered the pool
         self._ended = False
-        self.name = items.facts()["name"]
+        self.name = items.name
+        if held_back is None and shard is None:  # a state is that of a loop that reads its source in order
+            self.columns = items.source.columns
         self.last_ids: Any = None
         self._go_to([0])
 
@@ -209,6 +224,15 @@ class NumberedSource:
         take = sized(self._pull, BLOCK_ROWS) if self._items.many else lambda: self._pull(1)
         many = self._items.many
         return Lane(lambda: [take()], many, many, False, False, op_name(self._items.source), take)
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether its items are rows of arrays, which nobody has to make."""
+        return isinstance(self._items.source, SliceSource)
+
+    def rows(self, n: int) -> tuple[Any, Numbers]:
+        """Up to n items that are at hand, and their numbers: as a pull, but not of a call."""
+        return self._items.take(self._next, n)
 
     def of_all_hosts(self, own: int, request: Request, draws: int) -> int:
         """How many examples all hosts took when this one took so many, after so many draws."""
@@ -222,6 +246,11 @@ class NumberedSource:
     def unshared(self) -> int:
         """How many numbers were drawn that no host gets: at the end, those that fill no batch of all hosts."""
         return 0 if self._smaller else len(self._part)
+
+    def go_back(self, draws: int, left: int) -> None:
+        """Go on after so many of this host's items that come after so many draws."""
+        self._go_to([draws])
+        self._skip(left)
 
     def _pull(self, n: int) -> Any:
         turn = current_turn()

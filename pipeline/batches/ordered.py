@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,13 +14,14 @@ from numpy.typing import NDArray
 from pipeline._delivery import Delivered, Outlet, Trail
 from pipeline.batches.arrivals import Arrivals, Into, used_up
 from pipeline.batches.calls import Call, Caller, first_calls
-from pipeline.batches.content import content_of
+from pipeline.batches.counting import counted
 from pipeline.batches.crossing import Crossing, put_into
 from pipeline.batches.feed import Feed
+from pipeline.batches.gathering import Gathering
 from pipeline.batches.lanes import Lane, open_lane, warn_of_cost
 from pipeline.batches.layout import ExampleLayout, ToComponents, facts_of_queue
 from pipeline.batches.ledger import Ledger
-from pipeline.batches.numbered import Items, NumberedSource, by_number
+from pipeline.batches.numbered import Items, NumberedSource, by_number, in_order
 from pipeline.batches.pool import Pool
 from pipeline.batches.quick import quick_way
 from pipeline.batches.replay import Replay
@@ -72,7 +74,7 @@ class OrderedFeed(Feed):
         self._delivering = threading.Lock()
         self._outlet: Outlet
         self._trail: Trail | None = None  # of numbers that are not in the queue
-        self._plain = False  # whether a batch is what the queue gives, and its numbers are those of the trail
+        self._plain = False  # whether a batch is what the queue gives, and only its order counts
         self._crossing: Crossing | None = None
         self._turns: Turns | None = None
         self._unwatch: Callable[[], object] | None = None
@@ -81,6 +83,7 @@ class OrderedFeed(Feed):
         request = self.request  # of hosts whose examples the queue has, `take` takes those of all
         self._at_once = request.batch_size * (1 if self.numbered or request.shard is None else request.shard[1])
         self._pool = Pool(self.seeds, self.held_back)
+        self._gathering: Gathering | None = None
         self._firsts: list[Call] = []
         self._end: BaseException | None = None  # the end of the input that a call has found, or that one has failed
 
@@ -189,11 +192,15 @@ class OrderedFeed(Feed):
             self._park()
             self._outlet = self._make_outlet()
             return
-        self._unwatch = self._unwatch or watch_dequeues(self)
         if self.ledger is not None:  # Ctrl-C came while the first example was made
             self.ledger.release()
             if self.replay is not None:
                 self.replay.restart()
+        if self._nothing_to_wait_for():
+            request = self._without_threads()
+            self._items = self._items or in_order(request, self.replay, self._stopped)
+        else:
+            self._unwatch = self._unwatch or watch_dequeues(self)
         self.ledger = Ledger(self.replay, self._trim)
         lanes = self._lanes(self.ledger)
         whole = self._keep.all and not self.skips.active and not request.joined
@@ -218,7 +225,8 @@ class OrderedFeed(Feed):
         self.arrivals = Arrivals(into, self.ledger.journal, one_to_one, self.skips, self.replay)
         threads = request.num_threads or 1 if lanes[0].parallel and len(lanes) == 1 else 1
         count, size = max(threads, len(lanes)), self.layout.example_bytes if self.layout else 1
-        self._crossing = Crossing(self.arrivals, put_one, count, size, self.ledger.baton, self._paused)
+        stopped = self._paused if request.inline else self._stopped
+        self._crossing = Crossing(self.arrivals, put_one, count, size, self.ledger.baton, stopped)
         self._firsts = firsts
         self.close_op = self._close_at_end
         self.ops = [self._op_of(caller, turns, ends.get(caller.index)) for caller in callers for _ in range(threads)]
@@ -281,16 +289,13 @@ class OrderedFeed(Feed):
     def take(self) -> Any:
         layout, outlet = self.layout, self._outlet
         with self._delivering:
-            taken = outlet.fetch()
-            assert layout is not None
-            if self._plain:
-                rows = len(taken if len(layout.dtypes) == 1 else taken[0])
-                outlet.follow(rows, 0, rows, rows)
-                own = taken
+            if self._plain and layout is not None and self.arrivals is not None and not self.arrivals.disarranged:
+                batch = own = outlet.deliver(layout.rebuild, len(layout.dtypes) == 1)
             else:
-                own = self._counted(taken, outlet)
-            batch = None if own is None else layout.rebuild(own)
-            outlet.give()
+                own = self._counted(outlet.fetch(), outlet)
+                assert layout is not None
+                batch = None if own is None else layout.rebuild(own)
+                outlet.give()
         if own is None:
             raise OutOfRangeError(None, None, "this host has no share of the last batch")
         return batch
@@ -299,37 +304,27 @@ class OrderedFeed(Feed):
         request = self.request
         take = self.queue.dequeue_up_to if request.allow_smaller_final_batch else self.queue.dequeue_many
         shared = request.shard is not None and request.shard[1] > 1
-        self._plain = self._trail is not None and not shared and request.fingerprint == "order"
+        self._plain = not shared and request.fingerprint == "order"
         return Outlet(self.delivered, self._trail, take, self._at_once)
 
     def _counted(self, taken: Any, outlet: Outlet) -> Any:
         """Count what was taken from the queue; return what is this host's of it, None if that is nothing."""
-        request, carried = self.request, self.carries_numbers
         if self.arrivals is not None and self.arrivals.disarranged:
             outlet.give()
             raise OutOfRangeError(None, None, "the loop ended before its pool was what it had been")
         assert self.layout is not None
-        parts = taken if carried or len(self.layout.dtypes) > 1 else [taken]
-        components = parts[: len(self.layout.dtypes)]
-        begin, end, total, whole = 0, len(parts[0]), len(parts[0]), len(parts[0])
-        if request.shard is not None and request.shard[1] > 1:
-            if self._numbered is not None:  # the queue has this host's alone
-                total = self._numbered.of_all_hosts(whole, request, self.delivered[-1].elements - self.before)
-            else:
-                index, count = request.shard
-                begin, end = index * whole // count, (index + 1) * whole // count
-                components = [np.array(each[begin:end]) for each in components]
-        content = content_of(request, self.delivered[-1], components)
-        if carried:
-            outlet.count(parts[-1][begin:end], total, content=content)
-        else:
-            outlet.follow(whole, begin, end, total, content)
-        return None if begin == end else components if len(components) > 1 else components[0]
+        last, components = self.delivered[-1], len(self.layout.dtypes)
+        return counted(taken, outlet, self.request, last, last.elements - self.before, components, self._numbered)
 
     def left_over(self) -> tuple[int, int]:
         left, _ = super().left_over()  # the other number would leave out what came before a resume
         left += 0 if self._numbered is None else self._numbered.unshared
         return left, self.delivered[-1].elements - self.before + left
+
+    def put_right(self) -> bool:
+        if self._gathering is not None:
+            self._gathering.put_right()
+        return self._gathering is not None
 
     def stop(self) -> None:
         super().stop()
@@ -427,8 +422,12 @@ class OrderedFeed(Feed):
             return None
         assert self.layout is not None
         assert self.arrivals is not None
-        into = self._trail, put_into(self.queue, True)
-        return quick_way(caller, self.layout, turns, self.arrivals, crossing, self._missing, *into)
+        if self._numbered is not None and self._trail is not None and self.request.inline and self._numbered.at_hand:
+            into = self.queue, self._trail, self.layout, self.arrivals, self._firsts
+            self._gathering = Gathering(self._numbered, *into, self.delivered, self.before, self._paused)
+            return functools.partial(self._gathering.move, caller, turns)
+        to = self._trail, put_into(self.queue, True)
+        return quick_way(caller, self.layout, turns, self.arrivals, crossing, self._missing, *to)
 
     def _hand_over(self, call: Call, crossing: Crossing) -> None:
         try:

@@ -65,7 +65,8 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
         facts = ledger.facts()
         columns = [f"{each['name']}.{column}" for each in facts for column in each["columns"]]
         if feed.numbered:
-            journal = packed([Entry(resume_at, resume_at, [[resume_at]])], columns)
+            at = resume_at if facts[0]["columns"] == ["draw"] else max(0, resume_at - 1) // ledger.every * ledger.every
+            journal = packed([Entry(at, at, [[at]])], columns)
         else:
             journal = ledger.journal.packed(feed.oldest(delivered, total), resume_at, columns, steps)
         journal |= {"every": ledger.every, "regular": ledger.regular}

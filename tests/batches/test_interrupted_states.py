@@ -3,19 +3,24 @@
 import random
 import sys
 
+import numpy as np
 import pytest
 from endurance.interrupts import Interrupt, Striker, codes
 
 import pipeline
 from pipeline.batches.calls import Caller
 from pipeline.batches.feed import Feed
+from pipeline.batches.gathering import Gathering
+from pipeline.batches.inline import Inline
 from pipeline.batches.ledger import Ledger
 from pipeline.batches.loop import Batches
+from pipeline.batches.numbered import NumberedSource
 from pipeline.batches.ordered import OrderedFeed
 from pipeline.batches.ordered_buckets import OrderedBucketFeed
 from pipeline.batches.replay import Replay
 from pipeline.batches.turns import Turns
 from pipeline.errors import FailedPreconditionError
+from pipeline.pulls import this_thread
 
 pytestmark = pytest.mark.skipif(
     sys.version_info < (3, 11), reason="the instructions at which Python looks have other names"
@@ -23,6 +28,7 @@ pytestmark = pytest.mark.skipif(
 
 STEP = 7
 STRUCK = codes(Batches, Feed, OrderedFeed, OrderedBucketFeed, Replay, Ledger, Turns, Caller)
+STRUCK |= codes(Inline, Gathering, NumberedSource)
 
 
 def shuffled():
@@ -34,6 +40,21 @@ def buckets():
     rows = pipeline.range_input_producer(30, num_epochs=4, seed=2)
     options = {"dynamic_pad": False, "seed": 1, "min_after_dequeue": 5, "deterministic": True}
     return pipeline.bucket_by_sequence_length(lambda row: row % 9, rows.dequeue, 7, [4], **options)
+
+
+def slices():
+    rows = pipeline.slice_input_producer([np.arange(30), np.arange(30) * 2], num_epochs=4, seed=2)
+    return pipeline.shuffle_batch(rows, 7, 40, 20, seed=1, deterministic=True)
+
+
+def slices_in_order():
+    rows = pipeline.slice_input_producer([np.arange(30)], num_epochs=4, seed=2)
+    return pipeline.batch(rows, 7, deterministic=True)
+
+
+def shared_slices():
+    rows = pipeline.slice_input_producer([np.arange(30)], num_epochs=8, seed=2)
+    return pipeline.shuffle_batch(rows, 7, 40, 20, seed=1, deterministic=True, shard=(1, 2))
 
 
 def taken_from(loop, number=0):
@@ -52,7 +73,7 @@ def taken_from(loop, number=0):
         sys.settrace(None)
 
 
-@pytest.mark.parametrize("make", [shuffled, buckets])
+@pytest.mark.parametrize("make", [shuffled, buckets, slices, slices_in_order, shared_slices])
 def test_no_batch_is_lost_or_comes_twice(make):
     with make() as loop:
         for _ in range(5):
@@ -75,6 +96,7 @@ def test_no_batch_is_lost_or_comes_twice(make):
             # That which was on its way out of `next` counts as given.
             assert batches == expected or (len(batches) == len(expected) - 1 and set(batches) < set(expected))
         loop.close()
+        assert this_thread.turn is None
         number += STEP
         assert len(told) < 5
     assert number > 30 * STEP

@@ -1,0 +1,51 @@
+"""Counting: a batch of a deterministic loop is counted, and cut down to the share of this host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline._delivery import Delivered, Outlet
+from pipeline.batches.content import content_of
+from pipeline.batches.numbered import NumberedSource
+from pipeline.batches.request import Request
+
+
+def counted(
+    taken: Any,
+    outlet: Outlet,
+    request: Request,
+    last: Delivered,
+    draws: int,
+    count: int,
+    numbered: NumberedSource | None,
+) -> Any:
+    """Count what was taken from the queue; return what is this host's of it, None if that is nothing.
+
+    Args:
+        taken: What the queue gave: the components, and after them the numbers of the elements if it draws.
+        outlet: Which holds it.
+        request: Of the loop.
+        last: What was delivered before.
+        draws: How many elements of this round that were.
+        count: How many components an element has.
+        numbered: What gives this host's elements alone; None if the queue has those of all hosts.
+    """
+    carried = numbered is None and request.min_after_dequeue is not None
+    parts = taken if carried or count > 1 else [taken]
+    components = parts[:count]
+    begin, end, total, whole = 0, len(parts[0]), len(parts[0]), len(parts[0])
+    if request.shard is not None and request.shard[1] > 1:
+        if numbered is not None:
+            total = numbered.of_all_hosts(whole, request, draws)
+        else:
+            index, hosts = request.shard
+            begin, end = index * whole // hosts, (index + 1) * whole // hosts
+            components = [np.array(each[begin:end]) for each in components]
+    content = content_of(request, last, components)
+    if carried:
+        outlet.count(parts[-1][begin:end], total, content=content)
+    else:
+        outlet.follow(whole, begin, end, total, content)
+    return None if begin == end else components if len(components) > 1 else components[0]

@@ -71,8 +71,8 @@ class Gathering:
             return caller.failed(turn, error)
         return None
 
-    def put_right(self) -> None:
-        """Ctrl-C has struck in the middle of a move: go on after the last row that is in the queue."""
+    def put_right(self) -> bool:
+        """Ctrl-C has struck in the middle of a move: go on after the last row that is in the queue; return True."""
         count, own = self._began
         stored, delivered = self._queue.stats().enqueued, self._delivered[-1]
         left = stored - (delivered.own - own)
@@ -80,3 +80,4 @@ class Gathering:
         self._trail.keep(left)
         self._source.go_back(delivered.elements - self._before, left)
         self._arrivals.go_on(count + stored)
+        return True

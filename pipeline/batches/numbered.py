@@ -23,6 +23,7 @@ from pipeline.nest import length
 from pipeline.producers.slices import SliceSource
 from pipeline.pulls import Book, Turn, current_turn, in_use, this_thread
 from pipeline.queues.rows import Rows
+from pipeline.resume.journal import Entry
 from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.source import TableCursor
 from pipeline.workers.ahead import MapAhead
@@ -246,6 +247,12 @@ class NumberedSource:
     def unshared(self) -> int:
         """How many numbers were drawn that no host gets: at the end, those that fill no batch of all hosts."""
         return 0 if self._smaller else len(self._part)
+
+    def entry(self, element: int, every: int) -> Entry:
+        """Of a journal, where the run goes on at an element: where a loop that pulls would have noted one, if it reads
+        in order."""
+        at = element if self.columns == ("draw",) else max(0, element - 1) // every * every
+        return Entry(at, at, [[at]])
 
     def go_back(self, draws: int, left: int) -> None:
         """Go on after so many of this host's items that come after so many draws."""

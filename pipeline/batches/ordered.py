@@ -55,7 +55,7 @@ class OrderedFeed(Feed):
         before: How many elements were delivered in the rounds before this one.
         first_seeds: The seeds of the draws of the first round.
         loaded: The state that this began with, if one was loaded.
-        replay: Where to begin then.
+        replay, draws: Where to begin then. What draws numbers, if not the elements are drawn; None before it begins.
     """
 
     def __init__(self, request: Request) -> None:
@@ -79,7 +79,7 @@ class OrderedFeed(Feed):
         self._turns: Turns | None = None
         self._unwatch: Callable[[], object] | None = None
         self._items = self._by_number()
-        self._numbered: NumberedSource | None = None
+        self.draws: NumberedSource | None = None
         request = self.request  # of hosts whose examples the queue has, `take` takes those of all
         self._at_once = request.batch_size * (1 if self.numbered or request.shard is None else request.shard[1])
         self._pool = Pool(self.seeds, self.held_back)
@@ -187,7 +187,6 @@ class OrderedFeed(Feed):
         return {}
 
     def _open(self) -> None:
-        request = self.request
         if self._keep.none:
             self._park()
             self._outlet = self._make_outlet()
@@ -196,11 +195,8 @@ class OrderedFeed(Feed):
             self.ledger.release()
             if self.replay is not None:
                 self.replay.restart()
-        if self._nothing_to_wait_for():
-            request = self._without_threads()
-            self._items = self._items or in_order(request, self.replay, self._stopped)
-        else:
-            self._unwatch = self._unwatch or watch_dequeues(self)
+        self._choose_way()
+        request = self.request
         self.ledger = Ledger(self.replay, self._trim)
         lanes = self._lanes(self.ledger)
         whole = self._keep.all and not self.skips.active and not request.joined
@@ -231,14 +227,22 @@ class OrderedFeed(Feed):
         self.close_op = self._close_at_end
         self.ops = [self._op_of(caller, turns, ends.get(caller.index)) for caller in callers for _ in range(threads)]
 
+    def _choose_way(self) -> None:
+        """Rows in memory need no thread, and nobody pulls from a queue for them."""
+        if self._nothing_to_wait_for():
+            request = self._without_threads()
+            self._items = self._items or in_order(request, self.replay, self._stopped)
+        else:
+            self._unwatch = self._unwatch or watch_dequeues(self)
+
     def _lanes(self, ledger: Ledger) -> list[Lane]:
         """The sources, ready to be read; one that can be asked by number as such, if that gives the same batches."""
         request, items = self.request, self._items
         if items is not None:
             hosts = None if request.shard is None else (*request.shard, request.batch_size)
             smaller = request.allow_smaller_final_batch
-            self._numbered = NumberedSource(items, self.seeds, request.min_after_dequeue, hosts, smaller)
-            return [self._numbered.lane()]
+            self.draws = NumberedSource(items, self.seeds, request.min_after_dequeue, hosts, smaller)
+            return [self.draws.lane()]
         many, room = request.enqueue_many, None if request.joined else ledger.room
         return [open_lane(each, many, self._rows_for(each), room, self._stopped) for each in request.sources]
 
@@ -249,9 +253,8 @@ class OrderedFeed(Feed):
         request = self.request
         some = request.enqueue_many or self.keeps_some or self.one_by_one or request.joined
         plain = request.min_after_dequeue is None and request.shard is None
-        if some or plain or self._rows_for(request.sources[0]) is None:
-            return None
-        return by_number(request.sources[0], self._stopped)
+        singly = self._rows_for(request.sources[0]) is None
+        return None if some or plain or singly else by_number(request.sources[0], self._stopped)
 
     def _check_loaded(self) -> None:
         """Check that the queue is for the elements that it was for; have its draws go on where they were."""
@@ -313,18 +316,16 @@ class OrderedFeed(Feed):
             outlet.give()
             raise OutOfRangeError(None, None, "the loop ended before its pool was what it had been")
         assert self.layout is not None
-        last, components = self.delivered[-1], len(self.layout.dtypes)
-        return counted(taken, outlet, self.request, last, last.elements - self.before, components, self._numbered)
+        last, count = self.delivered[-1], len(self.layout.dtypes)
+        return counted(taken, outlet, self.request, last, last.elements - self.before, count, self.draws)
 
     def left_over(self) -> tuple[int, int]:
         left, _ = super().left_over()  # the other number would leave out what came before a resume
-        left += 0 if self._numbered is None else self._numbered.unshared
+        left += 0 if self.draws is None else self.draws.unshared
         return left, self.delivered[-1].elements - self.before + left
 
     def put_right(self) -> bool:
-        if self._gathering is not None:
-            self._gathering.put_right()
-        return self._gathering is not None
+        return self._gathering is not None and self._gathering.put_right()
 
     def stop(self) -> None:
         super().stop()
@@ -422,12 +423,12 @@ class OrderedFeed(Feed):
             return None
         assert self.layout is not None
         assert self.arrivals is not None
-        if self._numbered is not None and self._trail is not None and self.request.inline and self._numbered.at_hand:
+        if self.draws is not None and self._trail is not None and self.request.inline and self.draws.at_hand:
             into = self.queue, self._trail, self.layout, self.arrivals, self._firsts
-            self._gathering = Gathering(self._numbered, *into, self.delivered, self.before, self._paused)
+            self._gathering = Gathering(self.draws, *into, self.delivered, self.before, self._paused)
             return functools.partial(self._gathering.move, caller, turns)
-        to = self._trail, put_into(self.queue, True)
-        return quick_way(caller, self.layout, turns, self.arrivals, crossing, self._missing, *to)
+        to = self._missing, self._trail, put_into(self.queue, True)
+        return quick_way(caller, self.layout, turns, self.arrivals, crossing, *to)
 
     def _hand_over(self, call: Call, crossing: Crossing) -> None:
         try:

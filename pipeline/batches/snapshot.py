@@ -64,9 +64,8 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
         resume_at, ended = feed.place(delivered, total)
         facts = ledger.facts()
         columns = [f"{each['name']}.{column}" for each in facts for column in each["columns"]]
-        if feed.numbered:
-            at = resume_at if facts[0]["columns"] == ["draw"] else max(0, resume_at - 1) // ledger.every * ledger.every
-            journal = packed([Entry(at, at, [[at]])], columns)
+        if feed.draws is not None:
+            journal = packed([feed.draws.entry(resume_at, ledger.every)], columns)
         else:
             journal = ledger.journal.packed(feed.oldest(delivered, total), resume_at, columns, steps)
         journal |= {"every": ledger.every, "regular": ledger.regular}

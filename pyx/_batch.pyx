@@ -1,4 +1,4 @@
-"""stack, concatenate and pad: many arrays into one. Everything is checked before a byte is written.
+"""stack, concatenate and pad: many arrays into one; narrowed: 64 bits into 32. All is checked before anybody sees it.
 
 Thread safety: each call holds references of its own to the arrays that it reads, so the list that it was given may
 change meanwhile. Their contents are read without a lock. Copies of 32 KiB and more release the GIL.
@@ -7,6 +7,7 @@ change meanwhile. Their contents are read without a lock. Copies of 32 KiB and m
 cimport numpy as cnp
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from stacking cimport (
@@ -302,3 +303,38 @@ cdef filling(value, dtype):
     if dtype.kind in "biuSU" and filler.item() != value:
         raise InvalidArgumentError(None, None, f"pad: value {value!r} does not fit dtype {dtype}")
     return filler
+
+
+def narrowed(cnp.ndarray array not None):
+    """Return a copy of an array of 64-bit integers with 32 bits; None if a value is too large for that.
+
+    NumPy takes 1.7 us for 128 of them: its own casts do not check.
+
+    Args:
+        array: Of int64 or uint64, contiguous, aligned and in the byte order of the machine.
+
+    Raises:
+        TypeError: It is another array.
+    """
+    cdef int kind = cnp.PyArray_TYPE(array)
+    cdef intp i, size = cnp.PyArray_SIZE(array)
+    cdef bint signed = kind == cnp.NPY_INT64
+    if not (signed or kind == cnp.NPY_UINT64) or not cnp.PyArray_ISCARRAY_RO(array):
+        raise TypeError("narrowed: expected a contiguous array of int64 or uint64")
+    cdef cnp.ndarray made = cnp.PyArray_EMPTY(
+        cnp.PyArray_NDIM(array), cnp.PyArray_DIMS(array), cnp.NPY_INT32 if signed else cnp.NPY_UINT32, 0
+    )
+    cdef const int64_t* whole = <const int64_t*>cnp.PyArray_DATA(array)
+    cdef const uint64_t* natural = <const uint64_t*>cnp.PyArray_DATA(array)
+    cdef int32_t* whole_made = <int32_t*>cnp.PyArray_DATA(made)
+    cdef uint32_t* natural_made = <uint32_t*>cnp.PyArray_DATA(made)
+    cdef uint64_t lost = 0
+    with nogil:
+        for i in range(size):
+            if signed:
+                whole_made[i] = <int32_t>whole[i]
+                lost |= <uint64_t>(whole[i] ^ <int64_t>whole_made[i])
+            else:
+                natural_made[i] = <uint32_t>natural[i]
+                lost |= natural[i] >> 32
+    return None if lost else made

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._batch import narrowed
 from pipeline.adaptors.refusals import place, refused
 from pipeline.adaptors.structure import Change, itself
 from pipeline.errors import invalid
 from pipeline.sources.extras import needs
-
-_SMALL = 1 << 14  # bytes
 
 jax: Any = needs("jax", "pipeline.jax", "jax")
 
@@ -48,16 +47,14 @@ def _known(dtype: np.dtype[Any]) -> bool:
 
 
 def _narrowed(wanted: np.dtype[Any], name: str, array: NDArray[Any]) -> NDArray[Any]:
-    narrow = array.astype(wanted)
-    if not _equal(narrow.astype(array.dtype), array):
+    try:
+        narrow = narrowed(array)
+    except TypeError:  # in another order of bytes, or of its dimensions
+        narrow = narrowed(array.astype(f"{wanted.kind}8", order="C"))
+    if narrow is None:
+        wrong = array[array.astype(wanted) != array].flat[0]
         raise invalid(
-            f"{place(name)} holds {array[narrow != array].flat[0]}, for which the {wanted} that JAX makes of "
+            f"{place(name)} holds {wrong}, for which the {wanted} that JAX makes of "
             f"{array.dtype} is too small: set jax.config.update('jax_enable_x64', True), or leave the component out"
         )
     return narrow
-
-
-def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    if one.nbytes <= _SMALL:  # half the time
-        return one.tobytes() == other.tobytes()
-    return bool((one == other).all())

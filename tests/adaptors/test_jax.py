@@ -225,6 +225,21 @@ def test_an_integer_that_does_not_fit(jax, number):
         next(got)
 
 
+def test_64_bits_in_another_order(jax):
+    """Of bytes, and of dimensions."""
+    from pipeline.adaptors import jax_arrays  # it needs JAX
+
+    for rows in (np.arange(6, dtype=">i8"), np.arange(6).reshape(3, 2).T, np.arange(12)[::2]):
+        loop = pipeline.batch([rows], 1, enqueue_many=False)
+        [batch] = pipeline.jax.DataLoader(loop, prefetch=0)
+        assert batch.dtype == "int32"
+        assert batch.tolist() == [rows.tolist()]
+        change = jax_arrays.change_of(rows, "id")
+        assert change(rows).tolist() == rows.tolist()
+        with raises(pipeline.InvalidArgumentError, f"component 'id' holds {2**40}, for which"):
+            change(rows + 2**40 * (rows == rows.max()) - rows.max() * (rows == rows.max()))
+
+
 def test_64_bits_that_are_wanted(jax):
     script = """
 import numpy as np, pipeline, jax

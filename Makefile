@@ -17,6 +17,7 @@ WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
 .PHONY: run build test test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan bounds leaks exits bench bench-tf bench-peers
+.PHONY: test-free-threaded bench-free-threaded
 .PHONY: bench-cluster bench-scaling bench-latency bench-torch bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
@@ -105,6 +106,19 @@ $(VENV)-torch/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 	$(@D)/bin/python -m pip install --quiet --editable . --group torch
 	touch $@
 
+# All tests without the interpreter's lock, by a free-threaded Python that is found, or given: FREE=/path/to/python3.13t.
+# docs/free-threading.md says how to get one. Tests of libraries that have no wheels for it are skipped.
+FREE ?= $(firstword $(shell command -v python3.14t python3.13t))
+test-free-threaded: $(VENV)-free/.installed
+	PYTHON_GIL=0 $(VENV)-free/bin/python -m pytest --numprocesses auto --dist loadfile
+
+$(VENV)-free/.installed: pyproject.toml setup.py $(wildcard pyx/*)
+	test -n "$(FREE)" || { echo "no python3.14t or python3.13t was found: say FREE=/path/to/python3.13t"; exit 1; }
+	test -x $(@D)/bin/python || $(FREE) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade pip
+	$(@D)/bin/python -m pip install --quiet --editable . --group free-threaded
+	touch $@
+
 # The tests of queues and threads with ThreadSanitizer, and with AddressSanitizer and UndefinedBehaviorSanitizer.
 tsan: build
 	$(BIN)/python tests/endurance/sanitized.py thread
@@ -185,6 +199,10 @@ bench-cluster: build $(VENV)-cluster/.bench
 $(VENV)-cluster/.bench: $(VENV)-cluster/.installed
 	$(@D)/bin/python -m pip install --quiet --group cluster-bench
 	touch $@
+
+# A function in the threads of a free-threaded Python, beside processes and the torch that `make bench-peers` installs.
+bench-free-threaded: build $(VENV)-free/.installed
+	$(BIN)/python bench/runs/free_threaded.py $(VENV)-free/bin/python --environments $(VENV)-peers
 
 # With the peers that `make bench-peers` has installed.
 bench-latency: build

@@ -1,13 +1,10 @@
 """queue-runner by its native API."""
 
-from concurrent.futures import ProcessPoolExecutor
-from itertools import cycle
-from multiprocessing import get_context
+from itertools import count, cycle
 from pathlib import Path
 
 import numpy as np
 from measuring import batched, main, split, workers
-from pyarrow import feather
 from workloads import BATCH, COLUMNS, DECODED, WORKS, cut, decode, padded_rows, path, paths, rows
 
 import pipeline
@@ -30,10 +27,12 @@ def ways(directory, work):
             "pad, in one thread": lambda: batched(cycle(parts), pipeline.pad),
         }
     if work.startswith("decode"):
-        made = {"batch of a callable": lambda: decoded(workers(work))}
-        if workers(work) > 1:
-            made[f"map_ahead, {workers(work)} processes"] = lambda: by_processes(workers(work))
-        return made
+        number = workers(work)
+        return {
+            "batch of a callable": lambda: decoded(number),
+            "workers=threads": lambda: by_function(pipeline.threads(number)),
+            "workers=processes": lambda: by_function(pipeline.processes(number)),
+        }
     if work == "jpeg":
         root = Path(directory) / "jpeg"
         made = {f"image_folder, {n} thread{'s' * (n > 1)}": lambda n=n: images(root, num_threads=n) for n in (1, 2)}
@@ -49,6 +48,8 @@ def by_parquet(directory):
 
 
 def by_arrow(directory):
+    from pyarrow import feather  # here, as free-threaded Pythons may have no pyarrow
+
     source = pipeline.arrow(feather.read_table(path(directory, "arrow")), shuffle=True, seed=1, num_epochs=None)
     return {"arrow": lambda: pipeline.batch(source, BATCH)}
 
@@ -88,17 +89,14 @@ def by_hand(data, pool):
 
 
 def decoded(threads):
-    """Decode the numbers of an iterator with a callable, in this many threads."""
-    numbers = cycle(range(DECODED))
-    return pipeline.batch(lambda: decode(next(numbers)), BATCH, num_threads=threads, capacity=8 * BATCH)
+    """Decode numbers with a callable, in this many threads."""
+    numbers = count()  # without the interpreter's lock threads must not share a cycle
+    return pipeline.batch(lambda: decode(next(numbers) % DECODED), BATCH, num_threads=threads, capacity=8 * BATCH)
 
 
-def by_processes(count):
-    """Send the same numbers, in chunks of a batch, to the processes of an executor."""
-    with ProcessPoolExecutor(count, mp_context=get_context("forkserver")) as executor:
-        source = pipeline.map_ahead(decode, cycle(range(DECODED)), executor, chunksize=BATCH)
-        with pipeline.batch(source, BATCH, capacity=8 * BATCH) as batches:
-            yield from batches
+def by_function(workers):
+    """The same, with a function and its workers."""
+    return pipeline.batch(cycle(range(DECODED)), BATCH, capacity=8 * BATCH, function=decode, workers=workers)
 
 
 def images(root, **options):

@@ -1,7 +1,11 @@
 """Writes the results of the peers as Markdown tables and as plots."""
 
 import json
+import sys
 import textwrap
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "runs"))
 
 from report import IMAGES, RESULTS, machine_line, number, put_in_page, table
 from workloads import WORKS

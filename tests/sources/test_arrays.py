@@ -4,11 +4,9 @@ import dataclasses
 from typing import Any, NamedTuple
 
 import fsspec
-import h5py
 import numpy as np
 import pyarrow
 import pytest
-import zarr
 from helpers import raises
 from source_contract import SourceContract
 
@@ -71,6 +69,7 @@ class TestHDF5(SourceContract):
 
     @pytest.fixture(autouse=True)
     def _files(self, tmp_path, monkeypatch):
+        h5py = pytest.importorskip("h5py")
         monkeypatch.setattr("pipeline.sources.arrays._PIECE_BYTES", 1)  # so that a piece is a chunk
         with h5py.File(tmp_path / "data.h5", "w") as file:
             file.create_dataset("x", data=ROWS, chunks=(7, 3), compression="gzip")
@@ -92,6 +91,7 @@ class TestZarr(SourceContract):
 
     @pytest.fixture(autouse=True)
     def _files(self, tmp_path, monkeypatch):
+        zarr = pytest.importorskip("zarr")
         monkeypatch.setattr("pipeline.sources.arrays._PIECE_BYTES", 1)
         zarr.save(str(tmp_path / "flat.zarr"), ROWS)
         self.x = zarr.open(str(tmp_path / "x.zarr"), mode="w", shape=ROWS.shape, chunks=(8, 2), dtype="float32")

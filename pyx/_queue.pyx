@@ -27,7 +27,7 @@ from accept cimport fits
 from columns cimport ARRAY, BYTES, OBJECT, ROWS, Columns, Part, width_of
 from describe cimport describe, forget
 from enter cimport (
-    fit, fit_many, is_direct, put_in_front, rows_type, store_converted, store_parts, values_of,
+    fit, fit_many, is_direct, put_in_front, rows_type, store_converted, store_each, store_parts, values_of,
 )
 from fastpath cimport put_fast
 from growth cimport free_orders
@@ -222,7 +222,7 @@ cdef class Engine:
                 known = fits(&self.columns.column[0], vals, near, False, False, copies)
         if not known:
             store_converted(&self.queue, &self.columns, self, self._convert(vals, False), False, deadline, False)
-        elif not self.columns.small or not put_fast(&self.queue, &self.columns, near):
+        elif not self.columns.quick or not put_fast(&self.queue, &self.columns, near):
             store_parts(&self.queue, &self.columns, self, near, 1, ENQUEUE, deadline, False)
 
     def enqueue_many(self, vals, name=None, *, timeout=None):
@@ -262,19 +262,21 @@ cdef class Engine:
         return 0
 
     def _enqueue_given(self, tuple values, timeout=None):
-        """As `enqueue`, for values that the caller gives away: large arrays to which `values` has the only reference
-        are not copied. Nobody but the caller may know the tuple."""
+        """As `enqueue`, for values that the caller gives away: large arrays that only `values` has are not copied."""
         cdef Part[WIDTH] near
         cdef list copies = []
         check_process(&self.queue, self)
-        if is_direct(&self.columns) and fit(&self.columns, values, near, False, copies, True):
-            store_parts(&self.queue, &self.columns, self, near, 1, ENQUEUE, deadline_of(timeout), False)
-        else:
+        if not is_direct(&self.columns) or not fit(&self.columns, values, near, False, copies, True):
             self.enqueue(values, timeout=timeout)
+        elif not self.columns.quick or not put_fast(&self.queue, &self.columns, near):
+            store_parts(&self.queue, &self.columns, self, near, 1, ENQUEUE, deadline_of(timeout), False)
+
+    def _enqueue_from(self, examples, Py_ssize_t n):
+        """Put up to n examples of an iterator in, one by one, and return how many there were; see `store_each`."""
+        return store_each(&self.queue, &self.columns, self, examples, n)
 
     def _enqueue_many_given(self, tuple values, timeout=None):
-        """As `enqueue_many`, for values that the caller gives away, as in `_enqueue_given`, if the queue is first in,
-        first out: in another a single row could keep the memory of a whole block."""
+        """As `enqueue_many`, for values given away, if the queue is FIFO: in another a row could keep a whole block."""
         cdef Part[WIDTH] near
         cdef Py_ssize_t n = -1
         check_process(&self.queue, self)

@@ -90,7 +90,8 @@ cdef struct Columns:
     size_t row_bytes            # of all slabs together
     size_t piece                # rows of one enqueue_many that are written before they are stored
     bint direct                 # values may be taken without `_convert`: the queue has no names
-    bint small                  # an element is a few small rows and may take the fast path
+    bint small                  # an element is a few small rows
+    bint quick                  # or has references beside them: it may take the fast path
     bint batches                # every component can be batched
     bint assembles              # some component has such rows
     PyObject* lists             # a dict that owns the chunks of references; `Engine` owns it

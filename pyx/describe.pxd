@@ -74,6 +74,7 @@ cdef inline int describe(Queue* q, Columns* columns, object owner, list componen
         forget_columns(column, width)
         raise RuntimeError(f"{type(owner).__name__}: the components are fixed already")
     columns.batches = columns.small = True
+    columns.quick = total <= PAYLOAD
     for i in range(width):
         columns.batches = columns.batches and column[i].ndim >= 0
         columns.small = columns.small and column[i].form == ROWS

@@ -11,12 +11,13 @@ from libc.stdlib cimport free, malloc
 
 from accept cimport chosen_fit, fits, many_fit
 from columns cimport Columns, Part, take_places, width_of, write
+from fastpath cimport put_fast
 from growth cimport claim, release
-from limits cimport NAPPERS, NEAR, WIDTH, slot_room
+from limits cimport COPIES, NAPPERS, NEAR, WIDTH, slot_room
 from state cimport DEQUEUE_MANY, DONE, ENQUEUE, ENQUEUE_MANY, PENDING, Attempt, Call, Queue, start
 from steps cimport locked, step_ahead, step_enqueue, step_put_back
 from views cimport slot_t
-from waiting cimport Guard, check_process, guard_attempt, park, step_withdraw, withdraw_unowned
+from waiting cimport Guard, check_process, deadline_of, guard_attempt, park, step_withdraw, withdraw_unowned
 
 cdef extern from *:
     """
@@ -145,6 +146,26 @@ cdef inline int store_converted(Queue* q, Columns* columns, object owner, tuple 
     if n:
         store_parts(q, columns, owner, parts, n, ENQUEUE_MANY if many else ENQUEUE, deadline, each)
     return 0
+
+
+cdef inline Py_ssize_t store_each(Queue* q, Columns* columns, object owner, object examples, Py_ssize_t n) except -1:
+    """Store up to n examples of an iterator, each as soon as it came, and return how many there were. The queue has one
+    component, and each example is its value; one that nobody else has is taken as it is where it can be."""
+    cdef Part[WIDTH] near
+    cdef list copies = []
+    cdef Py_ssize_t moved = 0
+    for example in examples:
+        check_process(q, owner)
+        if not is_direct(columns) or not fits(&columns.column[0], example, near, False, True, copies):
+            owner.enqueue((example,))
+        elif not columns.quick or not put_fast(q, columns, near):
+            store_parts(q, columns, owner, near, 1, ENQUEUE, deadline_of(None), False)
+        moved += 1
+        if moved % COPIES == 0:
+            copies.clear()
+        if moved == n:
+            break
+    return moved
 
 
 cdef inline int put_in_front(Queue* q, Columns* columns, object owner, tuple values) except -1:

@@ -10,6 +10,7 @@ cdef enum:
     PIECE_BYTES = 64 << 20      # rows of one enqueue_many that are written before they are stored
     PIECE_SLOTS = 65536         # and their number: bounds how long the lock is held
     ROOM = 1 << 20              # slots for which a dequeue has room at first; it doubles as they come
+    COPIES = 64                 # arrays that are kept until their references lie in slots
     NAPPERS = 64                # capacity from which those that put small elements one by one may nap
 
 

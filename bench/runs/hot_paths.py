@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from itertools import repeat
+from itertools import cycle, repeat
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +91,12 @@ def examples():
     return pipeline.batch(lambda: row, N, num_threads=0).__next__
 
 
+def padded():
+    """A padded batch of rows of 1 to 100 f32, one by one, without threads."""
+    rows = np.split(np.ones(5_050, np.float32), np.arange(1, 100).cumsum())
+    return pipeline.batch(cycle(rows), N, num_threads=0, dynamic_pad=True).__next__
+
+
 # What makes the function that is called, how often, and how many elements it handles.
 _ALL = {
     "scalar enqueue + dequeue": (scalar, 20_000, 1),
@@ -101,6 +107,7 @@ _ALL = {
     "slices -> shuffle_batch, 128 x f32[4]": (slices, 4_000, N),
     "dequeue_many of 128 x f32[784]": (dequeue, 1_000, N),
     "batch(callable) of 128 x f32[4]": (examples, 100, N),
+    "batch(dynamic_pad) of 128 rows of 1 to 100 f32": (padded, 2_000, N),
 }
 PATHS = {name: make for name, (make, _, _) in _ALL.items()}
 CALLS = {name: calls for name, (_, calls, _) in _ALL.items()}

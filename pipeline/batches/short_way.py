@@ -51,7 +51,7 @@ def mover(
     # queue holds as it is, then needs no copy.
     give = bare and None in (queue.shapes[0] or (None,))
     enqueue: Callable[[Any], None] = queue._enqueue_given if give else queue.enqueue
-    strides = _Strides(values, enqueue, stopped)
+    strides = _Strides(examples, queue, stopped)
 
     def move() -> None:
         worker = current_worker()
@@ -80,13 +80,13 @@ class _Strides:
     stop would have to wait. It is for one thread.
 
     Args:
-        values: The examples.
-        enqueue: Puts one into the queue.
+        examples: What gives them.
+        queue: Where to; it has one component.
         stopped: Whether to ask for no more.
     """
 
-    def __init__(self, values: Iterator[Any], enqueue: Callable[[Any], None], stopped: Callable[[], bool]) -> None:
-        self._values, self._enqueue, self._stopped = values, enqueue, stopped
+    def __init__(self, examples: Iterator[Any], queue: TypedQueue, stopped: Callable[[], bool]) -> None:
+        self._examples, self._enqueue, self._stopped = examples, queue._enqueue_from, stopped
         self._stride = 1
 
     def move(self, wanted: int, worker: Worker) -> int:
@@ -98,7 +98,7 @@ class _Strides:
         while wanted:
             worker.keys, began = None, time.monotonic()
             stride = min(self._stride, wanted)
-            moved = len(list(map(self._enqueue, itertools.islice(self._values, stride))))
+            moved = self._enqueue(self._examples, stride)
             if moved < stride:
                 raise _used_up()
             wanted -= moved

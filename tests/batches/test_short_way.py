@@ -130,46 +130,55 @@ def test_an_error_names_the_record_it_is_about_and_no_earlier_one(tmp_path):
         batches.queue.dequeue()
 
 
+@pytest.mark.parametrize("num_threads", [0, 1])
 class TestArrays:
     """Arrays of varying shape that a source keeps are copied; those that it gives away are not."""
 
     @KINDS
-    def test_that_the_source_changes_afterwards(self, kind):
+    def test_that_the_source_changes_afterwards(self, kind, num_threads):
         def examples():
             array = np.zeros(3, np.int64)
             for i in range(50):
                 array[:] = i
                 yield array
 
-        with batch(kind(examples()), 50, capacity=50, dynamic_pad=True) as batches:
+        with batch(kind(examples()), 50, capacity=50, dynamic_pad=True, num_threads=num_threads) as batches:
             [got] = batches
         assert got.tolist() == [[i] * 3 for i in range(50)]
 
     @KINDS
-    def test_that_are_views_of_what_the_source_changes(self, kind):
+    def test_that_are_views_of_what_the_source_changes(self, kind, num_threads):
         def examples():
             array = np.zeros(9, np.int64)
             for i in range(50):
                 array[:] = i
                 yield array[: i % 5]
 
-        with batch(kind(examples()), 50, capacity=50, dynamic_pad=True) as batches:
+        with batch(kind(examples()), 50, capacity=50, dynamic_pad=True, num_threads=num_threads) as batches:
             [got] = batches
         assert got.tolist() == [[i] * (i % 5) + [0] * (4 - i % 5) for i in range(50)]
 
     @KINDS
-    def test_that_nobody_keeps(self, kind):
+    def test_that_nobody_keeps(self, kind, num_threads):
         examples = (np.full(i % 5, i) for i in range(50))
-        with batch(kind(examples), 50, capacity=50, dynamic_pad=True) as batches:
+        with batch(kind(examples), 50, capacity=50, dynamic_pad=True, num_threads=num_threads) as batches:
             [got] = batches
         assert got.tolist() == [[i] * (i % 5) + [0] * (4 - i % 5) for i in range(50)]
 
-    def test_tuples_of_one(self):
+    def test_tuples_of_one(self, num_threads):
         examples = [(np.arange(i),) for i in range(4)]
-        with batch(examples, 4, dynamic_pad=True) as batches:
+        with batch(examples, 4, dynamic_pad=True, num_threads=num_threads) as batches:
             [got] = batches
         assert got.tolist() == [[0, 0, 0], [0, 0, 0], [0, 1, 0], [0, 1, 2]]
         assert [len(array) for (array,) in examples] == [0, 1, 2, 3]
+
+    def test_that_do_not_fit_come_after_those_before(self, num_threads):
+        rows = iter([np.zeros(2), np.zeros(3), np.zeros((2, 2)), np.zeros(1)])
+        batches = batch(rows, 1, dynamic_pad=True, num_threads=num_threads)
+        assert next(batches).tolist() == [[0, 0]]
+        assert next(batches).tolist() == [[0, 0, 0]]
+        with pytest.raises(pipeline.InvalidArgumentError, match=r"\(2, 2\)|\[2,2\]|\[2, 2\]"):
+            next(batches)
 
 
 @pytest.mark.parametrize("example", [7, 1.5, b"x", np.float32(2), np.arange(3), (1, 2.0), [b"a", 1], {"k": 1}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import json
@@ -36,8 +37,20 @@ def _image(data: bytes) -> Any:
     return decode_image(data, channels=3, expand_animations=False)
 
 
+@functools.lru_cache(256)
+def _layout(head: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """What the head of an .npy file says: shape, whether the first index runs fastest, and dtype."""
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(io.BytesIO(head[8:]))
+    return shape, fortran, dtype
+
+
 def _array(data: bytes) -> Any:
-    return np.load(io.BytesIO(data), allow_pickle=False)
+    """As `np.load`, which reads the same head anew for each sample: three quarters of the time of a small array."""
+    end = 10 + int.from_bytes(data[8:10], "little")
+    if data[:8] != b"\x93NUMPY\x01\x00" or len(data) < end or (layout := _layout(data[:end]))[2].hasobject:
+        return np.load(io.BytesIO(data), allow_pickle=False)
+    shape, fortran, dtype = layout
+    return np.ndarray(shape, dtype, data, end, order="F" if fortran else "C").copy(order="K")
 
 
 def _arrays(data: bytes) -> dict[str, Any]:

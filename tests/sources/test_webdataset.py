@@ -11,6 +11,7 @@ from helpers import raises, run_script
 from source_contract import SourceContract
 
 import pipeline
+from pipeline.sources.webdataset import DECODERS
 
 COUNT = 40
 
@@ -131,6 +132,43 @@ def test_all_values_and_decoders(tmp_path):
     assert sorted(got) == ["__key__", "cls", "meta.json", "png", "txt", "vector.npy"]
     assert got["txt"].tolist() == [6, 6]
     assert got["meta.json"].tolist() == [b"mine", b"mine"]
+
+
+ARRAYS = {
+    "one": np.arange(3.0),
+    "scalar": np.int64(7),
+    "empty": np.zeros((0, 3), np.uint8),
+    "transposed": np.arange(6, dtype=">i4").reshape(2, 3).T,
+    "records": np.zeros(2, [("a", np.int8), ("b", np.float64, 2)]),
+    "words": np.array(["a", "bc"]),
+    "nothing": np.zeros(2, "S0"),
+}
+
+
+@pytest.mark.parametrize("array", ARRAYS.values(), ids=ARRAYS)
+def test_arrays_are_those_of_numpy(array):
+    data = npy(array)
+    got, expected = DECODERS["npy"](data), np.load(io.BytesIO(data))
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+    assert got.flags.f_contiguous == expected.flags.f_contiguous
+    assert repr(got) == repr(expected)
+    assert got.flags.writeable
+    assert got.flags.owndata
+
+
+def test_arrays_that_are_none():
+    whole = npy(np.arange(30))
+    for data in (b"", b"text", whole[:50], whole[:-1], b"\x93NUMPY\x07" + whole[7:], whole.replace(b"<i8", b"<q9")):
+        with pytest.raises((ValueError, EOFError, TypeError)):
+            DECODERS["npy"](data)
+    with pytest.raises(ValueError, match="allow_pickle"):
+        DECODERS["npy"](npy_of_objects())
+
+
+def npy_of_objects():
+    data = io.BytesIO()
+    np.save(data, np.array([[1], None], object), allow_pickle=True)
+    return data.getvalue()
 
 
 class TestErrors:

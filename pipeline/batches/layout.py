@@ -83,7 +83,7 @@ class ExampleLayout:
 
     def _find_ragged(self, many: bool) -> None:
         """Find the components whose rows vary in length, which are objects in the queue."""
-        names = list(range(self._count)) if self._keys is None else self._keys
+        names = list(getattr(self._kind, "_fields", range(self._count))) if self._keys is None else self._keys
         self._kinds: list[str | None] = [None] * self._count
         self._ragged: dict[int, RaggedRows] = {}
         if self._finish is not None:

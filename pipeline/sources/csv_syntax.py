@@ -69,7 +69,7 @@ class Syntax:
             count = line.count(delim)
             if count and (not following or following.count(delim) >= count):
                 text = f"csv: {name}: the line of names has only one, {line.decode(errors='replace')!r:.80}: "
-                raise invalid(f"{text}{_would_have(delim, count + 1)}; or put the name in quotes")
+                raise invalid(f"{text}{_would_have(delim, count + 1)}; for one column pass names= and skip_lines=")
 
     def other_delim(self, record: bytes, width: int) -> str:
         """What an error adds if a record of one field has so many with another delimiter."""

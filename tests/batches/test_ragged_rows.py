@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,11 @@ WAYS = {
     "ordered": {"function": dict, "deterministic": True},
     "ordered threads": {"function": dict, "workers": pipeline.threads(2), "deterministic": True},
 }
+
+
+class Pair(NamedTuple):
+    values: np.ndarray
+    number: int
 
 
 def lists(values, splits):
@@ -104,6 +110,11 @@ def test_components_without_names():
     assert row.tolist() == list(range(4))
     [batch] = pipeline.batch([np.arange(i) for i in range(4)], 4, ragged="pad")
     assert batch.tolist() == [[0, 0, 0], [0, 0, 0], [0, 1, 0], [0, 1, 2]]
+    named = [Pair(np.arange(i), i) for i in range(4)]
+    [batch] = pipeline.batch(named, 4, ragged={"values": "row_splits"})
+    assert lists(*batch.values) == [list(range(i)) for i in range(4)]
+    with raises(ValueError, "ragged: there is no component 0; there are 'values', 'number'"):
+        next(pipeline.batch(named, 4, ragged={0: "pad"}))
     nested = [{"a": {"b": np.arange(i), "c": i}} for i in range(4)]
     [batch] = pipeline.batch(nested, 4, ragged={"a/b": "row_splits"})
     assert lists(*batch["a"]["b"]) == [list(range(i)) for i in range(4)]

@@ -59,14 +59,19 @@ def test_blocks(measure, which, shuffled):
 
 
 @ORDERS
-def test_slices(measure, which):
+@pytest.mark.parametrize("shuffled", [False, True], ids=["FIFO", "shuffled"])
+def test_slices(measure, which, shuffled):
     rows = np.random.default_rng(1).random((30_000, 784), np.float32)
 
     def run():
         source = pipeline.slice_input_producer([rows], 1, True, 1, collection=[])
-        drain(pipeline.shuffle_batch(source, N, 15_000, 10_000, seed=1, deterministic=which == "ours"))
+        if shuffled:
+            drain(pipeline.shuffle_batch(source, N, 15_000, 10_000, seed=1, deterministic=which == "ours"))
+        else:
+            drain(pipeline.batch(source, N, 1, 1024, deterministic=which == "ours"))
 
-    measure("shuffled slices f32[784], per example", run, len(rows), rounds=7, warmup_rounds=1)
+    kind = "shuffled" if shuffled else "FIFO"
+    measure(f"{kind} slices f32[784], per example", run, len(rows), rounds=7, warmup_rounds=1)
 
 
 # States --------------------------------------------------------------------------------------------------------------

@@ -36,9 +36,12 @@ def is_dataclass(value: Any) -> bool:
 
 def make_like(kind: type[Any], parts: Sequence[Any]) -> Any:
     """Make a named tuple of a class; a tuple or list for all other tuples and lists."""
-    if hasattr(kind, "_make"):
-        return kind._make(parts)
-    return tuple(parts) if issubclass(kind, tuple) else list(parts)
+    return maker_of(kind)(parts)
+
+
+def maker_of(kind: type[Any]) -> Callable[[Sequence[Any]], Any]:
+    """As `make_like`, for a class whose objects are made again and again."""
+    return getattr(kind, "_make", tuple if issubclass(kind, tuple) else list)
 
 
 def parts_of(value: Any) -> Sequence[Any] | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pipeline._delivery import Outlet
 from pipeline.batches.iterables import starts_over
 from pipeline.batches.keep_input import KeepInput, kept_rows
 from pipeline.batches.layout import ExampleLayout, ToComponents
@@ -26,6 +28,7 @@ from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeErr
 from pipeline.explain.reads import Read, first_reads, note_reads_again, noted_reads
 from pipeline.nest import length
 from pipeline.on_error import SKIPPED, Skips
+from pipeline.producers.queue import Hand
 from pipeline.queues.base import QueueBase
 from pipeline.queues.kinds import FIFOQueue
 from pipeline.queues.typed import TypedQueue
@@ -57,6 +60,8 @@ class Feed:
         skips: What `on_error="skip"` has left out.
         round: How often the sources have been read before.
         opened: Whether `open` has returned.
+        out: Nothing; see Inline.
+        outlet: What holds a batch of `num_threads=0`, so that Ctrl-C does not lose it; None where there is none.
         seeds_drawn: Whether chance decides what is drawn from the queue, if anything is.
     """
 
@@ -65,6 +70,10 @@ class Feed:
     close_op: Callable[[], None] | None = None
     round = 0  # how often the sources have been read before
     opened = False
+    out: Any = None
+    _hand: Hand | None = None  # what takes rows in memory, which Ctrl-C must not lose
+    _first: list[tuple[Any, list[Read]]]  # the first example, until it is stored
+    outlet: Outlet | None = None
     _found: tuple[list[OpenSource], int, Any, list[Read]] | None = None  # the open sources, and the first example
     _delivering: threading.Lock  # held while a batch is taken, if batches are counted
     one_by_one = False  # every example is looked at, so that blocks of them are of no use
@@ -120,6 +129,7 @@ class Feed:
         other.request = self._planned.for_round(other.round)
         other.coord = Coordinator() if self.request.coord is None else self.coord
         other.layout, other._left = other._found, other.opened = None, False
+        other._hand = other.outlet = None
         other.__dict__.pop("queue", None)  # `abandon` asks whether there is one
         return other
 
@@ -148,6 +158,7 @@ class Feed:
         """
         if not self.opened:
             self._open()
+            self.outlet = self._make_outlet()
             self.opened, self._found = True, None  # whoever refers to large arrays has them copied
 
     def _open(self) -> None:
@@ -158,32 +169,45 @@ class Feed:
         self.queue = self._make_queue()
         if self.layout is not None and isinstance(self.queue, TypedQueue) and not self.one_by_one:
             self.queue.labels = self.layout.keys
-        copies = self.request.num_threads or 1
-        self.ops = [
-            self._op(source, i, [(first, reads)] if i == index else None) for i, source in enumerate(opened * copies)
-        ]
+        self._first, copies = [(first, reads)], self.request.num_threads or 1
+        self.ops = [self._op(each, i, self._first if i == index else None) for i, each in enumerate(opened * copies)]
 
     def _open_sources(self) -> list[OpenSource]:
         request, self.layout = self.request, None
         alone = request.joined or request.num_threads in (0, 1)
+        sources = request.sources
         if self._nothing_to_wait_for():
             request = self._without_threads()
+            self._hand = self._hand or (None if request.enqueue_many else sources[0].hand())
+            if self._hand is not None:
+                self._hand.put_back(0)
+                sources = [self._hand]
         room = self._room if request.inline else None
         return [
             open_source(source, request.enqueue_many, alone, self._rows_for(source), room, self._stopped)
-            for source in request.sources
+            for source in sources
         ]
 
     def take(self) -> Any:
-        """The next batch; OutOfRangeError at the end."""
-        take = self.queue.dequeue_up_to if self.request.allow_smaller_final_batch else self.queue.dequeue_many
-        batch = take(self.request.batch_size)
-        return batch if self.layout is None else self.layout.rebuild(batch)
+        """The next batch; OutOfRangeError at the end. With `num_threads=0` the same one until `outlet.give()`."""
+        outlet, layout = self.outlet, self.layout
+        batch = self._dequeue()(self.request.batch_size) if outlet is None else outlet.fetch()
+        return batch if layout is None else layout.rebuild(batch)
 
     def put_right(self) -> bool:
-        """Ctrl-C has struck while an op was called, with `num_threads=0`: make good what it may have lost. Return
-        whether that is possible."""
-        return False
+        """Ctrl-C has struck while an op was called, with `num_threads=0`: have come again what it took and did not
+        store. Return whether that is possible."""
+        if self._hand is None or not self._hand.put_back(self.queue.stats().enqueued):
+            return False
+        self._first.clear()
+        return True
+
+    def _make_outlet(self) -> Outlet | None:
+        inline = self.request.inline
+        return Outlet(deque(), None, self._dequeue(), self.request.batch_size) if inline else None
+
+    def _dequeue(self) -> Callable[[int], Any]:
+        return self.queue.dequeue_up_to if self.request.allow_smaller_final_batch else self.queue.dequeue_many
 
     def stop(self) -> None:
         """Let waits for the next example end soon."""

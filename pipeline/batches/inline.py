@@ -6,8 +6,10 @@ import contextlib
 import threading
 import time
 from collections import deque
+from threading import get_ident
 from typing import Any
 
+from pipeline.batches.crew import interrupted
 from pipeline.batches.feed import Feed
 from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError
 from pipeline.explain.causes import InputUsedUp, because
@@ -66,6 +68,7 @@ class Inline:
 
     Attributes:
         feed: The feed.
+        out: The thread that takes a batch, and the batch, until it leaves `next`: Ctrl-C may strike on the way.
         group: What reports know of it.
     """
 
@@ -77,6 +80,9 @@ class Inline:
         self._lock = threading.Lock()
         self._taker: int | None = None  # which thread has the lock
         self._reading = False
+        assert feed.outlet is not None
+        self._give = feed.outlet.give
+        self.out: tuple[int, Any] | None = None
         self.group = InlineGroup(feed)
         self.group.begin(feed.queue.name, [])
         groups.add(self.group)
@@ -93,7 +99,9 @@ class Inline:
             OutOfRangeError: The input is used up, or a source raised something, which the Coordinator then knows.
             FailedPreconditionError: A source of the loop, or a signal handler meanwhile, asks for a batch of the loop.
         """
-        thread, feed = threading.get_ident(), self.feed
+        thread, feed, out = get_ident(), self.feed, self.out
+        if out is not None and out[0] == thread:
+            return out[1]
         if self._taker == thread:
             text = "asked for a batch while it makes one: by its own source, or in a signal handler"
             raise FailedPreconditionError(None, None, f"{feed.request.name}: the loop was {text}")
@@ -103,6 +111,8 @@ class Inline:
                 if feed.queue.size() < self._enough and self._ops:
                     self._fill(feed, feed.coord)
                 batch = feed.take()
+                self.out = thread, batch
+                self._give()  # compiled: Ctrl-C does not strike before
             finally:
                 self._taker = None
         return batch
@@ -118,7 +128,7 @@ class Inline:
             RuntimeError: One did not come to an end in so many seconds.
         """
         self.group.ended = True
-        if self._taker == threading.get_ident():
+        if self._taker == get_ident():
             return
         if not self._lock.acquire(timeout=seconds):
             raise RuntimeError(
@@ -128,9 +138,10 @@ class Inline:
 
     def _fill(self, feed: Feed, coord: Coordinator) -> None:
         """Call ops until there is enough for a batch, or no op is left."""
-        if self._reading and not feed.put_right():
-            text = f"{feed.request.name}: the loop was interrupted while it read its source. Make a new one"
-            self._stop(coord, FailedPreconditionError(None, None, text))
+        if self._reading:
+            if not feed.put_right():
+                self._stop(coord, interrupted(feed.request.name, "it read its source"))
+            self._ops = deque(feed.ops)
         thread, turn = worker_of_thread, turn_of_thread.turn
         outer = thread.worker, thread.reads, current_loop()
         self._reading = True
@@ -154,7 +165,7 @@ class Inline:
         ops, queue, enough = self._ops, feed.queue, self._enough
         while ops and queue.size() < enough:
             if coord.should_stop():
-                with because(coord.stopped):
+                with because(coord.stopped), contextlib.suppress(CancelledError):
                     queue.close(cancel_pending_enqueues=True)
                 ops.clear()
                 return

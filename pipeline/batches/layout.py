@@ -14,7 +14,7 @@ import numpy as np
 from pipeline.batches.finish import Finish
 from pipeline.batches.iterables import check_example
 from pipeline.batches.ragged import RaggedRows, kinds_of
-from pipeline.nest import Nest, has_nested, make_like
+from pipeline.nest import Nest, has_nested, maker_of
 from pipeline.queues.base import QueueBase
 from pipeline.queues.values import infer
 
@@ -53,6 +53,7 @@ class ExampleLayout:
         self._pick: ToComponents = _itself
         self._nest: Nest | None = None
         self._kind = type(example)
+        self._make = maker_of(self._kind)
         if has_nested(example, many):
             self._nest = nest = Nest(example, many)
             self._keys, self._count = list(nest.names), len(nest.names)
@@ -216,7 +217,7 @@ class ExampleLayout:
             return dict(zip(self._keys, components, strict=True))
         if self._count == 1 and not hasattr(self._kind, "_make"):
             return components[0]
-        return make_like(self._kind, components)
+        return self._make(components)
 
     @property
     def keys(self) -> list[Any] | None:

@@ -176,6 +176,7 @@ class Batches(Iterator[T_co]):
             if taker is not None:
                 if began:
                     began = note_taken(began, taker.feed if isinstance(taker, Inline) else taker)
+                taker.out = None  # Ctrl-C does not strike any more before the return
                 return batch
         except OutOfRangeError:
             self._end(taker)

@@ -72,7 +72,7 @@ class OrderedFeed(Feed):
         self.ledger: Ledger | None = None
         self.arrivals: Arrivals | None = None
         self._delivering = threading.Lock()
-        self._outlet: Outlet
+        self.outlet: Outlet
         self._trail: Trail | None = None  # of numbers that are not in the queue
         self._plain = False  # whether a batch is what the queue gives, and only its order counts
         self._crossing: Crossing | None = None
@@ -189,7 +189,6 @@ class OrderedFeed(Feed):
     def _open(self) -> None:
         if self._keep.none:
             self._park()
-            self._outlet = self._make_outlet()
             return
         if self.ledger is not None:  # Ctrl-C came while the first example was made
             self.ledger.release()
@@ -212,7 +211,6 @@ class OrderedFeed(Feed):
         self.queue = self._make_queue()
         if not self.carries_numbers:
             self._trail = Trail(put_into(self.queue, False), put_into(self.queue, True))
-        self._outlet = self._make_outlet()
         self._check_loaded()
         if not self.round:
             warn_of_cost(request, lanes[0], self.numbered, self.ledger.pulled_from)
@@ -290,7 +288,7 @@ class OrderedFeed(Feed):
         return facts[:-1] if self.carries_numbers else facts
 
     def take(self) -> Any:
-        layout, outlet = self.layout, self._outlet
+        layout, outlet = self.layout, self.outlet
         with self._delivering:
             if self._plain and layout is not None and self.arrivals is not None and not self.arrivals.disarranged:
                 batch = own = outlet.deliver(layout.rebuild, len(layout.dtypes) == 1)
@@ -305,10 +303,9 @@ class OrderedFeed(Feed):
 
     def _make_outlet(self) -> Outlet:
         request = self.request
-        take = self.queue.dequeue_up_to if request.allow_smaller_final_batch else self.queue.dequeue_many
         shared = request.shard is not None and request.shard[1] > 1
         self._plain = not shared and request.fingerprint == "order"
-        return Outlet(self.delivered, self._trail, take, self._at_once)
+        return Outlet(self.delivered, self._trail, self._dequeue(), self._at_once)
 
     def _counted(self, taken: Any, outlet: Outlet) -> Any:
         """Count what was taken from the queue; return what is this host's of it, None if that is nothing."""

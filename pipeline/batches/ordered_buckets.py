@@ -143,7 +143,7 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
 
     def take(self) -> Any:
         with self._delivering:
-            outlet = self._outlet
+            outlet = self.outlet
             (lengths, *rows, numbers), moment = outlet.fetch()
             outlet.count(numbers, len(numbers), moment, content_of(self.request, self.delivered[-1], [lengths, *rows]))
             assert self.layout is not None

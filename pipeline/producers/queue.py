@@ -39,6 +39,50 @@ class _Hand(FIFOQueue):
         return None
 
 
+class Hand:
+    """Takes blocks from a producer for one loop that reads in its own thread. What Ctrl-C keeps the loop from storing
+    comes again.
+
+    Args:
+        queue: The queue of the producer.
+        gathered: Makes a block of row numbers.
+        otherwise: Gives a block once the thread of the producer runs. What Ctrl-C strikes then is lost.
+
+    Thread safety: none.
+
+    Attributes:
+        numbers: Of the rows that were taken last.
+        count: How many were taken in all. Ctrl-C never strikes between stores into attributes.
+    """
+
+    def __init__(
+        self, queue: ProducerQueue, gathered: Callable[[NDArray[np.int64]], Any], otherwise: Callable[[int], Any]
+    ) -> None:
+        self._queue = queue
+        self._gathered = gathered
+        self._otherwise: Callable[[int], Any] = otherwise
+        self._sure = True  # whether all that was taken went through `numbers`
+        self._due = 0  # how many of `numbers` come again
+        self.numbers = np.empty(0, np.int64)
+        self.count = 0
+        self.__qualname__ = queue.name
+
+    def block(self, n: int) -> Any:
+        """As `block` of the producer."""
+        due, self._due = self._due, 0
+        if due:
+            return self._gathered(self.numbers[-due:])
+        if self._queue.hand_over(n, self):
+            return self._gathered(self.numbers)
+        self._sure = False
+        return self._otherwise(n)
+
+    def put_back(self, stored: int) -> bool:
+        """Have all come again but for so many, which the loop has stored; return whether that is possible."""
+        self._due = self.count - stored
+        return self._sure
+
+
 class ProducerQueue(FIFOQueue):
     """The queue of a producer. As long as nobody has started its thread, a loop over batches needs neither thread nor
     queue: the next elements are computed from their numbers. If the thread begins later, it goes on after them.
@@ -114,6 +158,16 @@ class ProducerQueue(FIFOQueue):
             n = at_least_one(n)
             taken = self._directly(lambda: self._advance(n, False))
         return taken[0] if taken else self.block(n)
+
+    def hand(self) -> Hand:
+        """What takes blocks for a loop that reads in its own thread."""
+        return Hand(
+            self, lambda numbers: self._handed(numbers, lambda hand: hand.dequeue_many(len(numbers))), self.block
+        )
+
+    def hand_over(self, n: int, hand: Hand) -> bool:
+        """Put the row numbers of the next elements into a hand; return False if they come from the thread."""
+        return bool(self._directly(lambda: self._advance(n, False, hand)))
 
     def dequeue(self, name: str | None = None, *, timeout: float | None = None) -> Any:
         """As FIFOQueue; without its thread if a loop over batches asks first."""
@@ -263,13 +317,16 @@ class ProducerQueue(FIFOQueue):
         self._hand = hand
         return taken
 
-    def _advance(self, n: int, whole: bool) -> NDArray[np.int64]:
+    def _advance(self, n: int, whole: bool, hand: Hand | None = None) -> NDArray[np.int64]:
         """Take the row numbers of the next `n` elements; OutOfRangeError if there are not as many, or none."""
         first = self._position()[0]
         numbers = self._numbered.numbers(first, n)
         if len(numbers) < (n if whole else min(n, 1)):
             raise self._ended(n, len(numbers), first)
-        self._ready.next = first + len(numbers)
+        following, count = first + len(numbers), len(numbers) + (0 if hand is None else hand.count)
+        if hand is not None:
+            hand.numbers, hand.count = numbers, count
+        self._ready.next = following  # at once: Ctrl-C never strikes between
         self.last_ids = numbers
         return numbers
 

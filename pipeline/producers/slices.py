@@ -16,7 +16,7 @@ from pipeline.dtypes import strings_as_bytes
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.producers.numbered import digest
 from pipeline.producers.producers import range_input_producer
-from pipeline.producers.queue import ProducerQueue, at_least_one
+from pipeline.producers.queue import Hand, ProducerQueue, at_least_one
 from pipeline.pulls import Book, this_thread
 from pipeline.queues.rows import Rows
 from pipeline.runners.runner import QueueRunner
@@ -200,6 +200,12 @@ class SliceSource:
     def _reseed(self, seeds: Sequence[int]) -> bool:
         """Shuffle with the seeds of a saved run if those here were drawn by chance; return whether they were."""
         return self.queue._reseed(seeds)
+
+    # For loops that read in their own thread.
+
+    def hand(self) -> Hand | None:
+        """What takes rows for such a loop; None if rows that are asked for may be missing."""
+        return Hand(self.queue, self._gathered, self.rows) if self._by_number else None
 
     # For loops that draw row numbers before they make examples of them.
 

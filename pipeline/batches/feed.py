@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from pipeline._delivery import Outlet
 from pipeline.batches.iterables import starts_over
 from pipeline.batches.keep_input import KeepInput, kept_rows
@@ -37,6 +39,9 @@ from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.source import TableCursor
 from pipeline.sources.stream import StreamCursor
 from pipeline.workers.ahead import MapAhead
+
+# Sources that give their items whoever asks, and at any place.
+_SEQUENCES = np.ndarray, list, tuple, range
 
 # Batches of rows in memory that are gathered at once: it costs 15 us to begin.
 AHEAD = 8
@@ -197,9 +202,15 @@ class Feed:
     def put_right(self) -> bool:
         """Ctrl-C has struck while an op was called, with `num_threads=0`: have come again what it took and did not
         store. Return whether that is possible."""
-        if self._hand is None or not self._hand.put_back(self.queue.stats().enqueued):
+        request, stored = self.request, self.queue.stats().enqueued
+        if self._hand is not None:
+            self._first.clear()
+            return self._hand.put_back(stored)
+        (source, *others), looked_at = request.sources, self.one_by_one or not self._keep.all or self.skips.active
+        if others or request.joined or request.enqueue_many or looked_at or type(source) not in _SEQUENCES:
             return False
-        self._first.clear()
+        following = open_source(source[stored:], False, True, None, None, self._stopped)
+        self.ops = [self._op(following, 0, None)]
         return True
 
     def _make_outlet(self) -> Outlet | None:

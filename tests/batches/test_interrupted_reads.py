@@ -10,7 +10,7 @@ from endurance.interrupts import Interrupt, Striker, codes
 from helpers import run_in_thread
 
 import pipeline
-from pipeline.batches import feed, inline, layout, loop, source
+from pipeline.batches import feed, inline, layout, loop, short_way, source
 from pipeline.batches.crew import Opening
 from pipeline.batches.feed import Feed
 from pipeline.batches.inline import Inline, InlineGroup
@@ -27,10 +27,24 @@ pytestmark = pytest.mark.skipif(
     sys.version_info < (3, 11), reason="the instructions at which Python looks have other names"
 )
 
-STEP = 11
+STEP = 17
 ROWS = 50
 STRUCK = codes(Batches, Feed, Inline, InlineGroup, Opening, ExampleLayout, SliceSource, Hand, ProducerQueue)
-STRUCK |= codes(Numbered, TypedQueue, loop, feed, inline, layout, source, live, slices, numbered, pipeline.Coordinator)
+STRUCK |= codes(
+    Numbered,
+    TypedQueue,
+    short_way._Strides,
+    short_way,
+    loop,
+    feed,
+    inline,
+    layout,
+    source,
+    live,
+    slices,
+    numbered,
+    pipeline.Coordinator,
+)
 STRUCK |= {
     each.__code__
     for each in (*vars(threading.Event).values(), *vars(threading.Condition).values())
@@ -58,6 +72,15 @@ def producer():
     return pipeline.batch(names, 7, 10)
 
 
+def array():
+    return pipeline.batch(np.arange(2.0 * ROWS).reshape(ROWS, 2), 7, num_threads=0, allow_smaller_final_batch=True)
+
+
+def sequence():
+    examples = [(number, [number] * (number % 3)) for number in range(ROWS)]
+    return pipeline.batch(examples, 7, num_threads=0, dynamic_pad=True)
+
+
 def taken_from(loop, number=0):
     """Whether Ctrl-C struck at this moment, and the batches that came nevertheless."""
     batches, striker = [], Striker(number, STRUCK)
@@ -66,7 +89,8 @@ def taken_from(loop, number=0):
     try:
         while True:
             try:
-                batches += map(repr, loop)
+                while (batch := next(loop, None)) is not None:
+                    batches.append(repr(batch))
                 return striker.struck, batches
             except Interrupt:
                 sys.settrace(None)
@@ -74,7 +98,7 @@ def taken_from(loop, number=0):
         sys.settrace(None)
 
 
-@pytest.mark.parametrize("make", [default, shuffled, producer])
+@pytest.mark.parametrize("make", [default, shuffled, producer, array, sequence])
 def test_no_row_is_lost_or_comes_twice(make):
     _, expected = taken_from(make())
     first = number = random.randint(1, STEP)

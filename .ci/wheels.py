@@ -32,6 +32,7 @@ MOST = 3_000_000  # bytes of a wheel
 # What the tests read beside the installed package; not pipeline/, which would be imported in its place.
 TREE = ["tests", "examples", "docs", "bench", "pyx", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml"]
 NOT_HERE = ["--ignore=tests/house", "--ignore=tests/queues/test_nogil.py"]  # the rules of the sources
+AT_ONCE = ["--numprocesses", "auto", "--dist", "loadfile"]
 CORE = ["tests/test_face.py", "tests/test_about.py", "tests/queues", "tests/runners", "tests/workers", "tests/ends"]
 
 TAG = "import sys; print('cp%d%d' % sys.version_info[:2] + sys.abiflags)"
@@ -254,7 +255,7 @@ def test(pythons: dict[str, str], folder: Path) -> None:
         run(environment / "queue-runner", "feed", "examples/data/digits.csv", cwd=tree)
         run(environment / "python", "-m", "pip", "install", "--quiet", "--group", f"{ROOT / 'pyproject.toml'}:test")
         tests = NOT_HERE + ([] if number == len(pythons) - 1 else CORE)
-        run(environment / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, cwd=tree)
+        run(environment / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *AT_ONCE, *tests, cwd=tree)
 
 
 if __name__ == "__main__":

@@ -343,7 +343,8 @@ cdef class Outlet:
             self.counted = True
 
     def deliver(self, rebuild, bint single):
-        """Fetch and count a batch that is all this host's; return what `rebuild` makes of it.
+        """Fetch and count a batch that is all this host's; return what `rebuild` makes of it. `give` comes next: a
+        signal that came meanwhile strikes as this returns.
 
         Args:
             rebuild: Called with the components that the queue gave. If it raises, the next one gets the same.
@@ -360,9 +361,7 @@ cdef class Outlet:
         else:
             self.count(taken[LAST], len(taken[LAST]))
             taken = taken[0] if single else taken[:LAST]
-        batch = rebuild(taken)
-        self.give()
-        return batch
+        return rebuild(taken)
 
     cpdef give(self):
         """What was fetched is given now, or no good."""

@@ -296,6 +296,7 @@ class OrderedFeed(Feed):
                 own = self._counted(outlet.fetch(), outlet)
                 assert layout is not None
                 batch = None if own is None else layout.rebuild(own)
+            if own is None or not self.request.inline:  # Inline gives by itself
                 outlet.give()
         if own is None:
             raise OutOfRangeError(None, None, "this host has no share of the last batch")

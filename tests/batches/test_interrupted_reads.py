@@ -16,6 +16,7 @@ from pipeline.batches.feed import Feed
 from pipeline.batches.inline import Inline, InlineGroup
 from pipeline.batches.layout import ExampleLayout
 from pipeline.batches.loop import Batches
+from pipeline.batches.ordered import OrderedFeed
 from pipeline.explain import live
 from pipeline.producers import numbered, slices
 from pipeline.producers.numbered import Numbered
@@ -29,7 +30,9 @@ pytestmark = pytest.mark.skipif(
 
 STEP = 17
 ROWS = 50
-STRUCK = codes(Batches, Feed, Inline, InlineGroup, Opening, ExampleLayout, SliceSource, Hand, ProducerQueue)
+STRUCK = codes(
+    Batches, Feed, OrderedFeed, Inline, InlineGroup, Opening, ExampleLayout, SliceSource, Hand, ProducerQueue
+)
 STRUCK |= codes(
     Numbered,
     TypedQueue,
@@ -67,6 +70,10 @@ def shuffled():
     return pipeline.shuffle_batch(rows(), 7, 40, 20, seed=1, num_threads=0, allow_smaller_final_batch=True)
 
 
+def ordered():
+    return pipeline.shuffle_batch(rows(), 7, 40, 20, seed=1, deterministic=True, allow_smaller_final_batch=True)
+
+
 def producer():
     names = pipeline.string_input_producer(map(str, range(ROWS)), num_epochs=2, seed=3, collection=[])
     return pipeline.batch(names, 7, 10)
@@ -98,7 +105,7 @@ def taken_from(loop, number=0):
         sys.settrace(None)
 
 
-@pytest.mark.parametrize("make", [default, shuffled, producer, array, sequence])
+@pytest.mark.parametrize("make", [default, shuffled, ordered, producer, array, sequence])
 def test_no_row_is_lost_or_comes_twice(make):
     _, expected = taken_from(make())
     first = number = random.randint(1, STEP)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.cluster.connect import LEFT
 from pipeline.errors import AbortedError, DeadlineExceededError
 from pipeline.queues.kinds import FIFOQueue, RandomShuffleQueue
 from pipeline.workers.chunks import FailedItem
@@ -186,15 +187,17 @@ def place(ray: Any, kind: type, name: str | None, found: bool, *args: Any) -> An
     return ray.remote(kind).options(**options).remote(*args)
 
 
-def ask(ray: Any, what: str, reference: Any) -> Any:
-    """Return what a method of an actor returned.
+def ask(ray: Any, what: str, method: Any, *args: Any) -> Any:
+    """Return what a method of an actor returns.
 
     Raises:
-        AbortedError: The actor has ended.
+        AbortedError: The actor has ended, or this process has left the cluster.
         Exception: What its FailedItem holds.
     """
+    if not ray.is_initialized():  # Ray would make another cluster
+        raise AbortedError(None, None, f"{what} cannot be asked: {LEFT}")
     try:
-        result = ray.get(reference)
+        result = ray.get(method.remote(*args))
     except ray.exceptions.RayActorError as error:
         text = f"{what} has ended, with the program or the machine that held it, and what was in it is gone"
         raise AbortedError(None, None, text) from error

@@ -14,6 +14,8 @@ from pipeline.errors import FailedPreconditionError, UnavailableError
 
 OLDEST = (2, 40)
 
+LEFT = "this process has left the Ray cluster"
+
 # Seconds that the machine of an address gets to answer.
 _ANSWER = 5.0
 

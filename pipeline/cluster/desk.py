@@ -12,16 +12,15 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any
 
+from pipeline.cluster.connect import LEFT
 from pipeline.cluster.task import Note, Order, Unfit, call
-from pipeline.errors import CancelledError
+from pipeline.errors import AbortedError, CancelledError
 from pipeline.explain.wording import named
 from pipeline.workers.chunks import FailedItem, WorkerDied
 from pipeline.workers.team import BrokenWorkers
 
 # Seconds between two checks of whether this process is still in the cluster.
 _CHECK = 1.0
-
-LEFT = "this process has left the Ray cluster"
 
 
 class Call:
@@ -91,6 +90,7 @@ class Desk:
         self._began = time.monotonic()
         self._metrics = Metrics(ray)
         self._ray = ray
+        self._member = _member(ray)
         self._count = count
         self._retries = retries
         self._task = ray.remote(max_retries=retries, **options)(call)
@@ -108,6 +108,20 @@ class Desk:
             "age_s": time.monotonic() - self._began,
             "nodes": nodes,
         }
+
+    def here(self) -> bool:
+        """Whether this process is in the cluster still; not if it has left and joined again."""
+        return self._ray.is_initialized() and _member(self._ray) == self._member
+
+    def stay(self) -> None:
+        """Raise AbortedError if this process has left the cluster: Ray would make another one."""
+        if not self.here():
+            raise AbortedError(None, None, LEFT)
+
+    def cancel(self, waitable: Any, recursive: bool) -> None:
+        """Have Ray give up what it was asked for."""
+        if self.here():
+            self._ray.cancel(waitable, recursive=recursive)
 
     def put(self, call: Call) -> None:
         """Have a call done."""
@@ -136,12 +150,13 @@ class Desk:
             try:
                 todo = self._todo.get(timeout=_CHECK)
             except queue.Empty:
-                if not self._ray.is_initialized():
+                if not self.here():
                     self._fail_all()
                 continue
             if todo is None:
                 break
             todo()
+            del todo  # what it was about would live on, and with it the executor
         for each in tuple(self._unfinished):
             each.future.cancel()
             self._withdraw(each)
@@ -165,8 +180,7 @@ class Desk:
             if call.future.cancelled():
                 continue
             try:
-                if not self._ray.is_initialized():  # it would start a cluster of its own
-                    raise RuntimeError(LEFT)
+                self.stay()
                 call.reference = self._task.remote(*call.parts)
             except Exception as error:
                 _fail(call, BrokenWorkers(f"Ray does not take the call: {named(error)}"))
@@ -227,8 +241,7 @@ class Desk:
         reference, call.reference = call.reference, None
         if reference is not None:
             self.running -= 1
-            if self._ray.is_initialized():
-                self._ray.cancel(reference, recursive=False)
+            self.cancel(reference, recursive=False)
             self._hand_over()
 
     def _fail_all(self) -> None:
@@ -237,6 +250,11 @@ class Desk:
             _fail(each, BrokenWorkers(LEFT))
         self._waiting.clear()
         self.running = 0
+
+
+def _member(ray: Any) -> str:
+    """Which member of a cluster this process is: another one each time that it joins."""
+    return str(ray.get_runtime_context().get_worker_id())
 
 
 def _fail(call: Call, error: BaseException) -> None:

@@ -85,6 +85,7 @@ class RemoteQueue:
             )
 
     def _set(self, actor: Any, shared_name: str | None, form: tuple[Any, Any, Any]) -> None:
+        self._ray = connect(_WHAT)
         self._actor, self._given = actor, form
         self.shared_name = shared_name
         self.name = shared_name or "remote_queue"
@@ -131,7 +132,7 @@ class RemoteQueue:
         return bool(self._ask("is_closed"))
 
     def _ask(self, method: str, *args: Any) -> Any:
-        return ask(connect(_WHAT), f"{_WHAT} {self.name!r}", getattr(self._actor, method).remote(*args))
+        return ask(self._ray, f"{_WHAT} {self.name!r}", getattr(self._actor, method), *args)
 
     def _put(self, enter: Callable[[Any], None], vals: Any, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -166,7 +167,7 @@ class RemoteQueue:
                     raise DeadlineExceededError(None, None, text) from None
         if not found:
             return self._form.dequeue_many(0)
-        blocks = connect(_WHAT).get([reference for reference, _ in found])
+        blocks = self._ray.get([reference for reference, _ in found])
         nest = Nest(blocks[0], True) if parts_of(blocks[0]) is not None else None
         picked = [
             [column[rows] for column in ([block] if nest is None else nest.flatten(block))]

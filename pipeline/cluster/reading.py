@@ -11,7 +11,8 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, wait
 from typing import Any
 
-from pipeline.cluster.desk import LEFT
+from pipeline.cluster.connect import LEFT
+from pipeline.cluster.desk import Desk
 from pipeline.cluster.executor import RayWorkers
 from pipeline.cluster.task import BLOCK_BYTES, read_part
 from pipeline.dtypes import integer
@@ -146,6 +147,7 @@ class _Parts:
 
     def start(self, part: int, place: int) -> _Flight:
         """Have a worker read a part, from a row on."""
+        self.workers.desk.stay()
         return _Flight(self._task.remote(self._order, self.parts[part], place, *self._arguments))
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
@@ -178,7 +180,7 @@ class _RemoteCursor(StreamCursor):
         self._flights: dict[int, _Flight] = {}  # by the number of a part, counted through all epochs
         self._left = False
         super().__init__(source, round_number)
-        weakref.finalize(self, _cancel, self._parts.workers.ray, self._flights).atexit = False
+        weakref.finalize(self, _cancel, self._parts.workers.desk, self._flights).atexit = False
 
     def recall(self) -> None:
         """As `StreamCursor.recall`. The thread that reads, which may just have parts begun, gives them up itself."""
@@ -187,16 +189,16 @@ class _RemoteCursor(StreamCursor):
     def close(self) -> None:
         """As `StreamCursor.close`."""
         self._left = True
-        _cancel(self._parts.workers.ray, self._flights)
+        _cancel(self._parts.workers.desk, self._flights)
         super().close()
 
     def _go_to(self, position: Sequence[Any]) -> None:
         self._left = False
-        _cancel(self._parts.workers.ray, self._flights)
+        _cancel(self._parts.workers.desk, self._flights)
         super()._go_to(position)
 
     def _reseed(self, seeds: Sequence[int]) -> bool:
-        _cancel(self._parts.workers.ray, self._flights)
+        _cancel(self._parts.workers.desk, self._flights)
         return super()._reseed(seeds)
 
     def _fail(self, error: BaseException) -> None:
@@ -224,69 +226,69 @@ class _RemoteCursor(StreamCursor):
         row, flight = self._place or 0, self._flights[now]
         where = f"{_WHAT}: part {part}, {self._parts.names[part]}, after {{}} examples"
         try:
-            while (block := self._following(flight, where.format(row))) is not None:
+            while (block := self._next_block(flight, where.format(row))) is not None:
                 piece = Columns(block)
                 yield row, piece
                 row += len(piece)
         finally:
             self._flights.pop(now, None)
 
+    def _next_block(self, flight: _Flight, where: str) -> Any:
+        """As `_following`; AbortedError if this process has left the cluster, whatever came of that."""
+        try:
+            return self._following(flight, where)
+        except Exception as error:
+            if self._parts.workers.desk.here():
+                raise
+            raise AbortedError(None, None, f"{where}: {LEFT}") from error
+
     def _following(self, flight: _Flight, where: str) -> Any:
         """The next block of a part; None at its end. Meanwhile those of the parts after it come closer."""
-        ray = self._parts.workers.ray
+        desk = self._parts.workers.desk
         while True:
             for each in tuple(self._flights.values()):
-                self._bring(each, where)
+                self._bring(each)
             if self._left:
-                _cancel(ray, self._flights)
+                _cancel(desk, self._flights)
                 raise OutOfRangeError(None, None, f"{where}: the loop over the batches was left")
             if flight.blocks:
                 if not wait(list(flight.blocks)[:1], CHECK_INTERVAL).done:
-                    if not ray.is_initialized():
-                        raise AbortedError(None, None, f"{where}: {LEFT}")
+                    desk.stay()
                     continue
                 block = flight.blocks.popleft()
                 if (error := block.exception()) is not None:
-                    told = str(self._parts.workers.desk.translated(error)).rstrip(",")
+                    told = str(desk.translated(error)).rstrip(",")
                     raise AbortedError(None, None, f"{where}: {told}") from error
                 result, note = block.result()
                 break
             if flight.ended:
                 return None
-            self._ready(flight, CHECK_INTERVAL, where)
-        self._parts.workers.desk.count(note)
+            self._ready(flight, CHECK_INTERVAL)
+        desk.count(note)
         if isinstance(result, FailedItem):
             if hasattr(result.error, "add_note"):
                 result.error.add_note(where)
             raise result.error
         return result
 
-    def _bring(self, flight: _Flight, where: str) -> None:
+    def _bring(self, flight: _Flight) -> None:
         """Have blocks sent here that are ready."""
-        while not flight.ended and len(flight.blocks) < self._parts.here and self._ready(flight, 0, where):
+        while not flight.ended and len(flight.blocks) < self._parts.here and self._ready(flight, 0):
             try:
                 flight.blocks.append(next(flight.stream).future())
             except StopIteration:
                 flight.ended = True
 
-    def _ready(self, flight: _Flight, seconds: float, where: str) -> bool:
-        """Whether there is another block, or an end, within so many seconds.
-
-        Raises AbortedError if this process has left the cluster. (`ray.wait` itself would make a cluster then.)
-        """
-        ray = self._parts.workers.ray
-        try:
-            if ray.is_initialized():
-                return bool(inspect.unwrap(ray.wait)([flight.stream], timeout=seconds, fetch_local=False)[0])
-        except Exception:
-            if ray.is_initialized():
-                raise
-        raise AbortedError(None, None, f"{where}: {LEFT}")
+    def _ready(self, flight: _Flight, seconds: float) -> bool:
+        """Whether there is another block, or an end, within so many seconds."""
+        self._parts.workers.desk.stay()
+        wait_for = inspect.unwrap(self._parts.workers.ray.wait)  # `ray.wait` itself might make a cluster
+        return bool(wait_for([flight.stream], timeout=seconds, fetch_local=False)[0])
 
 
-def _cancel(ray: Any, flights: dict[int, _Flight]) -> None:
+def _cancel(desk: Desk, flights: dict[int, _Flight]) -> None:
     """Stop the readers that are under way."""
     while flights:
         _, flight = flights.popitem()
-        if not flight.ended and ray.is_initialized():
-            ray.cancel(flight.stream)
+        if not flight.ended:
+            desk.cancel(flight.stream, recursive=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import uuid
 from collections.abc import Iterable, Iterator
@@ -9,9 +10,9 @@ from types import TracebackType
 from typing import Any
 
 from pipeline.cluster.actors import NAMESPACE, Lanes, ask, place
-from pipeline.cluster.connect import connect
+from pipeline.cluster.connect import LEFT, connect
 from pipeline.dtypes import integer
-from pipeline.errors import AlreadyExistsError, NotFoundError
+from pipeline.errors import AbortedError, AlreadyExistsError, NotFoundError
 from pipeline.workers.chunks import FailedItem
 
 
@@ -86,7 +87,7 @@ def consume(
         lanes = ray.get_actor(_called(name), NAMESPACE)
     except ValueError as error:
         raise NotFoundError(None, None, f"cluster.consume: nothing is served as {name!r} in this cluster") from error
-    shares = ask(ray, _served(name), lanes.shares.remote())
+    shares = ask(ray, _served(name), lanes.shares)
     if (shard is None) is not (shares is None):
         told = "takes no shard" if shares is None else f"needs shard=(index, {shares})"
         raise ValueError(f"cluster.consume: {name!r} {told}")
@@ -121,7 +122,7 @@ class Consumer(Iterator[Any]):
 
     def __next__(self) -> Any:
         """Return the next batch; StopIteration at the end, AbortedError if the program that serves has ended."""
-        while (found := ask(self._ray, _served(self._name), self._lanes.take.remote(*self._key, self.number))) is False:
+        while (found := ask(self._ray, _served(self._name), self._lanes.take, *self._key, self.number)) is False:
             pass
         if found is None:
             raise StopIteration
@@ -147,7 +148,7 @@ class Server:
         while self._thread.is_alive() and not self._closed.is_set():
             self._thread.join(0.1)  # not for ever, so that Ctrl-C comes through
         while self._error is None and not self._closed.is_set():
-            if ask(self._ray, _served(self._name), self._lanes.through.remote()):
+            if ask(self._ray, _served(self._name), self._lanes.through):
                 break
         if self._error is not None:
             raise self._error
@@ -170,16 +171,19 @@ class Server:
     def _serve(self) -> None:
         try:
             for number, batch in enumerate(self._batches):
+                if not self._ray.is_initialized():  # Ray would make another cluster
+                    raise AbortedError(None, None, f"{_served(self._name)} cannot go on: {LEFT}")
                 references = [self._ray.put(batch)]
-                while not self._closed.is_set() and not self._ask(self._lanes.put.remote(number, references)):
+                while not self._closed.is_set() and not self._ask(self._lanes.put, number, references):
                     pass
                 if self._closed.is_set():
                     return
-            self._ask(self._lanes.end.remote(None))
+            self._ask(self._lanes.end, None)
         except Exception as error:
             if not self._closed.is_set():
                 self._error = error
-                self._ask(self._lanes.end.remote(FailedItem(error)))
+                with contextlib.suppress(AbortedError):  # there is nobody to tell
+                    self._ask(self._lanes.end, FailedItem(error))
 
-    def _ask(self, reference: Any) -> Any:
-        return ask(self._ray, _served(self._name), reference)
+    def _ask(self, method: Any, *args: Any) -> Any:
+        return ask(self._ray, _served(self._name), method, *args)

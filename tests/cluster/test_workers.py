@@ -1,5 +1,7 @@
 """Tasks of a Ray cluster as workers: order, retries, errors."""
 
+import gc
+import itertools
 import os
 import re
 import subprocess
@@ -150,6 +152,21 @@ def test_a_loop_that_is_left_takes_its_tasks_back(tmp_path):
         source.close()
         consumer.join()
         assert list(pipeline.map_ahead(functions.ready, range(2), workers=workers)) == [False, False]
+
+
+def test_workers_that_nobody_has_any_more_end_their_thread():
+    before = set(threading.enumerate())
+    batches = pipeline.batch(itertools.count(), 8, function=functions.slow_row, workers=pipeline.cluster.workers(2))
+    next(batches)
+    (thread,) = [each for each in set(threading.enumerate()) - before if each.name == "pipeline-cluster"]
+    batches.close()
+    del batches
+    for _ in range(600):
+        gc.collect()
+        thread.join(0.1)
+        if not thread.is_alive():
+            break
+    assert not thread.is_alive()
 
 
 @pytest.mark.parametrize("method", ["shutdown", "with"])

@@ -282,6 +282,8 @@ class _RemoteCursor(StreamCursor):
     def _ready(self, flight: _Flight, seconds: float) -> bool:
         """Whether there is another block, or an end, within so many seconds."""
         self._parts.workers.desk.stay()
+        if flight.stream is None:  # given up, by another thread
+            return False
         wait_for = inspect.unwrap(self._parts.workers.ray.wait)  # `ray.wait` itself might make a cluster
         return bool(wait_for([flight.stream], timeout=seconds, fetch_local=False)[0])
 
@@ -292,3 +294,4 @@ def _cancel(desk: Desk, flights: dict[int, _Flight]) -> None:
         _, flight = flights.popitem()
         if not flight.ended:
             desk.cancel(flight.stream, recursive=True)
+        flight.stream, flight.ended = None, True  # a reader that Ray holds back ends when nobody has its stream

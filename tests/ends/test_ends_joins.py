@@ -143,7 +143,7 @@ def test_a_start_that_is_interrupted(monkeypatch, number):
             raise KeyboardInterrupt
         return real(*args, **options)
 
-    source = Source()
+    source, before = Source(), threading.active_count()
     known = weakref.ref(source)
     batches = pipeline.batch(source, 1, num_threads=2)
     loop = weakref.ref(batches)
@@ -155,13 +155,13 @@ def test_a_start_that_is_interrupted(monkeypatch, number):
     gc.collect()
     try:
         # The interpreter lists the one that has not begun.
-        wait_until(lambda: threading.active_count() == 2, "the other threads to end")
+        wait_until(lambda: threading.active_count() == before + 1, "the other threads to end")
         gc.collect()
         assert loop() is None
         assert known() is None
     finally:
         late.pop()()
-        wait_until(lambda: threading.active_count() == 1, "the late thread to end")
+        wait_until(lambda: threading.active_count() == before, "the late thread to end")
 
 
 def test_a_loop_whose_start_was_interrupted_is_over(monkeypatch):

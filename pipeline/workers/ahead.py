@@ -266,7 +266,8 @@ class MapAhead(Iterator[Any]):
             self._placed.forget(self._delivered)
         if error is None:
             results, at = collections.deque[Block | FailedItem](), 0
-            for result in chunk.future.result():
+            made = chunk.future.result()
+            for result in made:
                 results.append(result)
                 if isinstance(result, FailedItem):
                     key, place = self._place(chunk.numbers[at], chunk.items[at])
@@ -274,6 +275,7 @@ class MapAhead(Iterator[Any]):
                 at += 1 if isinstance(result, FailedItem) else result.size
             self._chunk_bytes = sum(each.bytes for each in results if isinstance(each, Block))
             in_flight.chunks, self._results = others, results  # without a call in between, as in _fill
+            made.clear()  # who made it may still hold it: a queue copies arrays that somebody else has, too
             return
         if isinstance(error, WorkerDied):
             self._bury(chunk, others, error)

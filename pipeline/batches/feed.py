@@ -389,7 +389,12 @@ class Feed:
 
     def _store_of(self, many: bool, index: int) -> Callable[[list[Any]], None]:
         """What stores the only item of a list, an example or a block of them, or what `keep_input` keeps of it."""
-        keep, to_components, put = self._keep, self._to_components(many, index), self._put_of(many)
+        keep, to_components, put, queue = self._keep, self._to_components(many, index), self._put_of(many), self.queue
+        if keep.all and isinstance(queue, TypedQueue) and queue.holds_large:
+            # Given away: they are copied only if somebody else has them. That is the caller too, of a function that
+            # gets them: CPython 3.10 keeps what it calls with until the call is over. So the tuple is made here.
+            give = queue._enqueue_many_given if many else queue._enqueue_given
+            return lambda held: give((*to_components(held.pop()),))
         if keep.all:
             return lambda held: put(to_components(held.pop()))
 
@@ -413,8 +418,6 @@ class Feed:
     def _put_of(self, many: bool) -> Callable[[Sequence[Any]], None]:
         """What puts the components of an example, or block, where batches are made of them."""
         assert self.layout is not None
-        if isinstance(self.queue, TypedQueue) and self.queue.holds_large:
-            return giving_away(self.queue._enqueue_many_given if many else self.queue._enqueue_given)
         if many:
             return self.queue.enqueue_many
         enqueue = self.queue.enqueue
@@ -427,14 +430,3 @@ class Feed:
             enqueue((component,) if isinstance(component, (list, tuple, dict)) else component)
 
         return put_single
-
-
-def giving_away(enqueue: Callable[[tuple[Any, ...]], None]) -> Callable[[Sequence[Any]], None]:
-    """An enqueue that gives large arrays away: they are copied only if the source has kept a reference."""
-
-    def put(components: Sequence[Any]) -> None:
-        values = (*components,)  # a new tuple: arrays that the source knows from its own have a second reference
-        del components
-        enqueue(values)
-
-    return put

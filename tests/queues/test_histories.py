@@ -245,6 +245,22 @@ def test_histories_by_hand(records, possible):
     assert (explain(history(*records), model("fifo", 2)) is None) == possible
 
 
+def test_many_calls_that_time_out_together_are_explained():
+    waits = [(Call("enqueue", (10 + i,), timeout=1), 2 + i, 20 + i, Outcome("timed_out")) for i in range(9)]
+    rest = [(TAKE, 30, 31, gave(1)), (Call("stats"), 34, 35, Outcome("ok", (0, True, 0, 0)))]
+    records = [(PUT1, 0, 1, OK), *waits, (Call("close"), 32, 33, OK), *rest]
+    records.sort(key=lambda record: record[1])
+    assert explain(history(*records), model("fifo", 1)) is None
+    records[1] = (*records[1][:3], OK)  # one of them was stored, it says, though nobody ever gave it out
+    assert "No order explains" in explain(history(*records), model("fifo", 1))
+
+
+def test_a_call_that_timed_out_though_it_could_go_on_is_impossible():
+    late = [(Call("close"), 0, 1, OK), (Call("enqueue", (1,), timeout=1), 2, 3, Outcome("timed_out"))]
+    end = (Call("stats"), 4, 5, Outcome("ok", (0, True, 0, 0)))
+    assert explain(history(*late, end), model("fifo", 1)) is not None
+
+
 def test_the_report_names_the_call_and_lists_the_history():
     report = explain(history((PUT1, 0, 1, OK), (TAKE, 2, 3, gave(7))), model("fifo", 2))
     assert report.startswith("No order explains how call #1 ended.\n")

@@ -5,11 +5,15 @@ order, with all states that the model can be in. At the end of a call it tries t
 every order, until that call has the result in the history. It drops states in which a call ended otherwise, and merges
 equal states. If no state is left, the history is impossible. The model serves calls in order of arrival, so a history
 in which one call overtook another is impossible too, as far as it shows which came first.
+
+Two things keep the states few when many calls are in progress. A queue that is empty at the end gave out every element
+that it ever stored, so a state that stores another is dropped at once. And a call that timed out without taking or
+giving an element arrives and is withdrawn in one step: in its line it held nobody up who would not have waited anyway.
 """
 
 from stress.words import LOOKS, listing
 
-LIMIT = 200_000  # states at one end of a call: no history comes near
+LIMIT = 200_000  # states at one end of a call
 
 
 class TooMany(Exception):
@@ -29,10 +33,29 @@ class State:
         return self.model.key(), self.called, frozenset(self.decided.items())
 
 
+def given_out(history):
+    """Return the elements that calls gave out if the history ends with an empty queue, else None."""
+    last = max(history, key=lambda record: record.ended)
+    alone = all(record.ended < last.began for record in history if record is not last)
+    if not (alone and last.call.method == "stats" and last.outcome.value == (0, True, 0, 0)):
+        return None
+    return {row for r in history if r.outcome.end == "ok" and "dequeue" in r.call.method for row in r.outcome.value}
+
+
 class Search:
     def __init__(self, history, model):
-        self.history = history
+        self.history, self.given_out = history, given_out(history)
+        self.idle = {number for number, record in enumerate(history) if self.is_idle(record)}
         self.states = [State(model)]
+
+    def is_idle(self, record):
+        """Whether a call timed out without moving an element, while none was there that looks at its line."""
+        if record.outcome.end != "timed_out" or not (record.call.puts or record.call.method == "dequeue"):
+            return False
+        together = (r.call.method for r in self.history if record.began < r.ended and r.began < record.ended)
+        if self.given_out is None or {"stats", "close"}.intersection(together):  # a close waits for its turn
+            return False
+        return self.given_out.isdisjoint(record.call.rows)
 
     def run(self):
         """Return None if the history is possible, else a text that says where it becomes impossible."""
@@ -91,8 +114,10 @@ class Search:
         if call.method == "close_now":
             after.decided[number] = None
             yield from self.fits(after, after.model.close_now())
-        else:
-            yield from self.fits(after, after.model.arrive(number, call))
+            return
+        ended = after.model.arrive(number, call)
+        for state in self.fits(after, ended):
+            yield from self.withdrawal(state, number) if number in self.idle else [state]
 
     def withdrawal(self, state, number):
         after = State(state.model.copy(), state.called, state.decided)
@@ -116,7 +141,8 @@ class Search:
             if record.outcome.stored not in (None, len(record.call.rows) - len(a.rows)):
                 return
             state.decided[a.call] = None
-        yield state
+        if self.given_out is None or self.given_out.issuperset(state.model.held()):
+            yield state
 
     def report(self, number, before):
         states = "\n".join(f"  {state.model.key()}" for state in before[:3])

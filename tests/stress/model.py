@@ -82,6 +82,10 @@ class Model:
         lines = (tuple(a.key() for a in line) for line in (self.enqueues, self.dequeues))
         return tuple(self.store), getattr(self, "again", 0), self.closed, self.words.drawn, *lines
 
+    def held(self):
+        """Return the elements that are stored, with those that calls in line have collected."""
+        return [*self.store, *(row for a in self.dequeues for row in a.taken)]
+
     # Where the reference makes errors with texts, the model says how the call ends.
 
     def out_of_range(self, a, size):

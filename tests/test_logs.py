@@ -12,7 +12,7 @@ import pipeline
 from pipeline import logs
 
 ROOT = pathlib.Path(pipeline.__file__).parent
-PAGE = ROOT.parent / "docs" / "monitoring.md"
+PAGE = pathlib.Path(__file__).parents[1] / "docs" / "monitoring.md"
 FILES = [path for path in ROOT.rglob("*.py") if path != ROOT / "logs.py"]
 
 

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from endurance.interrupts import Interrupt, Striker, codes
+from endurance.interrupts import codes, taken_from
 from helpers import run_in_thread
 
 import pipeline
@@ -88,32 +88,15 @@ def sequence():
     return pipeline.batch(examples, 7, num_threads=0, dynamic_pad=True)
 
 
-def taken_from(loop, number=0):
-    """Whether Ctrl-C struck at this moment, and the batches that came nevertheless."""
-    batches, striker = [], Striker(number, STRUCK)
-    sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
-    sys.settrace(striker if number else None)
-    try:
-        while True:
-            try:
-                while (batch := next(loop, None)) is not None:
-                    batches.append(repr(batch))
-                return striker.struck, batches
-            except Interrupt:
-                sys.settrace(None)
-    finally:
-        sys.settrace(None)
-
-
 @pytest.mark.parametrize("make", [default, shuffled, ordered, producer, array, sequence])
 def test_no_row_is_lost_or_comes_twice(make):
-    _, expected = taken_from(make())
+    _, expected = taken_from(make(), STRUCK)
     first = number = random.randint(1, STEP)
     print("from moment", first)
     struck = True
     while struck:
         loop = make()
-        struck, batches = run_in_thread(taken_from, loop, number).result()
+        struck, batches = run_in_thread(taken_from, loop, STRUCK, number).result()
         loop.close()
         assert batches == expected, number
         number += STEP

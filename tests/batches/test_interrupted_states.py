@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from endurance.interrupts import Interrupt, Striker, codes
+from endurance.interrupts import codes, taken_from
 
 import pipeline
 from pipeline.batches.calls import Caller
@@ -57,29 +57,13 @@ def shared_slices():
     return pipeline.shuffle_batch(rows, 7, 40, 20, seed=1, deterministic=True, shard=(1, 2))
 
 
-def taken_from(loop, number=0):
-    """Whether Ctrl-C struck at this moment, and the batches that came nevertheless."""
-    batches, striker = [], Striker(number, STRUCK)
-    sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
-    sys.settrace(striker if number else None)
-    try:
-        while True:
-            try:
-                batches += map(repr, loop)
-                return striker.struck, batches
-            except Interrupt:
-                sys.settrace(None)
-    finally:
-        sys.settrace(None)
-
-
 @pytest.mark.parametrize("make", [shuffled, buckets, slices, slices_in_order, shared_slices])
 def test_no_batch_is_lost_or_comes_twice(make):
     with make() as loop:
         for _ in range(5):
             next(loop)
         state = loop.state_dict()
-        _, expected = taken_from(loop)
+        _, expected = taken_from(loop, STRUCK)
         fingerprint = loop.fingerprint()
     first = number = random.randint(1, STEP)
     print("from moment", first)
@@ -88,7 +72,7 @@ def test_no_batch_is_lost_or_comes_twice(make):
         loop = make()
         loop.load_state_dict(state)
         try:
-            struck, batches = taken_from(loop, number)
+            struck, batches = taken_from(loop, STRUCK, number)
         except FailedPreconditionError as error:
             told.append(str(error))
         else:

@@ -98,6 +98,26 @@ def interrupted(loop, number, closed):
     return striker.struck
 
 
+def taken_from(loop, struck, number=0):
+    """Whether Ctrl-C struck at this moment of the code in `struck`, and the batches that came nevertheless.
+
+    0 strikes at none. A loop that goes on after it is asked again, until it ends.
+    """
+    batches, striker = [], Striker(number, struck)
+    sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
+    sys.settrace(striker if number else None)
+    try:
+        while True:
+            try:
+                while (batch := next(loop, None)) is not None:
+                    batches.append(repr(batch))
+                return striker.struck, batches
+            except Interrupt:
+                sys.settrace(None)
+    finally:
+        sys.settrace(None)
+
+
 def strike(make, closed, first=1, step=1):
     """Interrupt at every `step`-th moment from the `first` on, each in a loop of its own; return how often."""
     number, struck = first, True

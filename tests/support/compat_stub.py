@@ -5,17 +5,17 @@
 
 from pathlib import Path
 
-from pipeline.compat.names import MODULES
+from pipeline.compat import names
 
-ROOT = Path(__file__).parents[2] / "pipeline" / "compat" / "v1"
+ROOT = Path(names.__file__).parent / "v1"
 HEAD = '"""Made by tests/support/compat_stub.py from pipeline/compat/names.py."""\n\n'
 
 
 def table():
     """The module and the attribute of each public dotted name."""
-    for module, names in MODULES.items():
+    for module, listed in names.MODULES.items():
         home = f"pipeline{module}" if module.startswith(".") else f"pipeline.compat.{module}"
-        for each in names.split():
+        for each in listed.split():
             public, _, attribute = each.partition("=")
             yield public, home, attribute or public.rpartition(".")[2]
 

@@ -1,7 +1,7 @@
 """Pulls: what the function of a deterministic loop takes from readers, producers and queues during one call.
 
 A loop that promises an order has to know where each call of its function stood in the input. So whatever a function
-may pull from (`Positioned`) looks whether its thread has a `Turn`, and if so pulls within it:
+may pull from (`Pulled`) looks whether its thread has a `Turn`, and if so pulls within it:
 
     turn = current_turn()
     if turn is not None:
@@ -34,14 +34,11 @@ class Positioned(Protocol):
         name: For messages and states.
         owner: The book of the one loop that pulls from it, once there is one.
         columns: What the numbers of a position are.
-        last_ids: What the last pull gave, for the fingerprint: row numbers, or the number of the first record and how
-            many there were.
     """
 
     name: str
     owner: Book | None
     columns: Sequence[str]
-    last_ids: Any
 
     def _facts(self) -> dict[str, Any]:
         """What a resumed run must share: `name`, `kind` and what else decides the order; plain data."""
@@ -52,11 +49,22 @@ class Positioned(Protocol):
     def _go_to(self, position: Sequence[int]) -> None:
         """Let the next pull be the one that came next when `_position` gave this."""
 
-    def _skip(self, count: int, *how: Any) -> None:
-        """Pull `count` times as `how` says, and drop what comes. OutOfRangeError at the end of the input."""
-
     def _no_state(self) -> str | None:
         """Why a position cannot be given; None if it can."""
+
+
+class Pulled(Positioned, Protocol):
+    """What calls pull from.
+
+    Attributes:
+        last_ids: What the last pull gave, for the fingerprint: row numbers, or the number of the first record and how
+            many there were.
+    """
+
+    last_ids: Any
+
+    def _skip(self, count: int, *how: Any) -> None:
+        """Pull `count` times as `how` says, and drop what comes. OutOfRangeError at the end of the input."""
 
 
 class Book(Protocol):

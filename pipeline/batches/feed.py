@@ -37,7 +37,7 @@ from pipeline.queues.typed import TypedQueue
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.source import TableCursor
-from pipeline.sources.stream import StreamCursor
+from pipeline.sources.stream import PartsCursor
 from pipeline.workers.ahead import MapAhead
 
 # Sources that give their items whoever asks, and at any place.
@@ -239,14 +239,14 @@ class Feed:
         """Close what the sources hold open; no thread reads any more."""
         for source in self.request.sources:
             read = source.inner if isinstance(source, MapAhead) else source
-            if isinstance(read, StreamCursor):
+            if isinstance(read, PartsCursor):
                 read.close()
 
     def _rows_for(self, source: Any) -> int | None:
         """The largest block of use from a source; None to take its examples one by one: of files, the bad one alone is
         left out, and shapes may differ."""
         alone = self.skips.active or self.request.dynamic_pad
-        return None if alone and isinstance(source, (StreamCursor, TableCursor)) else self._block_rows
+        return None if alone and isinstance(source, (PartsCursor, TableCursor)) else self._block_rows
 
     def _layout_of_queue(self, layout: ExampleLayout) -> ExampleLayout:
         """The layout of what a queue holds for an example."""

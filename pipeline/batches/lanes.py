@@ -15,7 +15,7 @@ from pipeline.pulls import together
 from pipeline.queues.base import QueueBase
 from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.source import TableCursor
-from pipeline.sources.stream import StreamCursor
+from pipeline.sources.stream import PartsCursor
 
 P = ParamSpec("P")
 
@@ -97,7 +97,7 @@ def warn_of_cost(request: Request, lane: Lane, by_number: bool, pulled_from: boo
     """
     if request.shard is not None and request.shard[1] > 1 and not by_number:
         _log.warning("%s: %s", request.name, _ALL_HOSTS)
-    one_reads = lane.iterator or isinstance(request.sources[0], (StreamCursor, TableCursor)) or not pulled_from
+    one_reads = lane.iterator or isinstance(request.sources[0], (PartsCursor, TableCursor)) or not pulled_from
     if (request.num_threads or 1) > 1 and one_reads:
         _log.warning("%s: %s", request.name, _ONE_AT_A_TIME)
 

@@ -15,7 +15,7 @@ from pipeline.on_error import ending, name_item
 from pipeline.queues.base import QueueBase
 from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.source import TableCursor, gathered, rows_of
-from pipeline.sources.stream import StreamCursor
+from pipeline.sources.stream import PartsCursor
 from pipeline.workers.ahead import MapAhead
 from pipeline.workers.chunks import FailedItem
 from pipeline.workers.items import Calls, PlacedItems, is_sequence, items_of
@@ -126,9 +126,9 @@ class CarefulItems:
 
 def _placed(source: Any, careful: bool) -> Iterator[Any]:
     """The examples of what gives blocks, with their places if it knows them."""
-    if isinstance(source, StreamCursor):
+    if isinstance(source, PartsCursor):
         source.inside = True
-    if isinstance(source, (StreamCursor, TableCursor)):
+    if isinstance(source, (PartsCursor, TableCursor)):
         return PlacedItems(source, _take_carefully if careful else _take, source.ahead)
     return _rows(source)
 
@@ -146,13 +146,13 @@ def _rows(source: Any) -> Iterator[Any]:
 Taken = tuple[int, Iterator[Any], Callable[[int], str] | None]  # see PlacedItems
 
 
-def _take(cursor: StreamCursor | TableCursor, most: int) -> Taken:
+def _take(cursor: PartsCursor | TableCursor, most: int) -> Taken:
     """How many examples a source gives next, these, and what they are called."""
     pulled = cursor._pull(most)
     return len(pulled), rows_of(map_values(gathered, cursor._rows_of(pulled))), cursor._named(pulled)
 
 
-def _take_carefully(cursor: StreamCursor | TableCursor, most: int) -> Taken:
+def _take_carefully(cursor: PartsCursor | TableCursor, most: int) -> Taken:
     """As `_take`. If that fails, the examples are made one by one, and those that fail alone are FailedItems."""
     pulled = cursor._pull(most)
     count, named = len(pulled), cursor._named(pulled)

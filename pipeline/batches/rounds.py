@@ -16,7 +16,7 @@ from pipeline.producers.numbered import Numbered
 from pipeline.producers.queue import ProducerQueue
 from pipeline.producers.slices import SliceSource
 from pipeline.sources.source import Source, TableSource
-from pipeline.sources.stream import StreamSource
+from pipeline.sources.stream import PartsSource
 from pipeline.workers.ahead import MapAhead
 
 
@@ -114,7 +114,7 @@ def _why_not_source(source: Any) -> str | None:
 
 def _numbered(source: Any) -> Numbered | None:
     """The rows of a source, by number and in order; None if it has no such."""
-    if isinstance(source, (TableSource, StreamSource)):
+    if isinstance(source, (TableSource, PartsSource)):
         return source.order.numbered()
     if isinstance(source, SliceSource):
         source = source.queue

@@ -19,7 +19,7 @@ from pipeline.queues.base import QueueBase
 from pipeline.queues.rows import Rows
 from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.source import TableSource
-from pipeline.sources.stream import StreamCursor
+from pipeline.sources.stream import PartsCursor
 from pipeline.spans import noted
 from pipeline.workers.ahead import MapAhead
 
@@ -258,7 +258,7 @@ def _row(block: Any) -> Any:
 def recall(sources: Sequence[Any]) -> None:
     """Cancel what workers prepare for a loop that was left."""
     for source in sources:
-        if isinstance(source, (MapAhead, StreamCursor)):
+        if isinstance(source, (MapAhead, PartsCursor)):
             source.recall()
 
 

@@ -33,7 +33,6 @@ class Rotation:
     name = "join"
     owner: Book | None = None
     columns: Sequence[str] = ("lane", "ended")
-    last_ids = None
 
     def __init__(self, lanes: int) -> None:
         self.lane = 0
@@ -54,9 +53,6 @@ class Rotation:
     def _go_to(self, position: Sequence[int]) -> None:
         self.lane, ended = position
         self.alive = [not ended >> lane & 1 for lane in range(len(self.alive))]
-
-    def _skip(self, count: int, *how: Any) -> None:
-        raise NotImplementedError
 
     def _no_state(self) -> str | None:
         return None

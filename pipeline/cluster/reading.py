@@ -18,7 +18,7 @@ from pipeline.cluster.task import BLOCK_BYTES, read_part
 from pipeline.dtypes import integer
 from pipeline.errors import AbortedError, OutOfRangeError
 from pipeline.sources.order import Epochs
-from pipeline.sources.stream import Columns, StreamCursor, StreamSource
+from pipeline.sources.stream import Columns, PartsCursor, PartsSource
 from pipeline.workers.chunks import FailedItem
 from pipeline.workers.items import CHECK_INTERVAL, is_sequence
 
@@ -40,7 +40,7 @@ def read(
     shuffle: bool = False,
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
-) -> StreamSource:
+) -> PartsSource:
     """Make a source of what a function reads on the machines of a cluster: file names go out, blocks of rows come back.
 
         def lines(path):
@@ -94,8 +94,8 @@ def read(
     for name, number in (("rows", most), ("buffer_bytes", room)):
         if number < 1:
             raise ValueError(f"{_WHAT}: {name} must be at least 1, got {number}")
-    stream = _Parts(function, list(parts), workers, bool(enqueue_many), most, room)
-    return _RemoteSource(stream, Epochs(num_epochs, shuffle, seed, shard))
+    remote = _Parts(function, list(parts), workers, bool(enqueue_many), most, room)
+    return _RemoteSource(remote, Epochs(num_epochs, shuffle, seed, shard))
 
 
 class _Flight:
@@ -114,7 +114,7 @@ class _Flight:
 
 
 class _Parts:
-    """The stream; see `Stream`.
+    """The parts; see `Parts`.
 
     Attributes:
         at_once: How many parts to read at once.
@@ -150,10 +150,6 @@ class _Parts:
         self.workers.desk.stay()
         return _Flight(self._task.remote(self._order, self.parts[part], place, *self._arguments))
 
-    def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
-        """Not called: a cursor reads several parts at once."""
-        raise NotImplementedError
-
     def block(self, piece: Columns) -> Any:
         return piece.block
 
@@ -163,42 +159,46 @@ class _Parts:
         return {"function": name, "parts": len(self.names), "digest": digest, "cut": list(self._arguments)}
 
 
-class _RemoteSource(StreamSource):
-    def cursor(self, round_number: int = 0) -> StreamCursor:
+class _RemoteSource(PartsSource):
+    def __init__(self, remote: _Parts, epochs: Epochs) -> None:
+        super().__init__(remote, epochs)
+        self._remote = remote
+
+    def cursor(self, round_number: int = 0) -> PartsCursor:
         """As `Source.cursor`."""
-        return _RemoteCursor(self, round_number)
+        return _RemoteCursor(self, round_number, self._remote)
 
 
-class _RemoteCursor(StreamCursor):
-    """A place in parts, with workers that read the parts that come next.
+class _RemoteCursor(PartsCursor):
+    """A place in parts, with workers that read the parts that come next: several at once.
 
     A part that fails is left out from there on: the next call goes on with the one after it.
     """
 
-    def __init__(self, source: StreamSource, round_number: int) -> None:
-        self._parts: _Parts = source.stream  # type: ignore[assignment]
+    def __init__(self, source: PartsSource, round_number: int, remote: _Parts) -> None:
+        self._remote = remote
         self._flights: dict[int, _Flight] = {}  # by the number of a part, counted through all epochs
         self._left = False
         super().__init__(source, round_number)
-        weakref.finalize(self, _cancel, self._parts.workers.desk, self._flights).atexit = False
+        weakref.finalize(self, _cancel, self._remote.workers.desk, self._flights).atexit = False
 
     def recall(self) -> None:
-        """As `StreamCursor.recall`. The thread that reads, which may just have parts begun, gives them up itself."""
+        """As `PartsCursor.recall`. The thread that reads, which may just have parts begun, gives them up itself."""
         self._left = True
 
     def close(self) -> None:
-        """As `StreamCursor.close`."""
+        """As `PartsCursor.close`."""
         self._left = True
-        _cancel(self._parts.workers.desk, self._flights)
+        _cancel(self._remote.workers.desk, self._flights)
         super().close()
 
     def _go_to(self, position: Sequence[Any]) -> None:
         self._left = False
-        _cancel(self._parts.workers.desk, self._flights)
+        _cancel(self._remote.workers.desk, self._flights)
         super()._go_to(position)
 
     def _reseed(self, seeds: Sequence[int]) -> bool:
-        _cancel(self._parts.workers.desk, self._flights)
+        _cancel(self._remote.workers.desk, self._flights)
         return super()._reseed(seeds)
 
     def _fail(self, error: BaseException) -> None:
@@ -212,19 +212,19 @@ class _RemoteCursor(StreamCursor):
         order = self._source.order
         now = epoch * order.length + self._part
         if now not in self._flights:
-            self._flights[now] = self._parts.start(part, self._place or 0)
+            self._flights[now] = self._remote.start(part, self._place or 0)
         end = None if order.num_epochs is None else (self._first_epoch + order.num_epochs) * order.length
-        ahead = self._parts.at_once - 1 if end is None else min(self._parts.at_once, end - now) - 1
+        ahead = self._remote.at_once - 1 if end is None else min(self._remote.at_once, end - now) - 1
         for number in range(now + 1, now + 1 + ahead):
             if number not in self._flights:
                 (following,) = self._numbered.numbers(number, 1)
-                self._flights[number] = self._parts.start(int(following), 0)
+                self._flights[number] = self._remote.start(int(following), 0)
         return self._pieces_of(now, part)
 
     def _pieces_of(self, now: int, part: int) -> Generator[tuple[Any, Any]]:
         """The blocks of a part, each after the number of its first row."""
         row, flight = self._place or 0, self._flights[now]
-        where = f"{_WHAT}: part {part}, {self._parts.names[part]}, after {{}} examples"
+        where = f"{_WHAT}: part {part}, {self._remote.names[part]}, after {{}} examples"
         try:
             while (block := self._next_block(flight, where.format(row))) is not None:
                 piece = Columns(block)
@@ -238,13 +238,13 @@ class _RemoteCursor(StreamCursor):
         try:
             return self._following(flight, where)
         except Exception as error:
-            if self._parts.workers.desk.here():
+            if self._remote.workers.desk.here():
                 raise
             raise AbortedError(None, None, f"{where}: {LEFT}") from error
 
     def _following(self, flight: _Flight, where: str) -> Any:
         """The next block of a part; None at its end. Meanwhile those of the parts after it come closer."""
-        desk = self._parts.workers.desk
+        desk = self._remote.workers.desk
         while True:
             for each in tuple(self._flights.values()):
                 self._bring(each)
@@ -273,7 +273,7 @@ class _RemoteCursor(StreamCursor):
 
     def _bring(self, flight: _Flight) -> None:
         """Have blocks sent here that are ready."""
-        while not flight.ended and len(flight.blocks) < self._parts.here and self._ready(flight, 0):
+        while not flight.ended and len(flight.blocks) < self._remote.here and self._ready(flight, 0):
             try:
                 flight.blocks.append(next(flight.stream).future())
             except StopIteration:
@@ -281,10 +281,10 @@ class _RemoteCursor(StreamCursor):
 
     def _ready(self, flight: _Flight, seconds: float) -> bool:
         """Whether there is another block, or an end, within so many seconds."""
-        self._parts.workers.desk.stay()
+        self._remote.workers.desk.stay()
         if flight.stream is None:  # given up, by another thread
             return False
-        wait_for = inspect.unwrap(self._parts.workers.ray.wait)  # `ray.wait` itself might make a cluster
+        wait_for = inspect.unwrap(self._remote.workers.ray.wait)  # `ray.wait` itself might make a cluster
         return bool(wait_for([flight.stream], timeout=seconds, fetch_local=False)[0])
 
 

@@ -175,9 +175,9 @@ def columns_of(schema: Any) -> list[list[str]]:
     return [[field.name, str(field.type)] for field in schema]
 
 
-def as_block(table: Any, where: str) -> dict[str, Any]:
-    """Make a block of the rows of a Table or RecordBatch."""
-    return {name: as_array(table[name], name, where) for name in table.schema.names}
+def as_block(table: Any, where: str, fill: Mapping[str, Any]) -> dict[str, Any]:
+    """Make a block of the rows of a Table or RecordBatch; see `fillings`."""
+    return {name: as_array(table[name], name, where, fill) for name in table.schema.names}
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -19,7 +19,7 @@ from pipeline.sources.extras import MANY, chosen
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.stream import StreamSource
-from pipeline.sources.text import Piece, cut_pieces, lines_to_skip, opened
+from pipeline.sources.text import Records, cut_pieces, lines_to_skip, opened
 
 _LOOKED_AT = 1000  # rows that decide the dtypes that nobody gave
 _RECORD = re.compile(r" in record \d+")
@@ -99,22 +99,11 @@ def csv(
     )
 
 
-class _Part:
-    """Some records of a piece of a file."""
+class _Form(NamedTuple):
+    """How the rows of a file are read: the names of the columns, in its order, and the form of its records."""
 
-    def __init__(
-        self, name: str, piece: Piece, form: RecordFormat, columns: Sequence[str], first: int, records: list[bytes]
-    ) -> None:
-        self.name, self.piece, self.form, self.columns = name, piece, form, columns
-        self.first = first  # their place in the piece
-        self.records = records
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def __getitem__(self, rows: slice) -> _Part:
-        first = self.first + (rows.start or 0)
-        return _Part(self.name, self.piece, self.form, self.columns, first, self.records[rows])
+    columns: tuple[str, ...]
+    records: RecordFormat
 
 
 class _Rows:
@@ -160,18 +149,23 @@ class _Rows:
             if header is None:
                 return
             columns = self._in_order(header, name)
-            form = self._syntax.form(header, columns)
+            form = _Form(tuple(columns), self._syntax.form(header, columns))
             if place is not None:
                 file.go_to(place)
             for piece in cut_pieces(file, self._syntax.cut, name):
-                yield piece.offset, _Part(name, piece, form, tuple(columns), 0, piece.records)
+                yield piece.offset, Records(piece, 0, piece.records, form)
 
-    def block(self, piece: _Part) -> dict[str, NDArray[Any]]:
+    def block(self, given: Records) -> dict[str, NDArray[Any]]:
+        form: _Form = given.how
         try:
-            arrays = dict(zip(piece.columns, decode_block(piece.records, piece.form), strict=True))
+            arrays = dict(zip(form.columns, decode_block(given.records, form.records), strict=True))
         except InvalidArgumentError as error:
-            raise self._told(error, piece) from None
+            raise self._told(error, given) from None
         return {name: arrays[name] for name in self._columns}
+
+    def named(self, given: Records, i: int) -> str:
+        """The file of a row, and the line where it begins."""
+        return given.piece.line(self._lines_before(given, i))
 
     def facts(self) -> dict[str, Any]:
         columns = [[name, column.dtype.name, str(column.default)] for name, column in self._columns.items()]
@@ -203,31 +197,28 @@ class _Rows:
             raise invalid(text + ("; see columns=" if len(header) > len(self._columns) else ""))
         return ordered(self._columns, header)
 
-    def _told(self, error: InvalidArgumentError, part: _Part) -> InvalidArgumentError:
+    def _told(self, error: InvalidArgumentError, given: Records) -> InvalidArgumentError:
         """The error of a record, with its file, line and column."""
         record: int = error.record  # type: ignore[attr-defined]
-        line = self._line(part, part.first + record)
+        file = given.piece.name
+        line = 1 + given.piece.lines_before + self._lines_before(given, record)
         text = _RECORD.sub("", error.message.removesuffix("!"), 1) + quote(error, line)
         field, few = FIELD.match(text), _WRONG_NUMBER.match(text)
         if field is not None:
-            name = part.columns[int(field[1])]
+            name = given.how.columns[int(field[1])]
             text = f"column {name!r}{text[field.end() :]}"
             if name in self._guessed:
                 text += f"; the first rows look like {self._columns[name].dtype}: see dtypes= and defaults="
         elif few is not None:
-            text += self._syntax.other_delim(part.records[record], int(few[1]))
-        failed = invalid(f"csv: {part.name}, line {line:,}: {text}")
-        vars(failed)["record_key"] = b"%b:%d" % (os.fsencode(part.name), line)
+            text += self._syntax.other_delim(given.records[record], int(few[1]))
+        failed = invalid(f"csv: {file}, line {line:,}: {text}")
+        vars(failed)["record_key"] = b"%b:%d" % (os.fsencode(file), line)
         return failed
 
-    def _line(self, part: _Part, record: int) -> int:
-        """Return the number of the line where a record of a piece begins."""
-        piece, count = part.piece, 1
-        _, at = self._syntax.cut(piece.text, piece.begin, len(piece.text), True, record)
+    def _lines_before(self, given: Records, record: int) -> int:
+        """How many lines of the piece end before a record begins."""
+        piece = given.piece
+        _, at = self._syntax.cut(piece.text, piece.begin, len(piece.text), True, given.first + record)
         while piece.text[at] in b"\r\n":  # empty lines
             at += 1
-        with opened(part.name) as file:
-            left = piece.offset
-            while left and (text := file.piece()[:left]):
-                count, left = count + text.count(b"\n"), left - len(text)
-        return count + piece.text.count(b"\n", piece.begin, at)
+        return piece.text.count(b"\n", piece.begin, at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pipeline.dtypes import strings_as_bytes
 from pipeline.errors import invalid
 from pipeline.producers.producers import parse_shard
-from pipeline.sources.arrow import as_block, check
+from pipeline.sources.arrow import as_block, check, facts_of, fillings
 from pipeline.sources.extras import MANY, needs, stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import Source, TableSource
@@ -25,6 +25,7 @@ _PIECE = 256
 def huggingface(
     dataset: Any,
     columns: Sequence[str] | None = None,
+    defaults: Mapping[str, Any] | None = None,
     *,
     num_epochs: int | None = 1,
     shuffle: bool = False,
@@ -40,6 +41,7 @@ def huggingface(
     Args:
         dataset: A Dataset or IterableDataset.
         columns: The columns to read; None means all.
+        defaults: What to give for a missing value, by column, as for `arrow`; of a dataset that is read as Arrow only.
         num_epochs: How often it is read; None means without end.
         shuffle: Whether the order is random, another one in each epoch. An IterableDataset gets `set_epoch`, which
             orders its shards anew, and with them its own `shuffle`. The buffer of that is not part of a state, but the
@@ -52,17 +54,19 @@ def huggingface(
         The source, for the batch functions.
 
     Raises:
-        InvalidArgumentError: There is no such column, or its type or a missing value cannot become an array. A
-            ValueError too.
-        ValueError: `num_epochs` or `shard` is out of range, or `seed` is for an IterableDataset.
-        TypeError: `dataset` is something else, such as a DatasetDict, or a number is not an integer.
+        InvalidArgumentError: There is no such column, its type cannot become an array, or a default does not fit. When
+            a batch is taken: a row has a missing value. A ValueError too.
+        ValueError: `num_epochs` or `shard` is out of range, `seed` is for an IterableDataset, or `defaults` for a
+            dataset that is not read as Arrow.
+        TypeError: `dataset` is something else, such as a DatasetDict, `defaults` is no dict, or a number is not an
+            integer.
         ImportError: datasets is not installed.
     """
     library = needs("datasets", "huggingface", "huggingface")
     if isinstance(columns, (str, bytes)):
         raise TypeError(f"huggingface: columns must be a list of names, such as [{columns!r}], not {columns!r}")
     if isinstance(dataset, library.Dataset):
-        return TableSource(_Rows(_selected(dataset, columns)), Epochs(num_epochs, shuffle, seed, shard))
+        return TableSource(_Rows(_selected(dataset, columns), defaults), Epochs(num_epochs, shuffle, seed, shard))
     if not isinstance(dataset, library.IterableDataset):
         splits = f": choose a split, such as dataset[{next(iter(dataset))!r}]" if isinstance(dataset, dict) else ""
         raise TypeError(f"huggingface: a {type(dataset).__name__} is no Dataset or IterableDataset{splits}")
@@ -71,7 +75,7 @@ def huggingface(
     index, count = parse_shard(shard, dataset.num_shards, "shards")
     if count > 1:
         dataset = dataset.shard(num_shards=count, index=index)
-    return StreamSource(_Stream(_selected(dataset, columns), shuffle), Epochs(num_epochs))
+    return StreamSource(_Stream(_selected(dataset, columns), defaults, shuffle), Epochs(num_epochs))
 
 
 def _selected(dataset: Any, columns: Sequence[str] | None) -> Any:
@@ -99,14 +103,20 @@ def _as_arrow(dataset: Any) -> bool:
     )
 
 
-def _prepared(dataset: Any) -> tuple[Any, bool]:
-    """Return the dataset in the format that it is read in, and whether that is Arrow."""
+def _prepared(dataset: Any, defaults: Mapping[str, Any] | None) -> tuple[Any, dict[str, Any] | None]:
+    """Return the dataset in the format that it is read in; and, if that is Arrow, its `fillings`."""
     if _as_arrow(dataset):
-        for field in dataset.features.arrow_schema:
+        schema = dataset.features.arrow_schema
+        for field in schema:
             check(field.type, field.name, "huggingface")
-        return dataset.with_format("arrow"), True
+        return dataset.with_format("arrow"), fillings(schema, defaults, "huggingface")
+    if defaults:
+        raise ValueError(
+            "huggingface: defaults= is for datasets that are read as Arrow; this one has a format, a transform or "
+            "features to decode, or does not know its features: fill in missing values by its map"
+        )
     formatted = dataset.format["type"] if hasattr(dataset, "format") else getattr(dataset, "_formatting", None)
-    return (dataset.with_format("numpy") if formatted is None else dataset), False
+    return (dataset.with_format("numpy") if formatted is None else dataset), None
 
 
 def _columns(columns: Any) -> dict[str, Any]:
@@ -122,9 +132,9 @@ def _column(values: Any, where: str) -> Any:
     return strings_as_bytes(np.asarray(values))
 
 
-def _facts(dataset: Any) -> dict[str, Any]:
+def _facts(dataset: Any, fill: Mapping[str, Any] | None) -> dict[str, Any]:
     features = dataset.features or {}
-    return {"columns": [[name, str(feature)] for name, feature in features.items()]}
+    return {"columns": [[name, str(feature)] for name, feature in features.items()], **facts_of(fill or {})}
 
 
 class _Rows:
@@ -134,9 +144,9 @@ class _Rows:
     unit = "examples"
     sizes: Sequence[int] | None = None
 
-    def __init__(self, dataset: Any) -> None:
-        self._dataset, self._arrow = _prepared(dataset)
-        self.most = MANY if self._arrow else 64  # what a format gives may be large
+    def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None) -> None:
+        self._dataset, self._fill = _prepared(dataset, defaults)
+        self.most = 64 if self._fill is None else MANY  # what a format gives may be large
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -145,10 +155,10 @@ class _Rows:
         first, last = int(numbers[0]), int(numbers[-1])
         neighbours = last - first + 1 == len(numbers) and bool((np.diff(numbers) == 1).all())
         rows = self._dataset[slice(first, last + 1) if neighbours else numbers.tolist()]
-        return as_block(rows, self.kind) if self._arrow else _columns(rows)
+        return _columns(rows) if self._fill is None else as_block(rows, self.kind, self._fill)
 
     def facts(self) -> dict[str, Any]:
-        return {**_facts(self._dataset), "rows": len(self)}
+        return {**_facts(self._dataset, self._fill), "rows": len(self)}
 
 
 def _with_own_place(dataset: Any) -> Any:
@@ -179,10 +189,10 @@ class _Stream:
     of_files = False
     no_state: str | None = None
 
-    def __init__(self, dataset: Any, shuffle: bool) -> None:
-        self._dataset, self._arrow = _prepared(dataset)
+    def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None, shuffle: bool) -> None:
+        self._dataset, self._fill = _prepared(dataset, defaults)
         self._shuffle = shuffle
-        self.most = MANY if self._arrow else 64
+        self.most = 64 if self._fill is None else MANY
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield pieces; a place is the state of the dataset before one, or nothing for the start."""
@@ -193,11 +203,11 @@ class _Stream:
             dataset.load_state_dict(copy.deepcopy(place))
         before = place or {}  # what a dataset says before its first example is not its place
         for piece in dataset.iter(batch_size=_PIECE):
-            yield before, piece if self._arrow else Columns(_columns(piece))
+            yield before, Columns(_columns(piece)) if self._fill is None else piece
             before = copy.deepcopy(dataset.state_dict())
 
     def block(self, piece: Any) -> Any:
-        return as_block(piece, self.kind) if self._arrow else piece.block
+        return piece.block if self._fill is None else as_block(piece, self.kind, self._fill)
 
     def facts(self) -> dict[str, Any]:
-        return {**_facts(self._dataset), "shuffled": self._shuffle}
+        return {**_facts(self._dataset, self._fill), "shuffled": self._shuffle}

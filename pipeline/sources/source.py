@@ -98,7 +98,7 @@ class Table(Protocol):
         """What tells the rows from others; plain data. A method `files` may tell the files from changed ones.
 
         An attribute `singly` may say that rows are made one by one, so that they can be had where shapes differ. A
-        method `named` may return what the row of a number is called, such as its file.
+        method `named` may return what the row of a number is called, such as its file; else it is "row" and the number.
         """
 
 
@@ -281,10 +281,10 @@ class TableCursor:
         """Return the rows of these numbers as a block."""
         return self._source.table.take(numbers)
 
-    def _named(self, numbers: NDArray[np.int64]) -> Callable[[int], str] | None:
-        """Return what names each of these rows, by its place among them; None if they have no names."""
-        named = getattr(self._source.table, "named", None)
-        return None if named is None else lambda i: named(int(numbers[i]))
+    def _named(self, numbers: NDArray[np.int64]) -> Callable[[int], str]:
+        """Return what names each of these rows, by its place among them."""
+        named = getattr(self._source.table, "named", "row {}".format)
+        return lambda i: named(int(numbers[i]))
 
 
 def gathered(column: Any) -> Any:

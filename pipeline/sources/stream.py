@@ -1,7 +1,8 @@
-"""StreamSource: examples that come one after the other, file by file; a place in them is what the files say it is."""
+"""Sources of examples that come one after the other, file by file; a place in them is what the files say it is."""
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -18,8 +19,8 @@ from pipeline.sources.order import Epochs, Order
 from pipeline.sources.source import Source, ahead, gathered
 
 
-class Stream(Protocol):
-    """Parts, such as files, each with pieces of several examples.
+class Parts(Protocol):
+    """Parts, such as files, each with pieces of several examples. A piece has a length and takes slices.
 
     Attributes:
         kind: What the function that makes such sources is called.
@@ -37,19 +38,24 @@ class Stream(Protocol):
     of_files: bool
     no_state: str | None
 
-    def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
-        """Yield the pieces of a part, each after the place where it begins.
-
-        A piece has a length and takes slices. A place is plain data, not None; `place` is where to begin, or None.
-        """
-
     def block(self, piece: Any) -> Any:
         """Make a block of a piece, or of a slice of one; several threads may do so at once."""
 
     def facts(self) -> dict[str, Any]:
         """What decides the examples; plain data.
 
-        `singly` as of a Table. A method `names_in` may return what the examples of a piece are called.
+        `singly` as of a Table. A method `named` may return what an example is called, such as its
+        file and line, by the piece, or a slice of one, and its place there.
+        """
+
+
+class Stream(Parts, Protocol):
+    """Parts that are read one after the other."""
+
+    def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
+        """Yield the pieces of a part, each after the place where it begins.
+
+        A place is plain data, not None; `place` is where to begin, or None.
         """
 
 
@@ -66,32 +72,40 @@ class Columns:
         return Columns(map_values(lambda column: column[rows], self.block))
 
 
-class StreamSource(Source):
-    """The examples of a stream.
+class PartsSource(Source):
+    """The examples of parts, one part after the other.
 
     Args:
-        stream: The examples.
+        parts: The examples.
         epochs: How often, and in which order of the parts.
 
     Raises:
         ValueError, TypeError: As Order.
     """
 
-    def __init__(self, stream: Stream, epochs: Epochs) -> None:
-        self.name = self.__qualname__ = stream.kind
-        self.stream = stream
-        self.order = Order(len(stream.names), None, epochs, stream.unit)
+    def __init__(self, parts: Parts, epochs: Epochs) -> None:
+        self.name = self.__qualname__ = parts.kind
+        self.parts = parts
+        self.order = Order(len(parts.names), None, epochs, parts.unit)
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {len(self.stream.names):,} {self.stream.unit}, num_epochs={self.order.num_epochs}>"
+        return f"<{self.name}: {len(self.parts.names):,} {self.parts.unit}, num_epochs={self.order.num_epochs}>"
 
-    def cursor(self, round_number: int = 0) -> StreamCursor:
+
+class StreamSource(PartsSource):
+    """The examples of a stream; see PartsSource."""
+
+    def __init__(self, stream: Stream, epochs: Epochs) -> None:
+        super().__init__(stream, epochs)
+        self._stream = stream
+
+    def cursor(self, round_number: int = 0) -> PartsCursor:
         """As `Source.cursor`."""
-        return StreamCursor(self, round_number)
+        return _StreamCursor(self, round_number, self._stream)
 
 
-class StreamCursor:
-    """A place in a stream: `block` takes examples from there on. What a read raises ends it.
+class PartsCursor:
+    """A place in parts: `block` takes examples from there on. What a read raises ends it.
 
     Thread safety: every method may be called from every thread; each example is delivered once. One thread at a time
     reads, several make blocks of what was read.
@@ -106,11 +120,11 @@ class StreamCursor:
     owner: Book | None = None
     inside = False
 
-    def __init__(self, source: StreamSource, round_number: int) -> None:
+    def __init__(self, source: PartsSource, round_number: int) -> None:
         self.name = self.__qualname__ = source.name
         self._source = source
-        self._stream = source.stream
-        self.ahead = ahead(source.stream)
+        self._parts = source.parts
+        self.ahead = ahead(source.parts)
         self._numbered = source.order.numbered()
         self._first_epoch = round_number * (source.order.num_epochs or 0)
         self._lock = threading.Lock()
@@ -152,7 +166,7 @@ class StreamCursor:
 
     def _pull(self, n: int) -> Any:
         """Take the next examples as a piece: what `_rows_of` makes a block of, as it does of a slice of it."""
-        n, turn = min(at_least_one(n), self._stream.most), this_thread.turn
+        n, turn = min(at_least_one(n), self._parts.most), this_thread.turn
         if turn is not None:
             with turn.pulling(self, "rows", n):
                 self.last_ids = None
@@ -167,12 +181,12 @@ class StreamCursor:
         return taken
 
     def _rows_of(self, piece: Any) -> Any:
-        return self._stream.block(piece)
+        return self._parts.block(piece)
 
     def _named(self, piece: Any) -> Callable[[int], str] | None:
         """Return what names each example of a piece, by its place in it; None if they have no names."""
-        names = getattr(self._stream, "names_in", None)
-        return None if names is None else names(piece).__getitem__
+        named = getattr(self._parts, "named", None)
+        return None if named is None else functools.partial(named, piece)
 
     def _next(self, n: int) -> Any:
         if self._failed:
@@ -215,7 +229,7 @@ class StreamCursor:
 
     def _open(self, part: int, epoch: int) -> Generator[tuple[Any, Any]]:
         """The pieces of a part, from `_place` on."""
-        return self._stream.read(part, epoch, self._place)
+        raise NotImplementedError
 
     def _next_part(self) -> None:
         order = self._source.order
@@ -230,8 +244,8 @@ class StreamCursor:
         self._empty = empty
 
     def _note_file(self, part: int) -> None:
-        if (self.owner is not None or self.inside) and self._stream.of_files:
-            name = self._stream.names[part]
+        if (self.owner is not None or self.inside) and self._parts.of_files:
+            name = self._parts.names[part]
             identity = None if "://" in name else file_identity(name)
             first = self._first_epoch + self._epoch == 0
             self._opened.note(os.fsencode(name), identity, self._part if first else None)
@@ -239,7 +253,7 @@ class StreamCursor:
     # A Positioned.
 
     def _facts(self) -> dict[str, Any]:
-        return {"name": self.name, "kind": self.name, **self._stream.facts(), **self._source.order.facts()}
+        return {"name": self.name, "kind": self.name, **self._parts.facts(), **self._source.order.facts()}
 
     def _files(self) -> dict[str, list[Any]]:
         """What tells the files that were read from changed ones, by name."""
@@ -250,7 +264,7 @@ class StreamCursor:
         return self._opened.remember(files, self._names)
 
     def _names(self, first: int, count: int) -> list[str]:
-        return [self._stream.names[part] for part in self._numbered.numbers(first, count).tolist()]
+        return [self._parts.names[part] for part in self._numbered.numbers(first, count).tolist()]
 
     def _position(self) -> list[Any]:
         return [self._epoch, self._part, self._taken, self._place, self._offset]
@@ -272,7 +286,7 @@ class StreamCursor:
             count -= len(self._next(count)) if n == 1 else len(self._next(n)) and 1
 
     def _no_state(self) -> str | None:
-        return self._stream.no_state
+        return self._parts.no_state
 
     def _reseed(self, seeds: Sequence[int]) -> bool:
         """Shuffle with the seeds of a saved run if those here were drawn by chance; return whether they were."""
@@ -281,3 +295,14 @@ class StreamCursor:
         if drawn:
             self._numbered.reseed(seeds)
         return drawn
+
+
+class _StreamCursor(PartsCursor):
+    """A place in a stream: its parts are read one after the other."""
+
+    def __init__(self, source: PartsSource, round_number: int, stream: Stream) -> None:
+        super().__init__(source, round_number)
+        self._stream = stream
+
+    def _open(self, part: int, epoch: int) -> Generator[tuple[Any, Any]]:
+        return self._stream.read(part, epoch, self._place)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 from pipeline.dtypes import integer, object_vector
+from pipeline.errors import OpError
 from pipeline.files.compression import compression_of
 from pipeline.files.limits import MAX_RECORD_BYTES, too_long
 from pipeline.files.opening import open_file
@@ -85,29 +87,70 @@ class _Lines:
             else:
                 file.go_to(place)
             for piece in cut_pieces(file, cut_lines, name):
-                yield piece.offset, piece.records
+                yield piece.offset, Records(piece, 0, piece.records)
 
-    def block(self, piece: Sequence[bytes]) -> Any:
-        return object_vector(piece)
+    def block(self, given: Records) -> Any:
+        return object_vector(given.records)
+
+    def named(self, given: Records, i: int) -> str:
+        """The file of a line, and its number there."""
+        return given.piece.line(given.first + i)
 
     def facts(self) -> dict[str, Any]:
         return {"files": len(self.names), "skip_lines": self._skip_lines}
 
 
-class Piece(NamedTuple):
+class Piece:
     """Neighbouring records of a file.
 
-    Attributes:
+    Args:
+        name: The file.
         records: The lines, or the records of CSV.
         offset: The byte of the file, decompressed, where the first record begins or empty ones before it.
         text: What they were cut out of.
         begin: The byte of the text that is at `offset` in the file.
     """
 
-    records: list[bytes]
-    offset: int
-    text: bytes
-    begin: int
+    def __init__(self, name: str, records: list[bytes], offset: int, text: bytes, begin: int) -> None:
+        self.name, self.records, self.offset, self.text, self.begin = name, records, offset, text, begin
+
+    @cached_property
+    def lines_before(self) -> int:
+        """How many lines of the file end before the piece. For errors: it reads the file."""
+        count, left = 0, self.offset
+        with opened(self.name) as file:
+            while left and (text := file.piece()[:left]):
+                count, left = count + text.count(b"\n"), left - len(text)
+        return count
+
+    def line(self, lines: int) -> str:
+        """The file and the number of a line, which comes after so many of the piece; the file alone if it has gone."""
+        try:
+            return f"{self.name}:{self.lines_before + lines + 1}"
+        except OpError:
+            return self.name
+
+
+class Records:
+    """Some records of a piece.
+
+    Args:
+        piece: The piece.
+        first: The place of the first of them there.
+        records: The records.
+        how: How they are read, if that differs from file to file.
+    """
+
+    __slots__ = ("first", "how", "piece", "records")
+
+    def __init__(self, piece: Piece, first: int, records: list[bytes], how: Any = None) -> None:
+        self.piece, self.first, self.records, self.how = piece, first, records, how
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, rows: slice) -> Records:
+        return Records(self.piece, self.first + (rows.start or 0), self.records[rows], self.how)
 
 
 # Cuts the part of a text that begins and ends at these bytes into records, and says where the first one begins that is
@@ -133,7 +176,7 @@ def cut_pieces(file: ReadBuffer, cut: Cut, name: str) -> Iterator[Piece]:
         begin, text = file.position, file.data
         records, file.position = cut(text, begin, begin + end - offset if more else len(text), not more)
         if records:
-            yield Piece(records, offset, text, begin)
+            yield Piece(name, records, offset, text, begin)
         elif not more:
             return
         elif end - file.offset > MAX_RECORD_BYTES:

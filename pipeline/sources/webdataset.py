@@ -192,9 +192,9 @@ class _Shards:
             raise invalid(f"webdataset: {piece[other].shard}: samples differ: {first}; {second}. Choose columns")
         return {name: stacked([row[name] for row in rows], f"webdataset: {name!r}") for name in rows[0]}
 
-    def names_in(self, piece: Sequence[Sample]) -> list[str]:
-        """Shard and key of each sample of a piece."""
-        return [f"{sample.shard}:{sample.key}" for sample in piece]
+    def named(self, piece: Sequence[Sample], i: int) -> str:
+        """Shard and key of a sample."""
+        return f"{piece[i].shard}:{piece[i].key}"
 
     def facts(self) -> dict[str, Any]:
         columns = None if self._columns is None else [name for name, _ in self._columns]

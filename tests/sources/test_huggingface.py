@@ -208,3 +208,53 @@ except ImportError as error:
     print(error)
 """
     assert run_script(script).stdout == "huggingface needs datasets: pip install 'queue-runner[huggingface]'\n"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_defaults(streamed):
+    """The rows of a stream come in pieces of their own, and a piece may have no missing value."""
+    import datasets
+
+    data = datasets.Dataset.from_dict(
+        {
+            "n": [1, None, 3] * 100,
+            "word": ["x", None, "z"] * 100,
+            "box": [{"size": 1}, None, {"size": None}] * 100,
+            "words": [["a"], None, []] * 100,
+        }
+    )
+    data = data.to_iterable_dataset() if streamed else data
+    source = pipeline.huggingface(data, defaults={"n": -1, "word": "none", "box/size": 0, "words": ["q"]})
+    [batch] = pipeline.batch(source, 300)
+    assert batch["n"].tolist() == [1, -1, 3] * 100
+    assert batch["n"].dtype == np.int64
+    assert batch["word"].tolist() == [b"x", b"none", b"z"] * 100
+    assert batch["box"]["size"].tolist() == [1, 0, 0] * 100
+    assert [words.tolist() for words in batch["words"]] == [[b"a"], [b"q"], []] * 100
+    with raises(ValueError, "huggingface: column 'word' of type string has missing values,"):
+        list(pipeline.batch(pipeline.huggingface(data, ["n", "word"], {"n": -1}), 300))
+
+
+def test_defaults_that_do_not_fit():
+    with raises(ValueError, "huggingface: 'a' is no default for column 'n' of int32"):
+        pipeline.huggingface(dataset(), COLUMNS, {"n": "a"})
+    with raises(ValueError, "huggingface: defaults: there is no column 'left'; the columns are 'n', 'word', 'kind'"):
+        pipeline.huggingface(dataset(), COLUMNS, {"left": ""})
+    with raises(TypeError, "huggingface: defaults must be a dict of values by column, not ['left']"):
+        pipeline.huggingface(dataset(), defaults=["left"])
+    for data in (dataset().with_format("numpy"), dataset().to_iterable_dataset().map(dict)):
+        with raises(ValueError, "huggingface: defaults= is for datasets that are read as Arrow; this one has a format"):
+            pipeline.huggingface(data, defaults={"left": ""})
+
+
+def test_a_state_knows_its_defaults():
+    loops = [
+        pipeline.batch(pipeline.huggingface(dataset(), ["left"], {"left": text}), 5, deterministic=True)
+        for text in ("", "x")
+    ]
+    with loops[0], loops[1]:
+        next(loops[0])
+        state = loops[0].state_dict()
+        with pytest.raises(pipeline.errors.StateMismatchError, match="defaults"):
+            loops[1].load_state_dict(state)
+            next(loops[1])

@@ -1,5 +1,6 @@
-"""Errors of function= name what the item came from: the file of an image, shard and key of a sample, file and row."""
+"""Errors of function= name what the item came from: a file, and the key, line or row there."""
 
+import gzip
 import io
 import tarfile
 
@@ -17,6 +18,8 @@ BAD = 7
 def fails_at_bad(example):
     if isinstance(example, tuple):
         return pipeline.decode_image(example[0], channels=3), example[1]
+    if isinstance(example, bytes):
+        example = {"n": int(example)}
     if example.get("n", example.get("cls")) == BAD:
         raise ValueError("odd")
     return example
@@ -47,6 +50,25 @@ def rows(folder):
     return pipeline.parquet(f"{folder}/*.parquet"), f"{folder}/1.parquet:2"
 
 
+def table_rows(folder):
+    source = pipeline.arrays({"n": np.arange(10)[::-1]}, shuffle=True, seed=1)
+    return source, f"row {9 - BAD}"
+
+
+def lines(folder):
+    for i in range(2):
+        with gzip.open(folder / f"{i}.txt.gz", "wb") as file:
+            file.writelines(b"%d\n" % n for n in (0, *range(5 * i, 5 * i + 5)))
+    return pipeline.text(f"{folder}/*.txt.gz", skip_lines=1), f"{folder}/1.txt.gz:4"
+
+
+def csv_rows(folder):
+    for i in range(2):
+        records = [f'{n},"two\nlines"\n\n' for n in range(5 * i, 5 * i + 5)]
+        (folder / f"{i}.csv").write_text("n,text\n" + "".join(records))
+    return pipeline.csv(f"{folder}/*.csv"), f"{folder}/1.csv:8"
+
+
 WAYS = {
     "plain": {},
     "inline": {"num_threads": 0},
@@ -58,14 +80,15 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("make", [images, samples, rows])
+@pytest.mark.parametrize("make", [images, samples, rows, table_rows, lines, csv_rows])
 def test_names(make, way, tmp_path):
     source, name = make(tmp_path)
     with pytest.raises(ValueError, match=r"odd|Unknown image") as caught:
         list(pipeline.batch(source, 2, function=fails_at_bad, **WAYS[way]))
     assert caught.value.record_key == name
     if hasattr(caught.value, "__notes__"):
-        assert caught.value.__notes__[0].endswith(f": item {BAD}, {name}")
+        number = [int(row["n"]) for row in source].index(BAD) if make is table_rows else BAD
+        assert caught.value.__notes__[0].endswith(f": item {number}, {name}")
     with pipeline.batch(source, 2, function=fails_at_bad, on_error="skip", **WAYS[way]) as batches:
         assert len(list(batches)) == 4
     assert [error.record_key for error in batches.errors] == [name]
@@ -93,3 +116,24 @@ def test_what_was_delivered_is_forgotten(options, tmp_path):
             next(batches)
         (mapping,) = (thing for number, thing in mappings.numbered() if number not in before)
         assert len(mapping._placed._blocks) < 200
+
+
+def test_lines_far_into_a_file(tmp_path):
+    """Pieces after the first one know how many lines came before them, and a loop that goes on in one does too."""
+    path = tmp_path / "long.txt"
+    path.write_text("".join(f"{n:060}\n" for n in range(100_000)))
+
+    def fails(line):
+        if int(line) == 99_000:
+            raise ValueError("odd")
+        return line
+
+    with pipeline.batch(pipeline.text(path), 500, function=fails, deterministic=True) as batches:
+        for _ in range(190):
+            next(batches)
+        state = batches.state_dict()
+    with pipeline.batch(pipeline.text(path), 500, function=fails, deterministic=True) as batches:
+        batches.load_state_dict(state)
+        with pytest.raises(ValueError, match="odd") as caught:
+            list(batches)
+    assert caught.value.record_key == f"{path}:99001"

@@ -255,6 +255,6 @@ def test_a_state_knows_its_defaults():
     with loops[0], loops[1]:
         next(loops[0])
         state = loops[0].state_dict()
+        loops[1].load_state_dict(state)
         with pytest.raises(pipeline.errors.StateMismatchError, match="defaults"):
-            loops[1].load_state_dict(state)
             next(loops[1])

@@ -12,8 +12,10 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memchr, memcmp, memcpy, memset
 
 from number_text cimport past_spaces, read_real, read_whole
+from powers cimport find_powers
 
 cnp.import_array()
+find_powers()
 
 cdef extern from *:  # macros that read fields of objects: no reference is taken, and no GIL needed
     """

@@ -1,29 +1,21 @@
-"""Reads one number from text, rounded once: eight digits at a time, and the standard library for what is long."""
+"""Reads one number from text, rounded once, eight digits at a time."""
 
+from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from powers cimport real, scaled
+
 cdef extern from *:
     """
-    #include <charconv>
     #include <cstdint>
 
-    // What the standard library makes of a number; NULL if it cannot, or has no such function for floats.
-    template <typename T> static inline const char* exact_number(const char* at, const char* end, T* value) {
-    #if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
-        auto found = std::from_chars(at, end, *value);
-        return found.ec == std::errc() ? found.ptr : nullptr;
-    #else
-        return nullptr;
-    #endif
-    }
     static inline int lowest_byte(uint64_t tops) { return __builtin_ctzll(tops) >> 3; }
     static const double TENS[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
     static const uint64_t ZEROS = 0x3030303030303030;
     static const uint64_t WHOLE_TENS[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
     """
-    const char* exact_number[T](const char* at, const char* end, T* value) noexcept nogil
     int lowest_byte(uint64_t tops) noexcept nogil
     const double* TENS
     const uint64_t* WHOLE_TENS
@@ -34,10 +26,10 @@ cdef enum:
 
 
 cdef struct Decimal:
-    uint64_t whole   # all digits as one number
-    int digits       # how many there are
-    int fraction     # how many of them come after a point
-    bint point       # whether there is one
+    uint64_t whole    # all digits as one number
+    int64_t digits    # how many there are
+    int64_t fraction  # how many of them come after a point
+    bint point        # whether there is one
 
 
 cdef inline uint64_t eight_bytes(const char* at, const char* end) noexcept nogil:
@@ -129,40 +121,116 @@ cdef inline const char* past_spaces(const char* at, const char* end) noexcept no
     return at
 
 
-ctypedef fused real:
-    float
-    double
-
 ctypedef fused whole:
     int32_t
     int64_t
 
 
-cdef inline const char* read_real(const char* at, const char* end, real* value) noexcept nogil:
-    """Read a number; returns what comes after it, or NULL if it is none, or has a form that only Python knows."""
-    cdef Decimal number
+cdef inline const char* past_word(const char* at, const char* end, const char* word) noexcept nogil:
+    """What comes after a word in letters of either case; NULL if it is not there."""
+    while word[0] and at < end and at[0] | 0x20 == word[0]:
+        at += 1
+        word += 1
+    if word[0]:
+        return NULL
+    return at
+
+
+cdef inline const char* read_name(const char* at, const char* end, bint negative, real* value) noexcept nogil:
+    """Read nan, inf or infinity."""
+    cdef const char* rest = past_word(at, end, b"nan")
+    if rest is not NULL:
+        value[0] = <real>(-NAN if negative else NAN)
+        return rest
+    at = past_word(at, end, b"inf")
+    if at is NULL:
+        return NULL
+    value[0] = <real>(-INFINITY if negative else INFINITY)
+    rest = past_word(at, end, b"inity")
+    if rest is NULL:
+        return at
+    return rest
+
+
+cdef inline bint first_digits(const char* at, Decimal* number) noexcept nogil:
+    """Read the first digits again, of more than a word holds; returns whether some are left out that are not 0."""
+    cdef bint more = False
+    cdef int64_t left = number.digits
+    number.digits = 0
+    number.whole = 0
+    while left:
+        if at[0] != b".":
+            left -= 1
+            if number.digits < MOST_DIGITS:
+                number.whole = number.whole * 10 + (at[0] - c"0")
+                number.digits += number.whole != 0  # zeros in front do not count
+            else:
+                number.fraction -= 1
+                more |= at[0] != b"0"
+        at += 1
+    return more
+
+
+cdef inline const char* read_exponent(const char* at, const char* end, int64_t* power) noexcept nogil:
+    """Add the exponent that begins here; returns what comes after it, or NULL if there is none."""
+    cdef int64_t exponent = 0
+    cdef bint negative = at < end and at[0] == b"-"
+    cdef const char* begin
+    at += negative or (at < end and at[0] == b"+")
+    begin = at
+    while at < end and b"0" <= at[0] <= b"9":
+        if exponent < <int64_t>1 << 48:  # farther than the digits of any text could bring back
+            exponent = exponent * 10 + (at[0] - c"0")
+        at += 1
+    if at == begin:
+        return NULL
+    power[0] += -exponent if negative else exponent
+    return at
+
+
+cdef inline const char* read_scaled(
+    const char* at, const char* rest, const char* end, Decimal* number, bint negative, real* value
+) noexcept nogil:
+    """Make a float of many digits, or with an exponent: it begins at `at`, and its digits end at `rest`."""
+    cdef real above
+    cdef bint more = number.digits > MOST_DIGITS and first_digits(at, number)
+    cdef int64_t power = -number.fraction
+    if rest < end and rest[0] | 0x20 == b"e":
+        rest = read_exponent(rest + 1, end, &power)
+    if rest is NULL or not scaled(number.whole, power, negative, value):
+        return NULL
+    if more and not (scaled(number.whole + 1, power, negative, &above) and above == value[0]):
+        return NULL  # the digits that were left out tell
+    return rest
+
+
+cdef inline bint divided(const Decimal* number, bint negative, real* value) noexcept nogil:
+    """Make a float of a number of few digits; False if that may not be the nearest one."""
     cdef double found
     cdef uint64_t bits
-    cdef bint negative = at < end and at[0] == b"-"
-    cdef const char* rest
-    at += at < end and at[0] == b"+"
-    rest = decimal(at + negative, end, &number)
-    if number.digits == 0:
-        if rest == end or (rest[0] | 0x20 != b"n" and rest[0] | 0x20 != b"i"):
-            return NULL
-        rest = exact_number(at, end, value)  # nan, inf or infinity; or nan(text), which is none in Python
-        if rest is NULL or (rest - 1)[0] == b")":
-            return NULL
-        return rest
-    if number.digits > MOST_DIGITS or number.whole > <uint64_t>1 << 53 or (rest < end and rest[0] | 0x20 == b"e"):
-        return exact_number(at, end, value)
+    if number.digits > MOST_DIGITS or number.whole > <uint64_t>1 << 53:
+        return False
     found = <double>number.whole / TENS[number.fraction]  # both are exact, so this is rounded once
     if real is float and number.fraction:
         memcpy(&bits, &found, 8)
         if (bits & 0x1FFFFFFF) == 0x10000000 or (found < 2.0 ** -126 and bits):
-            return exact_number(at, end, value)  # halfway between two floats, or not of full precision
+            return False  # halfway between two floats, or not of full precision
     value[0] = <real>(-found if negative else found)
-    return rest
+    return True
+
+
+cdef inline const char* read_real(const char* at, const char* end, real* value) noexcept nogil:
+    """Read a number; returns what comes after it, or NULL if it is none, or has a form that only Python knows."""
+    cdef Decimal number
+    cdef bint negative = at < end and at[0] == b"-"
+    cdef const char* rest
+    at += negative or (at < end and at[0] == b"+")
+    rest = decimal(at, end, &number)
+    if number.digits == 0:
+        return read_name(at, end, negative, value)
+    if (rest == end or rest[0] | 0x20 != b"e") and divided(&number, negative, value):
+        return rest
+    return read_scaled(at, rest, end, &number, negative, value)
 
 
 cdef inline const char* read_whole(const char* at, const char* end, whole* value) noexcept nogil:

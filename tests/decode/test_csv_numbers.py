@@ -3,6 +3,7 @@
 import math
 import random
 import struct
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -11,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import InvalidArgumentError, decode_csv
+from pipeline._csv import Table
 from pipeline.decode.csv.numbers import number
 
 FLOATS = [np.dtype(np.float32), np.dtype(np.float64)]
 DTYPES = [*FLOATS, np.dtype(np.int32), np.dtype(np.int64)]
+MOST = 10**19  # numbers below have digits that fit into a word
 
 decimals = st.one_of(
     st.floats(width=32, allow_infinity=False, allow_nan=False).map(repr),
@@ -87,6 +90,64 @@ def test_float32s_of_tensorflow(text, value):
     """As TensorFlow 2.21 decodes them."""
     assert decode_csv([text, text], [np.float32])[0].tolist() == [np.float32(value).item()] * 2
     assert decode_csv(text, [np.float32]) == [np.float32(value)]
+
+
+def taken(texts, dtype):
+    """What the compiled code makes of texts, which it must not leave to Python."""
+    column = np.empty(len(texts), dtype)
+    lines = tuple(text.encode() for text in texts)
+    done = Table([column], [None], b",", False, b"", True).fill(lines, 0)
+    assert done == len(lines), lines[done]
+    return column
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_numbers_times_every_power_of_ten(dtype):
+    """Down to 0 through what is less precise, and up to what is still no infinity."""
+    choice = random.Random(5)
+    texts = []
+    for power in range(-365, 309):
+        wholes = [1, MOST - 1, *(choice.getrandbits(choice.randint(1, 64)) % MOST for _ in range(30))]
+        texts += [f"{whole}e{power}" for whole in wholes]
+    expected = np.array([number(text.encode(), dtype) for text in texts])
+    texts = [text for text, finite in zip(texts, np.isfinite(expected), strict=True) if finite]
+    assert taken(texts, dtype).tobytes() == expected[np.isfinite(expected)].tobytes()
+    assert column_of(["1", "1e309", "-1e99999999999999999999"], dtype) == [1, math.inf, -math.inf]
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(FLOATS[0], 24), (FLOATS[1], 53)], ids=str)
+def test_exactly_halfway_with_a_power_of_ten(dtype, size):
+    """To the even one of the two; all the powers that numbers can have which are halfway and fit into a word."""
+    choice = random.Random(6)
+    low, high = 2**size, 2 ** (size + 1)  # the odd numbers between have a bit too many
+    texts = []
+    for power in range(-20, 24):
+        five = 5 ** abs(power)
+        if power < 0:
+            odd = range(low + 1, min(high, MOST // five), 2)
+            texts += [f"{choice.choice(odd) * five}e{power}" for _ in range(30 if odd else 0)]
+        else:
+            odd = range(low // five + 1 | 1, high // five, 2)
+            texts += [f"{choice.choice(odd)}e{power}" for _ in range(30 if odd else 0)]
+    assert len(texts) > 700
+    assert taken(texts, dtype).tobytes() == np.array([number(text.encode(), dtype) for text in texts]).tobytes()
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_more_digits_than_a_word_holds(dtype):
+    choice = random.Random(7)
+    texts = [f"{choice.uniform(-10, 10):.{digits}f}e{choice.randint(-30, 30)}" for digits in range(19, 60)]
+    texts += ["1" + "0" * 30, "0" * 40 + ".5", "0." + "0" * 400 + "25e401", "25" + "0" * 400 + "e-401", "0e9999"]
+    texts += ["123456789012345678901e-400", "-0." + "0" * 30, "1e-99999999999999999999"]
+    assert taken(texts, dtype).tobytes() == np.array([number(text.encode(), dtype) for text in texts]).tobytes()
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_the_last_of_many_digits_tells(dtype):
+    half = np.finfo(dtype).eps / 2
+    text = "1" + f"{Decimal(float(half)):f}"[1:]  # 1 and a half of what comes next
+    assert len(text) > 25
+    assert column_of([text, text + "000", text + "0001"], dtype) == [1, 1, 1 + 2 * half]
 
 
 @settings(deadline=None)

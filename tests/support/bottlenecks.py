@@ -80,6 +80,22 @@ def watch(case, settings, seconds=0.4):
         return Watched(examples / seconds, sampler.report(loop))
 
 
+def had(seconds=0.2):
+    """Return the share of the processors that a program has here that wants them all: others may have the rest."""
+
+    def compute():
+        while time.perf_counter() < end:
+            digest()
+
+    threads = [threading.Thread(target=compute) for _ in range(processors())]
+    begin, end, cpu = time.perf_counter(), time.perf_counter() + seconds, time.process_time()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return (time.process_time() - cpu) / (time.perf_counter() - begin) / len(threads)
+
+
 def nothing(batch):
     pass
 

@@ -15,6 +15,8 @@ pytestmark = [
 ]
 
 LOCKED = {"function that holds the lock", "function= that holds the lock"}
+LOOKS = 3  # half a second of a run may look like another one: 2 in 100 did
+QUIET = 0.9  # the share of the processors from which on a look counts: where others compute, other things hold back
 PARALLEL = {"function that releases the lock", "few processes"}
 
 
@@ -25,12 +27,15 @@ def test_the_verdict_names_stage_and_knob(name, caplog):
         pytest.skip("this Python has no such lock")
     if name in PARALLEL and bottlenecks.processors() < 2:
         pytest.skip("there is one processor")
-    case = bottlenecks.CASES[name]
-    for _ in range(3):  # half a second of a run on a busy machine may look like another one: 2 in 100 did
+    case, looks, quiet = bottlenecks.CASES[name], 0, 0
+    while quiet < LOOKS:
         report = bottlenecks.watch(case, case.settings).report
-        verdict = report.verdict
+        verdict, looks = report.verdict, looks + 1
         if (verdict.kind, verdict.knob) == (case.kind, case.knob):
             break
+        quiet += bottlenecks.had() > QUIET
+        if looks - quiet > LOOKS:
+            pytest.skip(f"other programs take the processors: it looked like {verdict.kind}, {verdict.knob}")
     assert (verdict.kind, verdict.knob) == (case.kind, case.knob), str(report)
     assert report.stage(verdict.stage).kind == case.stage
     assert verdict.gain >= 1

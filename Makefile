@@ -116,7 +116,7 @@ $(VENV)-free/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 	test -n "$(FREE)" || { echo "no python3.14t or python3.13t was found: say FREE=/path/to/python3.13t"; exit 1; }
 	test -x $(@D)/bin/python || $(FREE) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --upgrade pip
-	$(@D)/bin/python -m pip install --quiet --editable . --group free-threaded
+	$(@D)/bin/python -m pip install --quiet --prefer-binary --editable . --group free-threaded
 	touch $@
 
 # The tests of queues and threads with ThreadSanitizer, and with AddressSanitizer and UndefinedBehaviorSanitizer.

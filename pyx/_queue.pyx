@@ -271,9 +271,9 @@ cdef class Engine:
         elif not self.columns.quick or not put_fast(&self.queue, &self.columns, near):
             store_parts(&self.queue, &self.columns, self, near, 1, ENQUEUE, deadline_of(timeout), False)
 
-    def _enqueue_from(self, examples, Py_ssize_t n):
+    def _enqueue_from(self, examples, Py_ssize_t n, bint steady):
         """Put up to n examples of an iterator in, one by one, and return how many there were; see `store_each`."""
-        return store_each(&self.queue, &self.columns, self, examples, n)
+        return store_each(&self.queue, &self.columns, self, examples, n, steady)
 
     def _enqueue_many_given(self, tuple values, timeout=None):
         """As `enqueue_many`, for values given away, if the queue is FIFO: in another a row could keep a whole block."""

@@ -187,13 +187,13 @@ cdef inline bint row_fits(Column* c, object value, Part* part, bint given):
 
 
 cdef inline bint own_array_fits(Column* c, object value, Part* part, bint given, list copies):
-    """As `fits`, for arrays whose shape may vary: the queue keeps its own."""
+    """As `fits`, for arrays whose shape may vary: the queue keeps its own, unless nobody writes to them."""
     if not cnp.PyArray_CheckExact(value) or not of_dtype(c, <cnp.ndarray>value):
         return False
     if not shape_fits(c, <cnp.ndarray>value):
         return False
     part.ref = <PyObject*>value
-    if not (given and lasts(<cnp.ndarray>value, True) and cnp.PyArray_IS_C_CONTIGUOUS(<cnp.ndarray>value)):
+    if copies is not None and not (given and lasts(<cnp.ndarray>value, True) and cnp.PyArray_IS_C_CONTIGUOUS(<cnp.ndarray>value)):
         copies.append(copied(c, <cnp.ndarray>value))
         part.ref = <PyObject*>copies[len(copies) - 1]
     return True
@@ -202,7 +202,7 @@ cdef inline bint own_array_fits(Column* c, object value, Part* part, bint given,
 cdef inline bint fits(Column* c, object value, Part* part, bint converted, bint given, list copies):
     """Whether one value can be stored as it is; `part` then says where it lies. An array that was `given` away, so that
     the tuple of values has the only reference left, need not be copied; where one of varying shape has to be, `copies`
-    keeps the copy. Copying here and not in Python's `_convert` saves 4 us an element."""
+    keeps the copy; without `copies` it does not change. Copying here and not in Python's `_convert` saves 4 us an element."""
     if c.form == ROWS:
         return row_fits(c, value, part, given)
     part.refs = &part.ref

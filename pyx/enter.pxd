@@ -148,11 +148,13 @@ cdef inline int store_converted(Queue* q, Columns* columns, object owner, tuple 
     return 0
 
 
-cdef inline Py_ssize_t store_each(Queue* q, Columns* columns, object owner, object examples, Py_ssize_t n) except -1:
+cdef inline Py_ssize_t store_each(Queue* q, Columns* columns, object owner, object examples, Py_ssize_t n,
+                                  bint steady) except -1:
     """Store up to n examples of an iterator, each as soon as it came, and return how many there were. The queue has one
-    component, and each example is its value; one that nobody else has is taken as it is where it can be."""
+    component, and each example is its value; one that nobody else has is taken as it is where it can be. With `steady`
+    no example changes before it leaves the queue."""
     cdef Part[WIDTH] near
-    cdef list copies = []
+    cdef list copies = None if steady else []
     cdef Py_ssize_t moved = 0
     for example in examples:
         check_process(q, owner)
@@ -161,7 +163,7 @@ cdef inline Py_ssize_t store_each(Queue* q, Columns* columns, object owner, obje
         elif not columns.quick or not put_fast(q, columns, near):
             store_parts(q, columns, owner, near, 1, ENQUEUE, deadline_of(None), False)
         moved += 1
-        if moved % COPIES == 0:
+        if not steady and moved % COPIES == 0:
             copies.clear()
         if moved == n:
             break

@@ -4,7 +4,7 @@ from itertools import count, cycle
 from pathlib import Path
 
 import numpy as np
-from measuring import batched, main, split, workers
+from measuring import batched, endless, main, split, workers
 from workloads import BATCH, COLUMNS, DECODED, WORKS, cut, decode, padded_rows, path, paths, rows
 
 import pipeline
@@ -15,6 +15,7 @@ def ways(directory, work):
         data = rows(directory, work)
         return {
             "shuffle_batch": lambda: shuffled(data, pool),
+            "shuffle_batch with labels, all defaults": lambda: by_default(data),
             "arrays": lambda: pipeline.batch(pipeline.arrays(data, shuffle=True, seed=1, num_epochs=None), BATCH),
             "queue, in one thread": lambda: by_hand(data, pool),
         }
@@ -24,11 +25,15 @@ def ways(directory, work):
         return {
             "batch(dynamic_pad)": lambda: pipeline.batch(cycle(parts), BATCH, **options),
             "batch(dynamic_pad), no threads": lambda: pipeline.batch(cycle(parts), BATCH, num_threads=0, **options),
+            "batch(dynamic_pad) of a list, no threads": lambda: endless(
+                lambda: pipeline.batch(parts, BATCH, num_threads=0, **options)
+            ),
             "pad, in one thread": lambda: batched(cycle(parts), pipeline.pad),
         }
     if work.startswith("decode"):
         number = workers(work)
-        return {
+        alone = {"batch of a callable, no threads": lambda: decoded(0)} if number == 1 else {}
+        return alone | {
             "batch of a callable": lambda: decoded(number),
             "workers=threads": lambda: by_function(pipeline.threads(number)),
             "workers=processes": lambda: by_function(pipeline.processes(number)),
@@ -76,6 +81,12 @@ def from_files(work, name):
 def shuffled(data, pool):
     source = pipeline.slice_input_producer([data], shuffle=False)
     return pipeline.shuffle_batch(source, BATCH, pool + 3 * BATCH, pool)
+
+
+def by_default(data):
+    """Rows and their numbers in a new order in each epoch, drawn from a pool of 1,000."""
+    source = pipeline.slice_input_producer([data, np.arange(len(data))])
+    return (rows for rows, _ in pipeline.shuffle_batch(source, BATCH))
 
 
 def by_hand(data, pool):

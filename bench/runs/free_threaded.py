@@ -63,7 +63,7 @@ def measured(python, script, free):
     command = [str(python), str(PEERS / script), str(ROOT / "build/bench-peers"), "0.5", *WORKS]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, check=True)
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return [line for line in found if "rate" in line and not line["way"].endswith("0 workers")]
+    return [line for line in found if "rate" in line and not line["way"].endswith(("0 workers", "no threads"))]
 
 
 def cells(rates, name, way):

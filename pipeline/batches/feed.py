@@ -385,7 +385,8 @@ class Feed:
             return None
         assert layout is not None
         to_components = self._to_components(False, index)
-        return mover(source, queue, layout, to_components, self.coord.should_stop, self._missing)
+        at_once = self.request.inline and self.request.min_after_dequeue is None
+        return mover(source, queue, layout, to_components, self.coord.should_stop, self._missing, at_once)
 
     def _store_of(self, many: bool, index: int) -> Callable[[list[Any]], None]:
         """What stores the only item of a list, an example or a block of them, or what `keep_input` keeps of it."""

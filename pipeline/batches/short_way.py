@@ -27,6 +27,7 @@ def mover(
     to_components: ToComponents,
     stopped: Callable[[], bool],
     missing: Callable[[], int],
+    at_once: bool,
 ) -> Callable[[], None]:
     """Make what moves all further examples of a source; each is in the queue before it asks for the next one.
 
@@ -37,6 +38,7 @@ def mover(
         to_components: How they are taken apart: as the layout says, or as those of a source of a join.
         stopped: Whether to ask the source no more.
         missing: How many examples are wanted; -1 for all.
+        at_once: Who moves them takes all of them out before anybody can change one.
 
     Returns:
         A function that returns once `stopped()`, or when it has moved so many. It raises OutOfRangeError at the end of
@@ -44,14 +46,14 @@ def mover(
     """
     own = to_components == layout.to_components
     bare, count = own and layout.bare, layout.tuple_length if own else 0
-    # starmap calls, and zip makes 1-tuples, without a step of Python.
-    examples = itertools.starmap(source.following, itertools.repeat(()))
+    examples = source.examples
+    # zip makes 1-tuples without a step of Python.
     values: Iterator[Any] = zip(examples, strict=False) if bare else examples if count else map(to_components, examples)
     # If the source keeps no reference to an array, the 1-tuple has the only one. An array of varying shape, which the
     # queue holds as it is, then needs no copy.
     give = bare and None in (queue.shapes[0] or (None,))
     enqueue: Callable[[Any], None] = queue._enqueue_given if give else queue.enqueue
-    strides = _Strides(examples, queue, stopped)
+    strides = _Strides(examples, queue, stopped, at_once and source.steady)
 
     def move() -> None:
         worker = current_worker()
@@ -83,10 +85,11 @@ class _Strides:
         examples: What gives them.
         queue: Where to; it has one component.
         stopped: Whether to ask for no more.
+        steady: No example changes before it leaves the queue.
     """
 
-    def __init__(self, examples: Iterator[Any], queue: TypedQueue, stopped: Callable[[], bool]) -> None:
-        self._examples, self._enqueue, self._stopped = examples, queue._enqueue_from, stopped
+    def __init__(self, examples: Iterator[Any], queue: TypedQueue, stopped: Callable[[], bool], steady: bool) -> None:
+        self._examples, self._enqueue, self._stopped, self._steady = examples, queue._enqueue_from, stopped, steady
         self._stride = 1
 
     def move(self, wanted: int, worker: Worker) -> int:
@@ -98,7 +101,7 @@ class _Strides:
         while wanted:
             worker.keys, began = None, time.monotonic()
             stride = min(self._stride, wanted)
-            moved = self._enqueue(self._examples, stride)
+            moved = self._enqueue(self._examples, stride, self._steady)
             if moved < stride:
                 raise _used_up()
             wanted -= moved

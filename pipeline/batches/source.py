@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
@@ -40,8 +41,9 @@ class OpenSource(NamedTuple):
         many: It gives blocks.
         iterator: It reads an iterator, which an exception ends.
         name: For the names of threads.
-        turn: A thread holds this while it calls `following` instead of `take`, once or many times.
-        following: As `take`.
+        turn: A thread holds this while it takes from `examples` instead, once or many times.
+        examples: What `take` gives.
+        steady: They are there already: no later one changes them.
     """
 
     take: Callable[[], Any]
@@ -49,7 +51,8 @@ class OpenSource(NamedTuple):
     iterator: bool
     name: str
     turn: AbstractContextManager[Any]
-    following: Callable[[], Any]
+    examples: Iterator[Any]
+    steady: bool = False
 
 
 def is_source(thing: Any) -> bool:
@@ -108,11 +111,12 @@ def open_source(
     if not is_iterable(source):
         name = op_name(source)
         return _without_turns(noted(source, name) if spans.on else source, many, name)
-    following = items(source).__next__
+    examples, steady = items(source), type(source) in (list, tuple)
     if alone:
-        return _without_turns(following, many, op_name(source), iterator=True)
+        return OpenSource(examples.__next__, many, True, op_name(source), contextlib.nullcontext(), examples, steady)
     lock = threading.Lock()
-    return OpenSource(_locked(following, lock, stopped), many, True, op_name(source), lock, following)
+    take = _locked(examples.__next__, lock, stopped)
+    return OpenSource(take, many, True, op_name(source), lock, examples, steady)
 
 
 def number_of_examples(source: Any, many: bool) -> int | None:
@@ -149,7 +153,9 @@ def _integers(values: Any) -> Any:
 
 def _without_turns(take: Callable[[], Any], many: bool, name: str, iterator: bool = False) -> OpenSource:
     """A source that each of its threads may ask at any time."""
-    return OpenSource(take, many, iterator, name, contextlib.nullcontext(), take)
+    # starmap calls without a step of Python.
+    examples = itertools.starmap(take, itertools.repeat(()))
+    return OpenSource(take, many, iterator, name, contextlib.nullcontext(), examples)
 
 
 def _locked(following: Callable[[], Any], lock: threading.Lock, stopped: Callable[[], bool]) -> Callable[[], Any]:

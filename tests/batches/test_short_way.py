@@ -195,3 +195,51 @@ def _first(batch):
     if isinstance(batch, dict):
         return batch["k"]
     return batch[0] if isinstance(batch, (list, tuple)) else batch
+
+
+def ragged_rows(count):
+    return [np.full(1 + i % 3, i, np.float32) for i in range(count)]
+
+
+@pytest.mark.parametrize("size", [1, 3, 4])
+def test_rows_of_a_list_that_are_not_copied_on_the_way_are_copied_into_the_batch(size):
+    """Without threads they lie in the queue as they are."""
+    rows = ragged_rows(12)
+    copies = [row.copy() for row in rows]
+    got = []
+    for padded in batch(rows, size, dynamic_pad=True, num_threads=0):
+        got += [padded]
+        for row in rows:
+            row[:] = -1
+            assert not np.shares_memory(row, padded)
+        for row, copy in zip(rows, copies, strict=True):
+            row[:] = copy
+    assert [row[: len(copy)].tolist() for row, copy in zip(np.concatenate([*map(wide, got)]), copies, strict=True)] == [
+        copy.tolist() for copy in copies
+    ]
+
+
+def wide(padded):
+    return np.pad(padded, ((0, 0), (0, 3 - padded.shape[1])))
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_rows_of_a_list_that_wait_in_a_pool_are_the_queues_own(kind):
+    rows = kind(ragged_rows(12))
+    batches = pipeline.shuffle_batch(rows, 3, 20, 9, num_threads=0, dynamic_pad=True, seed=1)
+    got = next(batches)[:, 0].tolist()
+    for row in rows:
+        row[:] = -1
+    got += [value for padded in batches for value in padded[:, 0].tolist()]
+    assert sorted(got) == list(range(12))
+
+
+def test_a_generator_may_fill_one_array_again_and_again():
+    def examples():
+        row = np.zeros(2, np.float32)
+        for i in range(6):
+            row[:] = i
+            yield row
+
+    padded = list(batch(examples(), 3, dynamic_pad=True, num_threads=0))
+    assert [each[:, 0].tolist() for each in padded] == [[0, 1, 2], [3, 4, 5]]

@@ -157,14 +157,15 @@ class Worker:
     """One thread of a group. Within that thread `current_worker()` returns it.
 
     Attributes:
-        keys: The keys of the records that this call of the enqueue op read, from `note_read`; None before it reads any.
+        keys: The keys of the records that this call of the enqueue op read, from `note_read`, or the names of the items
+            that it took, from `note_items`; None before that.
         failure: The exception that ends the thread, once there is one.
     """
 
     def __init__(self, group: WorkerGroup, number: int) -> None:
         self.group = group
         self.number = number
-        self.keys: Sequence[bytes] | None = None
+        self.keys: Sequence[bytes | str] | None = None
         self.failure: WorkerFailure | None = None
 
     @contextlib.contextmanager
@@ -189,7 +190,7 @@ class Worker:
         return self.failure
 
 
-def record_of(error: BaseException, read: Sequence[bytes] | None) -> str | None:
+def record_of(error: BaseException, read: Sequence[bytes | str] | None) -> str | None:
     """Return the record that failed: the error's `record_key`, else key number `record` of those read, else all.
 
     None if nothing was read, or if the error's own text names the record.
@@ -246,6 +247,13 @@ def note_read(keys: Sequence[bytes], values: Sequence[bytes] = (), reader: Any =
         worker.keys = keys
     if reads is not None:
         reads.append((reader, keys, values))
+
+
+def note_items(names: Sequence[str]) -> None:
+    """Note which items made what this thread has just taken, so that an error in storing that can name them."""
+    worker = this_thread.worker
+    if worker is not None:
+        worker.keys = names
 
 
 def _text(key: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -235,4 +236,8 @@ def _told(name: str, call: Callable[[], Any]) -> Any:
     except pyarrow.ArrowException as error:
         raise DataLossError(None, None, f"{name}; {error}") from error
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno is None and os.path.isfile(name):  # Arrow's own, not the system's
+            raise DataLossError(None, None, f"{name}; {error}") from error
+        if os.path.isdir(name):
+            error = IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         raise translated(os.fsencode(name), error) from error

@@ -17,13 +17,11 @@ from pipeline.explain.wording import named
 from pipeline.on_error import ending, name_item
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.workers.chunks import Block, FailedItem, WorkerDied, example_at, split
-from pipeline.workers.in_flight import Chunk, InFlight
-from pipeline.workers.items import CHECK_INTERVAL, Elements, LoopLeft, PlacedItems, is_sequence, items_of
+from pipeline.workers.in_flight import BROKEN, Chunk, InFlight
+from pipeline.workers.items import CHECK_INTERVAL, Elements, LoopLeft, PlacedItems, is_sequence, items_of, note_taken
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor  # 0.8 ms of import time, for users of an executor only
-
-BROKEN = "A worker was killed (perhaps by the system, for lack of memory), crashed, or could not import the function."
 
 
 class Buffer(NamedTuple):
@@ -154,6 +152,8 @@ class MapAhead(Iterator[Any]):
                 raise result.error
             count = min(result.size, n or 1)
             self.last_ids = self._delivered, count
+            if self._picked is None:
+                note_taken(range(self._delivered, self._delivered + count), self._placed)
             self._delivered += count
             block, rest = split(result, n or 1)
             if rest is not None:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future  # 0.8 ms of import time, for users of an executor only
 
 
+BROKEN = "A worker was killed (perhaps by the system, for lack of memory), crashed, or could not import the function."
+
+
 class Chunk(NamedTuple):
     """Items submitted to the executor together, and their numbers."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import collections
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.errors import DeadlineExceededError
+from pipeline.explain.workers import note_items
 from pipeline.pulls import this_thread
 from pipeline.queues.base import QueueBase
 
@@ -65,6 +66,36 @@ class Block(NamedTuple):
     named: Callable[[int], str] | None
 
 
+class ItemNames(Sequence[str]):
+    """What some items are called, found out when somebody asks.
+
+    Args:
+        numbers: The items.
+        blocks: Where they come from, those that are known.
+    """
+
+    def __init__(self, numbers: range, blocks: Sequence[Block]) -> None:
+        self._numbers, self._blocks = numbers, blocks
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, at: Any) -> Any:
+        numbers = self._numbers[at]
+        return [self._name(each) for each in numbers] if isinstance(numbers, range) else self._name(numbers)
+
+    def _name(self, number: int) -> str:
+        return name_in(self._blocks, number) or f"item {number}"
+
+
+def name_in(blocks: Iterable[Block], number: int) -> str | None:
+    """What an item of some blocks is called, such as its file; None if it has no name."""
+    for block in blocks:
+        if block.named is not None and block.end - block.size <= number < block.end:
+            return block.named(number - block.end + block.size)
+    return None
+
+
 class PlacedItems(Iterator[Any]):
     """The items of something that gives blocks and knows its place; nobody else takes any.
 
@@ -117,11 +148,8 @@ class PlacedItems(Iterator[Any]):
         return list(self.source._earlier(self._blocks[0].place, self._blocks[0].end - number))
 
     def name(self, number: int) -> str | None:
-        """What an item is called that was not forgotten, such as its file; None if it has no name."""
-        for block in self._blocks:
-            if block.named is not None and block.end - block.size <= number < block.end:
-                return block.named(number - block.end + block.size)
-        return None
+        """What an item is called that was not forgotten; None if it has no name."""
+        return name_in(self._blocks, number)
 
     def go_to(self, number: int, place: Sequence[Any]) -> None:
         """Let item `number`, which comes at this place, be the next one."""
@@ -134,6 +162,11 @@ class PlacedItems(Iterator[Any]):
         self.source._skip(count)
         self._end += count
         self._begin()
+
+
+def note_taken(numbers: range, placed: PlacedItems | None) -> None:
+    """Note which items a thread has just taken what was made of; see `note_items`."""
+    note_items(ItemNames(numbers, () if placed is None else tuple(placed._blocks)))
 
 
 def items_of(source: Any) -> Iterator[Any]:

@@ -206,6 +206,8 @@ class TestErrors:
         path.write_bytes(b"no table" * 10)
         with raises(pipeline.DataLossError, f"{path}; "):
             function(path)
+        with raises(pipeline.errors.FailedPreconditionError, f"{tmp_path}; Is a directory"):
+            function(tmp_path)
         with raises(pipeline.NotFoundError, f"{function.__name__}: '{tmp_path}/*.x' matches no file"):
             function(f"{tmp_path}/*.x")
         with raises(pipeline.NotFoundError, f"{function.__name__}: there are no paths"):
@@ -213,6 +215,16 @@ class TestErrors:
         for bad in (3, [3], {"a": 1}):
             with raises(TypeError, f"{function.__name__}: "):
                 function(bad)
+
+    def test_of_damaged_pages(self, tmp_path):
+        path = tmp_path / "t.parquet"
+        pa.parquet.write_table(pa.table({"n": np.random.default_rng(1).integers(0, 99, 5000)}), path)
+        data = bytearray(path.read_bytes())
+        data[200:1200] = b"\xff" * 1000
+        path.write_bytes(data)
+        source = pipeline.parquet(path)  # the schema, at the end of the file, can be read
+        with raises(pipeline.DataLossError, f"{path}; "):
+            list(pipeline.batch(source, 10))
 
     def test_without_pyarrow(self):
         script = """

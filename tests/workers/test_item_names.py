@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import sys
 import tarfile
 
 import numpy as np
@@ -137,3 +138,28 @@ def test_lines_far_into_a_file(tmp_path):
         with pytest.raises(ValueError, match="odd") as caught:
             list(batches)
     assert caught.value.record_key == f"{path}:99001"
+
+
+def changes_at_bad(example):
+    return np.zeros(3 if example["n"] != BAD else 4)
+
+
+def other_structure_at_bad(example):
+    return (1, 2) if example["n"] != BAD else {"a": 1}
+
+
+@pytest.mark.parametrize("function", [changes_at_bad, other_structure_at_bad])
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "inline"])
+def test_an_example_that_does_not_fit_names_its_item(way, function, tmp_path):
+    source, name = rows(tmp_path)
+    with pytest.raises(ValueError, match=r"Shape mismatch|every example must") as caught:
+        list(pipeline.batch(source, 2, function=function, **WAYS[way]))
+    if sys.version_info >= (3, 11):
+        assert caught.value.__notes__[-1].endswith(f", record {name!r}")
+
+
+def test_an_item_of_a_list_that_does_not_fit():
+    with pytest.raises(ValueError, match="Shape mismatch") as caught:
+        list(pipeline.batch([{"n": n} for n in range(10)], 2, function=changes_at_bad, workers=pipeline.threads(1)))
+    if sys.version_info >= (3, 11):
+        assert caught.value.__notes__[-1].endswith(f", record 'item {BAD}'")

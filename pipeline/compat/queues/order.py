@@ -197,7 +197,7 @@ class _Call:
         self.work = work
         self.value: Any = None
         self.error: Exception | None = None
-        self.keys: Sequence[bytes] | None = None
+        self.keys: Sequence[bytes | str] | None = None
         self._made = False
 
     @property

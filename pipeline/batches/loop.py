@@ -373,13 +373,13 @@ class Batches(Iterator[T_co]):
                 self._guard.atexit = False
             try:
                 with batch_loop(self.coord):
-                    self._times.begin()
                     start_registered(self.coord)
                     self._opening = opening = Opening()
                     with noted_inputs() as inputs, opening.under_way:
                         feed.open()
                     if self._ended:
                         raise loop_left()  # by its own source
+                    self._times.begin()
                     taker = Inline(feed) if feed.request.inline else None
                     crew = taker or Crew(feed, weakref.ref(self), self._owner)
                     crew.group.takes_from(inputs)

@@ -104,7 +104,8 @@ class LoopTimes:
     """When a loop did what, by `time.monotonic`; None until then.
 
     Attributes:
-        begun_at: When its first batch, or `start`, was asked for.
+        begun_at: When its first example was there, and its threads began: what comes before is the start of whatever
+            makes examples, such as processes, and nobody's work.
         first_at: When the first batch was there; None if `start` was called before.
         ended_at: When it ended.
         taker: The native number of the thread that began it, which most likely takes the batches.

@@ -217,7 +217,9 @@ class _Collector:
         change = self._change(queue, facts.queue)[1] if queue is not None else _ZERO
         times = facts.times
         first = None if times.first_at is None or times.begun_at is None else times.first_at - times.begun_at
-        waited = self._spent(facts.group) or _share(change.dequeue_wait_s, self.seconds)
+        waited = None  # before the first example nobody can say
+        if facts.queue is not None:
+            waited = self._spent(facts.group) or _share(change.dequeue_wait_s, self.seconds)
         cpu, wanted = self._clocks(number)
         return Stage(
             number,
@@ -228,7 +230,7 @@ class _Collector:
             running=int(facts.state == "running"),
             elements=0 if queue is None else facts.queue.stats().dequeued,
             rate=change.dequeued / self.seconds,
-            busy=1 - waited,
+            busy=None if waited is None else 1 - waited,
             waits_in=waited,
             cpu=cpu,
             wanted=wanted,

@@ -6,6 +6,8 @@ import json
 import os
 import sys
 import threading
+import time
+import types
 import urllib.request
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -297,3 +299,24 @@ def test_within_itself():
         with pytest.raises(RuntimeError, match="this monitor runs already"), monitor:
             pass
         assert pipeline.report().watched
+
+
+def test_what_comes_before_the_first_example_is_nobodys_work():
+    """Processes that start, say. Before, it counted as the consumer's work, and as time that the pool took to fill."""
+    early, seconds = [], 100.0
+
+    def example():
+        if not early:
+            early.append(next(stage for stage in loop.report().stages if stage.kind == "loop"))
+            clock.monotonic = lambda: time.monotonic() + seconds  # all that long later
+        return np.zeros(2)
+
+    with pytest.MonkeyPatch.context() as patch:
+        clock = types.SimpleNamespace(monotonic=time.monotonic)
+        patch.setattr("pipeline.explain.live.time", clock)
+        with pipeline.shuffle_batch(example, 4, min_after_dequeue=8) as loop:
+            next(loop)
+            times = loop._facts().times
+            assert times.begun_at > time.monotonic() + seconds / 2
+            assert times.first_at - times.begun_at < seconds
+    assert (early[0].busy, early[0].waits_in) == (None, None)

@@ -17,7 +17,7 @@ from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.source import TableCursor, gathered, rows_of
 from pipeline.sources.stream import PartsCursor
 from pipeline.workers.ahead import MapAhead
-from pipeline.workers.chunks import FailedItem
+from pipeline.workers.chunks import FailedItem, made_by
 from pipeline.workers.items import Calls, PlacedItems, is_sequence, items_of
 from pipeline.workers.map_ahead import check_executor, map_ahead
 
@@ -87,7 +87,7 @@ def applied(function: Callable[[Any], Any], items: Iterator[Any]) -> Callable[[]
         if isinstance(item, FailedItem):
             raise item.error
         try:
-            return _call(function, item)
+            return made_by(function, item)
         except Exception as error:
             name = None if placed is None else placed.name(number)
             if name is not None:
@@ -96,16 +96,6 @@ def applied(function: Callable[[Any], Any], items: Iterator[Any]) -> Callable[[]
 
     example.__qualname__ = op_name(function)
     return example
-
-
-def _call(function: Callable[[Any], Any], item: Any) -> Any:
-    try:
-        made = function(item)
-    except (StopIteration, OutOfRangeError) as error:  # these would look like the end of the input
-        raise RuntimeError(f"the function raised {type(error).__name__}") from error
-    if made is None:
-        raise ValueError("the function returned None, which is not an example")
-    return made
 
 
 class CarefulItems:

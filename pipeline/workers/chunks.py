@@ -128,7 +128,7 @@ def map_chunk(
             if draw is not None:
                 this_thread.draw = (draw.seed, draw.seed2, draw.numbers[i])
             try:
-                container, parts = _call(function, item)
+                container, parts = _taken_apart(made_by(function, item))
             except Exception as error:
                 results.append(FailedItem(error))
                 continue
@@ -140,25 +140,32 @@ def map_chunk(
     return [each if isinstance(each, FailedItem) else each.block() for each in results]
 
 
-def _call(function: Callable[[Any], Any], item: Any) -> tuple[Any, list[Any]]:
-    """Return the container of the example and its components.
+def made_by(function: Callable[[Any], Any], item: Any) -> Any:
+    """Return the example that a function makes of an item.
 
     Raises:
-        Exception: The function failed.
+        RuntimeError: The function raised what would look like the end of the input.
+        ValueError: It returned None.
+        Exception: What it raised.
     """
     try:
         example = function(item)
-    except (StopIteration, OutOfRangeError) as error:  # these would look like the end of the input
+    except (StopIteration, OutOfRangeError) as error:
         raise RuntimeError(f"the function raised {type(error).__name__}") from error
     if example is None:
         raise ValueError("the function returned None, which is not an example")
-    container, parts = _taken_apart(example)
+    return example
+
+
+def _taken_apart(example: Any) -> tuple[Any, list[Any]]:
+    """Return the container of an example and its components. ValueError if it has none."""
+    container, parts = _container_and_parts(example)
     if not parts:
         raise ValueError(f"the function returned {example!r}, an example without components")
     return container, [part if isinstance(part, np.ndarray) else _private(part) for part in parts]
 
 
-def _taken_apart(example: Any) -> tuple[Any, list[Any]]:
+def _container_and_parts(example: Any) -> tuple[Any, list[Any]]:
     if has_nested(example, False):
         nest = Nest(example, False)
         return nest, nest.flatten(example)

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from endurance.interrupts import codes, taken_from
+from endurance.interrupts import codes, moments, taken_from
 
 import pipeline
 from pipeline.batches.calls import Caller
@@ -57,6 +57,12 @@ def shared_slices():
     return pipeline.shuffle_batch(rows, 7, 40, 20, seed=1, deterministic=True, shard=(1, 2))
 
 
+def moments_of(loop, state):
+    """How often Python looks for signals in that code while a loop goes on from this state, by this interpreter."""
+    loop.load_state_dict(state)
+    return moments(loop, STRUCK)
+
+
 @pytest.mark.parametrize("make", [shuffled, buckets, slices, slices_in_order, shared_slices])
 def test_no_batch_is_lost_or_comes_twice(make):
     with make() as loop:
@@ -65,14 +71,17 @@ def test_no_batch_is_lost_or_comes_twice(make):
         state = loop.state_dict()
         _, expected = taken_from(loop, STRUCK)
         fingerprint = loop.fingerprint()
-    first = number = random.randint(1, STEP)
+    # 3.13 tells of code only once it was traced before; where Python looks is the same each time otherwise.
+    counts = [moments_of(make(), state) for _ in range(2)]
+    first = random.randint(1, STEP)
     print("from moment", first)
-    struck, told = True, []
-    while struck:
+    strikes, told = 0, []
+    for number in range(first, max(counts) + 1, STEP):
         loop = make()
         loop.load_state_dict(state)
         try:
             struck, batches = taken_from(loop, STRUCK, number)
+            strikes += struck
         except FailedPreconditionError as error:
             told.append(str(error))
         else:
@@ -81,7 +90,7 @@ def test_no_batch_is_lost_or_comes_twice(make):
             assert batches == expected or (len(batches) == len(expected) - 1 and set(batches) < set(expected))
         loop.close()
         assert this_thread.turn is None
-        number += STEP
         assert len(told) < 5
-    assert number > 30 * STEP
+    assert min(counts) > len(expected)  # at least once in each `next`
+    assert strikes + len(told) >= min(counts) // STEP
     assert all("was interrupted while its threads began" in text for text in told)

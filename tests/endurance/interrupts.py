@@ -34,9 +34,13 @@ def codes(*owners):
 
 
 class Striker:
-    """A trace function that raises Interrupt once, the `number`-th time that Python checks for signals in some code."""
+    """A trace function that raises Interrupt once, the `number`-th time that Python checks for signals in some code.
+
+    0 strikes at none. `seen` says how often it checked.
+    """
 
     def __init__(self, number, struck):
+        self.seen = 0
         self._number = number
         self._codes = struck
         self._last = {}
@@ -53,8 +57,8 @@ class Striker:
             looked = self._last.get(frame) in LOOKS
             self._last[frame] = code = frame.f_code.co_code[frame.f_lasti]
             if looked and dis.opname[code] != "PUSH_EXC_INFO":  # the call failed: nobody looks then
-                self._number -= 1
-                if self._number == 0:
+                self.seen += 1
+                if self.seen == self._number:
                     self.struck = True
                     self._last.clear()
                     raise Interrupt
@@ -116,6 +120,19 @@ def taken_from(loop, struck, number=0):
                 sys.settrace(None)
     finally:
         sys.settrace(None)
+
+
+def moments(loop, struck):
+    """How many moments `taken_from` has to strike at, in this interpreter: the loop is run to its end."""
+    striker = Striker(0, struck)
+    sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
+    sys.settrace(striker)
+    try:
+        while next(loop, None) is not None:
+            pass
+    finally:
+        sys.settrace(None)
+    return striker.seen
 
 
 def strike(make, closed, first=1, step=1):

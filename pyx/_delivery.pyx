@@ -9,10 +9,9 @@ from libc.stdlib cimport free, malloc
 
 cimport numpy as cnp
 
+from beside cimport Beside, beside_arrange, beside_begin, beside_end, beside_room, beside_skip, beside_take
 from mixing cimport STEP, base_of, folded, mixed
 from sync cimport mutex
-
-from pipeline.errors import CancelledError
 
 cnp.import_array()
 
@@ -24,7 +23,6 @@ cdef extern from *:
 
 cdef enum:
     MIXED = 4096                        # numbers that are mixed ahead
-    LEAST = 256                         # numbers that a trail has room for
 
 cdef object NOTHING = object()          # after the last item of an iterator
 cdef object LAST = -1                   # as an object: indices of C have no wraparound here
@@ -53,6 +51,15 @@ cdef inline uint64_t mixed_number(size_t i) noexcept nogil:
     return mixed_numbers[i] if i < MIXED else mixed(i)
 
 
+cdef void mix_to(uint64_t* out, const uint64_t* numbers, uint64_t base, size_t begin, size_t end) noexcept nogil:
+    """Mix these of the numbers, or of those that `mixed_ids` gives from `base_of` their first."""
+    cdef size_t i, known = begin if numbers != NULL else max(begin, min(end, <size_t>MIXED))
+    for i in range(begin, known):
+        out[i - begin] = mixed(base + mixed_numbers[i])
+    for i in range(known, end):
+        out[i - begin] = mixed(base + mixed(i) if numbers == NULL else numbers[i])
+
+
 def mixed_ids(uint64_t first, Py_ssize_t n):
     """Return the ids of the n elements that one call made of a pull with the id `first`, as an int64 array with their
     64 bits: `mixed_id` of `first` and 0, 1, ..."""
@@ -65,16 +72,6 @@ def mixed_ids(uint64_t first, Py_ssize_t n):
     cdef uint64_t base = base_of(first)
     for i in range(n):
         ids[i] = base + mixed_number(i)
-    return result
-
-
-cdef object item_ids(uint64_t item, Py_ssize_t rows):
-    """The ids of the elements of the item with that number: itself if it has one, else as `mixed_ids`."""
-    cdef cnp.npy_intp length = 1
-    if rows != 1:
-        return mixed_ids(item, rows)
-    cdef cnp.ndarray result = cnp.PyArray_EMPTY(1, &length, cnp.NPY_INT64, 0)
-    (<uint64_t*>cnp.PyArray_DATA(result))[0] = item
     return result
 
 
@@ -155,33 +152,33 @@ cdef inline void move_back(tuple values, tuple components) noexcept:
 
 
 cdef class Trail:
-    """The numbers of the elements of a queue that is first in, first out. They follow beside it, so that it holds the
-    elements alone. What is kept is the fingerprint up to each, made by the thread that puts them in.
+    """The numbers of the elements of a queue. They follow beside it, so that it holds the elements alone: in order, or
+    in lockstep with its draws.
 
     Args:
         put_one: Puts the components of an element into the queue, a tuple.
         put_many: Puts those of a block in.
+        entered: How many elements have ever entered the queue.
+        closed: Whether it is closed, so that none will enter.
+        seeds: Of its draws.
+        held_back: How many elements it keeps while it is open; None if it is first in, first out.
 
     Thread safety: one thread at a time puts elements in, and one at a time takes their numbers; a mutex guards these.
     """
 
     cdef mutex lock
-    cdef object one, many
-    cdef uint64_t before        # the fingerprint up to the first
-    cdef uint64_t* ring         # that after each
-    cdef size_t room            # a power of two
-    cdef size_t first           # the place of the first
-    cdef size_t count
+    cdef object one, many, entered, closed
+    cdef Beside beside
+    cdef uint64_t added         # how many numbers ever came, less those that `trim` has dropped
+    cdef bint final             # no element will enter, and all numbers are of elements that did
 
-    def __cinit__(self, put_one, put_many):
-        self.one, self.many = put_one, put_many
-        self.room, self.first, self.count, self.before = LEAST, 0, 0, 0
-        self.ring = <uint64_t*>malloc(LEAST * sizeof(uint64_t))
-        if self.ring == NULL:
-            raise MemoryError("no memory for the numbers of elements")
+    def __cinit__(self, put_one, put_many, entered, closed, tuple seeds=(0, 0), held_back=None):
+        self.one, self.many, self.entered, self.closed = put_one, put_many, entered, closed
+        self.added, self.final = 0, False
+        beside_begin(&self.beside, held_back is not None, held_back or 0, seeds[0], seeds[1])
 
     def __dealloc__(self):
-        free(self.ring)
+        beside_end(&self.beside)
 
     def put_one(self, tuple values not None):
         """Put an element in. Its number comes after its components in `values`, which nobody else may know.
@@ -191,7 +188,7 @@ cdef class Trail:
         """
         cdef uint64_t number = <uint64_t><int64_t>values[len(values) - 1]
         self.add(&number, 0, 1)
-        self.put(self.one, values, 1)
+        self.put(self.one, values)
 
     def put_many(self, tuple values not None):
         """As `put_one`, for a block; its numbers are an int64 array.
@@ -205,87 +202,81 @@ cdef class Trail:
             raise ValueError(f"Trail.put_many: numbers must be an int64 array, got {numbers!r:.80}")
         numbers = cnp.PyArray_GETCONTIGUOUS(numbers)
         self.add(<const uint64_t*>cnp.PyArray_DATA(numbers), 0, numbers.shape[0])
-        self.put(self.many, values, numbers.shape[0])
+        self.put(self.many, values)
 
-    cdef int put(self, object put, tuple values, size_t n) except -1:
+    cdef int put(self, object put, tuple values) except -1:
         """Before, the numbers were added: the consumer may take elements while others still wait for room."""
         cdef tuple components = moved(values)
         try:
             put(components)
-        except CancelledError:          # what was stored before stays
-            raise
-        except BaseException:           # nothing was stored
+        except BaseException:
             move_back(values, components)
-            self.lock.lock()
-            self.count -= n
-            self.lock.unlock()
+            self.trim()
             raise
         return 0
 
-    cdef int make_room(self, size_t n) except -1:
-        """For n more numbers."""
-        cdef size_t i, room = self.room
-        cdef uint64_t* ring
-        cdef uint64_t* old = self.ring
-        if self.count + n <= room:
-            return 0
-        while room < self.count + n:
-            room *= 2
-        ring = <uint64_t*>malloc(room * sizeof(uint64_t))
-        if ring == NULL:
+    cpdef trim(self):
+        """Drop the numbers of elements that did not enter the queue: a put was interrupted, or has failed."""
+        cdef uint64_t entered = self.entered()
+        self.lock.lock()
+        if self.added > entered:
+            self.beside.count -= min(self.beside.count, self.added - entered)
+            self.added = entered
+        self.lock.unlock()
+
+    def skip_draws(self, uint64_t draws):
+        """Leave out the draws that a saved run has made; before the first one."""
+        self.lock.lock()
+        beside_skip(&self.beside, draws)
+        self.lock.unlock()
+
+    def arrange(self, const int64_t[::1] places not None):
+        """Move the numbers to the places in the pool that their elements have, as the queue moves these.
+
+        Args:
+            places: The place of each, in the order in which they were put in; a permutation.
+
+        Raises:
+            RuntimeError: The pool has more of them, or fewer.
+        """
+        cdef uint64_t* moved = <uint64_t*>malloc((places.shape[0] + 1) * sizeof(uint64_t))
+        if moved == NULL:
             raise MemoryError("no memory for the numbers of elements")
         self.lock.lock()
-        for i in range(self.count):
-            ring[i] = old[(self.first + i) & (self.room - 1)]
-        self.ring, self.room, self.first = ring, room, 0
+        cdef bint fits = beside_arrange(&self.beside, places, moved)
         self.lock.unlock()
-        free(old)
-        return 0
-
-    def keep(self, size_t n):
-        """Forget the numbers of all elements but the first n: the others did not come into the queue."""
-        self.lock.lock()
-        self.count = min(n, self.count)
-        self.lock.unlock()
-
-    cdef inline uint64_t after(self, size_t n) noexcept nogil:
-        """The fingerprint after n of the elements."""
-        return self.ring[(self.first + n - 1) & (self.room - 1)] if n else self.before
+        free(moved)
+        if not fits:
+            raise RuntimeError(f"Trail: the pool has not {places.shape[0]} numbers")
 
     cdef int add(self, const uint64_t* numbers, uint64_t base, size_t n) except -1:
         """Add these numbers; without them those that `mixed_ids` gives, from `base_of` their first."""
-        cdef uint64_t value
-        cdef size_t i, at
-        self.make_room(n)
+        cdef size_t at, first
         self.lock.lock()
-        at = self.first + self.count
-        value = self.after(self.count)
-        for i in range(n):
-            value = value * <uint64_t>STEP + mixed(base + mixed_number(i) if numbers == NULL else numbers[i])
-            self.ring[(at + i) & (self.room - 1)] = value
-        self.count += n
+        if not beside_room(&self.beside, n):
+            self.lock.unlock()
+            raise MemoryError("no memory for the numbers of elements")
+        at = (self.beside.first + self.beside.count) & (self.beside.room - 1)
+        first = min(n, self.beside.room - at)
+        mix_to(&self.beside.ring[at], numbers, base, 0, first)
+        mix_to(self.beside.ring, numbers, base, first, n)
+        self.beside.count += n
+        self.added += n
         self.lock.unlock()
         return 0
 
     cdef uint64_t follow(self, size_t n, size_t begin, size_t end, uint64_t value) except? 0:
         """Take n elements; what the fingerprint `value` is after those from `begin` to `end`."""
-        cdef uint64_t one, other, factor = 1, power = STEP
-        cdef size_t k = end - begin
+        if self.beside.draws and not self.final and self.closed():
+            self.trim()         # the last draws depend on how many there are
+            self.final = True
         self.lock.lock()
-        if n > self.count:
+        if n > self.beside.count + self.beside.held:
             self.lock.unlock()
             raise RuntimeError(f"Trail: {n} elements have come without their numbers")
-        one, other = self.after(begin), self.after(end)
-        self.before = self.after(n)
-        self.first = (self.first + n) & (self.room - 1)
-        self.count -= n
+        value = beside_take(&self.beside, n, begin, end, value)
         self.lock.unlock()
-        while k:                        # STEP to the power of k
-            if k & 1:
-                factor *= power
-            power *= power
-            k >>= 1
-        return other + (value - one) * factor
+        return value
 
 
 cdef class Outlet:
@@ -353,14 +344,9 @@ cdef class Outlet:
         Raises:
             Exception: What the queue, or `rebuild`, raised.
         """
-        cdef Py_ssize_t rows
         taken = self.fetch()
-        if self.trail is not None:
-            rows = len(taken if single else taken[0])
-            self.follow(rows, 0, rows, rows)
-        else:
-            self.count(taken[LAST], len(taken[LAST]))
-            taken = taken[0] if single else taken[:LAST]
+        cdef Py_ssize_t rows = len(taken if single else taken[0])
+        self.follow(rows, 0, rows, rows)
         return rebuild(taken)
 
     cpdef give(self):
@@ -372,8 +358,8 @@ cdef class Blocks:
     """Moves the items of an iterable, each a block of elements, into a queue.
 
     Args:
-        trail: Where the numbers go; None if the queue has a component for them.
-        put: Puts the components of a block into the queue, with the numbers if there is no trail.
+        trail: Where the numbers go.
+        put: Puts the components of a block into the queue.
         to_components: Takes a block apart; None if it is the only component.
         length: The number of elements of a block.
         stopped: Whether to move no more.
@@ -391,7 +377,7 @@ cdef class Blocks:
     cdef readonly object stopped
     cdef readonly int64_t moved, rows
 
-    def __cinit__(self, Trail trail, put, to_components, length, stopped):
+    def __cinit__(self, Trail trail not None, put, to_components, length, stopped):
         self.trail, self.put, self.to_components = trail, put, to_components
         self.length, self.stopped = length, stopped
         self.moved = self.rows = 0
@@ -438,9 +424,7 @@ cdef class Blocks:
         cdef uint64_t number = <uint64_t>ticket
         if rows == 0:
             return 0
-        if self.trail is None:
-            values = (*values, item_ids(number, rows))
-        elif rows == 1:
+        if rows == 1:
             self.trail.add(&number, 0, 1)
         else:
             self.trail.add(NULL, base_of(number), rows)

@@ -175,14 +175,16 @@ cdef inline void lockstep_push(Pool* p, Ring* r, size_t places, const slot_t[::1
 cdef inline void lockstep_take(Pool* p, Ring* r, Philox* random, slot_t[::1] out, size_t begin,
                                size_t n) noexcept nogil:
     """Draw n slots. The last one moves to the place of each that is drawn, and the head of the ring to its place."""
-    cdef size_t i, drawn
+    cdef size_t i, drawn, last
     for i in range(begin, begin + n):
         drawn = philox_next(random) % <uint32_t>p.count
-        p.count -= 1
+        last = p.count - 1
         out[i] = p.slots[drawn]
-        p.slots[drawn] = p.slots[p.count]
+        p.slots[drawn] = p.slots[last]
         if r.count:
-            pool_append(p, ring_pop(r))
+            p.slots[last] = ring_pop(r)
+        else:
+            p.count = last
 
 
 # Heap: the binary heap of the C++ standard library as GCC writes it, so that ties leave in the same order -------------

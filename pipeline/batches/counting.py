@@ -24,7 +24,7 @@ def counted(
     """Count what was taken from the queue; return what is this host's of it, None if that is nothing.
 
     Args:
-        taken: What the queue gave: the components, and after them the numbers of the elements if it draws.
+        taken: What the queue gave.
         outlet: Which holds it.
         request: Of the loop.
         last: What was delivered before.
@@ -32,10 +32,8 @@ def counted(
         count: How many components an element has.
         numbered: What gives this host's elements alone; None if the queue has those of all hosts.
     """
-    carried = numbered is None and request.min_after_dequeue is not None
-    parts = taken if carried or count > 1 else [taken]
-    components = parts[:count]
-    begin, end, total, whole = 0, len(parts[0]), len(parts[0]), len(parts[0])
+    components = taken if count > 1 else [taken]
+    begin, end, total, whole = 0, len(components[0]), len(components[0]), len(components[0])
     if request.shard is not None and request.shard[1] > 1:
         if numbered is not None:
             total = numbered.of_all_hosts(whole, request, draws)
@@ -44,8 +42,5 @@ def counted(
             begin, end = index * whole // hosts, (index + 1) * whole // hosts
             components = [np.array(each[begin:end]) for each in components]
     content = content_of(request, last, components)
-    if carried:
-        outlet.count(parts[-1][begin:end], total, content=content)
-    else:
-        outlet.follow(whole, begin, end, total, content)
+    outlet.follow(whole, begin, end, total, content)
     return None if begin == end else components if len(components) > 1 else components[0]

@@ -77,7 +77,7 @@ class Gathering:
         stored, delivered = self._queue.stats().enqueued, self._delivered[-1]
         left = stored - (delivered.own - own)
         self._firsts.clear()
-        self._trail.keep(left)
+        self._trail.trim()
         self._source.go_back(delivered.elements - self._before, left)
         self._arrivals.go_on(count + stored)
         return True

@@ -35,14 +35,12 @@ from pipeline.queues.seeds import generator_seeds
 from pipeline.queues.typed import TypedQueue
 
 BEHIND = 64  # batches that `state_dict(behind=...)` can go back
-_NUMBER = np.dtype(np.int64)
 
 
 class OrderedFeed(Feed):
     """As Feed, in an order that depends on the input and the seeds alone.
 
-    Elements have numbers, for the fingerprint. Where a queue draws they go through it, in a component after those of
-    the element; where it is first in, first out they follow beside it.
+    Elements have numbers, for the fingerprint. They follow beside the queue.
 
     Args:
         request: What the batch function was asked for.
@@ -73,8 +71,8 @@ class OrderedFeed(Feed):
         self.arrivals: Arrivals | None = None
         self._delivering = threading.Lock()
         self.outlet: Outlet
-        self._trail: Trail | None = None  # of numbers that are not in the queue
-        self._plain = False  # whether a batch is what the queue gives, and only its order counts
+        self._trail: Trail | None = None  # of their numbers
+        self._plain = self._inline = False  # whether a batch is what the queue gives, and only its order counts
         self._crossing: Crossing | None = None
         self._turns: Turns | None = None
         self._unwatch: Callable[[], object] | None = None
@@ -143,11 +141,6 @@ class OrderedFeed(Feed):
         """Whether the numbers of the elements are drawn, not the elements."""
         return self._items is not None
 
-    @property
-    def carries_numbers(self) -> bool:
-        """Whether elements carry their numbers through the queue."""
-        return self.held_back is not None
-
     def no_state(self) -> str | None:
         """Why the place of the input cannot be given; None if it can, or is not known yet."""
         return None if self.ledger is None else self.ledger.no_state()
@@ -209,8 +202,7 @@ class OrderedFeed(Feed):
         with turn_put_back():
             firsts, ends = first_calls(callers, turns, lambda: self.layout is not None, self._stopped)
         self.queue = self._make_queue()
-        if not self.carries_numbers:
-            self._trail = Trail(put_into(self.queue, False), put_into(self.queue, True))
+        self._trail = self._make_trail()
         self._check_loaded()
         if not self.round:
             warn_of_cost(request, lanes[0], self.numbered, self.ledger.pulled_from)
@@ -264,6 +256,8 @@ class OrderedFeed(Feed):
         if self.held_back is not None:
             assert isinstance(self.queue, TypedQueue)
             self.queue._skip_draws(self.delivered[-1].elements - self.before)
+            if self._trail is not None:
+                self._trail.skip_draws(self.delivered[-1].elements - self.before)
 
     def _close_at_end(self) -> None:
         """Close the queue at the end of the input, and note how long that was: the last draws depend on it."""
@@ -278,14 +272,15 @@ class OrderedFeed(Feed):
     def _arrange(self, places: NDArray[np.int64]) -> None:
         assert isinstance(self.queue, TypedQueue)
         self.queue._arrange(places)
+        if self._trail is not None:
+            self._trail.arrange(places)
 
     def _check_fits(self, values: Sequence[Any], many: bool) -> None:
         assert isinstance(self.queue, TypedQueue)
-        self.queue._convert(values, many)
+        self.queue._convert(values[:-1], many)
 
     def _facts_of_layout(self) -> list[Any]:
-        facts = facts_of_queue(self.queue)
-        return facts[:-1] if self.carries_numbers else facts
+        return facts_of_queue(self.queue)
 
     def take(self) -> Any:
         layout, outlet = self.layout, self.outlet
@@ -296,7 +291,7 @@ class OrderedFeed(Feed):
                 own = self._counted(outlet.fetch(), outlet)
                 assert layout is not None
                 batch = None if own is None else layout.rebuild(own)
-            if own is None or not self.request.inline:  # Inline gives by itself
+            if own is None or not self._inline:  # Inline gives by itself
                 outlet.give()
         if own is None:
             raise OutOfRangeError(None, None, "this host has no share of the last batch")
@@ -305,7 +300,7 @@ class OrderedFeed(Feed):
     def _make_outlet(self) -> Outlet:
         request = self.request
         shared = request.shard is not None and request.shard[1] > 1
-        self._plain = not shared and request.fingerprint == "order"
+        self._plain, self._inline = not shared and request.fingerprint == "order", request.inline
         return Outlet(self.delivered, self._trail, self._dequeue(), self._at_once)
 
     def _counted(self, taken: Any, outlet: Outlet) -> Any:
@@ -357,12 +352,14 @@ class OrderedFeed(Feed):
             request = request._replace(shapes=[*parse(request.shapes, count), *self._more_shapes(layout)])
         return request.make_queue(layout)
 
-    def _layout_of_queue(self, layout: ExampleLayout) -> ExampleLayout:
-        return layout.followed_by(_NUMBER) if self.carries_numbers else layout
+    def _make_trail(self) -> Trail | None:
+        """What the numbers of the elements follow the queue in; None if they go through it."""
+        queue = self.queue
+        puts, draws = (put_into(queue, False), put_into(queue, True)), (self.seeds, self.held_back)
+        return Trail(*puts, lambda: queue.stats().enqueued, queue.is_closed, *draws)
 
     def _put_of(self, many: bool) -> Callable[[Any], None]:
-        if self._trail is None:
-            return put_into(self.queue, many)
+        assert self._trail is not None
         return self._trail.put_many if many else self._trail.put_one
 
     def _taken_apart(self, many: bool, index: int) -> Callable[[Any], ToComponents]:
@@ -421,7 +418,8 @@ class OrderedFeed(Feed):
             return None
         assert self.layout is not None
         assert self.arrivals is not None
-        if self.draws is not None and self._trail is not None and self.request.inline and self.draws.at_hand:
+        assert self._trail is not None
+        if self.draws is not None and self.request.inline and self.draws.at_hand:
             into = self.queue, self._trail, self.layout, self.arrivals, self._firsts
             self._gathering = Gathering(self.draws, *into, self.delivered, self.before, self._paused)
             return functools.partial(self._gathering.move, caller, turns)

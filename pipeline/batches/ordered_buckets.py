@@ -14,7 +14,7 @@ from pipeline._delivery import Delivered, Outlet
 from pipeline._random import lockstep_end, lockstep_pool
 from pipeline.batches.bucket_feed import Bucket, BucketFeed
 from pipeline.batches.content import content_of
-from pipeline.batches.layout import facts_of_queue
+from pipeline.batches.layout import ExampleLayout, facts_of_queue
 from pipeline.batches.ledger import other_examples
 from pipeline.batches.ordered import OrderedFeed
 from pipeline.queues.base import QueueBase
@@ -130,10 +130,10 @@ class OrderedBucket(Bucket):
 
 
 class OrderedBucketFeed(BucketFeed, OrderedFeed):
-    """The same in the order of tickets: whoever stores an example takes the batch that it completes."""
+    """The same in the order of tickets: whoever stores an example takes the batch that it completes. Numbers go through
+    the buckets, in a component after those of the element."""
 
     held_back = None
-    carries_numbers = True
     _buckets: list[OrderedBucket]  # type: ignore[assignment]
 
     def _begin_round(self) -> None:
@@ -206,6 +206,12 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
             for bucket, (entered, left), held in zip(self._buckets, saved["counts"], saved["held"], strict=True):
                 bucket.go_on_from(entered, left, _undone(held))
         return queue
+
+    def _layout_of_queue(self, layout: ExampleLayout) -> ExampleLayout:
+        return layout.followed_by(np.dtype(np.int64))
+
+    def _make_trail(self) -> None:
+        """Numbers go through the buckets."""
 
     def _bucket(self, number: int, batch_size: int) -> OrderedBucket:
         bucket = super()._bucket(number, batch_size)

@@ -31,7 +31,7 @@ def quick_way(
     arrivals: Arrivals,
     crossing: Crossing,
     missing: Callable[[], int],
-    trail: Trail | None,
+    trail: Trail,
     put_many: Callable[[tuple[Any, ...]], None],
 ) -> Callable[[], Call | None] | None:
     """What moves the examples of a source until its end, or until stopped, and stores those that are due.
@@ -40,7 +40,7 @@ def quick_way(
         caller, turns, arrivals, crossing: Of the loop.
         layout: Of the examples, which nobody has to look at.
         missing: How many examples are wanted; -1 for all.
-        trail: Where numbers follow beside the queue; None if they go through it.
+        trail: Where numbers follow beside the queue.
         put_many: Puts the components of a block into the queue itself.
 
     Returns:

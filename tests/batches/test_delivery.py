@@ -6,14 +6,24 @@ import sys
 
 import numpy as np
 import pytest
-from helpers import ArrayBytes
+from helpers import ArrayBytes, run_in_thread, wait_until
 
 import pipeline
 from pipeline._delivery import Blocks, Delivered, Outlet, Trail, mixed_ids
+from pipeline._random import lockstep_pool
 
 
 def nothing(*_):
     return None
+
+
+def trail_beside(queue, *args):
+    return Trail(queue.enqueue, queue.enqueue_many, lambda: queue.stats().enqueued, queue.is_closed, *args)
+
+
+def trail_alone():
+    """A trail beside nothing: elements that are put in are never interrupted."""
+    return Trail(nothing, nothing, nothing, nothing)
 
 
 def numbers_of(count, seed=0):
@@ -36,7 +46,7 @@ def counted(outlet, *args):
 def test_the_fingerprint_is_that_of_the_numbers(sizes):
     """In blocks and one by one, while batches of any size are taken; the trail grows, and its places come again."""
     numbers = numbers_of(sum(sizes))
-    trail = Trail(nothing, nothing)
+    trail = trail_alone()
     delivered = collections.deque([Delivered(0, 0, 0, 0)])
     outlet, expected = Outlet(delivered, trail, nothing), Delivered(0, 0, 0, 0)
     for _ in range(3):
@@ -61,7 +71,7 @@ def test_the_fingerprint_is_that_of_the_numbers(sizes):
 @pytest.mark.parametrize(("begin", "end"), [(0, 10), (0, 0), (10, 10), (2, 5), (9, 10), (0, 1)])
 def test_the_fingerprint_of_a_share(begin, end):
     numbers = numbers_of(30)
-    trail = Trail(nothing, nothing)
+    trail = trail_alone()
     trail.put_many((None, numbers))
     delivered = expected = Delivered(4, 40, 20, 12345)
     outlet = outlet_after(trail, delivered)
@@ -75,7 +85,7 @@ def test_the_fingerprint_of_a_share(begin, end):
 
 def test_what_does_not_fit_leaves_no_number():
     queue = pipeline.FIFOQueue(100, "float32", shapes=[(2,)])
-    trail = Trail(queue.enqueue, queue.enqueue_many)
+    trail = trail_beside(queue)
     numbers = numbers_of(6)
     trail.put_one((np.zeros(2, np.float32), int(numbers[0])))
     wrong = np.zeros((4, 3), np.float32)
@@ -93,8 +103,90 @@ def test_what_does_not_fit_leaves_no_number():
     assert history[-1].value == Delivered(0, 0, 0, 0).after(numbers, 6).value
 
 
+@pytest.mark.parametrize("held_back", [0, 1, 5, 300])
+def test_numbers_are_drawn_as_the_elements_are(held_back):
+    """Blocks of all sizes, some refused, some cut short by the end; batches of all sizes, until nothing is left."""
+    random.seed(held_back)
+    queue = pipeline.RandomShuffleQueue(1000, held_back, "int64", shapes=[()], seed=(7, 8), deterministic=True)
+    trail = trail_beside(queue, (7, 8), held_back)
+    history = collections.deque([Delivered(0, 0, 0, 0)])
+    expected, begin = Delivered(0, 0, 0, 0), 0
+    for turn in range(60):
+        numbers = numbers_of(random.choice([0, 1, 2, 50]), begin)
+        if turn % 7 == 3:
+            with pytest.raises(pipeline.InvalidArgumentError):
+                trail.put_many((np.zeros((3, 2), np.int64), numbers_of(3)))
+        if len(numbers) == 1:
+            trail.put_one((numbers[0], int(numbers[0])))
+        else:
+            trail.put_many((numbers.copy(), numbers))
+        begin += len(numbers)
+        if turn == 59:
+            queue.close()
+        while queue.size() and (queue.is_closed() or queue.size() - held_back > 9):
+            n = min(queue.size(), random.randint(1, 9))
+            outlet = Outlet(history, trail, queue.dequeue_many, n)
+            drawn = outlet.fetch()
+            outlet.follow(n, n // 3, n, n)
+            expected = expected.after(drawn[n // 3 :].copy(), n)
+            assert history[-1].value == expected.value
+    assert history[-1].elements == begin > 300
+
+
+def test_numbers_of_a_put_that_a_close_has_cut_short():
+    """The last draws are from what has entered."""
+    queue = pipeline.RandomShuffleQueue(10, 6, "int64", shapes=[()], seed=(7, 8), deterministic=True)
+    trail = trail_beside(queue, (7, 8), 6)
+    numbers = numbers_of(16)
+    blocked = run_in_thread(trail.put_many, (numbers.copy(), numbers))
+    history = collections.deque([Delivered(0, 0, 0, 0)])
+    outlet = Outlet(history, trail, queue.dequeue_many, 4)
+    batches = [outlet.fetch().copy()]  # there is room for four more then, and for two no more
+    outlet.follow(4, 0, 4, 4)
+    outlet.give()
+    wait_until(lambda: queue.size() == 10, "the queue is full again")
+    queue.close(cancel_pending_enqueues=True)
+    for n in (4, 4, 2):
+        outlet = Outlet(history, trail, queue.dequeue_many, n)
+        batches.append(outlet.fetch().copy())
+        outlet.follow(n, 0, n, n)
+    assert isinstance(blocked.exception(), pipeline.CancelledError)
+    assert history[-1].value == Delivered(0, 0, 0, 0).after(np.concatenate(batches), 14).value
+
+
+def test_numbers_go_on_where_a_saved_run_was():
+    seeds, held_back, numbers = (7, 8), 20, numbers_of(60)
+
+    def drained(trail, queue, count, value=0):
+        history = collections.deque([Delivered(0, 0, 0, value)])
+        outlet = Outlet(history, trail, queue.dequeue_many, count)
+        taken = outlet.fetch().tolist()
+        outlet.follow(count, 0, count, count)
+        return taken, history[-1].value
+
+    def loop():
+        queue = pipeline.RandomShuffleQueue(100, held_back, "int64", shapes=[()], seed=seeds, deterministic=True)
+        return trail_beside(queue, seeds, held_back), queue
+
+    whole = loop()
+    whole[0].put_many((numbers.copy(), numbers))
+    drained(*whole, 15)
+    places = lockstep_pool(*seeds, held_back, 15)
+    resumed = trail, queue = loop()
+    order = np.sort(places)
+    with pytest.raises(RuntimeError, match="the pool has not 20 numbers"):
+        trail.arrange(np.arange(held_back))
+    trail.put_many((numbers[order].copy(), numbers[order]))
+    for each in (queue._arrange, trail.arrange):
+        each(np.argsort(places))
+    queue._skip_draws(15)
+    trail.skip_draws(15)
+    trail.put_many((numbers[35:].copy(), numbers[35:]))
+    assert drained(*resumed, 25, 5) == drained(*whole, 25, 5)
+
+
 def test_elements_without_numbers_are_an_error():
-    trail = Trail(nothing, nothing)
+    trail = trail_alone()
     trail.put_one((None, 1))
     outlet = outlet_after(trail)
     outlet.fetch()
@@ -110,7 +202,7 @@ def test_elements_without_numbers_are_an_error():
 def test_a_batch_is_counted_once_until_it_is_given():
     taken = iter(["first", "second"])
     history = collections.deque([Delivered(0, 0, 0, 0)])
-    trail = Trail(nothing, nothing)
+    trail = trail_alone()
     trail.put_many((None, np.arange(4)))
     outlet = Outlet(history, trail, lambda n: (next(taken), n), 2)
     for _ in range(3):  # as if Ctrl-C had struck each time
@@ -122,11 +214,10 @@ def test_a_batch_is_counted_once_until_it_is_given():
     assert [each.elements for each in history] == [0, 2, 4]
 
 
-@pytest.mark.parametrize("beside", [True, False])
-def test_blocks(beside):
-    """With their numbers, whether these go beside the queue or into it."""
+def test_blocks():
+    """With their numbers beside the queue."""
     put, length = [], len
-    trail = Trail(nothing, nothing) if beside else None
+    trail = trail_alone()
     blocks = Blocks(trail, put.append, None, length, lambda: False)
     turn, worker = (type("", (), {"ticket": 0, "keys": None})() for _ in range(2))
     sizes = [3, 0, 1, 2]
@@ -134,18 +225,16 @@ def test_blocks(beside):
     assert (blocks.moved, blocks.rows, turn.ticket) == (4, 6, 14)
     numbers = np.concatenate([mixed_ids(10, 3), [12], mixed_ids(13, 2)])
     assert [values[0].tolist() for values in put] == [[0, 1, 2], [0], [0, 1]]
-    if beside:
-        history = collections.deque([Delivered(0, 0, 0, 0)])
-        counted(Outlet(history, trail, nothing), 6, 0, 6, 6)
-        assert history[-1].value == Delivered(0, 0, 0, 0).after(numbers, 6).value
-    else:
-        assert np.concatenate([values[1] for values in put]).tolist() == numbers.tolist()
+    assert all(len(values) == 1 for values in put)
+    history = collections.deque([Delivered(0, 0, 0, 0)])
+    counted(Outlet(history, trail, nothing), 6, 0, 6, 6)
+    assert history[-1].value == Delivered(0, 0, 0, 0).after(numbers, 6).value
     assert not blocks.move(iter([np.arange(2)] * 9), turn, worker, 14, 5)
     assert blocks.moved == 5
 
 
 def test_blocks_stop():
-    blocks = Blocks(None, nothing, None, len, lambda: True)
+    blocks = Blocks(trail_alone(), nothing, None, len, lambda: True)
     assert not blocks.move(iter([np.arange(2)]), None, None, 0, 5)
     assert blocks.moved == 0
 
@@ -155,7 +244,7 @@ def test_blocks_stop():
 def test_large_arrays_that_are_given_away_are_not_copied(many):
     """The queue keeps the array itself, as nothing else holds it: not the tuple that it came in."""
     queue = pipeline.FIFOQueue(100, "float32", shapes=[(6000,)])
-    trail = Trail(queue._enqueue_given, queue._enqueue_many_given)
+    trail = Trail(queue._enqueue_given, queue._enqueue_many_given, nothing, nothing)
     numbers = numbers_of(4) if many else 5
     with ArrayBytes() as alive:
         values = (np.ones((4, 6000) if many else 6000, np.float32), numbers)

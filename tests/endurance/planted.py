@@ -53,6 +53,13 @@ PLANTS = [
         f"{MOMENTS}[lines]",
     ),
     Plant(
+        "the numbers beside the pool take up its draws one word too late",
+        "pipeline/batches/ordered.py",
+        "self._trail.skip_draws(self.delivered[-1].elements - self.before)",
+        "self._trail.skip_draws(self.delivered[-1].elements - self.before + 1)",
+        f"{MOMENTS}[lines]",
+    ),
+    Plant(
         "what is put back comes in reverse",
         "pyx/state.pxd",
         "        ring_push_front(&q.outlet, a.slots, n)\n",

@@ -60,7 +60,10 @@ VERSION  = import sys; print("%d.%d" % sys.version_info[:2] + sys.abiflags)
 test-all:
 	@done=; for python in $(PYTHONS); do \
 	    version=$$($$python -c '$(VERSION)' 2>/dev/null) || continue; \
-	    $(MAKE) test PYTHON=$$python VENV=$(VENV)-$$version || exit 1; \
+	    case $$version in \
+	        *t) $(MAKE) test-free-threaded FREE=$$python VENV=$(VENV)-$$version || exit 1 ;; \
+	        *) $(MAKE) test PYTHON=$$python VENV=$(VENV)-$$version || exit 1 ;; \
+	    esac; \
 	    done="$$done $$version"; \
 	done; echo "passed:$${done:- no Python was found}"; test -n "$$done"
 

@@ -79,6 +79,17 @@ def test_every_python_is_tested_and_gets_a_wheel():
     assert classified == [version for version in tested if not version.endswith("t")]
 
 
+def test_the_readme_tells_of_every_extra():
+    """`all` is those of the rows but the last two."""
+    project = pytest.importorskip("tomllib").loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"]
+    table = re.search(r"\| extra \| for \|\n.*\n((?:\|.*\n)+)", (ROOT / "README.md").read_text()).group(1)
+    rows = [re.findall(r"`([\w-]+)`", row.split("|")[1]) for row in table.splitlines()]
+    (everything,) = extras.pop("all")
+    assert {extra for row in rows for extra in row} == set(extras)
+    assert {extra for row in rows[:-2] for extra in row} == set(re.findall(r"[\w-]+", everything.partition("[")[2]))
+
+
 def test_the_form_for_faults_asks_for_the_installation():
     body = yaml.safe_load((GITHUB / "ISSUE_TEMPLATE" / "fault.yml").read_text())["body"]
     (config,) = [each for each in body if "show_config()" in each["attributes"].get("description", "")]

@@ -193,16 +193,18 @@ cdef inline bint own_array_fits(Column* c, object value, Part* part, bint given,
     if not shape_fits(c, <cnp.ndarray>value):
         return False
     part.ref = <PyObject*>value
-    if copies is not None and not (given and lasts(<cnp.ndarray>value, True) and cnp.PyArray_IS_C_CONTIGUOUS(<cnp.ndarray>value)):
-        copies.append(copied(c, <cnp.ndarray>value))
-        part.ref = <PyObject*>copies[len(copies) - 1]
+    if copies is None or given and lasts(<cnp.ndarray>value, True) and cnp.PyArray_IS_C_CONTIGUOUS(<cnp.ndarray>value):
+        return True
+    copies.append(copied(c, <cnp.ndarray>value))
+    part.ref = <PyObject*>copies[len(copies) - 1]
     return True
 
 
 cdef inline bint fits(Column* c, object value, Part* part, bint converted, bint given, list copies):
     """Whether one value can be stored as it is; `part` then says where it lies. An array that was `given` away, so that
     the tuple of values has the only reference left, need not be copied; where one of varying shape has to be, `copies`
-    keeps the copy; without `copies` it does not change. Copying here and not in Python's `_convert` saves 4 us an element."""
+    keeps the copy; without `copies` it does not change. Copying here and not in Python's `_convert` saves 4 us an
+    element."""
     if c.form == ROWS:
         return row_fits(c, value, part, given)
     part.refs = &part.ref

@@ -16,6 +16,7 @@ from stacking cimport (
     is_contiguous, is_writeable, itemsize_of, overlapping, product, put_arrays, rank_of, scan, strides_of, view_bytes,
     view_rows,
 )
+from streaming cimport STREAM_ROW, stream, streamed
 
 import numpy as np
 
@@ -338,3 +339,26 @@ def narrowed(cnp.ndarray array not None):
                 natural_made[i] = <uint32_t>natural[i]
                 lost |= natural[i] >> 32
     return None if lost else made
+
+
+def put_past(cnp.ndarray rows not None, Py_ssize_t at, cnp.ndarray row not None):
+    """Copy a row into one of an array of rows, past the caches.
+
+    Returns:
+        Whether it was done. It is not for rows that are small, that lie apart, or that do not fit as they are.
+    """
+    cdef Array* to = <Array*><PyObject*>rows
+    cdef Array* source = <Array*><PyObject*>row
+    cdef size_t size = itemsize_of(source) * product(dims_of(source), rank_of(source))
+    cdef char* begin
+    if (
+        size < STREAM_ROW or rank_of(to) != rank_of(source) + 1 or at < 0 or at >= dims_of(to)[0]
+        or not has_shape(source, rank_of(to) - 1, dims_of(to) + 1) or not are_equivalent(descr_of(to), descr_of(source))
+        or has_references(source) or not is_contiguous(to) or not is_contiguous(source) or not is_writeable(to)
+    ):
+        return False
+    begin = data_of(to) + at * size
+    with nogil:
+        stream(begin, data_of(source), size)
+        streamed()
+    return True

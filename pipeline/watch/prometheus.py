@@ -45,7 +45,12 @@ METRICS = (
     Metric("stage_processors", "Processors kept busy, while somebody watches.", False, lambda stage: stage.cpu),
     Metric("reader_bytes", "Bytes read from files.", True, lambda stage: stage.bytes),
     Metric("loop_dropped", "Examples that filled no batch.", True, lambda s: s.dropped if s.kind == "loop" else None),
-    Metric("loop_first_batch_seconds", "Seconds until the first batch.", False, lambda stage: stage.first_s),
+    Metric(
+        "loop_first_batch_seconds",
+        "Seconds from the first example to the first batch.",
+        False,
+        lambda stage: stage.first_s,
+    ),
     Metric("queue_size", "Elements in a queue.", False, _tank("size")),
     Metric("queue_capacity", "Elements that fit; 2147483647 if unbounded.", False, _tank("capacity")),
     Metric(

@@ -97,16 +97,22 @@ class Draw(NamedTuple):
     numbers: Sequence[int]
 
 
+def _put(rows: NDArray[Any], at: int, row: NDArray[Any]) -> None:
+    rows[at] = row
+
+
 class _Here:
     """What a worker process does in its own way.
 
     Attributes:
         empty: Makes the arrays of results.
+        put: Copies a row into one of them, at an index.
         at: Called with the index of each item of a chunk, before the function.
     """
 
     def __init__(self) -> None:
         self.empty: Callable[[Sequence[int], np.dtype[Any]], NDArray[Any]] = np.empty
+        self.put: Callable[[NDArray[Any], int, NDArray[Any]], object] = _put
         self.at: Callable[[int], object] = lambda index: None
 
 
@@ -228,7 +234,7 @@ class _Growing:
             if len(column) == self._size:
                 self._columns[i] = here.empty((2 * len(column), *part.shape), part.dtype)
                 self._columns[i][: self._size] = column
-            self._columns[i][self._size] = part
+            here.put(self._columns[i], self._size, part)
         self._size += 1
 
     def block(self) -> Block:

@@ -68,7 +68,7 @@ def work(connection: Connection, setup: bytes | None) -> None:
     descriptor = unnamed(mmap.PAGESIZE)
     page = Page(os.dup(descriptor)).numbers
     writer = Writer()
-    here.empty, here.at = writer.empty, _noting(page)
+    here.empty, here.put, here.at = writer.empty, writer.put, _noting(page)
     try:
         if setup is not None:
             pickle.loads(setup)()

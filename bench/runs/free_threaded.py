@@ -12,6 +12,7 @@ import os
 import statistics
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 from report import PAGE, ROOT, machine, machine_line, put_in_page, table
@@ -45,13 +46,11 @@ def main():
                 versions.add(f"{line['peer']} {line['version']} on {line['python']}")
                 rates.setdefault((name, line["way"].partition(",")[0], line["work"]), []).append(line["rate"])
     rows = [[title, *cells(rates, name, way)] for (name, way), title in WAYS.items()]
-    text = "\n\n".join(
-        [
-            f"{machine_line(machine())}; {', '.join(sorted(versions))}. Thousands of rows a second, medians of "
-            f"{options.rounds} rounds; in brackets: times one thread or worker of the same kind.",
-            table(["threads or workers", "1", "2", "4"], rows),
-        ]
+    intro = (
+        f"{machine_line(machine())}; {', '.join(sorted(versions))}. Thousands of rows a second, medians of "
+        f"{options.rounds} rounds; in brackets: times one thread or worker of the same kind."
     )
+    text = textwrap.fill(intro, 120) + "\n\n" + table(["threads or workers", "1", "2", "4"], rows)
     put_in_page("threads", text, PAGE.with_name("free-threading.md"))
     print(text)
 

@@ -147,6 +147,7 @@ class _Rows:
         with opened(name) as file:
             header = self._syntax.header(file, name)
             if header is None:
+                _log.warning("csv: %s is empty, without a line of names: it gives no rows", name)
                 return
             columns = self._in_order(header, name)
             form = _Form(tuple(columns), self._syntax.form(header, columns))

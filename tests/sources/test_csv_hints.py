@@ -96,3 +96,14 @@ def test_the_log_tells_the_dtypes_once(path, caplog):
         caplog.clear()
         pipeline.csv(path, dtypes=str)
         assert caplog.messages == []
+
+
+def test_an_empty_file_among_others_is_told(tmp_path, caplog):
+    """Such as one that was never written: its rows would be missing without a word."""
+    (tmp_path / "0.csv").write_text("n\n1\n2\n")
+    (tmp_path / "1.csv").write_text("")
+    (tmp_path / "2.csv").write_text("n\n3\n")
+    [batch] = pipeline.batch(pipeline.csv(f"{tmp_path}/*.csv"), 3)
+    assert batch["n"].tolist() == [1, 2, 3]
+    [told] = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert told == f"csv: {tmp_path}/1.csv is empty, without a line of names: it gives no rows"

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 
 import pytest
 from helpers import run_script
@@ -26,6 +27,7 @@ print(faults(20) // 20)
 """
 
 
+@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="this Python has a malloc of its own")
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another malloc keeps pages in another way")
 @pytest.mark.skipif(
     any(name.startswith(("MALLOC_", "GLIBC_", "LD_PRELOAD")) for name in os.environ), reason="malloc is set up"

@@ -152,11 +152,12 @@ class Trace:
         except Exception:  # the pipeline goes on whatever happens here
             file.abandon(tracer.about())
             _log.exception("trace: %s has ended because of an error of the trace itself", self.path)
+        else:
+            if file.dropped or spans.events.missed:
+                text = "trace: %s is not whole: %s events and %s spans were left out"
+                _log.warning(text, self.path, f"{file.dropped:,}", f"{spans.events.missed:,}")
         finally:
             self._end()
-        if file.dropped or spans.events.missed:
-            text = "trace: %s is not whole: %s events and %s spans were left out"
-            _log.warning(text, self.path, f"{file.dropped:,}", f"{spans.events.missed:,}")
 
     def _end(self) -> None:
         global _running

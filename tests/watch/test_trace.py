@@ -1,5 +1,6 @@
 """What a trace tells of pipelines of every kind: waits, batches and who ran. `traces.sound` has what all promise."""
 
+import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
@@ -12,6 +13,8 @@ from traces import batches, load, names, sound, spans, traced, waits
 import pipeline
 import pipeline.compat.v1 as tf
 from pipeline import spans as noted
+
+sampled = pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="stacks are not sampled here")
 
 
 def rows(count=600):
@@ -108,6 +111,7 @@ def test_a_free_shuffle_says_what_its_batches_begin_with(tmp_path):
     assert [way["first_to_leave"] for *_, way in ways] == list(range(0, 600, 30))
 
 
+@sampled
 def test_a_run_that_goes_on_already(tmp_path):
     """The thread that waits when the trace starts, and still does when it stops, is shown with its queue."""
     loop = pipeline.batch(rows(), 30, capacity=32, name="numbers")
@@ -154,6 +158,7 @@ def test_calls_of_a_slow_function_are_exact(tmp_path):
         assert any(c["tid"] == wait["tid"] and c["ts"] <= wait["ts"] <= c["ts"] + c["dur"] for c in exact)
 
 
+@sampled
 def test_what_a_thread_does_between_exact_spans_is_sampled(tmp_path):
     done, seen = threading.Event(), threading.Event()
 

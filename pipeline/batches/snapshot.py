@@ -238,7 +238,7 @@ def _check_drawn(feed: OrderedFeed, delivered: Delivered, total: int | None) -> 
 
 
 def _delivered(feed: OrderedFeed, behind: int) -> Delivered:
-    history = [each for each in list(feed.delivered)[-1 - BEHIND :] if each.elements >= feed.before]
+    history = [each for each in [*feed.delivered.copy()][-1 - BEHIND :] if each.elements >= feed.before]
     if not 0 <= behind < len(history):
         raise ValueError(
             f"state_dict: behind must be at least 0 and at most {len(history) - 1}, the number of batches "

@@ -66,9 +66,8 @@ class Sampler:
         self._looks: collections.deque[Look] = collections.deque(maxlen=keep)
         self._seen = Seen()
         self._lock = threading.Lock()  # guards the start and the end
-        self._thread: threading.Thread | None = None
-        self._stop = threading.Event()
-        self._opened = contextlib.ExitStack()  # closes the views
+        self._thread: threading.Thread | None = None  # until `stop` has done all
+        self._stop = threading.Event()  # of that thread
 
     def start(self) -> None:
         """Start the thread; does nothing if it runs.
@@ -79,30 +78,52 @@ class Sampler:
         with self._lock:
             if self._thread is not None:
                 return
-            with contextlib.ExitStack() as opened:
+            with contextlib.ExitStack() as undo:
                 for view in self._views:
                     view.open(self)
-                    opened.callback(view.close)
-                self._stop.clear()
+                    undo.callback(view.close)
                 self._sample()
-                self._thread = threading.Thread(target=self._run, name="pipeline-sampler", daemon=True)
-                self._thread.start()
+                stop = threading.Event()
+                undo.callback(stop.set)
+                thread = threading.Thread(target=self._run, args=(stop,), name="pipeline-sampler", daemon=True)
+                thread.start()
+                undo.callback(self._unwatch)
                 _watching.append(self)
-                self._opened = opened.pop_all()
+                self._stop, self._thread = stop, thread
+                undo.pop_all()
 
     def stop(self) -> None:
-        """Take a last sample and end the thread; does nothing if it does not run. The samples stay."""
+        """Take a last sample and end the thread; does nothing if it does not run. The samples stay.
+
+        A listener may call it too. Where Ctrl-C strikes it, the next call does the rest.
+        """
+        thread = self._thread
+        if thread is None:
+            return
+        self._stop.set()
+        if thread is not threading.current_thread():
+            thread.join()  # without the lock, which a listener needs that stops it too
         with self._lock:
-            thread, self._thread = self._thread, None
-            if thread is None:
+            if thread is not self._thread:  # another call was faster
                 return
-            if self in _watching:  # not in the child of a fork
-                _watching.remove(self)
-            self._stop.set()
-            if thread is not threading.current_thread():
-                thread.join()
+            try:
+                self._end()
+            except Exception:
+                self._thread = None
+                raise
+            self._thread = None
+
+    def _end(self) -> None:
+        """What comes after the thread. Ctrl-C may strike, so all of it can be done again."""
+        with contextlib.ExitStack() as closing:
+            for view in self._views:
+                closing.callback(view.close)
+            self._unwatch()
             self._sample()
-            self._opened.close()
+
+    def _unwatch(self) -> None:
+        if self in _watching:  # not in the child of a fork
+            _watching.remove(self)
 
     def __enter__(self) -> Sampler:
         if self._thread is not None:
@@ -122,7 +143,7 @@ class Sampler:
             loop: The loop; None for everything.
             seconds: Let the window be about as long; None for all samples.
         """
-        looks = tuple(self._looks)
+        looks = tuple(self._looks.copy())  # the thread of the sampler adds to them
         if self._thread is not None:
             looks = (*looks, look(self._seen))
         if seconds is not None:
@@ -132,10 +153,10 @@ class Sampler:
     def _sample(self) -> None:
         self._looks.append(look(self._seen))
 
-    def _run(self) -> None:
+    def _run(self, stop: threading.Event) -> None:
         # A sample is taken in one go: what costs the others most is that somebody else takes the lock at all.
         nap = min(NAP, self.interval / 2)
-        while not self._stop.wait(self.interval - nap):
+        while not stop.wait(self.interval - nap):
             self._seen.note_lock(self.interval, lock_delay(nap))
             self._seen.look_at_threads()
             self._sample()

@@ -74,7 +74,7 @@ class Show:
 
     def close(self) -> None:
         """Show the last report; the screen is as it was, with the last picture above."""
-        thread, self._thread = self._thread, None
+        thread = self._thread
         if thread is None or self._face is None:
             return
         self._stop.set()
@@ -82,10 +82,12 @@ class Show:
         try:
             thread.join()
         finally:  # Ctrl-C may strike meanwhile
-            _shown.remove(self)
+            if self in _shown:
+                _shown.remove(self)
             last = self._sampler.report()
             with contextlib.suppress(OSError, ValueError):  # where it was shown is gone
                 self._face.end(last if last.stages or self._last is None else self._last)
+            self._thread = None  # all is done; else the next call does it
 
     def _run(self) -> None:
         face = self._face

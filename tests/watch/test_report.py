@@ -1,6 +1,7 @@
 """The model of a run: its stages and edges, what it knows with and without a sampler; looking changes nothing."""
 
 import gc
+import io
 import itertools
 import json
 import os
@@ -14,13 +15,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from helpers import run_script, start_blocked, wait_blocked, wait_until
+from endurance.interrupts import Interrupt, Striker, codes
+from helpers import run_in_thread, run_script, start_blocked, wait_blocked, wait_until
 
 import pipeline
 from pipeline import _tickets
 from pipeline.explain import live
-from pipeline.watch import collect, model
+from pipeline.watch import collect, model, show
+from pipeline.watch import sampler as sampler_module
 from pipeline.watch.event_file import summary_iterator
+from pipeline.watch.sampler import Sampler
+from pipeline.watch.show import Show
 
 
 @pytest.fixture
@@ -203,6 +208,69 @@ def test_a_sampler_starts_and_stops_once(show, threads):
     with sampler:  # again
         assert threading.active_count() == before + threads
     assert threading.active_count() == before
+
+
+def test_a_listener_stops_it_while_somebody_else_does():
+    sampler = pipeline.monitor(interval=0.005, show=False)
+    inside, stopped = threading.Event(), threading.Event()
+
+    def stop(report):
+        inside.set()
+        if stopped.wait(30):
+            sampler.stop()
+
+    sampler.listeners.append(stop)
+    sampler.start()
+    assert inside.wait(30)
+    leaving = run_in_thread(sampler.stop)
+    wait_until(sampler._stop.is_set, "the other call to begin")
+    stopped.set()
+    leaving.result()
+    assert not any(thread.name == "pipeline-sampler" for thread in threading.enumerate())
+
+
+def test_a_listener_that_starts_it_again_has_one_thread():
+    sampler = pipeline.monitor(interval=0.005, show=False)
+    threads, again = [], threading.Event()
+
+    def restart(report):
+        threads.append(threading.current_thread())
+        if len(threads) == 1:
+            sampler.stop()
+            sampler.start()
+        elif len(threads) > 2:
+            again.set()
+
+    sampler.listeners.append(restart)
+    with sampler:
+        assert again.wait(30)
+        wait_until(lambda: not threads[0].is_alive(), "the first thread to end")
+    assert len(set(threads)) == 2
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the instructions at which Python looks have other names")
+def test_where_ctrl_c_strikes_the_end_the_next_one_does_the_rest(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    before, number, struck = threading.active_count(), 0, True
+    while struck:
+        number += 1
+        sampler = pipeline.monitor(interval=0.005, show="plain")
+        sampler.start()
+        striker = Striker(number, codes(Sampler, Show) | {threading.Thread.join.__code__})
+        sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
+        sys.settrace(striker)
+        try:
+            sampler.stop()
+        except Interrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        struck = striker.struck
+        sampler.stop()
+        wait_until(lambda: threading.active_count() == before, f"the threads to end, after moment {number}")
+        assert not sampler_module._watching
+        assert not show._shown
+    assert number > 20
 
 
 def test_bad_intervals():

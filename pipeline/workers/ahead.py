@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import collections
+import itertools
 import operator
 import reprlib
 import threading
@@ -83,7 +83,7 @@ class MapAhead(Iterator[Any]):
         self._next_number = 0  # of the first of them
         self._taking = threading.Lock()  # held by the one thread that takes examples
         self._in_flight = InFlight(executor, function)
-        self._results: collections.deque[Block | FailedItem] = collections.deque()
+        self._results: list[Block | FailedItem] = []  # the next one last
         self._final_error: Exception | None = None  # what ended the items; raised when all before it is delivered
         self._raised: Exception | None = None  # the same error, once it was raised
         self._closed = False
@@ -145,20 +145,21 @@ class MapAhead(Iterator[Any]):
         with self._taking:
             while self._closed or not self._results:
                 self._advance(stopped)
-            result = self._results.popleft()
+            results, first = self._results, self._delivered
+            result = results[-1]
             if isinstance(result, FailedItem):
-                self.last_ids = None
-                self._delivered += 1
+                results[-1:], self._delivered, self.last_ids = (), first + 1, None
                 raise result.error
             count = min(result.size, n or 1)
-            self.last_ids = self._delivered, count
             if self._picked is None:
-                note_taken(range(self._delivered, self._delivered + count), self._placed)
-            self._delivered += count
-            block, rest = split(result, n or 1)
-            if rest is not None:
-                self._results.appendleft(rest)
-            return block if n else example_at(result, 0)
+                note_taken(range(first, first + count), self._placed)
+            examples, rest = split(result, n or 1)
+            if not n:
+                examples = example_at(result, 0)
+            left = () if rest is None else (rest,)
+            # In one statement without a call: Ctrl-C in between would lose the rest.
+            results[-1:], self._delivered, self.last_ids = left, first + count, (first, count)
+            return examples
 
     @property
     def inner(self) -> Any:
@@ -238,8 +239,10 @@ class MapAhead(Iterator[Any]):
         if isinstance(self._items, Elements):
             self._items.stopped = lambda: self._closed or stopped()
         try:
-            while self._items is not None and len(pulled) < self._chunksize:
-                pulled.append(next(self._items))
+            if self._items is not None:
+                pulled.extend(itertools.islice(self._items, self._chunksize - len(pulled)))  # Ctrl-C loses none
+                if len(pulled) < self._chunksize:
+                    self._items = None
         except (StopIteration, OutOfRangeError):
             self._items = None
         except LoopLeft:
@@ -265,32 +268,29 @@ class MapAhead(Iterator[Any]):
         if self._placed is not None:
             self._placed.forget(self._delivered)
         if error is None:
-            results, at = collections.deque[Block | FailedItem](), 0
-            made = chunk.future.result()
+            made, at = chunk.future.result(), 0
             for result in made:
-                results.append(result)
                 if isinstance(result, FailedItem):
                     key, place = self._place(chunk.numbers[at], chunk.items[at])
                     name_item(result.error, key, f"map_ahead: {place}")
                 at += 1 if isinstance(result, FailedItem) else result.size
-            self._chunk_bytes = sum(each.bytes for each in results if isinstance(each, Block))
-            in_flight.chunks, self._results = others, results  # without a call in between, as in _fill
+            self._chunk_bytes = sum(each.bytes for each in made if isinstance(each, Block))
+            in_flight.chunks, self._results = others, made[::-1]  # without a call in between, as in _fill
             made.clear()  # who made it may still hold it: a queue copies arrays that somebody else has, too
             return
         if isinstance(error, WorkerDied):
             self._bury(chunk, others, error)
             return
-        in_flight.chunks = others
         if isinstance(error, BrokenExecutor):
-            in_flight.chunks = ()
             hint = "" if hasattr(self._executor, "rest") else f"\n{BROKEN}"  # ours says what it was
             self._abort(f"the executor broke at {chunk}: {named(error)}{hint}", error)
+            in_flight.chunks = ()
             return
         if not isinstance(error, Exception):  # SystemExit or KeyboardInterrupt in a worker must not end this process
             other = RuntimeError(f"map_ahead: a worker abandoned {chunk} because of {named(error)}")
             other.__cause__, error = error, other
-        self._delivered += len(chunk.items)
         name_item(error, str(chunk), f"map_ahead: {chunk}")
+        in_flight.chunks, self._delivered = others, self._delivered + len(chunk.items)
         raise error
 
     def _bury(self, chunk: Chunk, others: tuple[Chunk, ...], error: WorkerDied) -> None:

@@ -11,7 +11,7 @@ import urllib.request
 import numpy as np
 import prometheus_client
 import pytest
-from helpers import wait_blocked
+from helpers import LIMIT, wait_blocked
 from prometheus_client.parser import text_string_to_metric_families
 
 import pipeline
@@ -20,7 +20,7 @@ from pipeline.watch.prometheus import METRICS
 
 def scraped(port, host="127.0.0.1"):
     """What the server tells, by (name of the sample, kind of the stage, name of the stage)."""
-    with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=LIMIT) as answer:
         text = answer.read().decode()
     return {
         (sample.name, sample.labels.get("kind"), sample.labels.get("name")): sample.value

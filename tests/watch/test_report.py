@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from endurance.interrupts import Interrupt, Striker, codes
-from helpers import run_in_thread, run_script, start_blocked, wait_blocked, wait_until
+from helpers import LIMIT, run_in_thread, run_script, start_blocked, wait_blocked, wait_until
 
 import pipeline
 from pipeline import _tickets
@@ -344,7 +344,7 @@ print([stage.name for stage in pipeline.report().stages])
 def test_a_name_that_is_not_utf_8(tmp_path):
     queue = pipeline.FIFOQueue(3, ["int32"], name=os.fsdecode(b"bad\xffname"))
     with pipeline.monitor(show=False, logdir=tmp_path, port=0) as monitor:
-        with urllib.request.urlopen(f"http://127.0.0.1:{monitor.port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{monitor.port}/metrics", timeout=LIMIT) as answer:
             assert 'name="bad\\\\udcffname"' in answer.read().decode()
     (path,) = tmp_path.glob("events*")
     tags = {value.tag for event in summary_iterator(path) for value in event.summary.value}

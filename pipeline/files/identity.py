@@ -65,13 +65,14 @@ def difference(name: str, saved: Sequence[Any], now: Sequence[Any] | None, allow
 class Opened:
     """The files that a reader has opened: the last 4,096 by name, and a digest of the sizes of all in the first epoch.
 
-    Not thread safe.
+    One thread at a time may note; others may list meanwhile.
     """
 
     def __init__(self) -> None:
         self._kept: dict[str, list[Any]] = {}
-        # Of the files with numbers from `_first` up to `_next`, but for those that were never opened.
-        self._first, self._next, self._digest = 0, 0, ""
+        # The digest of the files with numbers from the first up to the next, but for those that were never opened, and
+        # how many of `_unopened` these are: one tuple, so that who lists finds what belongs together.
+        self._rolled = (0, 0, "", 0)
         self._unopened: list[int] = []
 
     def note(self, name: bytes, identity: list[Any] | None, number: int | None) -> None:
@@ -83,12 +84,13 @@ class Opened:
             number: Its number in the first epoch; None in those after it.
         """
         named = os.fsdecode(name)
-        if number is not None and number >= self._next:  # else it is read again, after a resume
-            if not self._digest:
-                self._first = self._next = number
-            self._unopened += range(self._next, number)
+        first, following, digest, _ = self._rolled
+        if number is not None and number >= following:  # else it is read again, after a resume
+            if not digest:
+                first = following = number
+            self._unopened += range(following, number)
             size = None if identity is None or _is_remote(named) else identity[0]
-            self._next, self._digest = number + 1, rolled(self._digest, number, size)
+            self._rolled = first, number + 1, rolled(digest, number, size), len(self._unopened)
         if identity is not None:
             self._kept[named] = identity
             if len(self._kept) > KEPT:
@@ -96,8 +98,9 @@ class Opened:
 
     def listed(self) -> dict[str, list[Any]]:
         """Return the identities by name; under the name "", the digest, and which files are in it."""
-        files = {name: list(identity) for name, identity in self._kept.items()}
-        return {"": [self._first, self._next, self._digest, *self._unopened], **files} if self._digest else files
+        first, following, digest, count = self._rolled
+        files = {name: list(identity) for name, identity in self._kept.copy().items()}
+        return {"": [first, following, digest, *self._unopened[:count]], **files} if digest else files
 
     def remember(
         self, files: Mapping[str, Sequence[Any]], names: Callable[[int, int], Iterable[Any]] | None
@@ -112,14 +115,15 @@ class Opened:
             What to say if files that are no longer known by name have other sizes now; else None.
         """
         self._kept = {name: list(identity) for name, identity in files.items() if name}
-        self._first, self._next, self._digest, *self._unopened = files.get("", (0, 0, ""))
-        count, digest, unopened = self._next - self._first, "", set(self._unopened)
+        first, following, known, *self._unopened = files.get("", (0, 0, ""))
+        self._rolled = first, following, known, len(self._unopened)
+        count, digest, unopened = following - first, "", set(self._unopened)
         if count <= KEPT or names is None:
             return None
-        for number, name in enumerate(names(self._first, count), self._first):
+        for number, name in enumerate(names(first, count), first):
             if number not in unopened:
                 digest = rolled(digest, number, _size(os.fsdecode(name)))
-        if digest == self._digest:
+        if digest == known:
             return None
         return (
             f"files: of the {count:,} that were read when the state was saved, one of those before the last {KEPT:,} "

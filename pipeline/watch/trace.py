@@ -140,11 +140,10 @@ class Trace:
         try:
             while not self._halt.wait(self._interval):
                 tracer.round()
-                if file.full and not told:
-                    told = True
-                    text = "trace: %s has its max_bytes=%s, what follows is left out: pass more, or trace less"
-                    _log.warning(text, self.path, f"{self._max_bytes:,}")
+                told = told or self._tell_if_full(file)
             tracer.finish()
+            if not told:
+                self._tell_if_full(file)
             file.close(tracer.about())
         except OSError as error:
             file.abandon(tracer.about())
@@ -158,6 +157,12 @@ class Trace:
                 _log.warning(text, self.path, f"{file.dropped:,}", f"{spans.events.missed:,}")
         finally:
             self._end()
+
+    def _tell_if_full(self, file: TraceFile) -> bool:
+        if file.full:
+            text = "trace: %s has its max_bytes=%s, what follows is left out: pass more, or trace less"
+            _log.warning(text, self.path, f"{self._max_bytes:,}")
+        return file.full
 
     def _end(self) -> None:
         global _running

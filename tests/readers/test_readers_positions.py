@@ -430,3 +430,19 @@ def test_the_digests_of_several_readers_are_kept_apart():
     assert of_one(files, 2)[""] == other[""]
     assert set(of_one(files, 1)) == set(of_one(files, 0, renumbered=True)) == {"0", "1"}
     assert merged([{}, {"a": [1, 2, None]}]) == {"a": [1, 2, None]}
+
+
+def test_files_are_listed_while_another_thread_opens_one():
+    """The other thread comes to its turn in the middle of the list."""
+
+    class Identity(list):
+        def __iter__(self):
+            opened.note(b"/two", [7, 1], 3)
+            return super().__iter__()
+
+    opened = Opened()
+    opened.note(b"/one", Identity([5, 1]), 0)
+    alone = Opened()
+    alone.note(b"/one", [5, 1], 0)
+    assert opened.listed() == alone.listed()
+    assert opened.listed()[""][:2] == [0, 4]

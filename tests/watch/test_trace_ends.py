@@ -67,13 +67,14 @@ def test_one_trace_at_a_time_and_each_once(tmp_path):
     sound(load(tmp_path / "three.json")["traceEvents"])
 
 
-def test_a_full_file_is_told_and_counted(tmp_path, caplog):
+@pytest.mark.parametrize("interval", [0.001, 1000])  # seconds; the second looks but once, at the end
+def test_a_full_file_is_told_and_counted(tmp_path, caplog, interval):
     def body():
         with pipeline.batch(range(100_000), 10) as loop:
             for _ in loop:
                 pass
 
-    with pipeline.trace(tmp_path / "run.json", max_bytes=1 << 16, interval=0.001):
+    with pipeline.trace(tmp_path / "run.json", max_bytes=1 << 16, interval=interval):
         body()
     whole = load(tmp_path / "run.json")
     assert (tmp_path / "run.json").stat().st_size <= 1 << 16

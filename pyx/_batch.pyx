@@ -1,14 +1,18 @@
 """stack, concatenate and pad: many arrays into one; narrowed: 64 bits into 32. All is checked before anybody sees it.
+Mapped: memory that processes share, for the arrays of their results.
 
 Thread safety: each call holds references of its own to the arrays that it reads, so the list that it was given may
 change meanwhile. Their contents are read without a lock. Copies of 32 KiB and more release the GIL.
 """
 
 cimport numpy as cnp
+from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.exc cimport PyErr_SetFromErrno
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp
+from posix.mman cimport MAP_ANON, MAP_FAILED, MAP_SHARED, PROT_READ, PROT_WRITE, mmap, munmap
 
 from stacking cimport (
     LONGEST, MAX_RANK, OTHER_DTYPE, OTHER_RANK, SAME, Array, Fill, Output, Parts, Status, are_equivalent, arrays_of,
@@ -362,3 +366,39 @@ def put_past(cnp.ndarray rows not None, Py_ssize_t at, cnp.ndarray row not None)
         stream(begin, data_of(source), size)
         streamed()
     return True
+
+
+cdef class Mapped:
+    """Memory of a file, or without one for the descriptor -1, that this process shares with others.
+
+    As `mmap.mmap`, which keeps a descriptor of its own for each up to Python 3.12: a program that keeps a thousand
+    batches would have no file left to open. Here the descriptor may be closed at once.
+
+    Args:
+        descriptor: Of the file.
+        size: How many bytes of it.
+
+    Raises:
+        OSError: There is no room for it.
+    """
+
+    cdef void* _begin
+    cdef Py_ssize_t _size
+
+    def __cinit__(self, int descriptor, Py_ssize_t size):
+        cdef int flags = MAP_SHARED | MAP_ANON if descriptor < 0 else MAP_SHARED
+        cdef void* begin = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, descriptor, 0)
+        if begin == MAP_FAILED:
+            PyErr_SetFromErrno(OSError)
+        self._begin, self._size = begin, size
+
+    def __dealloc__(self):
+        if self._begin != NULL:
+            with nogil:  # the kernel takes back many pages
+                munmap(self._begin, self._size)
+
+    def __len__(self):
+        return self._size
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        PyBuffer_FillInfo(view, self, self._begin, self._size, 0, flags)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
+import collections
 import functools
 import itertools
 import os
 import pickle
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -14,6 +17,23 @@ from types import TracebackType
 from typing import Any
 
 from pipeline.workers.team import Call, Team
+
+
+class _Condition(_thread.RLock, threading.Condition):  # type: ignore[misc]
+    """A Condition that is its own lock, so that `with` enters it in C.
+
+    The `__enter__` of a Condition is Python code: Ctrl-C there, when the lock is taken and the `with` has not begun,
+    leaves it locked for ever. The thread that has a result for a future would wait for it.
+    """
+
+    def __init__(self) -> None:
+        self._waiters: collections.deque[Any] = collections.deque()
+
+
+class _Future(Future[Any]):
+    def __init__(self) -> None:
+        super().__init__()
+        self._condition = _Condition()
 
 
 class Processes(Executor):
@@ -47,7 +67,7 @@ class Processes(Executor):
         if os.getpid() != self._pid:
             raise RuntimeError("these processes belong to the process that this one was forked from")
         number, definition = self._defined(fn)
-        future: Future[Any] = Future()
+        future = _Future()
         try:
             arguments = pickle.dumps((args, kwargs), 5)
         except Exception as error:
@@ -90,7 +110,7 @@ class Processes(Executor):
         if error is None:
             self.shutdown()
         else:
-            self._team.stop()
+            self._team.stop(wait=True)
 
     def __repr__(self) -> str:
         return f"<pipeline.processes({self._max_workers}): {self._team}>"

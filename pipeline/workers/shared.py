@@ -1,8 +1,9 @@
 """Results of worker processes in shared memory that has no name, so that no kill can leave any of it behind.
 
-A worker writes each large array of a result into a segment of its own and passes the segment's descriptor to the
-process that started it, once. That process makes arrays over the segment. When the last of them is gone it tells the
-worker, which then writes another result there: the kernel need not clear pages that are used again.
+A worker writes each large array of a result into a segment of its own, whose descriptor it has sent to the process that
+started it as soon as there was a segment. That process makes arrays over it. When the last of them is gone it tells the
+worker, which then writes another result there: the kernel need not clear pages that are used again. Nobody keeps a
+descriptor, so the arrays may be many.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import os
 import pickle
 import tempfile
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._batch import put_past
+from pipeline._batch import Mapped, put_past
 
 # Bytes from which something lies in a segment; what is smaller is sent in the message.
 LARGE = 1 << 16
@@ -30,9 +31,10 @@ LARGE = 1 << 16
 PAST = 1 << 22
 
 
-class Memory(mmap.mmap):
+class Memory(Mapped):
     """A segment. Nobody else writes to it while there are arrays over it, so a queue may borrow its rows."""
 
+    __slots__ = ()
     steady = True  # the compiled core asks for it
 
 
@@ -42,28 +44,35 @@ class Reply(NamedTuple):
     Attributes:
         stream: The pickled result, or the number of the segment where that lies, and its size.
         buffers: The segments of its arrays, and their sizes.
-        made: The segments that are new, and their sizes; their descriptors follow.
         given_up: Segments that the worker does not use any more.
     """
 
     stream: bytes | tuple[int, int]
     buffers: list[tuple[int, int]]
-    made: list[tuple[int, int]]
     given_up: list[int]
 
 
 class Segment:
     """A segment as its worker has it.
 
-    Attributes:
-        descriptor: Of the memory, until it was sent; then -1.
+    Args:
+        number: How many there were before it.
+        size: Its bytes.
+        send: Sends its descriptor to the process that started this one.
+
+    Raises:
+        OSError: There is no memory, or there are too many descriptors.
     """
 
-    def __init__(self, number: int, size: int) -> None:
+    def __init__(self, number: int, size: int, send: Callable[[int], object]) -> None:
         self.number = number
-        self.descriptor = unnamed(size)
-        self.memory = Memory(self.descriptor, size)
-        self.address = np.frombuffer(self.memory, np.uint8).__array_interface__["data"][0]
+        descriptor = unnamed(size)
+        try:
+            self.memory: Any = Memory(descriptor, size)
+            send(descriptor)
+        finally:
+            os.close(descriptor)
+        self.address = np.frombuffer(memoryview(self.memory), np.uint8).__array_interface__["data"][0]
 
 
 def unnamed(size: int) -> int:
@@ -86,14 +95,25 @@ def unnamed(size: int) -> int:
 
 
 class Writer:
-    """The segments of a worker. For one thread."""
+    """The segments of a worker. For one thread.
 
-    def __init__(self) -> None:
+    Args:
+        send: Sends a descriptor, as `Segment` wants it.
+    """
+
+    def __init__(self, send: Callable[[int], object]) -> None:
+        self._send = send
         self._count = 0
         self._free: dict[int, Segment] = {}
         self._lent: dict[int, Segment] = {}
         self._taken: dict[int, Segment] = {}  # for the result that is being made, by address
         self._given_up: list[int] = []
+
+    def segment(self, size: int) -> Segment:
+        """A new segment."""
+        segment = Segment(self._count, size, self._send)
+        self._count += 1
+        return segment
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
         """As `numpy.empty`; a large array lies in a segment."""
@@ -112,8 +132,8 @@ class Writer:
         for number in numbers:
             self._free[number] = self._lent.pop(number)
 
-    def reply(self, result: Any) -> tuple[bytes, list[Segment]]:
-        """The message that stands for a result, and the segments whose descriptors must follow.
+    def reply(self, result: Any) -> bytes:
+        """The message that stands for a result.
 
         Raises:
             Exception: The result cannot be pickled.
@@ -139,10 +159,8 @@ class Writer:
             self._free.update((each.number, each) for each in self._taken.values())
             self._taken.clear()
         self._lent.update((segment.number, segment) for segment, _ in used)
-        new = [segment for segment, _ in used if segment.descriptor >= 0]
-        made = [(segment.number, len(segment.memory)) for segment in new]
         given_up, self._given_up = self._given_up, []
-        return pickle.dumps(Reply(stream, buffers, made, given_up)), new
+        return pickle.dumps(Reply(stream, buffers, given_up))
 
     def _take(self, size: int) -> Segment:
         """A segment for the result that is being made. One that is too small gives way to a larger one."""
@@ -152,12 +170,9 @@ class Writer:
         else:
             if self._free:
                 number = next(iter(self._free))
-                unsent = self._free.pop(number).descriptor
+                del self._free[number]
                 self._given_up.append(number)
-                if unsent >= 0:
-                    os.close(unsent)
-            self._count += 1
-            segment = Segment(self._count, _rounded(size))
+            segment = self.segment(_rounded(size))
         self._taken[segment.address] = segment
         return segment
 
@@ -166,7 +181,7 @@ class Writer:
         address = np.frombuffer(raw, np.uint8).__array_interface__["data"][0]
         if address not in self._taken:
             segment = self._take(raw.nbytes)
-            segment.memory[: raw.nbytes] = raw
+            memoryview(segment.memory)[: raw.nbytes] = raw
             address = segment.address
         return self._taken.pop(address)
 
@@ -181,15 +196,18 @@ class Reader:
     """The segments of a worker, in the process that started it. For one thread; arrays may die in any."""
 
     def __init__(self) -> None:
-        self._memories: dict[int, Memory] = {}
+        self._count = 0
+        self._memories: dict[int, Any] = {}
         self._freed: collections.deque[int] = collections.deque()
 
-    def add(self, number: int, size: int, descriptor: int) -> None:
-        """Map a new segment and close its descriptor."""
-        try:
-            self._memories[number] = Memory(descriptor, size)
-        finally:
-            os.close(descriptor)
+    def add(self, descriptor: int) -> None:
+        """Map a new segment. The caller closes the descriptor."""
+        self._memories[self._count] = Memory(descriptor, os.fstat(descriptor).st_size)
+        self._count += 1
+
+    def page(self) -> Any:
+        """The numbers of the first segment: a page in which the worker notes what it is at."""
+        return memoryview(self._memories[0]).cast("q")
 
     def result(self, reply: Reply) -> Any:
         """The result that a reply stands for. Its large arrays lie in segments, which are theirs until they are gone.

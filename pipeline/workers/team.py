@@ -1,24 +1,24 @@
-"""Team: the worker processes of an executor, and the threads that keep them."""
+"""Team: the threads that keep the worker processes of an executor."""
 
 from __future__ import annotations
 
 import atexit
 import collections
+import itertools
 import multiprocessing
-import pickle
-import signal
+import os
 import threading
 import time
 import weakref
 from collections.abc import Iterable
-from concurrent.futures import BrokenExecutor, Future
-from multiprocessing import connection, reduction
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from pipeline.explain.wording import named
+from pipeline.runners.stop_flag import StopFlag
 from pipeline.workers.chunks import FailedItem, WorkerDied
-from pipeline.workers.shared import Reader
-from pipeline.workers.worker import BEGUN, ITEM, REMEMBERED, STOP, Page, Task, Unknown, work
+from pipeline.workers.process import GRACE, BrokenWorkers, Worker
+from pipeline.workers.worker import Unknown
 
 # Calls that a worker has at once: it begins the next one before anybody has looked at its last result.
 _AT_ONCE = 2
@@ -26,37 +26,43 @@ _AT_ONCE = 2
 # Workers that die before they begin a call, until the call is at fault.
 _IN_VAIN = 2
 
-# Seconds that a worker gets to end by itself.
-GRACE = 0.5
-
-# `multiprocessing` starts processes, and sees to those that ended, in one thread at a time.
-_starting = threading.Lock()
-
-_GUARD = (
-    'A worker imports the program: what the program does belongs under `if __name__ == "__main__":`. What the worker '
-    "printed says more"
-)
-
+# Seconds between two looks of a keeper that waits: Ctrl-C may strike between a change and the bell for it.
+_CHECK_INTERVAL = 1.0
 
 # Those that are to be stopped at exit.
 _teams: weakref.WeakSet[Team] = weakref.WeakSet()
 
 
-class BrokenWorkers(BrokenExecutor):
-    """No worker can do the call: they cannot start, or cannot import the function."""
-
-
 class Call(NamedTuple):
-    """What is submitted: a function by its number, and pickled; and its arguments, pickled."""
+    """What is submitted: a function by its number, and pickled; and its arguments, pickled.
+
+    Attributes:
+        begun: Whether a worker has had it; then it can no longer be cancelled.
+    """
 
     future: Future[Any]
     number: int
     definition: bytes
     arguments: bytes
+    begun: bool = False
+
+    def begin(self) -> bool:
+        """Whether it is to be done: not if it was cancelled."""
+        return self.begun or self.future.set_running_or_notify_cancel()
+
+    def cancel(self) -> None:
+        """Let it end without a result."""
+        if self.begun:
+            self.future.set_exception(WorkerDied(None, "was stopped"))
+        elif self.future.cancel():
+            self.future.set_running_or_notify_cancel()
 
 
 class Team:
     """What the keepers share. They hold this, not the executor, which may become garbage.
+
+    Nobody waits for anything while holding the lock, least of all for a future, whose lock a thread may hold that waits
+    for this one. `rest` and `stop` do not take it: a garbage collection may call them anywhere.
 
     Args:
         count: The most workers.
@@ -68,14 +74,18 @@ class Team:
         self.setup = setup
         self.context: Any = multiprocessing.get_context(method)
         self._count = count
-        self._made = 0
-        self._changed = threading.Condition()
-        self._calls: collections.deque[Call] = collections.deque()
-        self._keepers: list[_Keeper] = []
+        self._numbers = itertools.count(1)
+        self.forget()
         self._resting = self._closed = False
         self._broken: BrokenWorkers | None = None
         self.stopped = False
         _teams.add(self)
+
+    def forget(self) -> None:
+        """Have no keepers, whoever holds the lock: in a forked process they are its parent's."""
+        self._lock = threading.RLock()  # no Condition: Ctrl-C in its `__enter__`, in Python, would leave it locked
+        self._calls: collections.deque[Call] = collections.deque()
+        self._keepers: list[_Keeper] = []
 
     def __str__(self) -> str:
         if self._closed:
@@ -89,219 +99,155 @@ class Team:
 
     def put(self, call: Call) -> None:
         """Have a worker do a call; start one if all are busy and there may be more."""
-        keeper = None
-        with self._changed:
+        with self._lock:
             if self._broken is not None:
                 raise self._broken
             if self._closed:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             self._resting = False
             self._calls.append(call)
-            if len(self._calls) > self._idle() and len(self._keepers) < self._count:
-                self._made += 1
-                keeper = _Keeper(self, self._made)
-                self._keepers.append(keeper)
-            self._changed.notify()
-        if keeper is not None:  # a garbage collection in the thread that starts may call `rest`
+            more = self._wake()
+        if more:
+            keeper = _Keeper(self, next(self._numbers))
             keeper.start()
+            keeper.entered.wait()  # whoever calls `close` now finds it
 
     def put_back(self, calls: Iterable[Call]) -> None:
-        """Have another worker do these calls, first."""
-        with self._changed:
-            self._calls.extendleft(calls)
-            self._changed.notify_all()
+        """Have another worker do these calls, which have begun, first."""
+        with self._lock:
+            self._calls.extendleft(call._replace(begun=True) for call in calls)
+            for _ in self._calls:
+                self._wake()
+
+    def _wake(self) -> bool:
+        """Wake a keeper for a call; whether there should be another keeper. The caller holds the lock."""
+        for keeper in self._keepers:
+            if not keeper.sent and not keeper.bell.is_set():
+                keeper.bell.set()
+                break
+        return len(self._calls) > self._idle() and len(self._keepers) < self._count
+
+    def enter(self, keeper: _Keeper) -> bool:
+        """Count a keeper; it calls this when it runs. Whether there is room for it."""
+        with self._lock:
+            fits = len(self._keepers) < self._count
+            if fits:
+                self._keepers.append(keeper)
+        keeper.entered.set()
+        return fits
 
     def take(self, keeper: _Keeper) -> Call | None:
         """The next call. None: there is none that would not better wait for an idle worker; or, for a keeper that has
         nothing to do, that it shall end."""
-        with self._changed:
-            while True:
-                if not keeper.sent or len(self._calls) > self._idle():
-                    while self._calls:
-                        call = self._calls.popleft()
-                        if call.future.running() or call.future.set_running_or_notify_cancel():
-                            return call
-                if keeper.sent:
+        while True:
+            keeper.bell.clear()
+            with self._lock:
+                call = None
+                if self._calls and (not keeper.sent or len(self._calls) > self._idle()):
+                    call = self._calls.popleft()
+                    keeper.sent.append(call)  # from now on it is not idle
+                elif keeper.sent:
                     return None
-                if self._closed or self._resting:
+                elif self._closed or self._resting:
                     self._keepers.remove(keeper)
                     return None
-                self._changed.wait()
+            if call is None:
+                keeper.bell.wait(_CHECK_INTERVAL)
+                continue
+            if self.stopped:
+                call.cancel()
+            elif call.begin():
+                return call
+            keeper.sent.pop()
 
     def _idle(self) -> int:
         return sum(not keeper.sent for keeper in self._keepers)
 
     def fail(self, error: BrokenWorkers) -> None:
         """No worker can start: fail all calls, those to come too."""
-        with self._changed:
+        with self._lock:
             self._broken = self._broken or error
             calls, self._calls = list(self._calls), collections.deque()
             self._closed = True
-            self._changed.notify_all()
+            self._ring()
         for call in calls:
-            if call.future.running() or call.future.set_running_or_notify_cancel():
+            if call.begin():
                 call.future.set_exception(error)
 
     def rest(self) -> None:
         """Let workers end that have nothing to do."""
-        with self._changed:
-            self._resting = True
-            self._changed.notify_all()
+        self._resting = True
+        self._ring()
 
     def close(self, cancel: bool, wait: bool) -> None:
         """Let workers end when all is done; with `cancel`, without what is not begun."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             keepers, calls = list(self._keepers), list(self._calls) if cancel else []
-            self._changed.notify_all()
+            self._ring()
         for call in calls:
             call.future.cancel()
         if wait:
             for keeper in keepers:
-                if keeper.ident is not None:  # else `put` is about to start it, and it ends at once
-                    keeper.join()
+                keeper.join()
 
-    def stop(self) -> None:
+    def stop(self, wait: bool = False) -> None:
         """Stop all workers, whatever they are doing: those in the middle of an item get half a second."""
-        self.stopped = True
-        here = threading.current_thread()
-        keepers = [keeper for keeper in self._keepers if keeper is not here and keeper.ident is not None]
-        self.close(True, False)
+        self.stopped = self._closed = True
+        keepers = tuple(self._keepers)
         for keeper in keepers:
-            keeper.ask_to_stop()
-        end = time.monotonic() + GRACE
-        for keeper in keepers:
-            keeper.join(max(0, end - time.monotonic()))
-        for keeper in keepers:
-            keeper.kill()
-        for keeper in keepers:
-            keeper.join(GRACE)
+            if keeper.worker is not None:
+                keeper.worker.ask_to_stop()
+        self._ring()
+        if wait:
+            end = time.monotonic() + 3 * GRACE
+            for keeper in keepers:
+                if keeper is not threading.current_thread():
+                    keeper.join(max(0, end - time.monotonic()))
+
+    def _ring(self) -> None:
+        for keeper in tuple(self._keepers):
+            keeper.bell.set()
 
 
 @atexit.register  # after multiprocessing has registered what kills its processes, and so before that is called
 def _stop_all() -> None:
     for team in list(_teams):
-        team.stop()
+        team.stop(wait=True)
 
 
-class _Worker:
-    """A worker process, seen from here.
+def _forget_all() -> None:
+    for team in list(_teams):
+        team.forget()
 
-    Raises:
-        OSError, RuntimeError, AssertionError: It cannot be started.
-    """
 
-    def __init__(self, team: Team, name: str) -> None:
-        self.connection, there = multiprocessing.Pipe()
-        self.process = team.context.Process(target=work, args=(there, team.setup), name=name, daemon=True)
-        self.done = 0
-        self.page: Any = None
-        self._how = ""
-        self._reader = Reader()
-        self._known: collections.deque[int] = collections.deque(maxlen=REMEMBERED)
-        try:
-            with _starting:
-                self.process.start()
-        except BaseException:
-            self.connection.close()
-            raise
-        finally:
-            there.close()
-
-    def wait(self) -> None:
-        """Wait until it is ready.
-
-        Raises:
-            BrokenWorkers: It will never be, and neither will another.
-            OSError: It was killed.
-        """
-        try:
-            failed = pickle.loads(self.connection.recv_bytes())
-            if failed is None:
-                self.page = Page(reduction.recv_handle(self.connection)).numbers
-                return
-        except (EOFError, OSError):
-            how = self.end()
-            if "killed" in how:
-                raise ConnectionResetError(how) from None
-            raise BrokenWorkers(f"a worker process {how} while it started. {_GUARD}") from None
-        self.end()
-        raise BrokenWorkers(f"setup failed in a worker process: {named(failed.error)}") from failed.error
-
-    def send(self, call: Call) -> None:
-        """Send a call; OSError if the worker is dead."""
-        definition = None if call.number in self._known else call.definition
-        if definition is not None:
-            self._known.append(call.number)
-        task = Task(call.number, definition, call.arguments, self._reader.freed())
-        self.connection.send_bytes(pickle.dumps(task))
-
-    def receive(self) -> Any:
-        """The next result; EOFError or OSError if the worker is dead."""
-        reply = pickle.loads(self.connection.recv_bytes())
-        for number, size in reply.made:
-            self._reader.add(number, size, reduction.recv_handle(self.connection))
-        self.done += 1
-        return self._reader.result(reply)
-
-    @property
-    def begun(self) -> bool:
-        """Whether it has begun a call whose result has not come."""
-        return self.page is not None and self.page[BEGUN] > self.done
-
-    def at(self) -> int:
-        """Which item of this call it is at."""
-        return int(self.page[ITEM]) if self.begun else 0
-
-    def end(self) -> str:
-        """Let it end, if it has not; how it ended, as text."""
-        if self._how:
-            return self._how
-        self.connection.close()
-        if not connection.wait([self.process.sentinel], GRACE):
-            self.process.kill()
-        with _starting:
-            self.process.join()
-            code = self.process.exitcode
-        if code is None or code >= 0:
-            self._how = f"ended with exit status {code}"
-        else:
-            hint = " (perhaps by the system, for lack of memory)" if code == -signal.SIGKILL else ""
-            self._how = f"was killed by {signal.Signals(-code).name}{hint}"
-        return self._how
+os.register_at_fork(after_in_child=_forget_all)
 
 
 class _Keeper(threading.Thread):
     """Keeps one worker: starts it, hands it calls and takes its results; starts another one if it dies.
 
     Attributes:
-        sent: The calls that the worker has.
+        sent: The calls that the worker has, or is about to get.
+        bell: Set when there may be something to do, or nothing any more.
+        entered: Set when it is one of its team, or turned away.
     """
 
     def __init__(self, team: Team, number: int) -> None:
         super().__init__(name=f"pipeline-worker-{number}", daemon=True)
         self.sent: collections.deque[Call] = collections.deque()
+        self.bell, self.entered = StopFlag(), StopFlag()
         self._team = team
-        self.worker: _Worker | None = None
+        self.worker: Worker | None = None
         self._in_vain = 0  # how many workers in a row have died before they began a call
 
     def run(self) -> None:
+        if not self._team.enter(self):
+            return
         while self._fill():
             self._receive()
         if self.worker is not None:
             self.worker.end()
-
-    def ask_to_stop(self) -> None:
-        """Let the worker end before its next item. From another thread."""
-        worker = self.worker
-        if worker is not None and worker.page is not None:
-            worker.page[STOP] = 1
-
-    def kill(self) -> None:
-        """Kill the worker if it still runs. From another thread."""
-        worker = self.worker
-        if self.is_alive() and worker is not None:
-            worker.process.kill()
 
     def _fill(self) -> bool:
         """Send calls; whether there is one whose result is to be received."""
@@ -309,25 +255,26 @@ class _Keeper(threading.Thread):
             call = self._team.take(self)
             if call is None:
                 break
-            self.sent.append(call)
             try:
-                (self.worker or self._start()).send(call)
+                (self.worker or self._start()).send(call.number, call.definition, call.arguments)
             except BrokenWorkers as error:
                 self.sent.clear()
                 call.future.set_exception(error)
                 self._team.fail(error)
-            except OSError:
-                self._died()
+            except (EOFError, OSError) as error:
+                self._died(error)
         return bool(self.sent)
 
     def _receive(self) -> None:
         assert self.worker is not None
         try:
-            result = self.worker.receive()
-        except (EOFError, OSError):
-            self._died()
+            message = self.worker.receive()
+        except Exception as error:
+            self._died(error)
             return
-        except Exception as error:  # it cannot be unpickled
+        try:
+            result = self.worker.result(message)
+        except Exception as error:
             result = FailedItem(error)
         self._in_vain = 0
         future = self.sent.popleft().future
@@ -340,11 +287,13 @@ class _Keeper(threading.Thread):
         else:
             future.set_exception(result.error)
 
-    def _start(self) -> _Worker:
+    def _start(self) -> Worker:
         try:
-            worker = self.worker = _Worker(self._team, self.name)
+            worker = self.worker = Worker(self._team.context, self._team.setup, self.name)
         except (OSError, RuntimeError, AssertionError) as error:
             raise BrokenWorkers(f"a worker process cannot be started: {named(error)}") from error
+        if self._team.stopped:  # it may have come too late to be asked
+            worker.ask_to_stop()
         try:
             worker.wait()
         except BrokenWorkers:
@@ -352,12 +301,13 @@ class _Keeper(threading.Thread):
             raise
         return worker
 
-    def _died(self) -> None:
-        """The worker is dead. The call that it was at has failed; others may do what it had not begun."""
+    def _died(self, error: Exception) -> None:
+        """The worker is dead, or lost. The call that it was at has failed; others may do what it had not begun."""
         worker, calls = self.worker, list(self.sent)
         assert worker is not None
         self.worker = None
-        begun, index, how = worker.begun, worker.at(), worker.end()
+        lost = None if isinstance(error, (EOFError, ConnectionError)) else error
+        begun, index, how = worker.begun, worker.at(), worker.end(lost)
         self._in_vain += not begun
         self.sent.clear()
         failed = len(calls) if self._team.stopped else int(begun or self._in_vain > _IN_VAIN)

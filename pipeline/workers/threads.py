@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
+
+# Those that are to have other threads in a forked process, which has none of its parent's.
+_executors: weakref.WeakSet[Threads] = weakref.WeakSet()
 
 
 class Threads(Executor):
@@ -20,9 +25,14 @@ class Threads(Executor):
     def __init__(self, count: int, setup: Callable[[], Any] | None = None) -> None:
         self._max_workers = count  # by this name executors of the standard library have it too
         self._setup = setup
+        self._kept = self._closed = False
+        self._forget()
+        _executors.add(self)
+
+    def _forget(self) -> None:
+        """Have no threads, whoever holds the lock."""
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
-        self._kept = self._closed = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have a thread call a function; RuntimeError after `shutdown`."""
@@ -73,6 +83,14 @@ class Threads(Executor):
     def __repr__(self) -> str:
         state = "shut down" if self._closed else "not running" if self._pool is None else "running"
         return f"<pipeline.threads({self._max_workers}): {state}>"
+
+
+def _forget_all() -> None:
+    for each in list(_executors):
+        each._forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
 
 
 class AtOnce(Executor):

@@ -9,15 +9,15 @@ import multiprocessing
 import os
 import pickle
 import signal
+import socket
 import sys
 from collections.abc import Callable
-from multiprocessing import reduction
-from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from pipeline.memory import keep_pages
 from pipeline.workers.chunks import FailedItem, here
-from pipeline.workers.shared import Writer, unnamed
+from pipeline.workers.line import Line
+from pipeline.workers.shared import Writer
 
 # Functions that a worker remembers, so that they are sent once.
 REMEMBERED = 16
@@ -50,56 +50,45 @@ class Stopped(BaseException):
     """Nobody wants the result any more."""
 
 
-class Page:
-    """A page of memory in which a worker notes which item it is at, for the case that it is killed."""
+def work(end: socket.socket, setup: bytes | None) -> None:
+    """Be a worker. The main function of the process.
 
-    def __init__(self, descriptor: int) -> None:
-        try:
-            self.numbers = memoryview(mmap.mmap(descriptor, mmap.PAGESIZE)).cast("q")
-        finally:
-            os.close(descriptor)
-
-
-def work(connection: Connection, setup: bytes | None) -> None:
-    """Be a worker. The main function of the process."""
+    Args:
+        end: Its end of the connection with the process that started it.
+        setup: The pickled function to call first.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
     _die_with_parent()
     keep_pages()
-    descriptor = unnamed(mmap.PAGESIZE)
-    page = Page(os.dup(descriptor)).numbers
-    writer = Writer()
+    line = Line(end, lambda descriptor: None)  # nobody sends any to it
+    writer = Writer(line.send_descriptor)
+    page = memoryview(writer.segment(mmap.PAGESIZE).memory).cast("q")  # says where it was, if it is killed
     here.empty, here.put, here.at = writer.empty, writer.put, _noting(page)
     try:
         if setup is not None:
             pickle.loads(setup)()
     except BaseException as error:
-        connection.send_bytes(pickle.dumps(FailedItem(error)))  # type: ignore[arg-type]
+        line.send(pickle.dumps(FailedItem(error)))  # type: ignore[arg-type]
         return
-    connection.send_bytes(pickle.dumps(None))
-    reduction.send_handle(connection, descriptor, None)
-    os.close(descriptor)
+    line.send(pickle.dumps(None))
     functions: dict[int, Callable[..., Any]] = {}
     with contextlib.suppress(EOFError, ConnectionError, Stopped):
         while True:
-            task = pickle.loads(connection.recv_bytes())
+            task = pickle.loads(line.receive())
             page[ITEM] = 0
             page[BEGUN] += 1
             writer.take_back(task.freed)
-            _answer(connection, writer, functions, task)
+            _answer(line, writer, functions, task)
 
 
-def _answer(connection: Connection, writer: Writer, functions: dict[int, Callable[..., Any]], task: Task) -> None:
+def _answer(line: Line, writer: Writer, functions: dict[int, Callable[..., Any]], task: Task) -> None:
     try:
-        message, new = writer.reply(_result(functions, task))
+        message = writer.reply(_result(functions, task))
     except Stopped:
         raise
     except BaseException as error:
-        message, new = writer.reply(FailedItem(error))  # type: ignore[arg-type]
-    connection.send_bytes(message)
-    for segment in new:
-        reduction.send_handle(connection, segment.descriptor, None)
-        os.close(segment.descriptor)
-        segment.descriptor = -1
+        message = writer.reply(FailedItem(error))  # type: ignore[arg-type]
+    line.send(message)
     for stream in (sys.stdout, sys.stderr):  # nothing printed is lost if this process is killed
         with contextlib.suppress(AttributeError, OSError, ValueError):
             stream.flush()

@@ -1,0 +1,118 @@
+"""Line: messages, and shared memory, between a worker process and the one that started it."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import errno
+import os
+import select
+import socket
+import struct
+from collections.abc import Callable
+
+# The size of a message precedes it. Nothing follows a size of 0: it came with a descriptor.
+_SIZE = struct.Struct("=Q")
+
+# Bytes to be taken at once, unless a message is known to be longer.
+_PIECE = 1 << 16
+_LONGEST_PIECE = 1 << 20
+
+# Messages up to here are copied behind their sizes, which costs less than a system call.
+_SHORT = 1 << 14
+
+_DESCRIPTOR = socket.CMSG_SPACE(array.array("i").itemsize)
+_CLOSED_IN_CHILDREN = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+
+class Line:
+    """One end of a connection.
+
+    Neither end waits for room without taking what comes, so the two never wait for each other. For one thread at a
+    time; `hang_up` may be called from every thread, signal handler or finalizer.
+
+    Args:
+        end: A connected stream socket.
+        take: Called with each descriptor that comes, which is closed when it returns; what it raises, `send` and
+            `receive` raise.
+    """
+
+    def __init__(self, end: socket.socket, take: Callable[[int], object]) -> None:
+        self._end = end
+        self._take = take
+        self._come = bytearray()  # not yet received
+
+    def send(self, message: bytes) -> None:
+        """Send a message; raises what `receive` raises."""
+        size = _SIZE.pack(len(message))
+        if len(message) <= _SHORT:
+            self._send(size + message)
+        else:
+            self._send(size)
+            self._send(message)
+
+    def send_descriptor(self, descriptor: int) -> None:
+        """Send the descriptor of a file; raises what `receive` raises."""
+        sent = array.array("i", [descriptor])
+        self._send(_SIZE.pack(0), [(socket.SOL_SOCKET, socket.SCM_RIGHTS, sent)])
+
+    def receive(self) -> bytes:
+        """The next message.
+
+        Raises:
+            EOFError, ConnectionError: There is nobody at the other end.
+            OSError: A descriptor cannot be taken. What comes after it would be misunderstood: hang up.
+        """
+        come = self._come
+        while True:
+            wanted = _SIZE.size
+            if len(come) >= wanted:
+                wanted += _SIZE.unpack_from(come)[0]
+            if len(come) < wanted:
+                self._read(wanted - len(come))
+                continue
+            with memoryview(come) as view:
+                message = bytes(view[_SIZE.size : wanted])
+            del come[:wanted]
+            if message:
+                return message
+
+    def hang_up(self) -> None:
+        """Have both ends see that there is nobody at the other."""
+        with contextlib.suppress(OSError):
+            self._end.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Hang up, and forget the connection."""
+        self._end.close()
+
+    def _send(self, data: bytes, beside: list[tuple[int, int, array.array[int]]] | None = None) -> None:
+        left = memoryview(data)
+        while left:
+            try:
+                left = left[self._end.sendmsg([left], beside or (), socket.MSG_DONTWAIT) :]
+                beside = None
+            except BlockingIOError:
+                self._wait_for_room()
+
+    def _wait_for_room(self) -> None:
+        """Wait until there is some, or something has come, which is taken."""
+        waiting = select.poll()
+        waiting.register(self._end, select.POLLIN | select.POLLOUT)
+        if waiting.poll()[0][1] & ~select.POLLOUT:
+            self._read(_PIECE)
+
+    def _read(self, wanted: int) -> None:
+        size = min(max(wanted, _PIECE), _LONGEST_PIECE)
+        data, beside, flags, _ = self._end.recvmsg(size, _DESCRIPTOR, _CLOSED_IN_CHILDREN)
+        for _, _, raw in beside:
+            for descriptor in array.array("i", raw):
+                try:
+                    self._take(descriptor)
+                finally:
+                    os.close(descriptor)
+        if flags & socket.MSG_CTRUNC:  # the system has dropped it
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        if not data:
+            raise EOFError
+        self._come += data

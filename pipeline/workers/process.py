@@ -1,0 +1,161 @@
+"""Worker: a worker process, seen from the process that started it."""
+
+from __future__ import annotations
+
+import collections
+import multiprocessing.process
+import os
+import pickle
+import signal
+import socket
+import threading
+import weakref
+from concurrent.futures import BrokenExecutor
+from multiprocessing import connection
+from typing import Any
+
+from pipeline.explain.wording import named
+from pipeline.workers.line import Line
+from pipeline.workers.shared import Reader
+from pipeline.workers.worker import BEGUN, ITEM, REMEMBERED, STOP, Task, work
+
+# Seconds that a worker gets to end by itself.
+GRACE = 0.5
+
+# `multiprocessing` starts processes, and sees to those that ended, in one thread at a time.
+_starting = threading.Lock()
+
+_processes: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def _forget() -> None:
+    """In a forked process: the workers are its parent's. At its exit `multiprocessing` would kill them."""
+    global _starting
+    _starting = threading.Lock()
+    multiprocessing.process._children.difference_update(_processes)  # type: ignore[attr-defined]
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+_GUARD = (
+    'A worker imports the program: what the program does belongs under `if __name__ == "__main__":`. What the worker '
+    "printed says more"
+)
+
+
+class BrokenWorkers(BrokenExecutor):
+    """No worker can do the call: they cannot start, or cannot import the function."""
+
+
+class Worker:
+    """A worker process, seen from here.
+
+    Raises:
+        OSError, RuntimeError, AssertionError: It cannot be started.
+    """
+
+    def __init__(self, context: Any, setup: bytes | None, name: str) -> None:
+        ours, theirs = socket.socketpair()
+        self._reader = Reader()
+        self._line = Line(ours, self._reader.add)
+        self.process = context.Process(target=work, args=(theirs, setup), name=name, daemon=True)
+        _processes.add(self.process)
+        self.done = 0
+        self.page: Any = None
+        self._how = ""
+        self._known: collections.deque[int] = collections.deque(maxlen=REMEMBERED)
+        try:
+            with _starting:
+                self.process.start()
+        except BaseException:
+            self._line.close()
+            raise
+        finally:
+            theirs.close()
+
+    def wait(self) -> None:
+        """Wait until it is ready.
+
+        Raises:
+            BrokenWorkers: It will never be, and neither will another.
+            ConnectionError: It was killed.
+        """
+        try:
+            failed = pickle.loads(self._line.receive())
+        except (EOFError, ConnectionError):
+            how = self.end()
+            if "killed" in how:
+                raise ConnectionResetError(how) from None
+            raise BrokenWorkers(f"a worker process {how} while it started. {_GUARD}") from None
+        except OSError as error:
+            raise BrokenWorkers(f"a worker process {self.end(error)}") from error
+        if failed is not None:
+            self.end()
+            raise BrokenWorkers(f"setup failed in a worker process: {named(failed.error)}") from failed.error
+        self.page = self._reader.page()
+
+    def send(self, number: int, definition: bytes, arguments: bytes) -> None:
+        """Send a call: a function by its number, and pickled; its arguments, pickled. Raises what `receive` does."""
+        known = number in self._known
+        if not known:
+            self._known.append(number)
+        task = Task(number, None if known else definition, arguments, self._reader.freed())
+        self._line.send(pickle.dumps(task))
+
+    def receive(self) -> bytes:
+        """The next reply.
+
+        Raises:
+            EOFError, ConnectionError: The worker is dead.
+            OSError: There is no room for its results: call `end`.
+        """
+        message = self._line.receive()
+        self.done += 1
+        return message
+
+    def result(self, message: bytes) -> Any:
+        """The result that a reply stands for.
+
+        Raises:
+            Exception: It cannot be unpickled.
+        """
+        return self._reader.result(pickle.loads(message))
+
+    @property
+    def begun(self) -> bool:
+        """Whether it has begun a call whose result has not come."""
+        return self.page is not None and self.page[BEGUN] > self.done
+
+    def at(self) -> int:
+        """Which item of this call it is at."""
+        return int(self.page[ITEM]) if self.begun else 0
+
+    def ask_to_stop(self) -> None:
+        """Let it end before its next item, and its keeper see it as dead. From any thread or finalizer."""
+        if self.page is not None:
+            self.page[STOP] = 1
+        self._line.hang_up()
+
+    def end(self, lost: Exception | None = None) -> str:
+        """Let it end, if it has not; how it ended, as text.
+
+        Args:
+            lost: Why its results cannot be taken. Then it is killed.
+        """
+        if self._how:
+            return self._how
+        self._line.close()
+        if lost is not None or not connection.wait([self.process.sentinel], GRACE):
+            self.process.kill()
+        with _starting:
+            self.process.join()
+            code = self.process.exitcode
+        if lost is not None:
+            self._how = f"was stopped, as its results could not be taken: {named(lost)}"
+        elif code is None or code >= 0:
+            self._how = f"ended with exit status {code}"
+        else:
+            hint = " (perhaps by the system, for lack of memory)" if code == -signal.SIGKILL else ""
+            self._how = f"was killed by {signal.Signals(-code).name}{hint}"
+        return self._how

@@ -1,0 +1,254 @@
+"""pipeline.processes and pipeline.threads, struck: by full buffers, limits, Ctrl-C, garbage collections and forks."""
+
+import os
+import signal
+import sys
+import threading
+from socket import socketpair as pair
+
+import pytest
+import worker_functions as functions
+from helpers import LIMIT, run_in_thread, run_script, wait_until
+from orchestration import fresh_collection, no_thread_left
+
+import pipeline
+from pipeline.workers import team
+from pipeline.workers.line import Line
+from pipeline.workers.shared import unnamed
+
+SUPPORT = os.path.dirname(functions.__file__)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left():
+    with fresh_collection(), no_thread_left():
+        yield
+    wait_until(lambda: not functions.workers(), "the workers to end")
+
+
+def child_of(body):
+    """Run a function in a forked process; return its exit status. -14: it did not come back."""
+    pid = os.fork()
+    if not pid:
+        signal.alarm(int(LIMIT))
+        status = 1
+        try:
+            body()
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def program(tmp_path, body):
+    """Run the body of a program, which has `pipeline` and `functions`, to its end; what it has printed."""
+    path = tmp_path / "program.py"
+    lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
+    imports = (
+        f"import os, resource, sys\nsys.path.insert(0, {SUPPORT!r})\nimport pipeline, worker_functions as functions\n"
+    )
+    path.write_text(f"{imports}\nif __name__ == '__main__':\n{lines}")
+    done = run_script(f"import runpy; runpy.run_path({str(path)!r}, run_name='__main__')")
+    assert not done.returncode, done.stderr
+    return done.stdout.split("\n")[:-1]
+
+
+class TestBuffers:
+    def test_many_segments_while_long_arguments_are_sent(self):
+        """The worker has more to say than a socket holds while the keeper does."""
+        items = [i.to_bytes(2, "little") + bytes(3000) for i in range(1200)]
+        with pipeline.processes(1) as workers:
+            ahead = pipeline.map_ahead(functions.of_its_size, items, workers, chunksize=400)
+            assert run_in_thread(lambda: [len(each) for each in ahead]).result() == [70_000 + i for i in range(1200)]
+
+    def test_both_ends_send(self):
+        """Each takes what comes while there is no room for what it sends: messages, and descriptors among them."""
+        taken, messages = [], [[letter * i * 1_000_000 for i in range(1, 6)] for letter in (b"a", b"b")]
+
+        def talk(end, words):
+            line, descriptor = Line(end, lambda number: taken.append(os.fstat(number).st_size)), unnamed(1000)
+            try:
+                for word in words:
+                    line.send(word)
+                    for _ in range(100):
+                        line.send_descriptor(descriptor)
+                line.send(b"end")
+                return [*iter(line.receive, b"end")]
+            finally:
+                os.close(descriptor)
+
+        ends = pair()
+        calls = [run_in_thread(talk, *each) for each in zip(ends, messages, strict=True)]
+        assert [call.result() for call in calls] == messages[::-1]
+        assert taken == [1000] * 1000
+        for end in ends:
+            end.close()
+
+
+class TestDescriptors:
+    def test_results_that_are_kept_have_none(self):
+        with pipeline.processes(1) as workers:
+            (pid,) = [workers.submit(os.getpid).result()]
+            kept = [workers.submit(functions.large, 0).result()]
+            places = ("/proc/self/fd", f"/proc/{pid}/fd")
+            before = [len(os.listdir(place)) for place in places]
+            kept += [workers.submit(functions.large, i).result() for i in range(1, 30)]
+            assert [len(os.listdir(place)) for place in places] == before
+            assert [int(each[0, 0]) for each in kept] == list(range(30))
+
+    def test_none_is_left_for_a_result(self, tmp_path):
+        """The worker is stopped, and the error says why. When there are some again, another one starts."""
+        assert program(tmp_path, OUT_OF_DESCRIPTORS) == [
+            "WorkerDied: a worker process was stopped, as its results could not be taken: "
+            "OSError: [Errno 24] Too many open files",
+            "7",
+        ]
+
+
+OUT_OF_DESCRIPTORS = """
+workers = pipeline.processes(1)
+workers.submit(abs, 1).result()
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+free = os.open("/dev/null", os.O_RDONLY)
+os.close(free)
+resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+error = workers.submit(functions.large, 5).exception(timeout=20)
+resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+print(f"{type(error).__name__}: {error}")
+print(workers.submit(functions.large, 7).result(timeout=20)[0, 0])
+workers.shutdown()
+"""
+
+
+class TestCtrlC:
+    def test_no_lock_is_taken_in_python(self):
+        """Ctrl-C in Python code that enters a lock leaves it locked; at its end the handler could raise, and does."""
+        with pipeline.processes(1) as workers:
+            assert list(pipeline.map_ahead(abs, range(4), workers, chunksize=1)) == [0, 1, 2, 3]
+            struck = []
+
+            def trace(frame, event, arg):
+                if frame.f_code.co_name == "__enter__" and "threading" in frame.f_code.co_filename:
+                    struck.append(frame.f_back.f_code.co_qualname if sys.version_info >= (3, 11) else "somewhere")
+
+            sys.setprofile(trace)
+            try:
+                ahead = pipeline.map_ahead(abs, range(40), workers, chunksize=1)
+                got = list(ahead)
+                future = workers.submit(abs, -3)
+                future.add_done_callback(got.append)
+                got.append(future.result())
+                assert future.done()
+                assert not future.cancel()
+                workers.rest()
+            finally:
+                sys.setprofile(None)
+            assert struck == []
+            assert sorted(map(str, got)) == sorted(map(str, [*range(40), 3, future]))
+
+    def test_before_a_keeper_starts(self, monkeypatch):
+        start, strikes = team._Keeper.start, [KeyboardInterrupt]
+
+        def struck(keeper):
+            if strikes:
+                raise strikes.pop()
+            start(keeper)
+
+        monkeypatch.setattr(team._Keeper, "start", struck)
+        with pipeline.processes(1) as workers:
+            with pytest.raises(KeyboardInterrupt):
+                workers.submit(abs, -1)
+            assert workers.submit(abs, -2).result(LIMIT) == 2
+
+
+class TestCollections:
+    """A garbage collection runs finalizers anywhere: also in a thread that holds the lock of a future."""
+
+    @pytest.mark.parametrize("what", ["rest", "stop"])
+    def test_while_a_keeper_waits_for_a_future(self, tmp_path, what):
+        workers = pipeline.processes(1)
+        first, second, third = workers.submit(functions.opened, tmp_path), *(workers.submit(abs, i) for i in (1, 2))
+        wanted, lock = threading.Event(), third._condition
+
+        class Telling(type(lock)):
+            def __enter__(self):
+                wanted.set()
+                return super().__enter__()
+
+        third._condition = telling = Telling()
+        telling.acquire()
+        try:
+            (tmp_path / "go").touch()
+            assert wanted.wait(LIMIT)
+            run_in_thread({"rest": workers.rest, "stop": workers._team.stop}[what]).result()
+        finally:
+            telling.release()
+        workers.shutdown()
+        assert first.done()
+        assert second.done()
+        assert third.done()
+
+
+class TestForks:
+    def test_a_child_that_leaves_the_block_by_an_error_stops_nobody(self):
+        def leave():
+            try:
+                with workers:
+                    raise KeyError
+            except KeyError:
+                workers.rest()
+                workers.shutdown()
+
+        with pipeline.processes(1) as workers:
+            ahead = pipeline.map_ahead(functions.napping, range(40), workers, chunksize=20)
+            assert next(ahead)[0] == 0
+            assert child_of(leave) == 0
+            assert [int(each[0]) for each in ahead] == list(range(1, 40))
+
+    def test_a_child_that_ends_stops_nobody(self, tmp_path):
+        assert program(tmp_path, A_CHILD_ENDS) == ["0", "40"]
+
+    @pytest.mark.parametrize("used", [False, True])
+    def test_threads_begin_anew(self, used):
+        def use():
+            assert workers.submit(abs, -4).result(LIMIT) == 4
+            assert list(pipeline.map_ahead(abs, range(50), workers)) == list(range(50))
+
+        with pipeline.threads(2) as workers:
+            if used:
+                use()
+            assert child_of(use) == 0
+            use()
+
+
+A_CHILD_ENDS = """
+workers = pipeline.processes(1)
+ahead = pipeline.map_ahead(functions.napping, range(40), workers, chunksize=20)
+got = [next(ahead)]
+pid = os.fork()
+if not pid:
+    sys.exit()
+print(os.waitpid(pid, 0)[1])
+print(len([*got, *ahead]))
+"""
+
+
+def test_a_keeper_that_has_taken_a_call_is_not_idle(monkeypatch):
+    take, taken, go = team.Team.take, threading.Event(), threading.Event()
+
+    def slow(self, keeper):
+        call = take(self, keeper)
+        taken.set()
+        assert go.wait(LIMIT)
+        return call
+
+    monkeypatch.setattr(team.Team, "take", slow)
+    with pipeline.processes(2) as workers:
+        first = workers.submit(abs, -1)
+        try:
+            assert taken.wait(LIMIT)
+            second = workers.submit(abs, -2)
+            assert len(workers._team._keepers) == 2
+        finally:
+            go.set()
+        assert [first.result(), second.result()] == [1, 2]

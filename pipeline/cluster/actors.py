@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import collections
-import importlib
-import itertools
 import threading
-import time
 from collections.abc import Callable, Hashable
 from typing import Any
 
-import numpy as np
-
 from pipeline.cluster.connect import LEFT
-from pipeline.errors import AbortedError, DeadlineExceededError
-from pipeline.queues.kinds import FIFOQueue, RandomShuffleQueue
+from pipeline.errors import AbortedError
 from pipeline.workers.chunks import FailedItem
 
 # Where names of actors are looked up, whatever the job.
@@ -22,90 +16,6 @@ NAMESPACE = "pipeline"
 
 # Seconds after which a call that waits in an actor asks again: nobody knows there that a caller has died.
 POLL = 1.0
-
-
-class Rows:
-    """The actor behind a RemoteQueue: a queue of which row of which block comes next, and the references to the blocks.
-
-    Args:
-        what: What must be the same for all who use the queue by this name: capacity, dtypes, ...
-        capacity, min_after_dequeue, seed: Of the queue; `min_after_dequeue` is None for one in order.
-    """
-
-    def __init__(self, what: Any, capacity: int, min_after_dequeue: int | None, seed: int | None) -> None:
-        self._what = what
-        form: tuple[Any, Any] = (["int64", "int64"], [(), ()])
-        self._queue = (
-            FIFOQueue(capacity, *form)
-            if min_after_dequeue is None
-            else RandomShuffleQueue(capacity, min_after_dequeue, *form, seed=seed)
-        )
-        self._lock = threading.Lock()
-        self._number = 0
-        self._blocks: dict[int, list[Any]] = {}  # by number: the reference, and how many rows are still in the queue
-
-    def what(self) -> Any:
-        """What it was made with."""
-        return self._what
-
-    def add(self, block: Any, rows: int) -> int:
-        """Hold a block, whose rows are to be enqueued; return its number."""
-        reference = importlib.import_module("ray").put(block)  # this actor owns it, so it outlives who enqueues it
-        with self._lock:
-            self._number += 1
-            self._blocks[self._number] = [reference, rows]
-            return self._number
-
-    def enqueue(self, block: int, first: int, end: int) -> Any:
-        """Enqueue rows of a block, as many as fit within POLL; return the next one, or a FailedItem."""
-        deadline = time.monotonic() + POLL
-        for row in range(first, end):
-            try:
-                self._queue.enqueue((block, row), timeout=max(0.0, deadline - time.monotonic()))
-            except DeadlineExceededError:
-                return row
-            except Exception as error:
-                self._drop(block, end - row)
-                return FailedItem(error)
-        return end
-
-    def give_up(self, block: int, rows: int) -> None:
-        """So many rows of a block will not be enqueued."""
-        self._drop(block, rows)
-
-    def dequeue(self, n: int, up_to: bool, timeout: float) -> Any:
-        """Dequeue n rows, or at the end fewer: references and the rows of each; or a FailedItem."""
-        try:
-            taken = (self._queue.dequeue_up_to if up_to else self._queue.dequeue_many)(n, timeout=timeout)
-        except Exception as error:
-            return FailedItem(error)
-        numbers, rows = (np.asarray(each) for each in taken)
-        starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
-        found = []
-        for begin, end in itertools.pairwise(starts):
-            if begin < end:
-                found.append((self._drop(int(numbers[begin]), end - begin), rows[begin:end]))
-        return found
-
-    def size(self) -> int:
-        """How many rows are there."""
-        return int(self._queue.size())
-
-    def close(self, cancel_pending_enqueues: bool) -> None:
-        """Close the queue."""
-        self._queue.close(cancel_pending_enqueues)
-
-    def is_closed(self) -> bool:
-        """Whether it is closed."""
-        return bool(self._queue.is_closed())
-
-    def _drop(self, block: int, rows: int) -> Any:
-        with self._lock:
-            held = self._blocks[block]
-            held[1] -= rows
-            if held[1] == 0:
-                del self._blocks[block]
-            return held[0]
 
 
 class Lanes:

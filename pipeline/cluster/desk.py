@@ -87,6 +87,7 @@ class Desk:
         self.seconds: dict[str, float] = collections.defaultdict(float)
         self.calls: collections.Counter[str] = collections.Counter()
         self._counting = threading.Lock()
+        self._vacant = threading.Lock()
         self._began = time.monotonic()
         self._metrics = Metrics(ray)
         self._ray = ray
@@ -125,9 +126,13 @@ class Desk:
 
     def put(self, call: Call) -> None:
         """Have a call done."""
-        self._unfinished.add(call)
-        call.future.add_done_callback(lambda future: self._settled(call))
-        self._todo.put(functools.partial(self._take, call))
+        try:
+            call.future.add_done_callback(lambda future: self._settled(call))
+            self._unfinished.add(call)
+            self._todo.put(functools.partial(self._take, call))
+        except BaseException:  # Ctrl-C: nobody might take it, and `finish` would wait
+            call.future.cancel()
+            raise
 
     def finish(self, waits: bool, cancel: bool) -> None:
         """Let the thread end when all is done, or cancelled."""
@@ -144,7 +149,9 @@ class Desk:
         self._todo.put(None)
 
     def work(self) -> None:
-        """Be the thread."""
+        """Be the thread, unless another one is: where Ctrl-C ended `start` of a thread, it may or may not run."""
+        if not self._vacant.acquire(blocking=False):
+            return
         self._ending = False
         while not (self._ending and not self._unfinished):
             try:

@@ -41,7 +41,7 @@ class RayWorkers(Executor):
         self.retries, self.options = retries, options
         self.desk = Desk(ray, count, retries, options)
         self._closed = self._started = False
-        self._starting = threading.Lock()
+        self._submitting = threading.RLock()  # not Lock: a signal handler may call shutdown
         weakref.finalize(self, self.desk.close).atexit = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -63,15 +63,15 @@ class RayWorkers(Executor):
             TypeError: The function cannot be pickled.
             RuntimeError: After `shutdown`.
         """
-        with self._starting:
-            if self._closed:
-                raise RuntimeError("cannot schedule new futures after shutdown")
-            if not self._started:
-                self._started = True
-                threading.Thread(target=self.desk.work, name="pipeline-cluster", daemon=True).start()
+        self._stay_open()
         held: list[Any] = []
         call = Call(Future(), self.order(fn), [self._without_references(each, held) for each in args], kwargs, held)
-        self.desk.put(call)
+        with self._submitting:  # not before: pickling may take long
+            self._stay_open()
+            if not self._started:
+                threading.Thread(target=self.desk.work, name="pipeline-cluster", daemon=True).start()
+                self._started = True  # not before: Ctrl-C may end `start`
+            self.desk.put(call)
         return call.future
 
     def order(self, function: Callable[..., Any]) -> Order:
@@ -91,7 +91,8 @@ class RayWorkers(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls; see `concurrent.futures.Executor.shutdown`."""
-        self._closed = True
+        with self._submitting:
+            self._closed = True
         self.desk.finish(wait, cancel_futures)
 
     def __exit__(
@@ -102,6 +103,10 @@ class RayWorkers(Executor):
     def __repr__(self) -> str:
         state = "shut down" if self._closed else f"{self.desk.running} running"
         return f"<pipeline.cluster.workers({self._max_workers}): {state}>"
+
+    def _stay_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("cannot schedule new futures after shutdown")
 
     def _function(self, function: Callable[..., Any]) -> Pickled:
         """A function that comes again and again is pickled once."""

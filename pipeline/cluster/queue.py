@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from pipeline.cluster.actors import POLL, Rows, ask, place
+from pipeline.cluster.actors import POLL, ask, place
 from pipeline.cluster.connect import connect
+from pipeline.cluster.rows import HOLD, Rows
 from pipeline.dtypes import integer
-from pipeline.errors import DeadlineExceededError, InvalidArgumentError, invalid
+from pipeline.errors import AbortedError, DeadlineExceededError, InvalidArgumentError, OpError, invalid
 from pipeline.nest import Nest, length, map_values, parts_of
 from pipeline.queues.kinds import FIFOQueue
 
@@ -30,6 +33,10 @@ class RemoteQueue:
     made it. An actor holds which row comes next; the rows lie in the object store of its machine.
     Closing, timeouts and errors are those of `FIFOQueue`, or of `RandomShuffleQueue` with `min_after_dequeue`. Rows of
     an `enqueue_many` keep their order, but others may come between them.
+
+    Ctrl-C, or what a signal handler raises, loses no rows: those that a dequeue would have returned are in front of the
+    queue again (in a shuffle queue among the others), and an enqueue stops at once, or after one more row. Rows on
+    their way to a program that dies are given back after a minute. Those that a call has returned are the program's.
 
     Args:
         capacity: The most rows.
@@ -87,6 +94,7 @@ class RemoteQueue:
     def _set(self, actor: Any, shared_name: str | None, form: tuple[Any, Any, Any]) -> None:
         self._ray = connect(_WHAT)
         self._actor, self._given = actor, form
+        self._received = actor.received.options(num_returns=0)  # nobody waits for an answer
         self.shared_name = shared_name
         self.name = shared_name or "remote_queue"
         self._form = FIFOQueue(-1, *form)  # casts and checks, as all queues do
@@ -142,40 +150,63 @@ class RemoteQueue:
             block = self._form.dequeue_many(rows)
         if not rows:
             return
-        number = self._ask("add", block, rows)
         done = 0
-        try:
-            while (done := self._ask("enqueue", number, done, rows)) < rows:
+        with self._request() as request:
+            while (done := self._ask("enqueue", request, done, rows, block)) < rows:
+                block = None  # it is there
                 if deadline is not None and time.monotonic() >= deadline:
+                    self._ask("withdraw", request)
                     raise DeadlineExceededError(
                         None, None, f"{_WHAT} {self.name!r}: full for {timeout} s; {done} of {rows} rows are in it"
                     )
-        except (DeadlineExceededError, KeyboardInterrupt):
-            self._ask("give_up", number, rows - done)
-            raise
 
     def _take(self, n: int, up_to: bool, timeout: float | None) -> Any:
         deadline = None if timeout is None else time.monotonic() + timeout
-        while True:
-            left = POLL if deadline is None else deadline - time.monotonic()
-            try:
-                found = self._ask("dequeue", n, up_to, max(0.0, min(POLL, left)))
-                break
-            except DeadlineExceededError:
-                if left <= POLL and deadline is not None:
-                    text = f"{_WHAT} {self.name!r}: there were not {n} rows within {timeout} s"
-                    raise DeadlineExceededError(None, None, text) from None
-        if not found:
-            return self._form.dequeue_many(0)
-        blocks = self._ray.get([reference for reference, _ in found])
-        nest = Nest(blocks[0], True) if parts_of(blocks[0]) is not None else None
-        picked = [
-            [column[rows] for column in ([block] if nest is None else nest.flatten(block))]
-            for block, (_, rows) in zip(blocks, found, strict=True)
-        ]
-        columns = [np.concatenate(each) if len(each) > 1 else each[0] for each in zip(*picked, strict=True)]
-        assert length(columns[0]) == sum(len(rows) for _, rows in found)
-        return columns[0] if nest is None else nest.pack(columns, True)
+        with self._request() as request:
+            while True:
+                asked = time.monotonic()
+                left = POLL if deadline is None else deadline - asked
+                try:
+                    found = self._ask("dequeue", request, n, up_to, max(0.0, min(POLL, left)))
+                except DeadlineExceededError:
+                    if left <= POLL and deadline is not None:
+                        text = f"{_WHAT} {self.name!r}: there were not {n} rows within {timeout} s"
+                        raise DeadlineExceededError(None, None, text) from None
+                    continue
+                blocks = self._ray.get([reference for reference, _ in found])
+                if time.monotonic() - asked < HOLD / 2:
+                    break  # else they may have been given back meanwhile; if not, the same come again
+            if not found:
+                return self._form.dequeue_many(0)
+            result = _picked(blocks, [rows for _, rows in found])
+            if self._ray.is_initialized():  # Ray would make another cluster
+                self._received.remote(request)
+        return result
+
+    @contextlib.contextmanager
+    def _request(self) -> Iterator[int]:
+        """The number of a request, which is withdrawn if something else ends it than what the queue has said."""
+        request = secrets.randbits(63)
+        try:
+            yield request
+        except OpError:
+            raise
+        except BaseException:
+            with contextlib.suppress(AbortedError):  # there is nobody to tell
+                self._ask("withdraw", request)
+            raise
+
+
+def _picked(blocks: list[Any], rows: list[Any]) -> Any:
+    """Rows of blocks, as one block."""
+    nest = Nest(blocks[0], True) if parts_of(blocks[0]) is not None else None
+    picked = [
+        [column[chosen] for column in ([block] if nest is None else nest.flatten(block))]
+        for block, chosen in zip(blocks, rows, strict=True)
+    ]
+    columns = [np.concatenate(each) if len(each) > 1 else each[0] for each in zip(*picked, strict=True)]
+    assert length(columns[0]) == sum(map(len, rows))
+    return columns[0] if nest is None else nest.pack(columns, True)
 
 
 def _rebuilt(actor: Any, shared_name: str | None, form: tuple[Any, Any, Any]) -> RemoteQueue:

@@ -1,8 +1,11 @@
 """Several programs: a queue by its name, and batches that one of them makes for the others."""
 
+import contextlib
+import signal
 import subprocess
 import sys
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -142,6 +145,85 @@ def test_a_queue_can_be_handed_to_tasks():
 
     ray.get(enqueue.remote(queue))
     assert queue.dequeue_many(2)[1].tolist() == [0, 1]
+
+
+@contextlib.contextmanager
+def struck(queue, strike):
+    """In which a call of a queue is struck by Ctrl-C: `strike` sends it, in a thread, once Ray has the call."""
+
+    def get(references):
+        asked.set()
+        return ray.get(references)
+
+    def wait():
+        assert asked.wait(60)
+        strike()
+
+    asked = threading.Event()
+    queue._ray = types.SimpleNamespace(get=get, is_initialized=ray.is_initialized, exceptions=ray.exceptions)
+    thread = threading.Thread(target=wait)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        yield
+    thread.join()
+
+
+def ctrl_c():
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+
+def test_ctrl_c_in_a_producer_that_waits_for_room():
+    queue = queue_of(4, shared_name="struck producer")
+    other = queue_of(4, shared_name="struck producer")
+
+    def strike():
+        while other.size() < 4:
+            pass
+        ctrl_c()
+
+    with struck(queue, strike):
+        queue.enqueue_many(rows(*range(10)))
+    assert other.dequeue_many(4)[1].tolist() == [0, 1, 2, 3]
+    other.close()
+    rest = other.dequeue_up_to(4)[1].tolist() if other.size() else []
+    assert rest in ([], [4])  # the row that waited may have found room
+
+
+def test_ctrl_c_in_a_consumer_that_waits_for_rows():
+    queue = queue_of(shared_name="struck consumer")
+    other = queue_of(shared_name="struck consumer")
+
+    def strike():
+        ctrl_c()
+        other.enqueue_many(rows(*range(8)))
+
+    with struck(queue, strike):
+        queue.dequeue_many(4)
+    assert other.dequeue_many(8, timeout=60)[1].tolist() == list(range(8))
+    assert other.size() == 0
+
+
+CONSUMES = """
+import sys
+import pipeline
+
+queue = pipeline.cluster.RemoteQueue(
+    10, ["float32", "int64"], [(2,), ()], shared_name=sys.argv[2], address=sys.argv[1]
+)
+print(queue.dequeue_many(2)[1].tolist())
+"""
+
+
+def test_a_program_that_ends_has_received_its_rows(cluster):
+    queue = queue_of(shared_name="received")
+    queue.enqueue_many(rows(0, 1, 2))
+    assert run(CONSUMES, cluster.address, "received") == "[0, 1]\n"
+    for _ in range(1000):
+        if not ray.get(queue._actor.__ray_call__.remote(lambda rows: len(rows._handed))):
+            break
+    else:
+        pytest.fail("the queue was not told")
+    assert queue.dequeue()[1] == 2
 
 
 # serve and consume ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,265 @@
+"""RemoteQueue where Ctrl-C, or a death, ends the wait for an answer; its actor lives in this process, without Ray."""
+
+import sys
+import types
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import pipeline
+from pipeline.cluster import queue as queues
+from pipeline.cluster import rows as actors
+from pipeline.workers.chunks import FailedItem
+
+
+@pytest.fixture(autouse=True)
+def ray(monkeypatch):
+    """Ray's object store, as far as the actor needs it."""
+    stub = types.SimpleNamespace(
+        put=lambda block: [block], get=lambda references: [each for (each,) in references], is_initialized=lambda: True
+    )
+    monkeypatch.setitem(sys.modules, "ray", stub)
+    return stub
+
+
+@pytest.fixture
+def calls():
+    """Threads for calls that go on in the actor."""
+    with ThreadPoolExecutor(2) as threads:
+        yield threads
+
+
+def actor(capacity=10, min_after_dequeue=None):
+    return actors.Rows("what", capacity, min_after_dequeue, 1)
+
+
+def rows_in(found):
+    return [row for _, rows in found for row in rows.tolist()]
+
+
+def wait_for(rows, size):
+    while rows.size() < size:
+        pass
+
+
+def test_rows_that_were_received_leave_nothing_behind():
+    rows = actor()
+    assert rows.enqueue(1, 0, 3, np.arange(3)) == 3
+    assert rows.enqueue(2, 0, 2, np.arange(2)) == 2
+    assert rows_in(rows.dequeue(3, 4, False, 0.0)) == [0, 1, 2, 0]
+    rows.received(3)
+    rows.received(3)
+    assert list(rows._blocks) == [2]
+    rows.dequeue(4, 1, False, 0.0)
+    rows.received(4)
+    assert not rows._blocks
+    assert not rows._handed
+
+
+def test_a_request_that_comes_again_gets_the_same_rows():
+    rows = actor()
+    rows.enqueue(1, 0, 5, np.arange(5))
+    first = rows.dequeue(2, 2, False, 0.0)
+    assert rows_in(rows.dequeue(2, 2, False, 0.0)) == rows_in(first) == [0, 1]
+    assert rows_in(rows.dequeue(3, 2, False, 0.0)) == [2, 3]
+
+
+def test_an_enqueue_that_is_withdrawn_while_it_waits(calls):
+    rows = actor(4)
+    goes_on = calls.submit(rows.enqueue, 1, 0, 10, np.arange(10))
+    wait_for(rows, 4)
+    rows.withdraw(1)
+    assert rows_in(rows.dequeue(2, 2, False, 0.0)) == [0, 1]
+    rows.received(2)
+    sent = goes_on.result()
+    assert sent in (4, 5)  # the row that waited may have found room
+    assert rows_in(rows.dequeue(3, sent - 2, False, 0.0)) == list(range(2, sent))
+    rows.received(3)
+    assert not rows._blocks
+    assert not rows.size()
+
+
+def test_an_enqueue_that_is_withdrawn_between_two_calls_or_before_the_first():
+    rows = actor(4)
+    rows.withdraw(2)
+    assert rows.enqueue(2, 0, 3, np.arange(3)) == 3
+    assert rows.size() == 0
+    assert not rows._withdrawn
+    rows.enqueue(1, 0, 3, np.arange(6))
+    rows.withdraw(1)
+    assert rows_in(rows.dequeue(3, 3, False, 0.0)) == [0, 1, 2]
+    rows.received(3)
+    assert not rows._blocks
+
+
+def test_an_enqueue_that_fails_leaves_nothing_behind(calls):
+    rows = actor(2)
+    goes_on = calls.submit(rows.enqueue, 1, 0, 5, np.arange(5))
+    wait_for(rows, 2)
+    rows.close(True)
+    failed = goes_on.result()
+    assert isinstance(failed, FailedItem)
+    assert isinstance(failed.error, pipeline.CancelledError)
+    rows.dequeue(2, 2, False, 0.0)
+    rows.received(2)
+    assert not rows._blocks
+
+
+def test_a_dequeue_that_is_withdrawn_while_it_waits(calls):
+    rows = actor()
+    goes_on = calls.submit(rows.dequeue, 1, 4, False, 20.0)
+    rows.withdraw(1)
+    rows.enqueue(2, 0, 8, np.arange(8))
+    assert goes_on.result() == []
+    assert rows.size() == 8
+    assert rows_in(rows.dequeue(3, 8, False, 0.0)) == list(range(8))
+
+
+def test_a_dequeue_that_is_withdrawn_when_it_has_rows_or_none():
+    rows = actor(5)
+    rows.enqueue(1, 0, 5, np.arange(5))
+    rows.dequeue(2, 3, False, 0.0)
+    rows.enqueue(3, 0, 3, np.arange(5, 8))  # the queue is full, and takes those back
+    rows.withdraw(2)
+    rows.withdraw(4)
+    assert isinstance(rows.dequeue(4, 50, False, 0.0), FailedItem)
+    assert not rows._withdrawn
+    rows.close(False)
+    assert rows.size() == 8
+    assert rows_in(rows.dequeue(5, 9, True, 0.0)) == [0, 1, 2, 3, 4, 0, 1, 2]
+
+
+def test_a_shuffle_queue_takes_rows_back():
+    rows = actor(50, 10)
+    rows.enqueue(1, 0, 50, np.arange(50))
+    for request in range(2, 6):
+        rows.dequeue(request, 8, False, 0.0)
+        rows.withdraw(request)
+    rows.close(False)
+    assert sorted(rows_in(rows.dequeue(9, 50, False, 0.0))) == list(range(50))
+
+
+def test_rows_of_programs_that_have_died_come_again(monkeypatch):
+    rows = actor()
+    rows.enqueue(1, 0, 6, np.arange(6))
+    rows.dequeue(2, 2, False, 0.0)
+    rows.dequeue(3, 2, False, 0.0)
+    rows.withdraw(4)
+    assert rows.size() == 2
+    monkeypatch.setattr(actors, "HOLD", 0.0)
+    assert rows.size() == 6
+    assert not rows._withdrawn
+    assert rows_in(rows.dequeue(5, 6, False, 0.0)) == list(range(6))
+
+
+# What RemoteQueue makes of it -----------------------------------------------------------------------------------------
+
+
+class Method(types.SimpleNamespace):
+    """A method of an actor, for those who do not wait for an answer."""
+
+    def __init__(self, method):
+        super().__init__(name=method.__name__, remote=method, options=lambda num_returns: self)
+
+
+class Remote:
+    """An actor whose calls Ctrl-C does not end, as in Ray; `strikes` says in which ones the caller gets it."""
+
+    def __init__(self, rows, calls, monkeypatch, ray):
+        self.rows, self.calls, self.ray, self.strikes = rows, calls, ray, []
+        monkeypatch.setattr(queues, "ask", self.ask)
+        monkeypatch.setattr(queues, "connect", lambda *args: ray)
+
+    def queue(self):
+        made = queues.RemoteQueue.__new__(queues.RemoteQueue)
+        made._set(self, "name", (["int64"], [()], None))
+        return made
+
+    def __getattr__(self, name):
+        return Method(getattr(self.rows, name))
+
+    def ask(self, ray, what, method, *args):
+        call = self.calls.submit(method.remote, *args)
+        if method.name in self.strikes:
+            self.strikes.remove(method.name)
+            self.struck = call
+            if method.name == "enqueue":
+                wait_for(self.rows, 4)
+            raise KeyboardInterrupt
+        if isinstance(call.result(), FailedItem):
+            raise call.result().error
+        return call.result()
+
+
+@pytest.fixture
+def remote(calls, monkeypatch, ray):
+    return Remote(actor(4), calls, monkeypatch, ray)
+
+
+def test_ctrl_c_in_a_producer_that_waits_for_room(remote):
+    remote.strikes = ["enqueue"]
+    with pytest.raises(KeyboardInterrupt):
+        remote.queue().enqueue_many(np.arange(10))
+    other = remote.queue()
+    assert other.dequeue_many(4, timeout=20).tolist() == [0, 1, 2, 3]
+    sent = remote.struck.result()
+    assert sent in (4, 5)
+    assert remote.rows.size() == sent - 4
+    if sent == 5:
+        assert other.dequeue() == 4
+    assert not remote.rows._blocks
+
+
+def test_ctrl_c_in_a_consumer_that_waits_for_rows(remote):
+    remote.strikes = ["dequeue"]
+    with pytest.raises(KeyboardInterrupt):
+        remote.queue().dequeue_many(3)
+    other = remote.queue()
+    other.enqueue_many(np.arange(4))
+    assert other.dequeue_many(4, timeout=20).tolist() == [0, 1, 2, 3]
+    assert not remote.rows._blocks
+
+
+def test_ctrl_c_while_blocks_are_fetched(remote, ray):
+    queue = remote.queue()
+    queue.enqueue_many(np.arange(4))
+    fetch = ray.get
+
+    def strike(references):
+        ray.get = fetch
+        raise KeyboardInterrupt
+
+    ray.get = strike
+    with pytest.raises(KeyboardInterrupt):
+        queue.dequeue_many(3)
+    assert queue.dequeue_many(4, timeout=20).tolist() == [0, 1, 2, 3]
+
+
+def test_rows_that_took_long_are_asked_for_again(remote, ray, monkeypatch):
+    """They were given back meanwhile, and somebody else has them."""
+    queue = remote.queue()
+    queue.enqueue_many(np.arange(4))
+    fetch = ray.get
+
+    def get(references):
+        if not taken:
+            with monkeypatch.context() as later:
+                later.setattr(actors, "HOLD", -1.0)
+                taken.append(rows_in(remote.rows.dequeue(1, 2, False, 0.0)))
+            clock.monotonic = lambda: 1e9
+        return fetch(references)
+
+    taken, ray.get = [], get
+    clock = types.SimpleNamespace(monotonic=lambda: 0.0)
+    monkeypatch.setattr(queues, "time", clock)
+    assert queue.dequeue_many(2).tolist() == [2, 3]
+    assert taken == [[0, 1]]
+
+
+def test_a_timeout_withdraws_what_was_not_enqueued(remote, monkeypatch):
+    monkeypatch.setattr(actors, "POLL", 0.0)
+    with pytest.raises(pipeline.DeadlineExceededError, match="4 of 6 rows are in it"):
+        remote.queue().enqueue_many(np.arange(6), timeout=0.0)
+    assert remote.queue().dequeue_many(4).tolist() == [0, 1, 2, 3]
+    assert not remote.rows._blocks

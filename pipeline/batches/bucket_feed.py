@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline._delivery import Outlet
 from pipeline.batches.feed import Feed
 from pipeline.batches.layout import ToComponents
 from pipeline.batches.request import Request
@@ -111,11 +112,14 @@ class BucketFeed(Feed):
     def _flushed(self, bucket: Bucket, batch: Any) -> None:
         self.queue.enqueue((batch,))
 
+    def _make_outlet(self) -> Outlet:
+        return Outlet(None, None, self.queue.dequeue)
+
     def left_over(self) -> tuple[int, int]:
         each = [bucket.queue.stats() for bucket in self._buckets]
         return sum(stats.size for stats in each), sum(stats.enqueued for stats in each)
 
     def take(self) -> Any:
-        lengths, *rows = self.queue.dequeue()
+        lengths, *rows = self.outlet.draw()
         assert self.layout is not None
         return lengths, self.layout.rebuild(rows if len(rows) > 1 else rows[0])

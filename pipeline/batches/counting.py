@@ -42,5 +42,6 @@ def counted(
             begin, end = index * whole // hosts, (index + 1) * whole // hosts
             components = [np.array(each[begin:end]) for each in components]
     content = content_of(request, last, components)
-    outlet.follow(whole, begin, end, total, content)
-    return None if begin == end else components if len(components) > 1 else components[0]
+    own = None if begin == end else components if len(components) > 1 else components[0]
+    outlet.follow(own, whole, begin, end, total, content)
+    return own

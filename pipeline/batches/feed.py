@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -65,8 +64,7 @@ class Feed:
         skips: What `on_error="skip"` has left out.
         round: How often the sources have been read before.
         opened: Whether `open` has returned.
-        out: Nothing; see Inline.
-        outlet: What holds a batch of `num_threads=0`, so that Ctrl-C does not lose it; None where there is none.
+        outlet: What batches leave by, so that Ctrl-C loses none; it is there once the feed is open.
         seeds_drawn: Whether chance decides what is drawn from the queue, if anything is.
     """
 
@@ -75,10 +73,9 @@ class Feed:
     close_op: Callable[[], None] | None = None
     round = 0  # how often the sources have been read before
     opened = False
-    out: Any = None
     _hand: Hand | None = None  # what takes rows in memory, which Ctrl-C must not lose
     _first: list[tuple[Any, list[Read]]]  # the first example, until it is stored
-    outlet: Outlet | None = None
+    outlet: Outlet
     _found: tuple[list[OpenSource], int, Any, list[Read]] | None = None  # the open sources, and the first example
     _delivering: threading.Lock  # held while a batch is taken, if batches are counted
     one_by_one = False  # every example is looked at, so that blocks of them are of no use
@@ -134,8 +131,9 @@ class Feed:
         other.request = self._planned.for_round(other.round)
         other.coord = Coordinator() if self.request.coord is None else self.coord
         other.layout, other._left = other._found, other.opened = None, False
-        other._hand = other.outlet = None
-        other.__dict__.pop("queue", None)  # `abandon` asks whether there is one
+        other._hand = None
+        for name in ("queue", "outlet"):  # `abandon` asks whether there is one
+            other.__dict__.pop(name, None)
         return other
 
     def left_over(self) -> tuple[int, int]:
@@ -194,10 +192,9 @@ class Feed:
         ]
 
     def take(self) -> Any:
-        """The next batch; OutOfRangeError at the end. With `num_threads=0` the same one until `outlet.give()`."""
-        outlet, layout = self.outlet, self.layout
-        batch = self._dequeue()(self.request.batch_size) if outlet is None else outlet.fetch()
-        return batch if layout is None else layout.rebuild(batch)
+        """The next batch, which is on its way until `outlet.left`; OutOfRangeError at the end."""
+        taken, layout = self.outlet.draw(), self.layout
+        return taken if layout is None else layout.rebuild(taken)
 
     def put_right(self) -> bool:
         """Ctrl-C has struck while an op was called, with `num_threads=0`: have come again what it took and did not
@@ -213,9 +210,8 @@ class Feed:
         self.ops = [self._op(following, 0, None)]
         return True
 
-    def _make_outlet(self) -> Outlet | None:
-        inline = self.request.inline
-        return Outlet(deque(), None, self._dequeue(), self.request.batch_size) if inline else None
+    def _make_outlet(self) -> Outlet:
+        return Outlet(None, None, self._dequeue(), self.request.batch_size)
 
     def _dequeue(self) -> Callable[[int], Any]:
         return self.queue.dequeue_up_to if self.request.allow_smaller_final_batch else self.queue.dequeue_many

@@ -68,7 +68,7 @@ class Inline:
 
     Attributes:
         feed: The feed.
-        out: The thread that takes a batch, and the batch, until it leaves `next`: Ctrl-C may strike on the way.
+        outlet: That of the feed.
         group: What reports know of it.
     """
 
@@ -80,9 +80,7 @@ class Inline:
         self._lock = threading.Lock()
         self._taker: int | None = None  # which thread has the lock
         self._reading = False
-        assert feed.outlet is not None
-        self._give = feed.outlet.give
-        self.out: tuple[int, Any] | None = None
+        self.outlet = feed.outlet
         self.group = InlineGroup(feed)
         self.group.begin(feed.queue.name, [])
         groups.add(self.group)
@@ -99,20 +97,16 @@ class Inline:
             OutOfRangeError: The input is used up, or a source raised something, which the Coordinator then knows.
             FailedPreconditionError: A source of the loop, or a signal handler meanwhile, asks for a batch of the loop.
         """
-        thread, feed, out = get_ident(), self.feed, self.out
-        if out is not None and out[0] == thread:
-            return out[1]
+        thread, feed = get_ident(), self.feed
         if self._taker == thread:
             text = "asked for a batch while it makes one: by its own source, or in a signal handler"
             raise FailedPreconditionError(None, None, f"{feed.request.name}: the loop was {text}")
         with self._lock:
             self._taker = thread
             try:
-                if feed.queue.size() < self._enough and self._ops:
+                if feed.queue.size() < self._enough and self._ops and not self.outlet.struck:
                     self._fill(feed, feed.coord)
                 batch = feed.take()
-                self.out = thread, batch
-                self._give()  # compiled: Ctrl-C does not strike before
             finally:
                 self._taker = None
         return batch

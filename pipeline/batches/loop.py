@@ -165,24 +165,25 @@ class Batches(Iterator[T_co]):
             Exception: What a thread, or the source, raised.
         """
         began = spans.begin(spans.NEXT_BEGINS, self._name) if spans.on else 0
-        taker = None
+        taker = self._taker
         try:
-            taker = self._taker
-            batch: T_co  # whoever names T knows the examples
             if taker is not None:
-                batch = taker.take()
+                batch: T_co = taker.take()  # whoever names T knows the examples
             elif (taker := self._start()) is not None:
                 batch = self._times.timed_first(taker.take)
             if taker is not None:
                 if began:
-                    began = note_taken(began, taker.feed if isinstance(taker, Inline) else taker)
-                taker.out = None  # Ctrl-C does not strike any more before the return
+                    note_taken(began, self._latest)
+                taker.outlet.left = True  # and Ctrl-C does not strike any more before the return
                 return batch
-        except OutOfRangeError:
-            self._end(taker)
-        finally:
-            if began:
+        except BaseException as error:
+            if taker is not None:
+                taker.outlet.left = False  # whoever asks next gets it
+            if not isinstance(error, OutOfRangeError):
                 spans.end(spans.NEXT_ENDS, began, None)
+                raise
+            self._end(taker)
+        spans.end(spans.NEXT_ENDS, began, None)
         self._seen.over = self._over
         raise StopIteration
 

@@ -70,9 +70,8 @@ class OrderedFeed(Feed):
         self.ledger: Ledger | None = None
         self.arrivals: Arrivals | None = None
         self._delivering = threading.Lock()
-        self.outlet: Outlet
         self._trail: Trail | None = None  # of their numbers
-        self._plain = self._inline = False  # whether a batch is what the queue gives, and only its order counts
+        self._plain = False  # whether a batch is what the queue gives, and only its order counts
         self._crossing: Crossing | None = None
         self._turns: Turns | None = None
         self._unwatch: Callable[[], object] | None = None
@@ -88,6 +87,8 @@ class OrderedFeed(Feed):
     def again(self, number: int | None = None) -> Feed:
         other = super().again(number)
         assert isinstance(other, OrderedFeed)
+        if self.opened:
+            self.outlet.settle()
         other.before = self.delivered[-1].elements
         other.loaded = other.replay = None
         other._begin_round()
@@ -135,6 +136,11 @@ class OrderedFeed(Feed):
     @property
     def first_op(self) -> int:
         return 0 if self._turns is None else self._turns.rotation.lane
+
+    @property
+    def taken(self) -> Delivered:
+        """As `delivered`, after the batches too that are on their way out of `next`."""
+        return self.outlet.taken if self.opened else self.delivered[-1]
 
     @property
     def numbered(self) -> bool:
@@ -286,36 +292,33 @@ class OrderedFeed(Feed):
         layout, outlet = self.layout, self.outlet
         with self._delivering:
             if self._plain and layout is not None and self.arrivals is not None and not self.arrivals.disarranged:
-                batch = own = outlet.deliver(layout.rebuild, len(layout.dtypes) == 1)
+                own = outlet.deliver(len(layout.dtypes) == 1)
             else:
-                own = self._counted(outlet.fetch(), outlet)
-                assert layout is not None
-                batch = None if own is None else layout.rebuild(own)
-            if own is None or not self._inline:  # Inline gives by itself
-                outlet.give()
+                own = outlet.kept() if outlet.struck else self._counted(outlet.fetch(), outlet)
         if own is None:
             raise OutOfRangeError(None, None, "this host has no share of the last batch")
-        return batch
+        assert layout is not None
+        return layout.rebuild(own)
 
     def _make_outlet(self) -> Outlet:
         request = self.request
         shared = request.shard is not None and request.shard[1] > 1
-        self._plain, self._inline = not shared and request.fingerprint == "order", request.inline
+        self._plain = not shared and request.fingerprint == "order"
         return Outlet(self.delivered, self._trail, self._dequeue(), self._at_once)
 
     def _counted(self, taken: Any, outlet: Outlet) -> Any:
         """Count what was taken from the queue; return what is this host's of it, None if that is nothing."""
         if self.arrivals is not None and self.arrivals.disarranged:
-            outlet.give()
+            outlet.drop()
             raise OutOfRangeError(None, None, "the loop ended before its pool was what it had been")
         assert self.layout is not None
-        last, count = self.delivered[-1], len(self.layout.dtypes)
+        last, count = outlet.taken, len(self.layout.dtypes)
         return counted(taken, outlet, self.request, last, last.elements - self.before, count, self.draws)
 
     def left_over(self) -> tuple[int, int]:
         left, _ = super().left_over()  # the other number would leave out what came before a resume
         left += 0 if self.draws is None else self.draws.unshared
-        return left, self.delivered[-1].elements - self.before + left
+        return left, self.taken.elements - self.before + left
 
     def put_right(self) -> bool:
         return self._gathering is not None and self._gathering.put_right()

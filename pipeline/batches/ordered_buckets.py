@@ -142,14 +142,17 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
         self._trim_at = 0  # how many elements are to enter before the next look at what can be forgotten
 
     def take(self) -> Any:
+        outlet = self.outlet
         with self._delivering:
-            outlet = self.outlet
-            (lengths, *rows, numbers), moment = outlet.fetch()
-            outlet.count(numbers, len(numbers), moment, content_of(self.request, self.delivered[-1], [lengths, *rows]))
-            assert self.layout is not None
-            batch = lengths, self.layout.rebuild(rows if len(rows) > 1 else rows[0])
-            outlet.give()
-        return batch
+            own = outlet.kept() if outlet.struck else self._counted(outlet.fetch(), outlet)
+        lengths, *rows = own
+        assert self.layout is not None
+        return lengths, self.layout.rebuild(rows if len(rows) > 1 else rows[0])
+
+    def _counted(self, taken: Any, outlet: Outlet) -> Any:
+        (*own, numbers), moment = taken
+        outlet.count(own, numbers, len(numbers), moment, content_of(self.request, outlet.taken, own))
+        return own
 
     def _make_outlet(self) -> Outlet:
         return Outlet(self.delivered, None, self.queue.dequeue)

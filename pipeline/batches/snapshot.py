@@ -228,7 +228,7 @@ def _check_drawn(feed: OrderedFeed, delivered: Delivered, total: int | None) -> 
     first = feed.before if feed.loaded is None else feed.loaded["delivered"]["elements"]
     if total is not None or feed.held_back is None or delivered.elements == first or not feed.queue.is_closed():
         return
-    if feed.delivered[-1].elements + feed.queue.size() < delivered.elements + feed.held_back:
+    if feed.taken.elements + feed.queue.size() < delivered.elements + feed.held_back:
         raise FailedPreconditionError(
             None,
             None,

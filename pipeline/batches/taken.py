@@ -17,8 +17,9 @@ from pipeline.batches.ordered import OrderedFeed
 MOST_HELD = 1 << 16
 
 
-def note_taken(began: int, feed: Feed) -> int:
-    """Note, for whoever traces the run, that a batch was handed over; return 0, or `began` if that failed."""
+def note_taken(began: int, feed: Feed) -> None:
+    """Note, for whoever traces the run, that a batch was handed over."""
+    taken = None
     with contextlib.suppress(Exception):  # for example a queue of the user's without statistics
         queue = feed.queue
         end = queue.stats().dequeued
@@ -29,9 +30,7 @@ def note_taken(began: int, feed: Feed) -> int:
         else:
             drawn = feed.request.min_after_dequeue is not None
             taken = spans.Taken(queue, feed.request.batch_size, end, _unknown if drawn else _in_order)
-        spans.end(spans.NEXT_ENDS, began, taken)
-        return 0
-    return began
+    spans.end(spans.NEXT_ENDS, began, taken)
 
 
 def _of_ordered(feed: OrderedFeed, end: int) -> spans.Taken:
@@ -43,7 +42,7 @@ def _of_ordered(feed: OrderedFeed, end: int) -> spans.Taken:
         return spans.Taken(feed.queue, size, end, _in_order)
     if held_back > MOST_HELD:
         return spans.Taken(feed.queue, size, end, _unknown)
-    skipped = feed.delivered[-1].elements - feed.before - end  # draws that a resumed loop has left out
+    skipped = feed.taken.elements - feed.before - end  # draws that a resumed loop has left out
     total = None if feed.arrivals is None else feed.arrivals.total
     return spans.Taken(feed.queue, size, end, functools.partial(_drawn, feed, held_back, skipped, total))
 

@@ -3,6 +3,7 @@
 import collections
 import random
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -36,9 +37,8 @@ def outlet_after(trail, delivered=None):
 
 def counted(outlet, *args):
     """The fingerprint after one more batch."""
-    outlet.fetch()
-    outlet.follow(*args)
-    outlet.give()
+    outlet.follow(outlet.fetch(), *args)
+    outlet.left = True
     return outlet
 
 
@@ -99,7 +99,7 @@ def test_what_does_not_fit_leaves_no_number():
     history = collections.deque([Delivered(0, 0, 0, 0)])
     outlet = Outlet(history, trail, queue.dequeue_many, 6)
     assert outlet.fetch().shape == (6, 2)
-    outlet.follow(6, 0, 6, 6)
+    counted(outlet, 6, 0, 6, 6)
     assert history[-1].value == Delivered(0, 0, 0, 0).after(numbers, 6).value
 
 
@@ -127,7 +127,7 @@ def test_numbers_are_drawn_as_the_elements_are(held_back):
             n = min(queue.size(), random.randint(1, 9))
             outlet = Outlet(history, trail, queue.dequeue_many, n)
             drawn = outlet.fetch()
-            outlet.follow(n, n // 3, n, n)
+            counted(outlet, n, n // 3, n, n)
             expected = expected.after(drawn[n // 3 :].copy(), n)
             assert history[-1].value == expected.value
     assert history[-1].elements == begin > 300
@@ -142,14 +142,13 @@ def test_numbers_of_a_put_that_a_close_has_cut_short():
     history = collections.deque([Delivered(0, 0, 0, 0)])
     outlet = Outlet(history, trail, queue.dequeue_many, 4)
     batches = [outlet.fetch().copy()]  # there is room for four more then, and for two no more
-    outlet.follow(4, 0, 4, 4)
-    outlet.give()
+    counted(outlet, 4, 0, 4, 4)
     wait_until(lambda: queue.size() == 10, "the queue is full again")
     queue.close(cancel_pending_enqueues=True)
     for n in (4, 4, 2):
         outlet = Outlet(history, trail, queue.dequeue_many, n)
         batches.append(outlet.fetch().copy())
-        outlet.follow(n, 0, n, n)
+        counted(outlet, n, 0, n, n)
     assert isinstance(blocked.exception(), pipeline.CancelledError)
     assert history[-1].value == Delivered(0, 0, 0, 0).after(np.concatenate(batches), 14).value
 
@@ -161,7 +160,7 @@ def test_numbers_go_on_where_a_saved_run_was():
         history = collections.deque([Delivered(0, 0, 0, value)])
         outlet = Outlet(history, trail, queue.dequeue_many, count)
         taken = outlet.fetch().tolist()
-        outlet.follow(count, 0, count, count)
+        counted(outlet, count, 0, count, count)
         return taken, history[-1].value
 
     def loop():
@@ -191,27 +190,86 @@ def test_elements_without_numbers_are_an_error():
     outlet = outlet_after(trail)
     outlet.fetch()
     with pytest.raises(RuntimeError, match="2 elements have come without their numbers"):
-        outlet.follow(2, 0, 2, 2)
+        outlet.follow("own", 2, 0, 2, 2)
     with pytest.raises(ValueError, match="3 to 2 is no part of 5"):
-        outlet.follow(5, 3, 2, 5)
+        outlet.follow("own", 5, 3, 2, 5)
     with pytest.raises(ValueError, match="must be an int64 array"):
         trail.put_many((None, np.zeros(3)))
-    outlet.follow(1, 0, 1, 1)
+    outlet.follow("own", 1, 0, 1, 1)
 
 
-def test_a_batch_is_counted_once_until_it_is_given():
-    taken = iter(["first", "second"])
+def test_a_batch_is_counted_as_it_leaves():
+    taken = iter(["first", "second", "third"])
     history = collections.deque([Delivered(0, 0, 0, 0)])
     trail = trail_alone()
-    trail.put_many((None, np.arange(4)))
-    outlet = Outlet(history, trail, lambda n: (next(taken), n), 2)
-    for _ in range(3):  # as if Ctrl-C had struck each time
-        assert outlet.fetch() == ("first", 2)
-        outlet.follow(2, 0, 2, 2)
-    outlet.give()
-    assert outlet.fetch() == ("second", 2)
-    outlet.follow(2, 0, 2, 2)
+    trail.put_many((None, np.arange(6)))
+    outlet = Outlet(history, trail, lambda: next(taken))
+    assert outlet.fetch() == outlet.fetch() == "first"  # as if Ctrl-C had struck before it was counted
+    for _ in range(3):  # and on its way
+        assert outlet.left
+        own = outlet.kept() if outlet.struck else (outlet.fetch() and outlet.follow("own", 2, 0, 2, 2)) or "own"
+        assert (own, outlet.left, len(history), outlet.taken.elements) == ("own", False, 1, 2)
+        outlet.left = False
+        assert outlet.struck
+    assert run_in_thread(outlet.kept).result() == "own"  # of a thread that ends with it
+    assert outlet.fetch() == "second"
+    outlet.follow("own", 2, 0, 2, 2)
+    outlet.left = True
     assert [each.elements for each in history] == [0, 2, 4]
+    outlet.fetch()
+    outlet.follow(None, 2, 2, 2, 2)  # nothing of it is this host's
+    assert (outlet.left, history[-1].elements, history[-1].own) == (True, 6, 4)
+    with pytest.raises(StopIteration):
+        outlet.fetch()
+
+
+def test_batches_leave_in_any_order():
+    history = collections.deque([Delivered(0, 0, 0, 0)])
+    trail = trail_alone()
+    trail.put_many((None, np.arange(8)))
+    outlet = Outlet(history, trail, lambda n: [0] * n, 2)
+    go = threading.Event()
+
+    def first():
+        outlet.deliver(True)
+        begun.set()
+        assert go.wait(30)
+        outlet.left = True
+
+    begun = threading.Event()
+    other = run_in_thread(first)
+    assert begun.wait(30)
+    outlet.deliver(True)
+    assert [each.batches for each in history] == [0]
+    outlet.left = True
+    assert [each.batches for each in history] == [0, 1, 2]
+    go.set()
+    other.result()
+    outlet.deliver(True)
+    assert (len(history), outlet.taken.batches) == (3, 3)
+    outlet.settle()  # another round begins
+    outlet.left = True
+    assert [each.elements for each in history] == [0, 2, 4, 6]
+
+
+def test_what_was_struck_goes_to_a_thread_that_waited_for_another():
+    waits, ends = threading.Event(), threading.Event()
+
+    def take():
+        if not waits.is_set() and threading.current_thread() is not threading.main_thread():
+            waits.set()
+            assert ends.wait(30)
+            raise pipeline.OutOfRangeError(None, None, "no more")
+        return "batch"
+
+    outlet = Outlet(None, None, take)
+    waiting = run_in_thread(outlet.draw)
+    assert waits.wait(30)
+    assert outlet.draw() == "batch"
+    outlet.left = False
+    ends.set()
+    assert waiting.result() == "batch"
+    assert not outlet.struck
 
 
 def test_blocks():

@@ -1,0 +1,119 @@
+"""Ctrl-C strikes `next` with a batch on its way: whoever asks next gets it, and it counts as delivered only then."""
+
+import gc
+import random
+import sys
+
+import pytest
+from endurance.interrupts import Interrupt, Striker, codes
+from helpers import run_in_thread
+
+import pipeline
+from pipeline.batches import counting
+from pipeline.batches.bucket_feed import BucketFeed
+from pipeline.batches.inline import Inline
+from pipeline.batches.layout import ExampleLayout
+from pipeline.batches.loop import Batches
+from pipeline.batches.ordered import OrderedFeed
+from pipeline.batches.ordered_buckets import OrderedBucketFeed
+
+pytestmark = pytest.mark.skipif(
+    sys.version_info < (3, 11), reason="the instructions at which Python looks have other names"
+)
+
+STEP = 2
+ROWS = 22
+TAKES = [vars(each)["take"].__code__ for each in (*BucketFeed.__mro__[:2], OrderedFeed, OrderedBucketFeed, Inline)]
+STRUCK = codes(ExampleLayout, counting) | {Batches.__next__.__code__, OrderedFeed._counted.__code__, *TAKES}
+ORDERED = {"deterministic": True, "allow_smaller_final_batch": True}
+
+
+def rows():
+    return pipeline.range_input_producer(ROWS, num_epochs=1, seed=2, collection=[])
+
+
+def free(**more):
+    return pipeline.batch(list(range(ROWS)), 4, 1, allow_smaller_final_batch=True, **more)
+
+
+def free_buckets(**more):
+    queue = rows()
+    return pipeline.bucket_by_sequence_length(lambda row: row % 9, queue.dequeue, 4, [4], dynamic_pad=False, **more)
+
+
+def ordered(**more):
+    queue = rows()
+    return pipeline.shuffle_batch(lambda: {"row": queue.dequeue()}, 4, 12, 6, 1, seed=1, **ORDERED, **more)
+
+
+def shared():
+    return ordered(shard=(1, 2))
+
+
+def with_content():
+    return ordered(fingerprint="content")
+
+
+def ordered_buckets():
+    return free_buckets(seed=1, deterministic=True)
+
+
+def alone():
+    return pipeline.batch(list(range(ROWS)), 4, 0, allow_smaller_final_batch=True)
+
+
+def ordered_alone():
+    return pipeline.batch(list(range(ROWS)), 4, 0, **ORDERED)
+
+
+def taken(loop, batches, striker=None):
+    """Whether Ctrl-C came before the end of a loop; `batches` gets what came before."""
+    sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
+    sys.settrace(striker)
+    try:
+        while (batch := next(loop, None)) is not None:
+            batches.append(repr(batch))
+    except Interrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+@pytest.mark.parametrize(
+    "make", [free, free_buckets, ordered, shared, with_content, ordered_buckets, alone, ordered_alone]
+)
+def test_it_is_delivered_later(make):
+    expected, looks = [], Striker(0, STRUCK)
+    assert not taken(make(), expected)
+    with make() as loop:
+        loop.start()
+        taken(loop, [], looks)
+    first = random.randint(1, STEP)
+    print("from moment", first)
+    on_the_way = 0
+    for number in range(first, looks.seen + 1, STEP):
+        batches = []
+        with make() as loop:
+            loop.start()
+            if taken(loop, batches, Striker(number, STRUCK)):
+                on_the_way += check_the_rest(loop, make, batches, expected)
+            assert batches == expected, number
+    assert on_the_way > 3
+    gc.collect()
+
+
+def check_the_rest(loop, make, batches, expected):
+    """Go on after Ctrl-C, by a state and in another thread; return whether a batch had been on its way."""
+    if make in (ordered, shared, with_content, ordered_buckets, ordered_alone):
+        resumed, rest = make(), []
+        assert loop.delivered[0] == len(batches)
+        resumed.load_state_dict(loop.state_dict())
+        assert not taken(resumed, rest)
+        assert batches + rest == expected
+    on_its_way = loop._latest.outlet.struck
+    batch = run_in_thread(next, loop, None).result()
+    if batch is not None:
+        batches.append(repr(batch))
+    assert not taken(loop, batches)
+    return on_its_way

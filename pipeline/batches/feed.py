@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline._delivery import Outlet
+from pipeline._outlet import Outlet
 from pipeline.batches.iterables import starts_over
 from pipeline.batches.keep_input import KeepInput, kept_rows
 from pipeline.batches.layout import ExampleLayout, ToComponents

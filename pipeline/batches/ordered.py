@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._delivery import Delivered, Outlet, Trail
+from pipeline._delivery import Delivered, Trail
+from pipeline._outlet import Outlet
 from pipeline.batches.arrivals import Arrivals, Into, used_up
 from pipeline.batches.calls import Call, Caller, first_calls
 from pipeline.batches.counting import counted

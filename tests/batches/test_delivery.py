@@ -10,7 +10,8 @@ import pytest
 from helpers import ArrayBytes, run_in_thread, wait_until
 
 import pipeline
-from pipeline._delivery import Blocks, Delivered, Outlet, Trail, mixed_ids
+from pipeline._delivery import Blocks, Delivered, Trail, mixed_ids
+from pipeline._outlet import Outlet
 from pipeline._random import lockstep_pool
 
 

@@ -138,12 +138,17 @@ def moments(loop, struck):
 def strike(make, closed, first=1, step=1):
     """Interrupt at every `step`-th moment from the `first` on, each in a loop of its own; return how often."""
     number, struck = first, True
-    while struck:
-        with no_thread_left():
-            loop = make()
-            struck = interrupted(loop, number, closed)
-            del loop
-            gc.collect()
-        registry.reset()
-        number += step
+    gc.collect()
+    gc.freeze()  # a collection looks only at what a loop has made, not at all that was imported: 10 ms instead of 150
+    try:
+        while struck:
+            with no_thread_left():
+                loop = make()
+                struck = interrupted(loop, number, closed)
+                del loop
+                gc.collect()
+            registry.reset()
+            number += step
+    finally:
+        gc.unfreeze()
     return (number - first) // step - 1

@@ -102,7 +102,7 @@ class Nest:
         elif is_dataclass(value):
             self._keys = [field.name for field in dataclasses.fields(value)]
         else:
-            self._keys = list(range(len(value)))
+            self._keys = list(getattr(value, "_fields", range(len(value))))
         self._children = [Nest(part, many) if is_nested(part, many) else None for part in self._parts(value)]
         self.names = [
             name for key, child in zip(self._keys, self._children, strict=True) for name in _names(key, child)

@@ -45,13 +45,15 @@ def bucket_by_sequence_length(
     has enough examples, they become a batch.
 
     Args:
-        input_length: Called with each example, as the source gave it, returns its length; several threads call it.
+        input_length: Called with each example, as the source gave it or `function` made it, returns its length; several
+            threads call it.
         tensors: The source of examples, as for `batch`.
         batch_size: Examples in a batch; or a list with a number for each bucket, which may be larger for short ones.
         bucket_boundaries: Increasing positive integers.
         capacity: How many finished batches may wait for the loop. A bucket holds at most one batch and
             `min_after_dequeue` examples beside them.
-        dynamic_pad: Pad each batch to its own largest example; False is for examples of one shape.
+        dynamic_pad: Pad each batch to its own largest example, unless `ragged="row_splits"` joins its rows; False is
+            for examples of one shape.
         allow_smaller_final_batch: Return the last examples of each bucket as a smaller batch too.
         min_after_dequeue: Examples that stay in a bucket after a batch is made of it. From 1 on, the examples of a
             batch are drawn at random from their bucket; 0 keeps their order.
@@ -90,7 +92,7 @@ def bucket_by_sequence_length(
         seed=seed_of(seed) if min_after_dequeue or seed is not None else None,
         seeded=seed is not None,
         shapes=shapes,
-        dynamic_pad=dynamic_pad,
+        dynamic_pad=dynamic_pad and options.get("ragged") != "row_splits",  # rows that are to be joined as they are
         allow_smaller_final_batch=allow_smaller_final_batch,
         shared_name=shared_name,
         name=name or "bucket",

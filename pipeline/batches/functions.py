@@ -69,10 +69,11 @@ def batch(
             which a warning says once, and `num_dropped` of the result counts.
         shared_name: Ignored; accepted for TensorFlow's signature.
         name: Name of the queue, `batch` by default.
-        keep_input: Which examples to keep. A callable is asked about each example, as the source gave it, and returns
-            a bool; with `enqueue_many` it is asked about each block, and may return one bool for each row. Several
-            threads call it. Or the answer itself: True keeps all; False keeps none, does not read the source, and
-            waits until the loop is closed; with `enqueue_many`, an array of bools says which rows of every block stay.
+        keep_input: Which examples to keep. A callable is asked about each example, as the source gave it or `function`
+            made it, and returns a bool; with `enqueue_many` it is asked about each block, and may return one bool for
+            each row. Several threads call it. Or the answer itself: True keeps all; False keeps none, does not read the
+            source, and waits until the loop is closed; with `enqueue_many`, an array of bools says which rows of every
+            block stay.
         on_error: "raise" ends the loop with the first error of a thread. "skip" drops an example that a callable fails
             to return, or that does not fit; `num_errors` and `errors` of the result count and list them. If it was
             read by a reader, the error's `record_key` says where. For a block that fails, the callable is asked again

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,7 +19,7 @@ from pipeline.sources.source import TableCursor, gathered, rows_of
 from pipeline.sources.stream import PartsCursor
 from pipeline.workers.ahead import MapAhead
 from pipeline.workers.chunks import FailedItem, made_by
-from pipeline.workers.items import Calls, PlacedItems, is_sequence, items_of
+from pipeline.workers.items import Calls, PlacedItems, is_called, is_sequence, items_of
 from pipeline.workers.map_ahead import check_executor, map_ahead
 
 # A chunk is a batch, unless that is too little to be worth the way to a worker, or keeps one worker busy for long.
@@ -56,6 +57,8 @@ def mapped(
     gives_blocks = hasattr(source, "block") and not callable(source) and not hasattr(type(source), "__iter__")
     if careful and is_sequence(source) and not hasattr(type(source), "__iter__"):
         source = CarefulItems(source)
+    elif careful and is_called(source):
+        source = _careful_calls(source)
     if at_once and workers is None and not isinstance(source, QueueBase):
         return applied(function, _placed(source, careful) if gives_blocks else items_of(source))
     if workers is None:
@@ -112,6 +115,21 @@ class CarefulItems:
             return self._sequence[number]
         except Exception as error:
             return FailedItem(error)
+
+
+def _careful_calls(source: Callable[[], Any]) -> Callable[[], Any]:
+    """What a function gives, call by call; for a call that fails, the error as a FailedItem."""
+
+    @functools.wraps(source, updated=())
+    def call() -> Any:
+        try:
+            return source()
+        except (StopIteration, OutOfRangeError, CancelledError):
+            raise
+        except Exception as error:
+            return FailedItem(error)
+
+    return call
 
 
 def _placed(source: Any, careful: bool) -> Iterator[Any]:

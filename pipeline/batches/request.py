@@ -17,6 +17,7 @@ from pipeline.queues.kinds import FIFOQueue, PaddingFIFOQueue, PaddingShuffleQue
 from pipeline.queues.seeds import get_seed
 from pipeline.runners.coordinator import Coordinator
 from pipeline.sources.source import Source
+from pipeline.workers.ahead import MapAhead
 
 # Between the seeds of two rounds of a loop; those of its buckets are neighbours.
 _BETWEEN_ROUNDS = 1_000_003
@@ -94,6 +95,7 @@ class Request(NamedTuple):
         if self.ragged is None and self.encoding is None:
             return None
         made = self.function is not None or self.workers is not None  # of one example each
+        made = made or any(isinstance(source, MapAhead) for source in self.sources)
         varies = self.shapes is None and not self.dynamic_pad
         return Finish(self.ragged, self.encoding, varies, self.enqueue_many or not made)
 

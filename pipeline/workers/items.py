@@ -175,13 +175,22 @@ def items_of(source: Any) -> Iterator[Any]:
         return Elements(source)
     if inspect.isgeneratorfunction(source):
         return iter(source())
-    if callable(source) and not hasattr(type(source), "__iter__"):
+    if is_called(source):
         return Calls(source)
     if is_sequence(source) and not hasattr(type(source), "__iter__"):  # such as a Dataset of PyTorch: it knows no end
         return map(source.__getitem__, range(len(source)))
     return iter(source)
 
 
+def is_called(source: Any) -> bool:
+    """Whether each call gives an item. What gives blocks, as a slice_input_producer does, is no iterable."""
+    if not callable(source) or isinstance(source, QueueBase) or inspect.isgeneratorfunction(source):
+        return False
+    return hasattr(source, "block") or not hasattr(type(source), "__iter__")
+
+
 def is_sequence(items: Any) -> bool:
-    """Whether the items can be had by number; a mapping's cannot."""
-    return hasattr(items, "__len__") and hasattr(items, "__getitem__") and not hasattr(items, "keys")
+    """Whether the items can be had by number; a mapping's cannot, and what gives blocks is read in order."""
+    if hasattr(items, "keys") or hasattr(items, "block"):
+        return False
+    return hasattr(items, "__len__") and hasattr(items, "__getitem__")

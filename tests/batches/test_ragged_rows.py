@@ -119,6 +119,9 @@ def test_components_without_names():
     [batch] = pipeline.batch(nested, 4, ragged={"a/b": "row_splits"})
     assert lists(*batch["a"]["b"]) == [list(range(i)) for i in range(4)]
     assert batch["a"]["c"].tolist() == list(range(4))
+    nested = [{"pair": each} for each in named]
+    [batch] = pipeline.batch(nested, 4, ragged={"pair/values": "row_splits"})
+    assert lists(*batch["pair"].values) == [list(range(i)) for i in range(4)]
 
 
 @pytest.mark.parametrize("rows", [[[], ["a"], ["b", "c"]], [[], [1], [2, 3]], [[], [], [0.5]]])
@@ -142,6 +145,22 @@ def test_the_first_row_decides_the_dtype():
             assert batches.num_errors == 1
 
 
+def counted(number):
+    return {"n": np.arange(number), "row": number}
+
+
+@pytest.mark.parametrize("numbers", [range(6), [2] * 6], ids=["varying", "alike"])  # which are one block
+@pytest.mark.parametrize("options", [{}, {"num_threads": 0}, {"deterministic": True}], ids=str)
+def test_what_map_ahead_makes(numbers, options):
+    def made():
+        return pipeline.map_ahead(counted, numbers, workers=pipeline.threads(2), chunksize=4)
+
+    [batch] = pipeline.batch(made(), 6, ragged="row_splits", **options)
+    assert lists(*batch["n"]) == [list(range(number)) for number in numbers]
+    [batch] = pipeline.batch(made(), 6, ragged="pad", **options)
+    assert batch["n"].shape == (6, max(numbers))
+
+
 def test_a_join_of_blocks_and_functions():
     sources = [[{"a": np.arange(i)} for i in (1, 2)], [{"a": np.arange(i)} for i in (3, 4)]]
     with pipeline.batch_join(sources, 4, ragged="row_splits") as batches:
@@ -160,6 +179,14 @@ def test_buckets():
         ([0, 1, 2], [list(range(i)) for i in range(3)], (3, 2)),
         ([3, 4, 5], [list(range(i)) for i in range(3, 6)], (3, 5)),
     ]
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_buckets_whose_rows_are_joined(deterministic):
+    with pipeline.bucket_by_sequence_length(
+        lambda each: each["row"], map(counted, range(4)), 2, [2], ragged="row_splits", deterministic=deterministic
+    ) as batches:
+        assert [lists(*batch["n"]) for _, batch in batches] == [[[], [0]], [[0, 1], [0, 1, 2]]]
 
 
 def test_states():

@@ -69,6 +69,37 @@ def test_only_what_the_source_fails_to_make_is_left_out(tmp_path, make, number, 
     assert all(f"bad item {bad}" in str(error) for bad, error in zip(BAD, loop.errors, strict=True))
 
 
+@MODES
+def test_only_what_a_call_of_the_source_fails_to_give_is_left_out(threads, deterministic, workers):
+    numbers = itertools.count()
+
+    def number():
+        index = next(numbers)
+        if index in BAD:
+            raise ValueError(f"bad item {index}")
+        if index == 300:
+            raise StopIteration
+        return index
+
+    more = {**options(threads, deterministic, workers), "allow_smaller_final_batch": True}
+    with batch(number, 10, function=lambda index: -index, **more) as loop:
+        found = (-np.concatenate([*loop])).tolist()
+    assert sorted(found) == GOOD
+    assert threads == 2 or found == GOOD
+    assert [str(error) for error in loop.errors] == [f"bad item {bad}" for bad in BAD]
+
+
+@MODES
+def test_slices_of_which_some_have_no_row(threads, deterministic, workers):
+    source = pipeline.slice_input_producer([np.arange(30), -np.arange(25)], num_epochs=2, shuffle=False)
+    more = {**options(threads, deterministic, workers), "allow_smaller_final_batch": True}
+    with batch(source, 10, function=lambda row: row[0] + 2 * row[1], **more) as loop:
+        found = (-np.concatenate([*loop])).tolist()
+    assert sorted(found) == sorted([*range(25), *range(25)])
+    assert threads == 2 or found == [*range(25), *range(25)]
+    assert loop.num_errors == 10
+
+
 @pytest.mark.parametrize("threads", [0, 1])
 @SOURCES
 def test_too_many_errors_are_raised(tmp_path, make, number, threads):

@@ -17,7 +17,7 @@ from pipeline.cluster.task import Note, Order, Unfit, call
 from pipeline.errors import AbortedError, CancelledError
 from pipeline.explain.wording import named
 from pipeline.workers.chunks import FailedItem, WorkerDied
-from pipeline.workers.process import BrokenWorkers
+from pipeline.workers.team import BrokenWorkers
 
 # Seconds between two checks of whether this process is still in the cluster.
 _CHECK = 1.0

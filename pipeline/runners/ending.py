@@ -1,4 +1,4 @@
-"""Threads whose end can be waited for where a signal handler may raise."""
+"""Threads that can be started, and their end waited for, where a signal handler may raise."""
 
 from __future__ import annotations
 
@@ -9,13 +9,30 @@ from collections.abc import Callable
 from typing import Any
 
 from pipeline.explain.frames import is_running
+from pipeline.runners.stop_flag import StopFlag
 
 # Seconds between two looks at whether a thread has ended by itself.
 JOIN_INTERVAL = 0.02
 _FIRST_PAUSE = 50e-6
 
 
-class EndingThread(threading.Thread):
+class _Started(StopFlag):
+    """What `start` waits for and the new thread sets first. Ctrl-C would leave the lock of an Event locked, in Python
+    code of the standard library, and the thread would wait for it for ever instead of beginning."""
+
+    def _at_fork_reinit(self) -> None:
+        self._bells.clear()
+
+
+class StartingThread(threading.Thread):
+    """A thread that begins also if a signal handler raises in `start`, or was never made."""
+
+    def __init__(self, name: str, daemon: bool | None = None) -> None:
+        super().__init__(name=name, daemon=daemon)
+        self._started = _Started()
+
+
+class EndingThread(StartingThread):
     """A thread whose end wakes `wait_for_end` at once. It can be given up as long as it has not begun.
 
     Args:

@@ -10,17 +10,14 @@ import signal
 import socket
 import threading
 import weakref
-from concurrent.futures import BrokenExecutor
 from multiprocessing import connection
 from typing import Any
 
 from pipeline.explain.wording import named
 from pipeline.workers.line import Line
 from pipeline.workers.shared import Reader
+from pipeline.workers.team import GRACE, BrokenWorkers
 from pipeline.workers.worker import BEGUN, ITEM, REMEMBERED, STOP, Task, work
-
-# Seconds that a worker gets to end by itself.
-GRACE = 0.5
 
 # `multiprocessing` starts processes, and sees to those that ended, in one thread at a time.
 _starting = threading.Lock()
@@ -42,10 +39,6 @@ _GUARD = (
     'A worker imports the program: what the program does belongs under `if __name__ == "__main__":`. What the worker '
     "printed says more"
 )
-
-
-class BrokenWorkers(BrokenExecutor):
-    """No worker can do the call: they cannot start, or cannot import the function."""
 
 
 class Worker:

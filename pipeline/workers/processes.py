@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-import _thread
-import collections
+import atexit
 import functools
 import itertools
+import multiprocessing
 import os
 import pickle
 import sys
-import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from types import TracebackType
 from typing import Any
 
-from pipeline.workers.team import Call, Team
+from pipeline.explain.wording import named
+from pipeline.workers.chunks import FailedItem, WorkerDied
+from pipeline.workers.process import Worker
+from pipeline.workers.team import BrokenWorkers, Call, Keeper, Promise, Team
+from pipeline.workers.worker import Unknown
 
+# Calls that a worker has at once: it begins the next one before anybody has looked at its last result.
+_AT_ONCE = 2
 
-class _Condition(_thread.RLock, threading.Condition):  # type: ignore[misc]
-    """A Condition that is its own lock, so that `with` enters it in C.
+# Workers that die before they begin a call, until the call is at fault.
+_IN_VAIN = 2
 
-    The `__enter__` of a Condition is Python code: Ctrl-C there, when the lock is taken and the `with` has not begun,
-    leaves it locked for ever. The thread that has a result for a future would wait for it.
-    """
-
-    def __init__(self) -> None:
-        self._waiters: collections.deque[Any] = collections.deque()
-
-
-class _Future(Future[Any]):
-    def __init__(self) -> None:
-        super().__init__()
-        self._condition = _Condition()
+# Those that are to be stopped at exit.
+_teams: weakref.WeakSet[Team] = weakref.WeakSet()
 
 
 class Processes(Executor):
@@ -50,8 +45,10 @@ class Processes(Executor):
         self._kept = False
         self._numbers = itertools.count()
         self._known: weakref.WeakKeyDictionary[functools.partial[Any], tuple[int, bytes]] = weakref.WeakKeyDictionary()
-        self._team = Team(count, None if setup is None else _pickled(setup, "setup"), method)
+        pickled = None if setup is None else _pickled(setup, "setup")
+        self._team = Team(count, functools.partial(_Keeper, multiprocessing.get_context(method), pickled))
         weakref.finalize(self, self._team.stop).atexit = False
+        _teams.add(self._team)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have a worker call a function.
@@ -66,15 +63,15 @@ class Processes(Executor):
         """
         if os.getpid() != self._pid:
             raise RuntimeError("these processes belong to the process that this one was forked from")
-        number, definition = self._defined(fn)
-        future = _Future()
+        defined = self._defined(fn)
+        future = Promise()
         try:
             arguments = pickle.dumps((args, kwargs), 5)
         except Exception as error:
             future.set_running_or_notify_cancel()
             future.set_exception(error)
             return future
-        self._team.put(Call(future, number, definition, arguments))
+        self._team.put(Call(future, defined, arguments))
         return future
 
     def check(self, function: Callable[..., Any]) -> None:
@@ -97,7 +94,8 @@ class Processes(Executor):
 
     def numbers(self) -> list[int]:
         """Return the numbers of the processes that run."""
-        return self._team.pids()
+        workers = [keeper.worker for keeper in self._team.keepers if isinstance(keeper, _Keeper)]
+        return [each.process.pid for each in workers if each is not None and each.process.pid is not None]
 
     def __enter__(self) -> Processes:
         self._kept = True
@@ -144,3 +142,98 @@ def _pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> bytes:
             f"defines: put {what} into a module (a file) and import it from there, or use pipeline.threads"
         )
     return data
+
+
+@atexit.register  # after multiprocessing has registered what kills its processes, and so before that is called
+def _stop_all() -> None:
+    for team in list(_teams):
+        team.stop(wait=True)
+
+
+class _Keeper(Keeper):
+    """Keeps one worker: starts it, hands it calls and takes its results; starts another one if it dies."""
+
+    def __init__(self, context: Any, setup: bytes | None, team: Team, number: int) -> None:
+        super().__init__(team, number)
+        self._context = context
+        self._setup = setup
+        self.worker: Worker | None = None
+        self._in_vain = 0  # how many workers in a row have died before they began a call
+
+    def work(self) -> None:
+        while self._fill():
+            self._receive()
+        if self.worker is not None:
+            self.worker.end()
+
+    def ask_to_stop(self) -> None:
+        worker = self.worker
+        if worker is not None:
+            worker.ask_to_stop()
+
+    def _fill(self) -> bool:
+        """Send calls; whether there is one whose result is to be received."""
+        while len(self.sent) < _AT_ONCE:
+            call = self.team.take(self)
+            if call is None:
+                break
+            try:
+                number, definition = call.function
+                (self.worker or self._start()).send(number, definition, call.arguments)
+            except BrokenWorkers as error:
+                self.sent.clear()
+                call.future.set_exception(error)
+                self.team.fail(error)
+            except (EOFError, OSError) as error:
+                self._died(error)
+        return bool(self.sent)
+
+    def _receive(self) -> None:
+        assert self.worker is not None
+        try:
+            message = self.worker.receive()
+        except Exception as error:
+            self._died(error)
+            return
+        try:
+            result = self.worker.result(message)
+        except Exception as error:
+            result = FailedItem(error)
+        self._in_vain = 0
+        future = self.sent.popleft().future
+        if not isinstance(result, FailedItem):
+            future.set_result(result[0])
+        elif isinstance(result.error, Unknown):
+            broken = BrokenWorkers(f"a worker process cannot make the function: {result.error}")
+            broken.__cause__ = result.error.__cause__
+            future.set_exception(broken)
+        else:
+            future.set_exception(result.error)
+
+    def _start(self) -> Worker:
+        try:
+            worker = self.worker = Worker(self._context, self._setup, self.name)
+        except (OSError, RuntimeError, AssertionError) as error:
+            raise BrokenWorkers(f"a worker process cannot be started: {named(error)}") from error
+        if self.team.stopped:  # it may have come too late to be asked
+            worker.ask_to_stop()
+        try:
+            worker.wait()
+        except BrokenWorkers:
+            self.worker = None
+            raise
+        return worker
+
+    def _died(self, error: Exception) -> None:
+        """The worker is dead, or lost. The call that it was at has failed; others may do what it had not begun."""
+        worker, calls = self.worker, list(self.sent)
+        assert worker is not None
+        self.worker = None
+        lost = None if isinstance(error, (EOFError, ConnectionError)) else error
+        begun, index, how = worker.begun, worker.at(), worker.end(lost)
+        self._in_vain += not begun
+        self.sent.clear()
+        failed = len(calls) if self.team.stopped else int(begun or self._in_vain > _IN_VAIN)
+        self.team.put_back(reversed(calls[failed:]))
+        for call in calls[:failed]:
+            call.future.set_exception(WorkerDied(index, how))

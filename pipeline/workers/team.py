@@ -1,49 +1,67 @@
-"""Team: the threads that keep the worker processes of an executor."""
+"""Team: the threads that see to the calls of an executor. Each makes them itself, or keeps a process that does."""
 
 from __future__ import annotations
 
-import atexit
+import _thread
 import collections
 import itertools
-import multiprocessing
 import os
 import threading
 import time
 import weakref
-from collections.abc import Iterable
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable
+from concurrent.futures import BrokenExecutor, Future
 from typing import Any, NamedTuple
 
-from pipeline.explain.wording import named
+from pipeline.runners.ending import StartingThread
 from pipeline.runners.stop_flag import StopFlag
-from pipeline.workers.chunks import FailedItem, WorkerDied
-from pipeline.workers.process import GRACE, BrokenWorkers, Worker
-from pipeline.workers.worker import Unknown
+from pipeline.workers.chunks import WorkerDied
 
-# Calls that a worker has at once: it begins the next one before anybody has looked at its last result.
-_AT_ONCE = 2
-
-# Workers that die before they begin a call, until the call is at fault.
-_IN_VAIN = 2
+# Seconds that a worker process gets to end by itself.
+GRACE = 0.5
 
 # Seconds between two looks of a keeper that waits: Ctrl-C may strike between a change and the bell for it.
 _CHECK_INTERVAL = 1.0
 
-# Those that are to be stopped at exit.
 _teams: weakref.WeakSet[Team] = weakref.WeakSet()
 
 
+class BrokenWorkers(BrokenExecutor):
+    """No worker can do the call: they cannot start, or cannot import the function."""
+
+
+class _Condition(_thread.RLock, threading.Condition):  # type: ignore[misc]
+    """A Condition that is its own lock, so that `with` enters it in C.
+
+    The `__enter__` of a Condition is Python code: Ctrl-C there, when the lock is taken and the `with` has not begun,
+    leaves it locked for ever. The thread that has a result for a future would wait for it.
+    """
+
+    def __init__(self) -> None:
+        self._waiters: collections.deque[Any] = collections.deque()
+
+
+class Promise(Future[Any]):
+    """A Future that Ctrl-C leaves unlocked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._condition = _Condition()
+
+
 class Call(NamedTuple):
-    """What is submitted: a function by its number, and pickled; and its arguments, pickled.
+    """What is submitted.
 
     Attributes:
+        future: Gets the result.
+        function: What to call, as the keepers of the team take it.
+        arguments: What to call it with, likewise.
         begun: Whether a worker has had it; then it can no longer be cancelled.
     """
 
     future: Future[Any]
-    number: int
-    definition: bytes
-    arguments: bytes
+    function: Any
+    arguments: Any
     begun: bool = False
 
     def begin(self) -> bool:
@@ -65,15 +83,13 @@ class Team:
     for this one. `rest` and `stop` do not take it: a garbage collection may call them anywhere.
 
     Args:
-        count: The most workers.
-        setup: The pickled function that each worker calls first.
-        method: How processes are started.
+        count: The most keepers.
+        keeper: Makes one, of this team and with this number.
     """
 
-    def __init__(self, count: int, setup: bytes | None, method: str) -> None:
-        self.setup = setup
-        self.context: Any = multiprocessing.get_context(method)
+    def __init__(self, count: int, keeper: Callable[[Team, int], Keeper]) -> None:
         self._count = count
+        self._keeper = keeper
         self._numbers = itertools.count(1)
         self.forget()
         self._resting = self._closed = False
@@ -85,20 +101,20 @@ class Team:
         """Have no keepers, whoever holds the lock: in a forked process they are its parent's."""
         self._lock = threading.RLock()  # no Condition: Ctrl-C in its `__enter__`, in Python, would leave it locked
         self._calls: collections.deque[Call] = collections.deque()
-        self._keepers: list[_Keeper] = []
+        self._keepers: list[Keeper] = []
 
     def __str__(self) -> str:
         if self._closed:
             return "shut down"
         return f"{len(self._keepers)} running" if self._keepers else "not running"
 
-    def pids(self) -> list[int]:
-        """Return the numbers of the processes that run."""
-        workers = [keeper.worker for keeper in tuple(self._keepers)]
-        return [each.process.pid for each in workers if each is not None and each.process.pid is not None]
+    @property
+    def keepers(self) -> tuple[Keeper, ...]:
+        """Those that run."""
+        return tuple(self._keepers)
 
     def put(self, call: Call) -> None:
-        """Have a worker do a call; start one if all are busy and there may be more."""
+        """Have a call done; start another keeper if all are busy and there may be more."""
         with self._lock:
             if self._broken is not None:
                 raise self._broken
@@ -108,7 +124,7 @@ class Team:
             self._calls.append(call)
             more = self._wake()
         if more:
-            keeper = _Keeper(self, next(self._numbers))
+            keeper = self._keeper(self, next(self._numbers))
             keeper.start()
             keeper.entered.wait()  # whoever calls `close` now finds it
 
@@ -127,7 +143,7 @@ class Team:
                 break
         return len(self._calls) > self._idle() and len(self._keepers) < self._count
 
-    def enter(self, keeper: _Keeper) -> bool:
+    def enter(self, keeper: Keeper) -> bool:
         """Count a keeper; it calls this when it runs. Whether there is room for it."""
         with self._lock:
             fits = len(self._keepers) < self._count
@@ -136,7 +152,7 @@ class Team:
         keeper.entered.set()
         return fits
 
-    def take(self, keeper: _Keeper) -> Call | None:
+    def take(self, keeper: Keeper) -> Call | None:
         """The next call. None: there is none that would not better wait for an idle worker; or, for a keeper that has
         nothing to do, that it shall end."""
         while True:
@@ -146,6 +162,8 @@ class Team:
                 if self._calls and (not keeper.sent or len(self._calls) > self._idle()):
                     call = self._calls.popleft()
                     keeper.sent.append(call)  # from now on it is not idle
+                    if self._calls:  # its bell may have rung for the next call too, before it took this one
+                        self._wake()
                 elif keeper.sent:
                     return None
                 elif self._closed or self._resting:
@@ -189,15 +207,15 @@ class Team:
             call.future.cancel()
         if wait:
             for keeper in keepers:
-                keeper.join()
+                if keeper is not threading.current_thread():
+                    keeper.join()
 
     def stop(self, wait: bool = False) -> None:
         """Stop all workers, whatever they are doing: those in the middle of an item get half a second."""
         self.stopped = self._closed = True
         keepers = tuple(self._keepers)
         for keeper in keepers:
-            if keeper.worker is not None:
-                keeper.worker.ask_to_stop()
+            keeper.ask_to_stop()
         self._ring()
         if wait:
             end = time.monotonic() + 3 * GRACE
@@ -210,25 +228,15 @@ class Team:
             keeper.bell.set()
 
 
-@atexit.register  # after multiprocessing has registered what kills its processes, and so before that is called
-def _stop_all() -> None:
-    for team in list(_teams):
-        team.stop(wait=True)
+class Keeper(StartingThread):
+    """One of a team: takes calls and sees to them, until there is nothing to do any more.
 
-
-def _forget_all() -> None:
-    for team in list(_teams):
-        team.forget()
-
-
-os.register_at_fork(after_in_child=_forget_all)
-
-
-class _Keeper(threading.Thread):
-    """Keeps one worker: starts it, hands it calls and takes its results; starts another one if it dies.
+    Args:
+        team: The team.
+        number: Its number there.
 
     Attributes:
-        sent: The calls that the worker has, or is about to get.
+        sent: The calls that it is at, or about to be.
         bell: Set when there may be something to do, or nothing any more.
         entered: Set when it is one of its team, or turned away.
     """
@@ -237,80 +245,24 @@ class _Keeper(threading.Thread):
         super().__init__(name=f"pipeline-worker-{number}", daemon=True)
         self.sent: collections.deque[Call] = collections.deque()
         self.bell, self.entered = StopFlag(), StopFlag()
-        self._team = team
-        self.worker: Worker | None = None
-        self._in_vain = 0  # how many workers in a row have died before they began a call
+        self.team = team
 
     def run(self) -> None:
-        if not self._team.enter(self):
-            return
-        while self._fill():
-            self._receive()
-        if self.worker is not None:
-            self.worker.end()
+        """Do what the thread is for."""
+        if self.team.enter(self):
+            self.work()
 
-    def _fill(self) -> bool:
-        """Send calls; whether there is one whose result is to be received."""
-        while len(self.sent) < _AT_ONCE:
-            call = self._team.take(self)
-            if call is None:
-                break
-            try:
-                (self.worker or self._start()).send(call.number, call.definition, call.arguments)
-            except BrokenWorkers as error:
-                self.sent.clear()
-                call.future.set_exception(error)
-                self._team.fail(error)
-            except (EOFError, OSError) as error:
-                self._died(error)
-        return bool(self.sent)
+    def work(self) -> None:
+        """Take calls, until there are none to come."""
+        raise NotImplementedError
 
-    def _receive(self) -> None:
-        assert self.worker is not None
-        try:
-            message = self.worker.receive()
-        except Exception as error:
-            self._died(error)
-            return
-        try:
-            result = self.worker.result(message)
-        except Exception as error:
-            result = FailedItem(error)
-        self._in_vain = 0
-        future = self.sent.popleft().future
-        if not isinstance(result, FailedItem):
-            future.set_result(result[0])
-        elif isinstance(result.error, Unknown):
-            broken = BrokenWorkers(f"a worker process cannot make the function: {result.error}")
-            broken.__cause__ = result.error.__cause__
-            future.set_exception(broken)
-        else:
-            future.set_exception(result.error)
+    def ask_to_stop(self) -> None:
+        """Let what it is at end soon, if it can. From any thread or finalizer."""
 
-    def _start(self) -> Worker:
-        try:
-            worker = self.worker = Worker(self._team.context, self._team.setup, self.name)
-        except (OSError, RuntimeError, AssertionError) as error:
-            raise BrokenWorkers(f"a worker process cannot be started: {named(error)}") from error
-        if self._team.stopped:  # it may have come too late to be asked
-            worker.ask_to_stop()
-        try:
-            worker.wait()
-        except BrokenWorkers:
-            self.worker = None
-            raise
-        return worker
 
-    def _died(self, error: Exception) -> None:
-        """The worker is dead, or lost. The call that it was at has failed; others may do what it had not begun."""
-        worker, calls = self.worker, list(self.sent)
-        assert worker is not None
-        self.worker = None
-        lost = None if isinstance(error, (EOFError, ConnectionError)) else error
-        begun, index, how = worker.begun, worker.at(), worker.end(lost)
-        self._in_vain += not begun
-        self.sent.clear()
-        failed = len(calls) if self._team.stopped else int(begun or self._in_vain > _IN_VAIN)
-        self._team.put_back(reversed(calls[failed:]))
-        for call in calls[:failed]:
-            call.future.set_exception(WorkerDied(index, how))
+def _forget_all() -> None:
+    for team in list(_teams):
+        team.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import threading
+import atexit
+import functools
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from types import TracebackType
 from typing import Any
 
-# Those that are to have other threads in a forked process, which has none of its parent's.
-_executors: weakref.WeakSet[Threads] = weakref.WeakSet()
+from pipeline.explain.wording import named
+from pipeline.workers.team import BrokenWorkers, Call, Keeper, Promise, Team
+
+# Those that are to do what was submitted before the program ends.
+_teams: weakref.WeakSet[Team] = weakref.WeakSet()
 
 
 class Threads(Executor):
     """Worker threads. Made by `threads`, which see.
+
+    Unlike those of a ThreadPoolExecutor, its locks are never left locked by Ctrl-C.
 
     Thread safety: every method may be called from every thread.
     """
@@ -24,52 +29,42 @@ class Threads(Executor):
 
     def __init__(self, count: int, setup: Callable[[], Any] | None = None) -> None:
         self._max_workers = count  # by this name executors of the standard library have it too
-        self._setup = setup
-        self._kept = self._closed = False
-        self._forget()
-        _executors.add(self)
-
-    def _forget(self) -> None:
-        """Have no threads, whoever holds the lock."""
-        self._lock = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
+        self._kept = False
+        self._team = Team(count, functools.partial(_Keeper, setup))
+        weakref.finalize(self, self._team.rest).atexit = False
+        _teams.add(self._team)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have a thread call a function; RuntimeError after `shutdown`."""
-        with self._lock:
-            if self._closed:
-                raise RuntimeError("cannot schedule new futures after shutdown")
-            if self._pool is None:
-                setup = () if self._setup is None else (self._setup,)
-                self._pool = ThreadPoolExecutor(self._max_workers, "pipeline-worker", *setup)
-            return self._pool.submit(fn, *args, **kwargs)
+        """Have a thread call a function.
+
+        Returns:
+            A Future. Its exception is what the function raised.
+
+        Raises:
+            RuntimeError: After `shutdown`; a BrokenWorkers if `setup` has failed.
+        """
+        future = Promise()
+        self._team.put(Call(future, fn, (args, kwargs)))
+        return future
 
     def rest(self) -> None:
-        """Let threads end when they have done what was submitted, but not within a `with` block.
-
-        A garbage collection may call this anywhere, also in a thread that `submit` starts and waits for. So it waits
-        for no lock; whoever holds it needs the threads.
-        """
-        if not self._kept and self._lock.acquire(blocking=False):
-            try:
-                pool, self._pool = self._pool, None
-            finally:
-                self._lock.release()
-            if pool is not None:
-                pool.shutdown(wait=False)
+        """Let threads end when they have done what was submitted, but not within a `with` block. A garbage collection
+        may call this anywhere: it waits for no lock."""
+        if not self._kept:
+            self._team.rest()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let the threads end when they have done what was submitted; see `concurrent.futures.Executor.shutdown`."""
-        self._closed = True
-        with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(wait, cancel_futures=cancel_futures)
+        """Let the threads end when they have done what was submitted.
+
+        Args:
+            wait: Return when they have. A thread of its own is not waited for.
+            cancel_futures: Cancel what no thread has begun.
+        """
+        self._team.close(cancel_futures, wait)
 
     def numbers(self) -> list[int]:
         """Return the native numbers of the threads that run."""
-        pool = self._pool
-        return [] if pool is None else [each.native_id for each in tuple(pool._threads) if each.native_id is not None]
+        return [each.native_id for each in self._team.keepers if each.native_id is not None]
 
     def __enter__(self) -> Threads:
         self._kept = True
@@ -81,16 +76,49 @@ class Threads(Executor):
         self.shutdown(cancel_futures=error is not None)
 
     def __repr__(self) -> str:
-        state = "shut down" if self._closed else "not running" if self._pool is None else "running"
-        return f"<pipeline.threads({self._max_workers}): {state}>"
+        return f"<pipeline.threads({self._max_workers}): {self._team}>"
 
 
-def _forget_all() -> None:
-    for each in list(_executors):
-        each._forget()
+@atexit.register
+def _end_all() -> None:
+    for team in list(_teams):
+        team.close(cancel=False, wait=True)
 
 
-os.register_at_fork(after_in_child=_forget_all)
+class _Keeper(Keeper):
+    """Makes the calls itself."""
+
+    def __init__(self, setup: Callable[[], Any] | None, team: Team, number: int) -> None:
+        super().__init__(team, number)
+        self._setup = setup
+
+    def work(self) -> None:
+        try:
+            if self._setup is not None:
+                self._setup()
+        except BaseException as error:
+            broken = BrokenWorkers(f"setup failed in a worker thread: {named(error)}")
+            broken.__cause__ = error
+            self.team.fail(broken)
+        while self._call_next():
+            pass
+
+    def _call_next(self) -> bool:
+        """See to the next call; whether there was one. Nothing of it is left when this returns."""
+        call = self.team.take(self)
+        if call is None:
+            return False
+        args, kwargs = call.arguments
+        try:
+            result = call.function(*args, **kwargs)
+        except BaseException as error:
+            self.sent.clear()
+            call.future.set_exception(error)
+            del call, args, kwargs  # the traceback has this frame
+        else:
+            self.sent.clear()  # before the result is there: whoever gets it may submit the next call
+            call.future.set_result(result)
+        return True
 
 
 class AtOnce(Executor):
@@ -103,7 +131,7 @@ class AtOnce(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Call a function; the result says what it returned. What is no Exception, such as Ctrl-C, goes through."""
-        future: Future[Any] = Future()
+        future = Promise()
         try:
             future.set_result(fn(*args, **kwargs))
         except Exception as error:

@@ -7,7 +7,7 @@ import types
 import pytest
 
 from pipeline.cluster.executor import RayWorkers
-from pipeline.workers.process import BrokenWorkers
+from pipeline.workers.team import BrokenWorkers
 
 
 class Metric:

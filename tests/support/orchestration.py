@@ -5,7 +5,7 @@ import os
 import threading
 
 import pytest
-from helpers import LIMIT
+from helpers import LIMIT, wait_until
 
 import pipeline
 from pipeline.errors import OutOfRangeError
@@ -52,6 +52,8 @@ def no_thread_left():
     before = set(threading.enumerate())
     yield
     for thread in set(threading.enumerate()) - before:
+        # A thread whose `start` was struck may be about to begin.
+        wait_until(lambda new=thread: new.is_alive() or new not in threading.enumerate(), f"{thread.name} to begin")
         thread.join(LIMIT)
         if thread.is_alive():
             pytest.fail(f"thread {thread.name} is still alive")

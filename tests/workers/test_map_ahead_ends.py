@@ -159,7 +159,7 @@ class TestInFlight:
         source = map_ahead(lambda _: left.wait(LIMIT), items(), workers, chunksize=1)
         with pytest.raises(OutOfRangeError):
             source.take(0, left.is_set)
-        assert workers.numbers() == []
+        wait_until(lambda: workers.numbers() == [], "its thread to end")
 
     def test_close_drops_what_was_not_taken(self, executor):
         ahead = map_ahead(functions.same, range(9), executor)

@@ -1,9 +1,11 @@
 """pipeline.processes and pipeline.threads, struck: by full buffers, limits, Ctrl-C, garbage collections and forks."""
 
+import gc
 import os
 import signal
 import sys
 import threading
+import weakref
 from socket import socketpair as pair
 
 import pytest
@@ -121,9 +123,10 @@ workers.shutdown()
 
 
 class TestCtrlC:
-    def test_no_lock_is_taken_in_python(self):
+    @pytest.mark.parametrize("make", [pipeline.processes, pipeline.threads])
+    def test_no_lock_is_taken_in_python(self, make):
         """Ctrl-C in Python code that enters a lock leaves it locked; at its end the handler could raise, and does."""
-        with pipeline.processes(1) as workers:
+        with make(1) as workers:
             assert list(pipeline.map_ahead(abs, range(4), workers, chunksize=1)) == [0, 1, 2, 3]
             struck = []
 
@@ -141,21 +144,24 @@ class TestCtrlC:
                 assert future.done()
                 assert not future.cancel()
                 workers.rest()
+                with make(1) as others:  # whose thread begins
+                    assert others.submit(abs, -4).result() == 4
             finally:
                 sys.setprofile(None)
             assert struck == []
             assert sorted(map(str, got)) == sorted(map(str, [*range(40), 3, future]))
 
-    def test_before_a_keeper_starts(self, monkeypatch):
-        start, strikes = team._Keeper.start, [KeyboardInterrupt]
+    @pytest.mark.parametrize("make", [pipeline.processes, pipeline.threads])
+    def test_before_a_keeper_starts(self, make, monkeypatch):
+        start, strikes = team.Keeper.start, [KeyboardInterrupt]
 
         def struck(keeper):
             if strikes:
                 raise strikes.pop()
             start(keeper)
 
-        monkeypatch.setattr(team._Keeper, "start", struck)
-        with pipeline.processes(1) as workers:
+        monkeypatch.setattr(team.Keeper, "start", struck)
+        with make(1) as workers:
             with pytest.raises(KeyboardInterrupt):
                 workers.submit(abs, -1)
             assert workers.submit(abs, -2).result(LIMIT) == 2
@@ -252,3 +258,88 @@ def test_a_keeper_that_has_taken_a_call_is_not_idle(monkeypatch):
         finally:
             go.set()
         assert [first.result(), second.result()] == [1, 2]
+
+
+def test_a_bell_that_rings_for_two_calls(monkeypatch):
+    """A keeper that has been woken looks idle until it takes its call; then it has the next one woken for."""
+    clear, woken, go = team.StopFlag.clear, threading.Event(), threading.Event()
+    monkeypatch.setattr(team, "_CHECK_INTERVAL", 10 * LIMIT)  # nobody is woken by the clock
+    with pipeline.threads(2) as workers:
+        meeting = threading.Barrier(2)
+        for call in [workers.submit(meeting.wait, LIMIT) for _ in range(2)]:
+            call.result()
+        first, _ = workers._team.keepers
+        wait_until(lambda: not any(each.sent or each.bell.is_set() for each in workers._team.keepers), "two idle ones")
+
+        def slow(bell):
+            clear(bell)
+            if bell is first.bell and not woken.is_set():
+                woken.set()
+                assert go.wait(LIMIT)
+
+        monkeypatch.setattr(team.StopFlag, "clear", slow)
+        calls = [workers.submit(meeting.wait, LIMIT)]
+        try:
+            assert woken.wait(LIMIT)
+            calls.append(workers.submit(meeting.wait, LIMIT))
+        finally:
+            go.set()
+        assert sorted(call.result(LIMIT) for call in calls) == [0, 1]
+
+
+class TestThreads:
+    def test_setup_that_fails(self):
+        """It ends the loop, and whoever submits later hears of it too."""
+
+        def fails():
+            raise KeyError("no model")
+
+        workers = pipeline.threads(2, setup=fails)
+        with pytest.raises(
+            pipeline.AbortedError, match="setup failed in a worker thread: KeyError: 'no model'"
+        ) as caught:
+            list(pipeline.batch(range(8), 2, function=abs, workers=workers))
+        assert isinstance(caught.value.__cause__.__cause__, KeyError)
+        with pytest.raises(RuntimeError, match="setup failed"):
+            workers.submit(abs, 1)
+
+    def test_the_executor_is_garbage(self):
+        """Its threads do what was submitted, and end."""
+        go = threading.Event()
+        workers = pipeline.threads(1)
+        calls = [workers.submit(go.wait, LIMIT), workers.submit(abs, -5)]
+        threads = workers._team.keepers
+        del workers
+        gc.collect()
+        go.set()
+        assert [call.result(LIMIT) for call in calls] == [True, 5]
+        for each in threads:
+            each.join(LIMIT)
+            assert not each.is_alive()
+
+    def test_nothing_of_a_call_is_kept(self):
+        """Neither what was called, nor its arguments, result or exception; by an idle thread."""
+
+        class Thing:
+            def __call__(self, argument, error):
+                if error:
+                    raise ValueError
+                return argument
+
+        with pipeline.threads(1) as workers:
+            for error in (False, True):
+                thing, argument = Thing(), Thing()
+                known = [weakref.ref(each) for each in (thing, argument)]
+                future = workers.submit(thing, argument, error)
+                future.exception(LIMIT)
+                del thing, argument, future
+                wait_until(lambda refs=known: not any(each() for each in refs), "all to be forgotten")
+
+    def test_a_thread_shuts_down_its_own_executor(self):
+        workers = pipeline.threads(2)
+        assert workers.submit(workers.shutdown).result(LIMIT) is None
+        assert repr(workers) == "<pipeline.threads(2): shut down>"
+
+    def test_what_was_submitted_is_done_before_the_program_ends(self):
+        program = "import pipeline; w = pipeline.threads(1); [w.submit(print, i, flush=True) for i in range(30)]"
+        assert run_script(program).stdout == "".join(f"{i}\n" for i in range(30))

@@ -1,0 +1,67 @@
+"""Ctrl-C, as a real signal, strikes loops over pipeline.threads hundreds of times at random moments: they go on."""
+
+import random
+
+import pytest
+from helpers import run_script
+
+STRIKES = 300
+
+STORM = """
+import collections, faulthandler, itertools, random, signal
+import pipeline
+
+faulthandler.dump_traceback_later(50, exit=True)
+random.seed({seed})
+
+def strike(*_):
+    raise KeyboardInterrupt
+
+def function(item):
+    sum(range(item % 7 * 100))
+    return item
+
+def under_fire(items, most):
+    '''What comes of them, and whether they came to their end; `extend` loses nothing that they return.'''
+    got = []
+    for strikes in range(most):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, random.expovariate(1 / {pause}))
+            got.extend(items)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            return got, strikes, True
+        except KeyboardInterrupt:
+            pass
+    return got, most, False
+
+signal.signal(signal.SIGALRM, strike)
+workers = pipeline.threads(3)
+{body}
+print("went on")
+"""
+
+GOES_ON = """
+ahead = pipeline.map_ahead(function, itertools.count(), workers, chunksize=2)
+got, strikes, _ = under_fire(ahead, {strikes})
+assert got == sorted(set(got)) and 0 <= got[-1] + 1 - len(got) <= strikes, (strikes, got)
+assert len(got) > strikes / 2
+next(ahead)
+ahead.close()
+"""
+
+BEGINS_AGAIN = """
+struck = 0
+while struck < {strikes}:  # the threads end with each loop, and others begin with the next one
+    ahead = pipeline.map_ahead(function, range(20), workers, chunksize=1)
+    got, strikes, ended = under_fire(ahead, 100)
+    assert ended and got == sorted(set(got)) and 20 - len(got) <= strikes, (strikes, got)
+    struck += strikes
+    ahead.close()
+"""
+
+
+@pytest.mark.parametrize(("body", "pause"), [(GOES_ON, 0.001), (BEGINS_AGAIN, 0.0005)])
+def test_they_go_on(body, pause):
+    seed = random.randrange(1 << 32)
+    done = run_script(STORM.format(body=body.format(strikes=STRIKES), pause=pause, seed=seed))
+    assert done.stdout == "went on\n", f"seed {seed}: {done.stdout}\n{done.stderr}"

@@ -5,7 +5,7 @@ without the GIL.
 """
 
 cimport numpy as cnp
-from cpython.bytes cimport PyBytes_CheckExact, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t
@@ -50,15 +50,6 @@ cdef struct Column:
     char default[8]   # as a number
     char* out         # numbers: where record 0 goes; an address, as there are columns of four dtypes
     Piece* pieces     # strings: AT_ONCE of them
-
-
-def all_bytes(tuple lines):
-    """Whether all items are bytes objects, and of no subclass."""
-    cdef Py_ssize_t i
-    for i in range(len(lines)):
-        if not PyBytes_CheckExact(lines[i]):
-            return False
-    return True
 
 
 cdef inline const char* closing_quote(const char* at, const char* end, Piece* piece) noexcept nogil:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline._lines import all_bytes
 from pipeline.dtypes import STRING, parse_dtype
 from pipeline.errors import InvalidArgumentError, invalid, show
 from pipeline.queues.components import Component, Shape
@@ -173,8 +174,8 @@ def elements(value: Any, component: Component, index: int, count: int | None, wh
             raise invalid(f"{where}: expected a sequence of objects, got {type(value).__name__}")
         converted: Any = list(value)
         shape: tuple[int, ...] = (len(converted),)
-    elif component.form == "bytes" and component.shape == () and type(value) is list and _all_bytes(value):
-        converted, shape = value.copy(), (len(value),)
+    elif component.form == "bytes" and component.shape == () and type(value) is list and all_bytes(own := value.copy()):
+        converted, shape = own, (len(own),)
     else:
         converted = _strings(value, where) if component.form == "bytes" else _array(value, component.dtype, where)
         shape = _shape_of(converted)
@@ -197,10 +198,6 @@ def elements(value: Any, component: Component, index: int, count: int | None, wh
     if component.form == "bytes":
         return [row.copy() if isinstance(row, np.ndarray) else row for row in converted], shape[0]
     return [row.copy() for row in converted], shape[0]
-
-
-def _all_bytes(value: list[Any]) -> bool:
-    return list(map(type, value)).count(bytes) == len(value)  # a generator takes 18 ns more per value
 
 
 def infer(value: Any, many: bool, where: str) -> tuple[np.dtype[Any], Shape]:

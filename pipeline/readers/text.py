@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._lines import split_lines
 from pipeline.dtypes import integer
 from pipeline.errors import invalid
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
@@ -115,13 +116,11 @@ class TextLineReader(StreamReader):
     def _split(self, piece: bytes) -> list[bytes]:
         """Return the lines that end in `piece`; the rest becomes the tail."""
         end = piece.rindex(b"\n")
-        text = b"".join((*self._tail, piece[:end])) if self._tail else piece[:end]
+        text = b"".join((*self._tail, memoryview(piece)[:end])) if self._tail else piece[:end]
         self._count(text, self._tail_bytes + end + 1)
         self._tail = [piece[end + 1 :]] if end + 1 < len(piece) else []
         self._tail_bytes = len(piece) - end - 1
-        if b"\r" in text:
-            text = (text + b"\n").replace(b"\r\n", b"\n")[:-1]
-        return text.split(b"\n")
+        return split_lines(text, 0, len(text))
 
     def _count(self, text: bytes, size: int) -> None:
         """Count the bytes of lines that are cut; a deterministic loop may ask where each of them begins."""

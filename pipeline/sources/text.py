@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
+from pipeline._lines import split_lines
 from pipeline.dtypes import integer, object_vector
 from pipeline.errors import OpError
 from pipeline.files.compression import compression_of
@@ -189,14 +190,8 @@ def cut_lines(text: bytes, begin: int, end: int, last: bool) -> tuple[list[bytes
     """Cut lines; see Cut."""
     past = text.rfind(b"\n", begin, end) + 1
     if last and end > max(begin, past):
-        lines, past = text[begin:end], end
-    elif not past:
-        return [], begin
-    else:
-        lines = text[begin : past - 1]
-    if b"\r" in lines:
-        lines = (lines + b"\n").replace(b"\r\n", b"\n")[:-1]
-    return lines.split(b"\n"), past
+        return split_lines(text, begin, end), end
+    return (split_lines(text, begin, past - 1), past) if past else ([], begin)
 
 
 @contextmanager

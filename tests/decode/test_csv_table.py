@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pipeline import InvalidArgumentError, decode_csv
-from pipeline._csv import Table, all_bytes, cut_records
+from pipeline._csv import Table, cut_records
 
 WORDS = """
     0 1 00 9007199254740993 16777217.0 1.5 - -0 -0.0 . .. .5 5. -.5 e5 1e5 1E-7 1e400 1e-400 1e-40 1.17549435e-38
@@ -85,11 +85,6 @@ def test_skipped_columns_may_hold_anything_but_quotes_in_the_wrong_place():
     filled = Table([None, array], [None, None], b",", True, b"", False)
     assert filled.fill((b"x,1,y", b'"a,""b",2', b'a"b,3'), 0) == 2
     assert array[:2].tolist() == [1, 2]
-
-
-def test_all_bytes():
-    assert [all_bytes(lines) for lines in ((), (b"a", b""))] == [True, True]
-    assert [all_bytes((b"a", other)) for other in ("b", None, type("Sub", (bytes,), {})())] == [False] * 3
 
 
 def records(choice, width, delim):

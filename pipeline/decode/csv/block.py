@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._csv import Table, all_bytes
+from pipeline._csv import Table
+from pipeline._lines import all_bytes
 from pipeline.decode.csv.record import RecordFormat, to_bytes
 from pipeline.memory import keep_pages
 

@@ -117,12 +117,25 @@ cdef inline void slab_write(const Slab* s, int bits, const slot_t[::1] slots, si
             i += length
 
 
+cdef inline void pick(const Slab* s, int bits, const slot_t[::1] slots, size_t n, const char[:, ::1] rows,
+                      const int64_t[::1] numbers, size_t at, size_t size) noexcept nogil:
+    """As `scatter`, of the rows that the numbers from `at` on name."""
+    cdef size_t i
+    for i in range(n):
+        memcpy(slab_row(s, bits, slots[i]), &rows[numbers[at + i], 0], size)
+
+
 cdef inline void slab_fill(const Slab* s, int bits, const slot_t[::1] slots, size_t n, const char[:, ::1] rows,
                            const int64_t[::1] numbers, size_t at) noexcept nogil:
     """Copy the rows of the numbers from `at` on into n slots."""
-    cdef size_t i
-    for i in range(n):
-        memcpy(slab_row(s, bits, slots[i]), &rows[numbers[at + i], 0], s.row)
+    if s.row == 4:
+        pick(s, bits, slots, n, rows, numbers, at, 4)
+    elif s.row == 8:
+        pick(s, bits, slots, n, rows, numbers, at, 8)
+    elif s.row == 16:
+        pick(s, bits, slots, n, rows, numbers, at, 16)
+    else:
+        pick(s, bits, slots, n, rows, numbers, at, s.row)
 
 
 cdef inline void slab_read(const Slab* s, int bits, const slot_t[::1] slots, size_t n,

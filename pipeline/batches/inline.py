@@ -76,7 +76,7 @@ class Inline:
         self.feed = feed
         self._ops = deque(feed.ops)
         self._ops.rotate(-feed.first_op)
-        self._enough = feed.enough
+        self._enough, self._size, self._take = feed.enough, feed.queue.size, feed.take  # found once
         self._lock = threading.Lock()
         self._taker: int | None = None  # which thread has the lock
         self._reading = False
@@ -97,19 +97,18 @@ class Inline:
             OutOfRangeError: The input is used up, or a source raised something, which the Coordinator then knows.
             FailedPreconditionError: A source of the loop, or a signal handler meanwhile, asks for a batch of the loop.
         """
-        thread, feed = get_ident(), self.feed
+        thread = get_ident()
         if self._taker == thread:
             text = "asked for a batch while it makes one: by its own source, or in a signal handler"
-            raise FailedPreconditionError(None, None, f"{feed.request.name}: the loop was {text}")
+            raise FailedPreconditionError(None, None, f"{self.feed.request.name}: the loop was {text}")
         with self._lock:
             self._taker = thread
             try:
-                if feed.queue.size() < self._enough and self._ops and not self.outlet.struck:
-                    self._fill(feed, feed.coord)
-                batch = feed.take()
+                if self._size() < self._enough and self._ops and not self.outlet.struck:
+                    self._fill(self.feed, self.feed.coord)
+                return self._take()
             finally:
                 self._taker = None
-        return batch
 
     def after_fork(self) -> None:
         """In the child of a fork: a thread that had the lock is not there. The queue tells whoever comes now."""

@@ -81,6 +81,8 @@ class ExampleLayout:
         self.bare = self.to_components is _itself
         flat = isinstance(example, (list, tuple)) and self._nest is None and not self._ragged
         self.tuple_length = self._count if flat else 0
+        # A list of components is what the queue gives.
+        self._as_taken = flat and finish is None and self._make is list and self._count > 1
 
     def _find_ragged(self, many: bool) -> None:
         """Find the components whose rows vary in length, which are objects in the queue."""
@@ -205,6 +207,8 @@ class ExampleLayout:
     def rebuild(self, batch: Any) -> Any:
         """Put a batch that the queue gave into the container of the examples. The only one of a flat list comes
         bare, and so does that of a tuple."""
+        if self._as_taken and type(batch) is list:
+            return batch
         components = batch if self._count > 1 else [batch]
         if self._finish is not None:
             each = zip(components, self._kinds, strict=True)

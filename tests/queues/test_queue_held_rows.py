@@ -276,9 +276,9 @@ class TestGiven:
         assert all((each == each[0, 0]).all() for each in got)
 
 
-@pytest.mark.parametrize("size", [LARGE, SMALL])
+@pytest.mark.parametrize("size", [LARGE, SMALL, 4, 8, 16])
 class TestRows:
-    """Rows by their numbers, large ones held and small ones copied."""
+    """Rows by their numbers, large ones held and small ones copied, some by a move of a processor."""
 
     def test_in_any_order_and_again(self, size):
         queue, numbers = queue_of("fifo", size), np.array([3, 3, 0, 9, 1])

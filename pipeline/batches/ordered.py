@@ -28,7 +28,7 @@ from pipeline.batches.quick import quick_way
 from pipeline.batches.replay import Replay
 from pipeline.batches.request import Request
 from pipeline.batches.source import loop_left
-from pipeline.batches.turns import Turns, turn_put_back, watch_dequeues
+from pipeline.batches.turns import Turns, turn_put_back, watch_dequeues, weakly
 from pipeline.errors import CancelledError, OutOfRangeError, StateMismatchError
 from pipeline.queues.base import QueueBase
 from pipeline.queues.components import parse_partial_shapes, parse_shapes
@@ -196,12 +196,12 @@ class OrderedFeed(Feed):
                 self.replay.restart()
         self._choose_way()
         request = self.request
-        self.ledger = Ledger(self.replay, self._trim)
+        self.ledger = Ledger(self.replay, weakly(self._trim))
         lanes = self._lanes(self.ledger)
         whole = self._keep.all and not self.skips.active and not request.joined
         self.ledger.jumps = not request.joined
         one_to_one = self.ledger.one_to_one = whole and (lanes[0].rows or not lanes[0].many)
-        turns = self._turns = Turns(self.seeds, len(lanes), self._stopped, self.ledger)
+        turns = self._turns = Turns(self.seeds, len(lanes), weakly(self._stopped), self.ledger)
         callers = [
             Caller(lane, i, turns, self.skips, self._keep, self._taken_apart(lane.many, i))
             for i, lane in enumerate(lanes)
@@ -228,7 +228,7 @@ class OrderedFeed(Feed):
         """Rows in memory need no thread, and nobody pulls from a queue for them."""
         if self._nothing_to_wait_for():
             request = self._without_threads()
-            self._items = self._items or in_order(request, self.replay, self._stopped)
+            self._items = self._items or in_order(request, self.replay, weakly(self._stopped))
         else:
             self._unwatch = self._unwatch or watch_dequeues(self)
 
@@ -251,7 +251,7 @@ class OrderedFeed(Feed):
         some = request.enqueue_many or self.keeps_some or self.one_by_one or request.joined
         plain = request.min_after_dequeue is None and request.shard is None
         singly = self._rows_for(request.sources[0]) is None
-        return None if some or plain or singly else by_number(request.sources[0], self._stopped)
+        return None if some or plain or singly else by_number(request.sources[0], weakly(self._stopped))
 
     def _check_loaded(self) -> None:
         """Check that the queue is for the elements that it was for; have its draws go on where they were."""

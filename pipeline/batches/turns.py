@@ -224,6 +224,20 @@ def turn_put_back() -> Iterator[None]:
         this_thread.turn = turn
 
 
+def weakly(method: Callable[[], Any]) -> Callable[[], Any]:
+    """What calls a method and does not keep its object alive; once that is gone, it returns True.
+
+    For what a reader or a producer keeps of a loop that is over: some live as long as the program.
+    """
+    known = weakref.WeakMethod(method)
+
+    def call() -> Any:
+        here = known()
+        return here is None or here()
+
+    return call
+
+
 def watch_dequeues(owner: object) -> Callable[[], object]:
     """From now on a dequeue of any queue counts as a pull. Call the result to end that; it ends with the owner too."""
     watch_pulls(1)

@@ -111,3 +111,51 @@ def test_a_skipped_error_tells_where_it_was_raised():
     assert error.__traceback__ is None
     assert "in take" in error.__notes__[-1]
     assert "1 // 0" in error.__notes__[-1]
+
+
+def lines_of(path):
+    """A reader and its names, and a function that reads from them."""
+    path.write_bytes(b"line\n" * 50)
+    files, reader = pipeline.string_input_producer([str(path)] * 3), pipeline.TextLineReader()
+    return (files, reader), lambda: reader.read(files).value
+
+
+def dequeued(_):
+    rows = pipeline.range_input_producer(50)
+    return rows, lambda: rows.dequeue()
+
+
+def slices(_):
+    rows = pipeline.slice_input_producer([np.arange(50)])
+    return rows, rows
+
+
+def producer(_):
+    rows = pipeline.range_input_producer(50)
+    return rows, rows
+
+
+def ahead(_):
+    items = pipeline.map_ahead(abs, list(range(50)), pipeline.threads(1))
+    return items, items
+
+
+def in_memory(_):
+    items = pipeline.arrays(np.arange(50))
+    return items, items
+
+
+@pytest.mark.parametrize("num_threads", [0, 2])
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("kind", [lines_of, dequeued, slices, producer, ahead, in_memory])
+def test_its_input_does_not_hold_its_queue(tmp_path, kind, deterministic, num_threads):
+    """A producer that was registered lives as long as the program; a reader or a map_ahead as long as you keep it."""
+    things, source = kind(tmp_path / "f")
+    with pipeline.shuffle_batch(source, 4, 30, 10, num_threads, seed=1, deterministic=deterministic) as batches:
+        for _, _ in zip(range(4), batches, strict=False):
+            pass
+        known = [weakref.ref(each) for each in (batches, batches._latest, batches.queue)]
+    del batches, source
+    gc.collect()
+    assert [each() for each in known] == [None] * 3
+    assert things is not None

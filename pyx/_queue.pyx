@@ -27,12 +27,11 @@ from accept cimport fits
 from columns cimport ARRAY, BYTES, OBJECT, ROWS, Columns, Part, width_of
 from describe cimport describe, forget
 from enter cimport (
-    fit, fit_many, is_direct, put_in_front, rows_type, store_converted, store_each, store_parts, values_of,
+    Room, fit, fit_many, is_direct, put_in_front, rows_type, store_converted, store_each, store_parts, values_of,
 )
 from fastpath cimport put_fast
 from growth cimport free_orders
 from leave cimport collect, collect_many
-from limits cimport WIDTH
 from philox cimport philox_seed
 from pulls cimport watch, watched
 from resume cimport arrange, skip_draws
@@ -209,7 +208,7 @@ cdef class Engine:
             InvalidArgumentError, TypeError, OverflowError: a value that does not fit its component; nothing was stored.
         """
         cdef int64_t deadline = deadline_of(timeout)
-        cdef Part[WIDTH] near
+        cdef Room[Part] room
         cdef list copies
         cdef bint known = False
         check_process(&self.queue, self)
@@ -217,13 +216,13 @@ cdef class Engine:
             copies = None if self.columns.small else []
             if isinstance(vals, (list, tuple)):
                 vals = values_of(vals)
-                known = fit(&self.columns, vals, near, False, copies, False)
+                known = fit(&self.columns, vals, room.of(self.columns.width), False, copies, False)
             elif self.columns.width == 1 and not isinstance(vals, dict):
-                known = fits(&self.columns.column[0], vals, near, False, False, copies)
+                known = fits(&self.columns.column[0], vals, room.parts, False, False, copies)
         if not known:
             store_converted(&self.queue, &self.columns, self, self._convert(vals, False), False, deadline, False)
-        elif not self.columns.quick or not put_fast(&self.queue, &self.columns, near):
-            store_parts(&self.queue, &self.columns, self, near, 1, ENQUEUE, deadline, False)
+        elif not self.columns.quick or not put_fast(&self.queue, &self.columns, room.parts):
+            store_parts(&self.queue, &self.columns, self, room.parts, 1, ENQUEUE, deadline, False)
 
     def enqueue_many(self, vals, name=None, *, timeout=None):
         """Put many elements in, in order; no other call's element comes between them.
@@ -249,27 +248,28 @@ cdef class Engine:
 
     cdef int put_many(self, object vals, object timeout, bint each) except -1:
         cdef int64_t deadline = deadline_of(timeout)
-        cdef Part[WIDTH] near
+        cdef Room[Part] room
         cdef Py_ssize_t n = -1
         check_process(&self.queue, self)
         if is_direct(&self.columns) and type(vals) is not dict:
             vals = values_of(vals)
-            n = fit_many(&self.columns, vals, near, False, False)
+            n = fit_many(&self.columns, vals, room.of(self.columns.width), False, False)
         if n < 0:
             store_converted(&self.queue, &self.columns, self, self._convert(vals, True), True, deadline, each)
         elif n:
-            store_parts(&self.queue, &self.columns, self, near, n, ENQUEUE_MANY, deadline, each)
+            store_parts(&self.queue, &self.columns, self, room.parts, n, ENQUEUE_MANY, deadline, each)
         return 0
 
     def _enqueue_given(self, tuple values, timeout=None):
         """As `enqueue`, for values that the caller gives away: large arrays that only `values` has are not copied."""
-        cdef Part[WIDTH] near
+        cdef Room[Part] room
         cdef list copies = []
         check_process(&self.queue, self)
-        if not is_direct(&self.columns) or not fit(&self.columns, values, near, False, copies, True):
+        if not is_direct(&self.columns) or not fit(&self.columns, values, room.of(self.columns.width), False, copies,
+                                                   True):
             self.enqueue(values, timeout=timeout)
-        elif not self.columns.quick or not put_fast(&self.queue, &self.columns, near):
-            store_parts(&self.queue, &self.columns, self, near, 1, ENQUEUE, deadline_of(timeout), False)
+        elif not self.columns.quick or not put_fast(&self.queue, &self.columns, room.parts):
+            store_parts(&self.queue, &self.columns, self, room.parts, 1, ENQUEUE, deadline_of(timeout), False)
 
     def _enqueue_from(self, examples, Py_ssize_t n, bint steady):
         """Put up to n examples of an iterator in, one by one, and return how many there were; see `store_each`."""
@@ -277,13 +277,13 @@ cdef class Engine:
 
     def _enqueue_many_given(self, tuple values, timeout=None):
         """As `enqueue_many`, for values given away, if the queue is FIFO: in another a row could keep a whole block."""
-        cdef Part[WIDTH] near
+        cdef Room[Part] room
         cdef Py_ssize_t n = -1
         check_process(&self.queue, self)
         if self.queue.order == FIFO and is_direct(&self.columns):
-            n = fit_many(&self.columns, values, near, False, True)
+            n = fit_many(&self.columns, values, room.of(self.columns.width), False, True)
         if n > 0:
-            store_parts(&self.queue, &self.columns, self, near, n, ENQUEUE_MANY, deadline_of(timeout), False)
+            store_parts(&self.queue, &self.columns, self, room.parts, n, ENQUEUE_MANY, deadline_of(timeout), False)
         else:
             self.enqueue_many(values, timeout=timeout)
 

@@ -3,7 +3,6 @@
 Writing happens without the lock, between two short holds of it: one claims free slots, the other stores their numbers.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t
@@ -13,7 +12,7 @@ from accept cimport chosen_fit, fits, many_fit
 from columns cimport Columns, Part, take_places, width_of, write
 from fastpath cimport put_fast
 from growth cimport claim, release
-from limits cimport COPIES, NAPPERS, NEAR, WIDTH, slot_room
+from limits cimport COPIES, NAPPERS, NEAR, slot_room
 from state cimport DEQUEUE_MANY, DONE, ENQUEUE, ENQUEUE_MANY, PENDING, Attempt, Call, Queue, start
 from steps cimport locked, step_ahead, step_enqueue, step_put_back
 from views cimport slot_t
@@ -26,22 +25,29 @@ cdef extern from *:
     PyObject* rows_type "pipeline_rows_type"
     PyObject* type_of "(PyObject*)Py_TYPE"(PyObject* value)
 
+cdef extern from *:
+    """
+    /* Room to say where each component of a call is copied from: on the stack, or beside it if they are many. */
+    template <class P> struct pipeline_parts {
+        P few[8];
+        P* parts = few;
+        P* of(int width) {
+            if (width > 8 && parts == few) parts = new P[width];
+            return parts;
+        }
+        ~pipeline_parts() { if (parts != few) delete[] parts; }
+    };
+    """
+    cdef cppclass Room "pipeline_parts" [P]:
+        P* parts
+        P* of(int width) except +
+
 
 # Matching values with components --------------------------------------------------------------------------------------
 
 cdef inline bint is_direct(const Columns* columns) noexcept:
     """Whether values may be taken as they come, without `_convert`. The width is read first: it is published last."""
-    cdef int width = width_of(columns)
-    return 0 < width <= WIDTH and columns.direct
-
-
-cdef inline Part* room_for_parts(const Columns* columns, Part* near, list keep) except NULL:
-    """Room to say where each component is copied from: on the stack, or in a buffer that `keep` keeps."""
-    if columns.width <= WIDTH:
-        return near
-    room = PyBytes_FromStringAndSize(NULL, columns.width * sizeof(Part))
-    keep.append(room)
-    return <Part*>PyBytes_AS_STRING(room)
+    return width_of(columns) > 0 and columns.direct
 
 
 cdef inline tuple values_of(object vals):
@@ -133,9 +139,8 @@ cdef inline int store_parts(Queue* q, Columns* columns, object owner, Part* part
 cdef inline int store_converted(Queue* q, Columns* columns, object owner, tuple values, bint many, int64_t deadline,
                                 bint each) except -1:
     """Store values that `_convert` has brought into the form that slots take."""
-    cdef Part[WIDTH] near
-    cdef list keep = []
-    cdef Part* parts = room_for_parts(columns, near, keep)
+    cdef Room[Part] room
+    cdef Part* parts = room.of(columns.width)
     cdef Py_ssize_t n
     if many:
         n = fit_many(columns, values, parts, True, False)
@@ -153,15 +158,16 @@ cdef inline Py_ssize_t store_each(Queue* q, Columns* columns, object owner, obje
     """Store up to n examples of an iterator, each as soon as it came, and return how many there were. The queue has one
     component, and each example is its value; one that nobody else has is taken as it is where it can be. With `steady`
     no example changes before it leaves the queue."""
-    cdef Part[WIDTH] near
+    cdef Room[Part] room
+    cdef Part* part = room.of(1)
     cdef list copies = None if steady else []
     cdef Py_ssize_t moved = 0
     for example in examples:
         check_process(q, owner)
-        if not is_direct(columns) or not fits(&columns.column[0], example, near, False, True, copies):
+        if not is_direct(columns) or not fits(&columns.column[0], example, part, False, True, copies):
             owner.enqueue((example,))
-        elif not columns.quick or not put_fast(q, columns, near):
-            store_parts(q, columns, owner, near, 1, ENQUEUE, deadline_of(None), False)
+        elif not columns.quick or not put_fast(q, columns, part):
+            store_parts(q, columns, owner, part, 1, ENQUEUE, deadline_of(None), False)
         moved += 1
         if not steady and moved % COPIES == 0:
             copies.clear()
@@ -172,9 +178,8 @@ cdef inline Py_ssize_t store_each(Queue* q, Columns* columns, object owner, obje
 
 cdef inline int put_in_front(Queue* q, Columns* columns, object owner, tuple values) except -1:
     """Undo a dequeue: converted elements are in front again, even if the queue is full or closed."""
-    cdef Part[WIDTH] near
-    cdef list keep = []
-    cdef Part* parts = room_for_parts(columns, near, keep)
+    cdef Room[Part] room
+    cdef Part* parts = room.of(columns.width)
     cdef Py_ssize_t n = fit_many(columns, values, parts, True, False)
     cdef Attempt a, claimed
     cdef slot_t* slots

@@ -6,7 +6,6 @@ from views cimport slot_t
 
 cdef enum:
     NEAR = 64                   # slot numbers kept on the C stack; longer lists are allocated
-    WIDTH = 8                   # the same for components
     PIECE_BYTES = 64 << 20      # rows of one enqueue_many that are written before they are stored
     PIECE_SLOTS = 65536         # and their number: bounds how long the lock is held
     ROOM = 1 << 20              # slots for which a dequeue has room at first; it doubles as they come

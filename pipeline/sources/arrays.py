@@ -20,7 +20,7 @@ from pipeline.files.os_errors import translated
 from pipeline.nest import Nest, parts_of
 from pipeline.producers.numbered import digest
 from pipeline.queues.rows import Rows
-from pipeline.sources.extras import MANY, last_used, picked, stacked
+from pipeline.sources.extras import MANY, Picked, last_used, stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
@@ -232,7 +232,7 @@ class _Pieces:
     def take(self, numbers: NDArray[np.int64]) -> Any:
         assert self.step is not None
         piece = int(numbers[0]) // self.step
-        return picked(self._load(piece), numbers - piece * self.step)
+        return Picked(numbers - piece * self.step).of(self._load(piece))
 
     def _piece(self, piece: int) -> NDArray[Any]:
         assert self.step is not None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.nest import map_values
-from pipeline.sources.extras import MANY, chosen, needs, picked
+from pipeline.sources.extras import MANY, Picked, chosen, needs
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
@@ -112,7 +112,8 @@ class ArrowRows:
     def take(self, numbers: NDArray[np.int64]) -> dict[str, Any]:
         """Return the rows of these numbers; InvalidArgumentError if a value is missing."""
         block: dict[str, Any] = dict.fromkeys(self._table.schema.names)  # in this order
-        block |= {name: map_values(lambda each: picked(each, numbers), array) for name, array in self._arrays.items()}
+        rows_of = Picked(numbers).of
+        block |= {name: map_values(rows_of, array) for name, array in self._arrays.items()}
         if self._others:
             rows = self._table.select(self._others).take(numbers)
             block |= {name: self._array(rows[name], name) for name in self._others}

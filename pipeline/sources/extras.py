@@ -89,10 +89,18 @@ def stacked(values: list[Any], where: str) -> Any:
         raise invalid(text) from error
 
 
-def picked(array: NDArray[Any], numbers: NDArray[np.int64]) -> Any:
-    """Return rows of an array that nobody changes: a view if they are neighbours, else as a queue takes them best."""
-    first = int(numbers[0])
-    if len(numbers) == int(numbers[-1]) + 1 - first and (len(numbers) < 3 or bool((np.diff(numbers) == 1).all())):
-        return array[first : first + len(numbers)]
-    small = not array.dtype.hasobject and array[:1].nbytes < _SMALL
-    return Rows(array, numbers) if small else array.take(numbers, axis=0)
+class Picked:
+    """Rows with these numbers, one at least. Whether they are neighbours is looked at once for all columns."""
+
+    def __init__(self, numbers: NDArray[np.int64]) -> None:
+        first, count = int(numbers[0]), len(numbers)
+        neighbours = count == int(numbers[-1]) + 1 - first and (count < 3 or bool((np.diff(numbers) == 1).all()))
+        self._slice = slice(first, first + count) if neighbours else None
+        self._numbers = numbers
+
+    def of(self, array: NDArray[Any]) -> Any:
+        """Return the rows of an array that nobody changes: a view of neighbours, else as a queue takes them best."""
+        if self._slice is not None:
+            return array[self._slice]
+        small = array.nbytes < _SMALL * len(array) and not array.dtype.hasobject
+        return Rows(array, self._numbers) if small else array.take(self._numbers, axis=0)

@@ -207,8 +207,10 @@ cdef inline void wake_late(Queue* q, Attempt* a) noexcept nogil:
     if a.naps and a.wake != NULL and a.status == DONE:
         link(&q.late, a)
         a.late = True
-    else:
-        wake(a)
+        return
+    if a.call == ENQUEUE and a.wake != NULL:
+        q.called = True
+    wake(a)
 
 
 cdef inline void unlate(Queue* q, Attempt* a) noexcept nogil:

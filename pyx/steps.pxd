@@ -11,7 +11,7 @@ from orders cimport ring_push, ring_take
 from serving cimport WAIT, SERVED, Outcome, flush, holds_dequeues, holds_enqueues, try_dequeue, try_enqueue
 from state cimport (
     BETWEEN, CANCELLED, EMPTY, ENQUEUE, FULL, LOCKSTEP, PENDING, Attempt, Fullness, Queue, Waiting, append, call_late,
-    held_back, look, put_back, remove, view_attempt, wake,
+    held_back, look, put_back, remove, unlate, view_attempt, wake,
 )
 from sync cimport coarse_now, fork_count, now
 from views cimport slot_t
@@ -113,6 +113,10 @@ cdef inline void step_close_now(Queue* q, Attempt* a) noexcept nogil:
         waiting.status = CANCELLED
         wake(waiting)
         waiting = q.enqueues.head
+    while q.late.head != NULL:
+        waiting = q.late.head
+        unlate(q, waiting)
+        wake(waiting)
     q.closed = True
     flush(q)
 

@@ -25,10 +25,11 @@ Invariants, all under the queue's lock:
    are woken, their deadline is over, or a hook wants to be asked again.
 7. An attempt that is listed and needs its owner (`wants_owner`) has one that is copying rows or making room, not
    sleeping. It keeps its place, and those behind it wait until its owner has acted or withdrawn it.
-8. In a crowd of threads that put small elements one by one, waking costs more than storing, and who is woken when there
-   is no room only comes back to wait. So they nap at first: their ends come as they always do, but are told to one of
-   them at a time, when there is room; the others hear of theirs when the nap ends. `late` lists attempts that are
-   decided and whose owners sleep in `wait_turn`, which takes them out.
+8. Waking a thread costs more than storing a small element, and one that is woken for little room only comes back to
+   wait. So those that put small elements one by one nap at first: their ends come as they always do, but are told to
+   one of them at a time, when half of the room is free or a dequeue has to wait; the others hear of theirs when the nap
+   ends. The more wait, the longer they nap, so that about one wakes by itself each millisecond. `late` lists attempts
+   that are decided and whose owners sleep in `wait_turn`, which takes them out.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -54,8 +55,8 @@ cdef extern from "pythread.h":
 
 cdef enum:
     TICK = 50_000_000           # ns between looks for signals while the main thread is blocked
-    CROWD = 3                   # so many wait for room without a nap
-    NAP = 1_000_000             # ns
+    NAP = 1_000_000             # ns, for each of those that wait
+    LONGEST_NAP = 50_000_000
 
 
 # Deadlines: instants on the steady clock, in ns; -1 is never ----------------------------------------------------------
@@ -167,17 +168,17 @@ cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int
                            int64_t* slept) noexcept nogil:
     """Sleep until the attempt is decided or needs its owner, until it is poked, or until an instant has passed. Return
     whether there is something to do. `slept` grows by the time that statistics count."""
-    cdef int64_t turn, limit
+    cdef int64_t turn, limit, nap
     cdef guard held = guard(q.lock[0])
     cdef Side* side = &q.entered if a.call == ENQUEUE or a.call == CLOSE else &q.left
     a.asleep = now()
     a.wake = signal
-    a.naps &= q.enqueues.count + q.late.count > CROWD
+    nap = a.asleep + min(NAP * <int64_t>(q.enqueues.count + q.late.count), <int64_t>LONGEST_NAP)
     while undecided(a) and not a.poked:
         limit = until
         if a.naps:
-            a.naps = now() < a.asleep + NAP
-            limit = earlier(until, a.asleep + NAP) if a.naps else until
+            a.naps = now() < nap
+            limit = earlier(until, nap) if a.naps else until
         if limit < 0:
             signal.wait(held)
         elif now() >= limit:

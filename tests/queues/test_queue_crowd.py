@@ -1,4 +1,4 @@
-"""Crowds of threads that put small elements one by one into a full queue: their owners may nap, and none is left."""
+"""Threads that put small elements one by one into a full queue, one or many: they may nap, and none is left."""
 
 import threading
 
@@ -55,8 +55,9 @@ def test_deadlines_of_a_crowd_end_its_waits(full):
     assert (full.size(), waiting(full)) == (CAPACITY, (0, 0))
 
 
+@pytest.mark.parametrize("crowd", [1, 2, CROWD])
 @pytest.mark.parametrize("capacity", [CAPACITY, 2 * CAPACITY])
-def test_every_row_of_a_crowd_arrives_once_and_in_the_order_of_its_thread(capacity):
+def test_every_row_of_a_crowd_arrives_once_and_in_the_order_of_its_thread(capacity, crowd):
     each, batch = 1_000, 50
     queue = FIFOQueue(capacity, np.int32, shapes=(2,))
 
@@ -64,12 +65,12 @@ def test_every_row_of_a_crowd_arrives_once_and_in_the_order_of_its_thread(capaci
         for k in range(each):
             queue.enqueue(np.array([thread, k], np.int32))
 
-    threads = [threading.Thread(target=put, args=(k,)) for k in range(CROWD)]
+    threads = [threading.Thread(target=put, args=(k,)) for k in range(crowd)]
     for thread in threads:
         thread.start()
-    rows = np.concatenate([queue.dequeue_many(batch) for _ in range(CROWD * each // batch)])
+    rows = np.concatenate([queue.dequeue_many(batch) for _ in range(crowd * each // batch)])
     for thread in threads:
         thread.join()
-    for k in range(CROWD):
+    for k in range(crowd):
         assert rows[rows[:, 0] == k, 1].tolist() == list(range(each))
     assert queue.size() == 0

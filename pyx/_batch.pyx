@@ -43,7 +43,12 @@ cdef tuple own(str name, arrays):
     elif isinstance(arrays, (str, bytes, bytearray, dict)):
         raise TypeError(f"{name}: expected a sequence of arrays, got {type(arrays).__name__}")
     else:
-        items = tuple(arrays)
+        try:
+            items = tuple(arrays)
+        except TypeError:
+            if hasattr(type(arrays), "__iter__") and not isinstance(arrays, np.ndarray):
+                raise
+            raise TypeError(f"{name}: expected a sequence of arrays, got {type(arrays).__name__}") from None
     if not items:
         raise InvalidArgumentError(None, None, f"{name}: expected at least one array, got none")
     each = arrays_of(items)

@@ -9,7 +9,7 @@ from pipeline.batches.finish import Finish
 from pipeline.batches.layout import ExampleLayout
 from pipeline.batches.mapped import chunk_of, mapped
 from pipeline.batches.source import check_source
-from pipeline.dtypes import integer
+from pipeline.dtypes import integer, whole
 from pipeline.errors import invalid
 from pipeline.queues.base import QueueBase
 from pipeline.queues.components import parse_capacity
@@ -110,6 +110,8 @@ class Request(NamedTuple):
             raise ValueError(f"fingerprint must be 'order' or 'content', got {self.fingerprint!r:.80}")
         if self.shard is not None:
             check_shard(self.shard)
+        if self.coord is not None and not isinstance(self.coord, Coordinator):
+            raise TypeError(f"coord must be a Coordinator or None, got {self.coord!r:.80}")
         if self.finish is not None:
             self.finish.check()
         capacity = parse_capacity(self.capacity)
@@ -155,17 +157,18 @@ def pool_capacity(capacity: int | None, min_after_dequeue: int, num_threads: int
 
 
 def check_min_after_dequeue(capacity: int | None, min_after_dequeue: int) -> None:
-    """Raise ValueError for a pool that could never give anything."""
-    if capacity is not None and capacity <= min_after_dequeue:
+    """Raise ValueError for a pool that could never give anything, TypeError for what is no number."""
+    kept = whole(min_after_dequeue, "min_after_dequeue")
+    if capacity is not None and whole(capacity, "capacity") <= kept:
         raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}.")
-    check_not_negative(min_after_dequeue)
+    check_not_negative(kept)
 
 
 def check_joined_min_after_dequeue(capacity: int | None, min_after_dequeue: int) -> None:
     """As `check_min_after_dequeue`, with the error that the queue of a join raises in TensorFlow."""
-    limit = parse_capacity(capacity)
-    check_not_negative(min_after_dequeue)
-    if min_after_dequeue >= limit:
+    limit, kept = parse_capacity(capacity), whole(min_after_dequeue, "min_after_dequeue")
+    check_not_negative(kept)
+    if kept >= limit:
         raise invalid(f"min_after_dequeue {min_after_dequeue} must be < capacity {limit}")
 
 

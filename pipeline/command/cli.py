@@ -58,9 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         report = run(_settings(parser, arguments), _saving(parser, arguments), arguments.watch)
         print(json.dumps(report.to_dict()) if arguments.json else report.to_text(), flush=True)
         return INTERRUPTED if report.interrupted else 0
-    except BrokenPipeError:
-        # The reader of our output is gone; at exit Python would try to write to it once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of our output is gone
+        _drop_output()
         return BROKEN_PIPE
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -75,6 +74,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OpError as error:
         print(f"pipeline feed: {error.message.splitlines()[0].replace('; ', ': ', 1)}", file=sys.stderr)
         return 1
+    except OSError as error:  # of the output, such as a full disk: those of files are OpErrors
+        print(f"pipeline: the standard output cannot be written: {error.strerror}", file=sys.stderr)
+        _drop_output()
+        return 1
+
+
+def _drop_output() -> None:
+    """Lose what is still to be written: at exit Python would try once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _prepare_output() -> None:

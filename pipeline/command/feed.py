@@ -21,6 +21,7 @@ from pipeline.decode.csv.decode_csv import decode_csv
 from pipeline.decode.csv.numbers import number
 from pipeline.decode.csv.record import split_record
 from pipeline.errors import InvalidArgumentError
+from pipeline.files.compression import compression_of
 from pipeline.files.os_errors import os_error
 from pipeline.producers.producers import string_input_producer
 from pipeline.pulls import together
@@ -57,7 +58,7 @@ class FilePipeline:
         files: The queue of file names.
 
     Raises:
-        OpError: A file cannot be opened, or no line has data.
+        OpError: A file cannot be opened, no line has data, or text is compressed.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -65,6 +66,8 @@ class FilePipeline:
         self._defaults: list[Any] = []
         self._record_bytes = record_bytes(settings.format)
         self._reader = make_reader(settings.format, settings.skip_header_lines)
+        if settings.format in TEXT:
+            _refuse_compressed(settings.files)
         if settings.format == "csv":
             first = _first_line(settings.files, settings.skip_header_lines)
             if first is not None:
@@ -145,6 +148,17 @@ def _with_place(error: InvalidArgumentError, keys: list[bytes]) -> InvalidArgume
     record: int = error.record  # type: ignore[attr-defined]
     text = error.message.removesuffix("!").replace(f" in record {record}", "")
     return InvalidArgumentError(None, None, f"{os.fsdecode(keys[record])}: {text}")
+
+
+def _refuse_compressed(files: Sequence[str]) -> None:
+    for name in files:
+        if kind := compression_of(os.fspath(name)):
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"{name}: feed does not read text that is compressed by {kind.lower()}: decompress it first. "
+                "In a program, pipeline.csv and pipeline.text read it",
+            )
 
 
 def _first_line(files: Sequence[str], skip: int) -> bytes | None:

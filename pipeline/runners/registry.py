@@ -21,7 +21,14 @@ def add_queue_runner(qr: QueueRunner, collection: list[QueueRunner] | None = Non
     Args:
         qr: The QueueRunner.
         collection: The list; None means the process-wide one.
+
+    Raises:
+        TypeError: `qr` is no QueueRunner, or `collection` is no list.
     """
+    if not isinstance(qr, QueueRunner):
+        raise TypeError(f"add_queue_runner: qr must be a QueueRunner, not {qr!r:.80}")
+    if collection is not None and not hasattr(collection, "append"):
+        raise TypeError(f"add_queue_runner: collection must be a list or None, not {collection!r:.80}")
     (_registered if collection is None else collection).append(qr)
     qr.group.listed = collection is None
 

@@ -112,6 +112,8 @@ def webdataset(
         raise TypeError(f"webdataset: columns must be a list of names, such as [{columns!r}], not {columns!r}")
     if columns is not None and not columns:
         raise ValueError("webdataset: no columns are chosen")
+    if decoders is not None and not isinstance(decoders, Mapping):
+        raise TypeError(f"webdataset: decoders must be a dict of functions by extension, not {decoders!r:.80}")
     for extension, decoder in (decoders or {}).items():
         if not callable(decoder):
             raise TypeError(f"webdataset: the decoder of {extension!r} must be callable, not {decoder!r:.80}")

@@ -131,3 +131,16 @@ def test_options_by_position_are_refused():
 def test_errors_of_numbers_name_the_argument(name):
     with raises(TypeError, f"{name} must be an integer, got float 4.0"):
         batching.batch([1, 2], **({"batch_size": 2} | {name: 4.0}))
+
+
+@pytest.mark.parametrize("function", [batching.shuffle_batch, batching.shuffle_batch_join])
+@pytest.mark.parametrize("name", ["capacity", "min_after_dequeue"])
+@pytest.mark.parametrize("value", ["5", [1]])
+def test_errors_of_pools_name_the_argument(function, name, value):
+    with raises(TypeError, f"{name} must be a number, got {value!r}"):
+        function([[1, 2]], 2, **({"capacity": 20, "min_after_dequeue": 10} | {name: value}))
+
+
+def test_what_is_no_coordinator():
+    with raises(TypeError, "coord must be a Coordinator or None, got 5"):
+        batching.batch([1, 2], 2, coord=5)

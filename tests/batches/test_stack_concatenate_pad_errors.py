@@ -127,3 +127,18 @@ def test_results_that_cannot_be():
         message(ValueError, function, [np.zeros((1,) * ranks)])
     endless = np.zeros((2**62, 0), "u1")
     assert message(InvalidArgumentError, concatenate, [endless, endless]) == "concatenate: the arrays are too long"
+
+
+@pytest.mark.parametrize("function", [stack, concatenate, pad])
+@pytest.mark.parametrize("given", [5, None, np.array(5)], ids=repr)
+def test_what_is_no_sequence(function, given):
+    text = f"{function.__name__}: expected a sequence of arrays, got {type(given).__name__}"
+    assert message(TypeError, function, given) == text
+
+
+def test_an_error_of_the_sequence_stays():
+    def arrays():
+        yield A
+        raise TypeError("mine")
+
+    assert message(TypeError, stack, arrays()) == "mine"

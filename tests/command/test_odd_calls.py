@@ -1,5 +1,6 @@
 """Odd calls of `python -m pipeline` end in one clear line and a status, never in a traceback."""
 
+import gzip
 import os
 import subprocess
 import sys
@@ -51,6 +52,22 @@ def test_stderr_is_closed(rows):
 def test_stdout_is_closed(rows, name):
     assert command(name, rows, shell=">&-") == (1, "", "pipeline: the standard output is closed\n")
     assert command(name, rows, shell=">&- 2>&-") == (1, "", "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("arguments", [(), ("--json",)])
+def test_stdout_is_full(rows, arguments):
+    text = "pipeline: the standard output cannot be written: No space left on device\n"
+    assert command("feed", rows, *arguments, shell=">/dev/full") == (1, "", text)
+
+
+@pytest.mark.parametrize("form", ["csv", "lines"])
+def test_compressed_text(tmp_path, form):
+    path = tmp_path / "rows.csv.GZ"
+    path.write_bytes(gzip.compress(b"1,2\n3,4\n"))
+    status, out, err = command("feed", "--format", form, str(path))
+    assert (status, out) == (1, "")
+    assert f"{path}: feed does not read text that is compressed by gzip: decompress it first" in err
 
 
 @pytest.mark.parametrize("environment", [ASCII, {"PYTHONIOENCODING": "utf-8"}])

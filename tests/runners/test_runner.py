@@ -5,7 +5,7 @@ import logging
 import threading
 
 import pytest
-from helpers import wait_until
+from helpers import raises, wait_until
 from orchestration import Gate, drain, fresh_collection, no_thread_left, out_of_range, source
 
 import pipeline
@@ -218,6 +218,18 @@ class TestCollection:
         [thread] = pipeline.start_queue_runners(collection=own)
         thread.join()
         assert list(queue) == [0]
+
+    @pytest.mark.parametrize(
+        ("given", "text"),
+        [((3,), "qr must be a QueueRunner, not 3"), ((None, ()), "collection must be a list or None, not ()")],
+    )
+    def test_what_is_none_does_not_get_onto_a_list(self, given, text):
+        runner, *rest = given
+        runner = runner or QueueRunner(FIFOQueue(1, "int32"), [print])
+        with raises(TypeError, f"add_queue_runner: {text}"):
+            pipeline.add_queue_runner(runner, *rest)
+        [batch] = pipeline.batch([1, 2], 2)  # which looks at the list
+        assert batch.tolist() == [1, 2]
 
     def test_reset_empties_the_list(self, caplog):
         pipeline.add_queue_runner(QueueRunner(FIFOQueue(1, "int32"), [print]))

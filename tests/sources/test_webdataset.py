@@ -185,6 +185,8 @@ class TestErrors:
             pipeline.webdataset(path, [])
         with raises(TypeError, "webdataset: the decoder of 'txt' must be callable, not 3"):
             pipeline.webdataset(path, decoders={"txt": 3})
+        with raises(TypeError, "webdataset: decoders must be a dict of functions by extension, not [3]"):
+            pipeline.webdataset(path, decoders=[3])
         with raises(pipeline.NotFoundError, f"{path}0; No such file"):
             pipeline.webdataset(f"{path}{{0..3}}")
 

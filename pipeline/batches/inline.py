@@ -106,9 +106,10 @@ class Inline:
             try:
                 if self._size() < self._enough and self._ops and not self.outlet.struck:
                     self._fill(self.feed, self.feed.coord)
-                return self._take()
+                batch = self._take()  # no `return`: Ctrl-C would strike behind the `try`
             finally:
                 self._taker = None
+        return batch
 
     def after_fork(self) -> None:
         """In the child of a fork: a thread that had the lock is not there. The queue tells whoever comes now."""
@@ -155,11 +156,11 @@ class Inline:
             self.group.has_read()
 
     def _call_ops(self, feed: Feed, coord: Coordinator) -> None:
-        ops, queue, enough = self._ops, feed.queue, self._enough
-        while ops and queue.size() < enough:
+        ops, size, enough = self._ops, self._size, self._enough
+        while ops and size() < enough:
             if coord.should_stop():
                 with because(coord.stopped), contextlib.suppress(CancelledError):
-                    queue.close(cancel_pending_enqueues=True)
+                    feed.queue.close(cancel_pending_enqueues=True)
                 ops.clear()
                 return
             self._worker.keys = None
@@ -170,7 +171,7 @@ class Inline:
                 if len(ops) == 1:
                     # The source, or another thread, may have closed the loop.
                     with because(InputUsedUp(self.group)), contextlib.suppress(CancelledError):
-                        (feed.close_op or queue.close)()
+                        (feed.close_op or feed.queue.close)()
                 ops.popleft()
             else:
                 ops.rotate(-1)

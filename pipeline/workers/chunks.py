@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -11,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import AbortedError, OutOfRangeError, UnknownError
+from pipeline.explain.wording import named
 from pipeline.nest import Nest, has_nested, make_like
 from pipeline.pulls import this_thread
 from pipeline.queues.values import copied_lists
@@ -138,12 +141,32 @@ def map_chunk(
             except Exception as error:
                 results.append(FailedItem(error))
                 continue
+            except (SystemExit, GeneratorExit) as error:
+                if _in_main_thread_of_program():
+                    raise  # it may be a signal handler's
+                results.append(FailedItem(_left(error)))
+                continue
             last = results[-1] if results else None
             if not isinstance(last, _Growing) or not last.add(container, parts):
                 results.append(_Growing(container, parts, 1 if results else len(items)))
     finally:
         this_thread.draw = before
     return [each if isinstance(each, FailedItem) else each.block() for each in results]
+
+
+def _in_main_thread_of_program() -> bool:
+    """Whether this is no thread, and no process, of workers."""
+    processes = sys.modules.get("multiprocessing.process")  # a worker has it; to import it takes 4 ms
+    if processes is not None and processes.parent_process() is not None:
+        return False
+    return threading.current_thread() is threading.main_thread()
+
+
+def _left(error: BaseException) -> RuntimeError:
+    """What stands for an error that must not end the thread or process of a worker: it is about one item."""
+    other = RuntimeError(f"the function raised {named(error)}")
+    other.__cause__ = error
+    return other
 
 
 def made_by(function: Callable[[Any], Any], item: Any) -> Any:

@@ -60,6 +60,11 @@ def work(end: socket.socket, setup: bytes | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
     _die_with_parent()
     keep_pages()
+    with contextlib.suppress(EOFError, ConnectionError, Stopped):  # who started this process has gone
+        _serve(end, setup)
+
+
+def _serve(end: socket.socket, setup: bytes | None) -> None:
     line = Line(end, lambda descriptor: None)  # nobody sends any to it
     writer = Writer(line.send_descriptor)
     page = memoryview(writer.segment(mmap.PAGESIZE).memory).cast("q")  # says where it was, if it is killed
@@ -72,13 +77,12 @@ def work(end: socket.socket, setup: bytes | None) -> None:
         return
     line.send(pickle.dumps(None))
     functions: dict[int, Callable[..., Any]] = {}
-    with contextlib.suppress(EOFError, ConnectionError, Stopped):
-        while True:
-            task = pickle.loads(line.receive())
-            page[ITEM] = 0
-            page[BEGUN] += 1
-            writer.take_back(task.freed)
-            _answer(line, writer, functions, task)
+    while True:
+        task = pickle.loads(line.receive())
+        page[ITEM] = 0
+        page[BEGUN] += 1
+        writer.take_back(task.freed)
+        _answer(line, writer, functions, task)
 
 
 def _answer(line: Line, writer: Writer, functions: dict[int, Callable[..., Any]], task: Task) -> None:

@@ -106,6 +106,12 @@ def leaves(i):
     raise SystemExit(i)
 
 
+def leaves_at_six(i):
+    if i == 6:
+        raise SystemExit(i)
+    return i
+
+
 def dies_at_six(i):
     if i == 6:
         os.kill(os.getpid(), signal.SIGKILL)

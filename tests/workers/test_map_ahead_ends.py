@@ -216,12 +216,25 @@ class TestErrors:
             ("stop_iteration", RuntimeError, "the function raised StopIteration"),
             ("nothing", ValueError, "the function returned None, which is not an example"),
             ("no_components", ValueError, r"the function returned \(\), an example without components"),
-            ("leaves", RuntimeError, "map_ahead: a worker abandoned items 0 to 1 because of SystemExit: 0"),
+            ("leaves", RuntimeError, "the function raised SystemExit: 0"),
         ],
     )
     def test_that_are_made_of_other_things(self, executor, name, error, text):
         with pytest.raises(error, match=f"^{text}"):
             list(batch(map_ahead(getattr(functions, name), range(2), executor), 1))
+
+    @pytest.mark.parametrize("options", [{}, {"deterministic": True}], ids=str)
+    def test_that_would_end_a_worker_are_about_one_item(self, executor, options):
+        ahead = map_ahead(functions.leaves_at_six, range(20), executor, chunksize=8)
+        with batch(ahead, 1, on_error="skip", **options) as batches:
+            assert [int(number) for [number] in batches] == [*range(6), *range(7, 20)]
+        [error] = batches.errors
+        assert str(error) == "the function raised SystemExit: 6"
+        assert "map_ahead: item 6, 6" in error.__notes__ or not hasattr(error, "add_note")
+
+    def test_that_end_the_program_in_its_own_thread(self):
+        with pytest.raises(SystemExit):  # as one that a handler of signals raises there
+            list(batch(range(2), 1, function=functions.leaves, num_threads=0, deterministic=True))
 
     def test_end_of_another_input_in_the_function(self, pools):
         def function(i):

@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import subprocess
 import sys
 import threading
 import weakref
@@ -343,3 +344,17 @@ class TestThreads:
     def test_what_was_submitted_is_done_before_the_program_ends(self):
         program = "import pipeline; w = pipeline.threads(1); [w.submit(print, i, flush=True) for i in range(30)]"
         assert run_script(program).stdout == "".join(f"{i}\n" for i in range(30))
+
+
+def test_a_process_whose_program_is_killed_while_it_begins_says_nothing():
+    script = """
+import socket, sys
+from pipeline.workers.worker import work
+work(socket.socket(fileno=int(sys.argv[1])), None)
+"""
+    ours, theirs = pair()
+    ours.close()
+    with theirs:
+        command = [sys.executable, "-c", script, str(theirs.fileno())]
+        done = subprocess.run(command, pass_fds=[theirs.fileno()], capture_output=True, timeout=LIMIT, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

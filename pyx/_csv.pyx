@@ -1,17 +1,16 @@
 """CSV records into columns, one look at each byte. What is unusual, or wrong, is left to `pipeline.decode.csv`.
 
-Thread safety: a Table belongs to one call; the records are bytes in a tuple, which nobody can change. Numbers are read
-without the GIL.
+Thread safety: a Table belongs to one call; the records are a Cut, or bytes in a tuple, which nobody can change. Numbers
+are read without the GIL.
 """
 
 cimport numpy as cnp
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from number_text cimport past_spaces, read_real, read_whole
+from fields cimport FLOAT32, FLOAT64, INT32, INT64, SKIPPED, STRING, Column, Piece, read_number, read_short
 from powers cimport find_powers
 
 cnp.import_array()
@@ -27,29 +26,17 @@ cdef extern from *:  # macros that read fields of objects: no reference is taken
     const char* text_of(PyObject* line) noexcept nogil
     Py_ssize_t size_of(PyObject* line) noexcept nogil
 
-cdef enum Kind:
-    SKIPPED, STRING, FLOAT32, FLOAT64, INT32, INT64  # numbers last
-
-cdef dict KINDS = {"float32": FLOAT32, "float64": FLOAT64, "int32": INT32, "int64": INT64, "object": STRING}
+cdef dict KINDS = {(c"f", 4): FLOAT32, (c"f", 8): FLOAT64, (c"i", 4): INT32, (c"i", 8): INT64}
 
 cdef enum:
     AT_ONCE = 4096  # records whose strings are found before they are made: 24 bytes each for a column of strings
+    SLOWLY = 32     # records that are read one by one once there was another number than a short one
     RELEASE = 512   # fields; to read fewer costs less than to give the GIL away
 
 
-cdef struct Piece:
-    const char* text  # NULL for a missing field
+cdef struct Span:     # a record
+    const char* text
     Py_ssize_t size
-    bint doubled      # it has quotes, each written twice
-
-
-cdef struct Column:
-    Kind kind
-    bint optional     # a missing field has a default
-    int size          # of a number, in bytes
-    char default[8]   # as a number
-    char* out         # numbers: where record 0 goes; an address, as there are columns of four dtypes
-    Piece* pieces     # strings: AT_ONCE of them
 
 
 cdef inline const char* closing_quote(const char* at, const char* end, Piece* piece) noexcept nogil:
@@ -84,6 +71,56 @@ cdef const char* record_end(const char* at, const char* end, char delim, bint qu
     return NULL
 
 
+cdef class Cut:
+    """Records of a text: a sequence of bytes objects, each of which is made when it is asked for.
+
+    Args:
+        text: What they are cut out of.
+    """
+
+    cdef bytes text
+    cdef Span* spans
+    cdef Py_ssize_t count, room
+
+    def __cinit__(self, bytes text not None):
+        self.text = text
+
+    def __dealloc__(self):
+        PyMem_Free(self.spans)
+
+    cdef int grow(self) except -1:
+        """Make room for twice as many."""
+        cdef Py_ssize_t room = max(64, 2 * self.room)
+        cdef Span* spans = <Span*>PyMem_Realloc(self.spans, room * sizeof(Span))
+        if spans is NULL:
+            raise MemoryError()
+        self.spans, self.room = spans, room
+        return 0
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, key):
+        cdef Py_ssize_t begin, end, step
+        cdef Cut part
+        if isinstance(key, slice):
+            begin, end, step = key.indices(self.count)
+            if step != 1:
+                raise ValueError("records are cut out in order, one after the other")
+            part = Cut(self.text)
+            while part.room < end - begin:
+                part.grow()
+            part.count = max(0, end - begin)
+            memcpy(part.spans, self.spans + begin, part.count * sizeof(Span))
+            return part
+        begin = key
+        if begin < 0:
+            begin += self.count
+        if not 0 <= begin < self.count:
+            raise IndexError(f"record {key} of {self.count}")
+        return PyBytes_FromStringAndSize(self.spans[begin].text, self.spans[begin].size)
+
+
 def cut_records(
     bytes text not None, Py_ssize_t begin, Py_ssize_t end, bytes delim not None, bint quotes, bint last,
     Py_ssize_t most
@@ -99,7 +136,7 @@ def cut_records(
         most: How many records to cut at most.
 
     Returns:
-        The records, without empty ones, and where in the text the first one begins that was not cut.
+        A Cut of the records, without empty ones, and where in the text the first one begins that was not cut.
     """
     if not 0 <= begin <= end <= len(text):
         raise IndexError(f"bytes {begin} to {end} of {len(text)}")
@@ -108,7 +145,7 @@ def cut_records(
     cdef const char* at = start + begin
     cdef const char* past = start + end
     cdef const char* stop
-    cdef list records = []
+    cdef Cut records = Cut(text)
     cdef bint quoted = quotes and memchr(at, b'"', past - at) is not NULL
     while at < past and most > 0:
         stop = record_end(at, past, delim[0], quoted)
@@ -120,27 +157,18 @@ def cut_records(
         if size and at[size - 1] == b'\r':
             size -= 1
         if size:
-            records.append(PyBytes_FromStringAndSize(at, size))
+            if records.count == records.room:
+                records.grow()
+            records.spans[records.count] = Span(at, size)
+            records.count += 1
             most -= 1
         at = min(stop + 1, past)
     return records, at - start
 
 
-cdef inline const char* read_number(const char* at, const char* end, Column* column, Py_ssize_t index) noexcept nogil:
-    """Read a number into its place; returns what comes after it and spaces, or NULL."""
-    cdef char* out = column.out + index * column.size
-    at = past_spaces(at, end)
-    if column.kind == FLOAT32:
-        at = read_real(at, end, <float*>out)
-    elif column.kind == FLOAT64:
-        at = read_real(at, end, <double*>out)
-    elif column.kind == INT32:
-        at = read_whole(at, end, <int32_t*>out)
-    else:
-        at = read_whole(at, end, <int64_t*>out)
-    if at is NULL:
-        return NULL
-    return past_spaces(at, end)
+cdef inline Span span_of(PyObject* lines, const Span* spans, Py_ssize_t i) noexcept nogil:
+    """Record number i: of spans, or if there are none, of a tuple."""
+    return spans[i] if spans is not NULL else Span(text_of(item_of(lines, i)), size_of(item_of(lines, i)))
 
 
 cdef class Table:
@@ -158,7 +186,7 @@ cdef class Table:
 
     cdef Column* columns
     cdef Py_ssize_t width, na_size
-    cdef bint exact, quotes, strings
+    cdef bint exact, quotes, strings, quick
     cdef list arrays, defaults
     cdef bytes na
     cdef char delim
@@ -171,6 +199,7 @@ cdef class Table:
         memset(self.stops, 0, sizeof(self.stops))
         for byte in delim + b'\r\n"'[:2 + quotes]:
             self.stops[byte] = True
+        self.quick = self.width > 0
         self.columns = <Column*>PyMem_Malloc(self.width * sizeof(Column))
         if self.columns is NULL:
             raise MemoryError()
@@ -178,10 +207,14 @@ cdef class Table:
         for i in range(self.width):
             if arrays[i] is not None:
                 self.describe(&self.columns[i], arrays[i], defaults[i])
+            self.quick &= self.columns[i].quick
 
     cdef int describe(self, Column* column, cnp.ndarray array, default) except -1:
         cdef bytes raw
-        column.kind, column.optional = KINDS[array.dtype.name], default is not None
+        cdef char kind = (<cnp.dtype>cnp.PyArray_DESCR(array)).kind
+        column.kind = STRING if kind == c"O" else KINDS[kind, cnp.PyArray_ITEMSIZE(array)]
+        column.optional = default is not None
+        column.quick = column.kind != STRING and (not self.na or self.na[:1] not in b"-0123456789")
         if column.kind == STRING:
             self.strings = True
             column.pieces = <Piece*>PyMem_Malloc(AT_ONCE * sizeof(Piece))
@@ -201,38 +234,69 @@ cdef class Table:
                 PyMem_Free(self.columns[i].pieces)
             PyMem_Free(self.columns)
 
-    def fill(self, tuple lines not None, Py_ssize_t first):
+    def fill(self, records not None, Py_ssize_t first):
         """Read records from number `first` on; returns the number of the first that is unusual, or how many there are.
 
         Args:
-            lines: The records, all of them bytes.
+            records: A Cut, or a tuple of bytes.
             first: The number of a record.
         """
-        cdef Py_ssize_t count = len(lines), last, done
+        cdef Py_ssize_t count = len(records), last, done
+        cdef tuple lines = None if type(records) is Cut else records
+        cdef const Span* spans = (<Cut>records).spans if lines is None else NULL
         while first < count:
             last = min(first + AT_ONCE, count) if self.strings else count
             if (last - first) * self.width >= RELEASE:
                 with nogil:
-                    done = self.read(<PyObject*>lines, first, last)
+                    done = self.read(<PyObject*>lines, spans, first, last)
             else:
-                done = self.read(<PyObject*>lines, first, last)
+                done = self.read(<PyObject*>lines, spans, first, last)
             self.make_strings(first, done)
             first = done
             if done < last:
                 break
         return first
 
-    cdef Py_ssize_t read(self, PyObject* lines, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+    cdef Py_ssize_t read(
+        self, PyObject* lines, const Span* spans, Py_ssize_t first, Py_ssize_t last
+    ) noexcept nogil:
         """Read some records; returns the number of the first unusual one, or `last`."""
-        cdef PyObject* line
-        cdef const char* text
-        cdef Py_ssize_t i
-        for i in range(first, last):
-            line = item_of(lines, i)
-            text = text_of(line)
-            if not self.read_record(text, text + size_of(line), i, i - first):
+        cdef Span one, other
+        cdef Py_ssize_t i = first
+        cdef Py_ssize_t quick = first if self.quick else last  # the first record from which on two are read at once
+        while i < last:
+            one = span_of(lines, spans, i)
+            if quick <= i < last - 1:
+                other = span_of(lines, spans, i + 1)
+                if self.read_two(one.text, one.text + one.size, other.text, other.text + other.size, i):
+                    i += 2
+                    continue
+                quick = i + SLOWLY
+            if not self.read_record(one.text, one.text + one.size, i, i - first):
                 return i
+            i += 1
         return last
+
+    cdef inline bint read_two(
+        self, const char* one, const char* one_end, const char* other, const char* other_end, Py_ssize_t index
+    ) noexcept nogil:
+        """Read two records of short numbers, field by field in turns: where the next one begins is not known before a
+        number was read, and a processor reads two meanwhile. False if there is anything else in them."""
+        cdef Py_ssize_t i
+        for i in range(self.width):
+            if i:
+                one += 1
+                other += 1
+            if one >= one_end or other >= other_end:
+                return False
+            one = read_short(one, one_end, &self.columns[i], index)
+            other = read_short(other, other_end, &self.columns[i], index + 1)
+            if one is NULL or other is NULL:
+                return False
+            if i + 1 < self.width and (one == one_end or one[0] != self.delim or other == other_end
+                                       or other[0] != self.delim):
+                return False
+        return one == one_end and other == other_end
 
     cdef inline bint read_record(
         self, const char* at, const char* end, Py_ssize_t index, Py_ssize_t piece
@@ -240,6 +304,7 @@ cdef class Table:
         """Read one record; False if it is unusual."""
         cdef Py_ssize_t i
         cdef Column* column
+        cdef const char* rest
         if at == end:  # it has no field, rather than an empty one
             return False
         for i in range(self.width):
@@ -248,9 +313,14 @@ cdef class Table:
                     return False
                 at += 1
             column = &self.columns[i]
-            at = self.read_field(at, end, column, index, piece)
-            if at is NULL:
-                return False
+            rest = NULL
+            if column.quick and at < end:
+                rest = read_short(at, end, column, index)
+            if rest is NULL or (rest != end and rest[0] != self.delim):
+                rest = self.read_field(at, end, column, index, piece)
+                if rest is NULL:
+                    return False
+            at = rest
         return at == end or (not self.exact and at[0] == self.delim)
 
     cdef inline const char* read_field(

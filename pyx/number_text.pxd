@@ -11,15 +11,21 @@ cdef extern from *:
     #include <cstdint>
 
     static inline int lowest_byte(uint64_t tops) { return __builtin_ctzll(tops) >> 3; }
+    static const float SINGLE_TENS[] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f};
     static const double TENS[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
     static const uint64_t ZEROS = 0x3030303030303030;
     static const uint64_t WHOLE_TENS[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
     """
     int lowest_byte(uint64_t tops) noexcept nogil
+    const float* SINGLE_TENS
     const double* TENS
     const uint64_t* WHOLE_TENS
     const uint64_t ZEROS
+
+ctypedef fused whole:
+    int32_t
+    int64_t
 
 cdef enum:
     MOST_DIGITS = 19  # that fit into 64 bits, whatever they are
@@ -92,38 +98,44 @@ cdef inline const char* long_decimal(const char* at, const char* end, Decimal* n
     return at
 
 
+cdef inline const char* short_decimal(const char* at, const char* end, Decimal* number) noexcept nogil:
+    """As `decimal`, of seven digits at most, or six with a point: what a word holds with the byte after it. NULL if it
+    is something else, or longer. There is one byte at least."""
+    cdef uint64_t word = eight_bytes(at, end) ^ ZEROS, before
+    cdef uint64_t others = no_digits(word)
+    cdef int bits, count
+    if others == 0 or others & 0x80:
+        return NULL
+    count = lowest_byte(others)
+    bits = 8 * count
+    number.fraction = 0
+    number.point = (word >> bits) & 0xFF == c"." ^ c"0"
+    if number.point:
+        others &= others - 1
+        if others == 0:
+            return NULL
+        before = (<uint64_t>1 << bits) - 1
+        word = (word & before) | ((word >> 8) & ~before)
+        bits = 8 * lowest_byte(others) - 8
+        number.fraction = (bits >> 3) - count
+        at += 1
+    number.digits = bits >> 3
+    number.whole = eight_digits(word << (64 - bits))
+    return at + number.digits
+
+
 cdef inline const char* decimal(const char* at, const char* end, Decimal* number) noexcept nogil:
     """Read digits, with a point among them or not, as far as they are there."""
-    cdef uint64_t word, others, before
-    cdef int count
-    if at < end:  # most numbers are in one word, with the byte that ends them
-        word = eight_bytes(at, end) ^ ZEROS
-        others = no_digits(word)
-        if others:
-            count = lowest_byte(others)
-            number.digits, number.fraction, number.point = count, 0, False
-            if at + count == end or at[count] != b".":
-                number.whole = last_digits(word, count) if count else 0
-                return at + count
-            others &= others - 1
-            if others and count:
-                number.digits = lowest_byte(others) - 1
-                number.fraction, number.point = number.digits - count, True
-                before = (<uint64_t>1 << (8 * count)) - 1
-                number.whole = last_digits((word & before) | ((word >> 8) & ~before), number.digits)
-                return at + number.digits + 1
-    return long_decimal(at, end, number)
+    cdef const char* rest = NULL
+    if at < end:
+        rest = short_decimal(at, end, number)
+    return long_decimal(at, end, number) if rest is NULL else rest
 
 
 cdef inline const char* past_spaces(const char* at, const char* end) noexcept nogil:
     while at < end and at[0] == b" ":
         at += 1
     return at
-
-
-ctypedef fused whole:
-    int32_t
-    int64_t
 
 
 cdef inline const char* past_word(const char* at, const char* end, const char* word) noexcept nogil:

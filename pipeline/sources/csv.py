@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Generator, Mapping, Sequence
@@ -19,7 +20,7 @@ from pipeline.sources.extras import MANY, chosen
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.stream import StreamSource
-from pipeline.sources.text import Records, cut_pieces, lines_to_skip, opened
+from pipeline.sources.text import Piece, Records, cut_pieces, lines_to_skip, opened
 
 _LOOKED_AT = 1000  # rows that decide the dtypes that nobody gave
 _RECORD = re.compile(r" in record \d+")
@@ -105,6 +106,32 @@ class _Form(NamedTuple):
     columns: tuple[str, ...]
     records: RecordFormat
 
+    def decoded(self, records: Sequence[bytes]) -> dict[str, NDArray[Any]]:
+        return dict(zip(self.columns, decode_block(records, self.records), strict=True))
+
+
+class _Whole:
+    """A piece, all of which is decoded when the first of its rows are wanted: to begin costs as much as 100 rows.
+
+    Args:
+        form: How its rows are read.
+        piece: The piece.
+    """
+
+    def __init__(self, form: _Form, piece: Piece) -> None:
+        self.form = form
+        self._untried = [piece]  # until a thread takes it out
+        self._arrays: dict[str, NDArray[Any]] | None = None
+
+    def rows(self, first: int, count: int) -> dict[str, NDArray[Any]] | None:
+        """Some rows; None if one of the piece is wrong, and while another thread decodes it."""
+        if self._untried:
+            with contextlib.suppress(IndexError, InvalidArgumentError):
+                self._arrays = self.form.decoded(self._untried.pop().records)
+        if self._arrays is None:
+            return None
+        return {name: array[first : first + count] for name, array in self._arrays.items()}
+
 
 class _Rows:
     """The rows of all files. The first file with rows decides what the columns are."""
@@ -154,12 +181,12 @@ class _Rows:
             if place is not None:
                 file.go_to(place)
             for piece in cut_pieces(file, self._syntax.cut, name):
-                yield piece.offset, Records(piece, 0, piece.records, form)
+                yield piece.offset, Records(piece, 0, piece.records, _Whole(form, piece))
 
     def block(self, given: Records) -> dict[str, NDArray[Any]]:
-        form: _Form = given.how
+        whole: _Whole = given.how
         try:
-            arrays = dict(zip(form.columns, decode_block(given.records, form.records), strict=True))
+            arrays = whole.rows(given.first, len(given)) or whole.form.decoded(given.records)
         except InvalidArgumentError as error:
             raise self._told(error, given) from None
         return {name: arrays[name] for name in self._columns}
@@ -181,7 +208,7 @@ class _Rows:
                 if header is None:
                     continue
                 for piece in cut_pieces(file, self._syntax.cut, name):
-                    return name, header, piece.records[:_LOOKED_AT]
+                    return name, header, list(piece.records[:_LOOKED_AT])
             found = found or (name, header, [])
         if found is None:
             more = f" or the {len(self.names) - 1:,} others" if len(self.names) > 1 else ""
@@ -206,7 +233,7 @@ class _Rows:
         text = _RECORD.sub("", error.message.removesuffix("!"), 1) + quote(error, line)
         field, few = FIELD.match(text), _WRONG_NUMBER.match(text)
         if field is not None:
-            name = given.how.columns[int(field[1])]
+            name = given.how.form.columns[int(field[1])]
             text = f"column {name!r}{text[field.end() :]}"
             if name in self._guessed:
                 text += f"; the first rows look like {self._columns[name].dtype}: see dtypes= and defaults="

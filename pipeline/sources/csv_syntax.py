@@ -79,7 +79,7 @@ class Syntax:
                     return f"; {_would_have(delim, width)}"
         return ""
 
-    def cut(self, text: bytes, begin: int, end: int, last: bool, most: int = MANY) -> tuple[list[bytes], int]:
+    def cut(self, text: bytes, begin: int, end: int, last: bool, most: int = MANY) -> tuple[Sequence[bytes], int]:
         """Cut records; see `Cut` of text.py."""
         return cut_records(text, begin, end, self.delim, self.quotes, last, most)
 

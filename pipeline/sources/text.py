@@ -106,13 +106,13 @@ class Piece:
 
     Args:
         name: The file.
-        records: The lines, or the records of CSV.
+        records: The lines, or the records of CSV, each of which is made when it is asked for.
         offset: The byte of the file, decompressed, where the first record begins or empty ones before it.
         text: What they were cut out of.
         begin: The byte of the text that is at `offset` in the file.
     """
 
-    def __init__(self, name: str, records: list[bytes], offset: int, text: bytes, begin: int) -> None:
+    def __init__(self, name: str, records: Sequence[bytes], offset: int, text: bytes, begin: int) -> None:
         self.name, self.records, self.offset, self.text, self.begin = name, records, offset, text, begin
 
     @cached_property
@@ -144,7 +144,7 @@ class Records:
 
     __slots__ = ("first", "how", "piece", "records")
 
-    def __init__(self, piece: Piece, first: int, records: list[bytes], how: Any = None) -> None:
+    def __init__(self, piece: Piece, first: int, records: Sequence[bytes], how: Any = None) -> None:
         self.piece, self.first, self.records, self.how = piece, first, records, how
 
     def __len__(self) -> int:
@@ -156,7 +156,7 @@ class Records:
 
 # Cuts the part of a text that begins and ends at these bytes into records, and says where the first one begins that is
 # not complete. Whether the text ends there: then all that is left is a record.
-Cut = Callable[[bytes, int, int, bool], tuple[list[bytes], int]]
+Cut = Callable[[bytes, int, int, bool], tuple[Sequence[bytes], int]]
 
 
 def cut_pieces(file: ReadBuffer, cut: Cut, name: str) -> Iterator[Piece]:

@@ -1,13 +1,14 @@
 """Table, the compiled part of decode_csv: which records it takes, and what it makes of them."""
 
 import random
+import re
 import threading
 
 import numpy as np
 import pytest
 
 from pipeline import InvalidArgumentError, decode_csv
-from pipeline._csv import Table, cut_records
+from pipeline._csv import Cut, Table, cut_records
 
 WORDS = """
     0 1 00 9007199254740993 16777217.0 1.5 - -0 -0.0 . .. .5 5. -.5 e5 1e5 1E-7 1e400 1e-400 1e-40 1.17549435e-38
@@ -178,12 +179,88 @@ def test_records_are_cut_in_the_same_places_whatever_is_known_of_the_text():
         for size in range(len(text)):
             records, at = cut_records(text, 0, size, b",", True, False, 99)
             rest, end = cut_records(text, at, len(text), b",", True, True, 99)
-            assert (records + rest, end) == (whole, len(text))
+            assert ([*records, *rest], end) == ([*whole], len(text))
         at, found = 0, []
         while at < len(text):
             records, at = cut_records(text, at, len(text), b",", True, True, 1)
             found += records
-        assert found == whole
+        assert found == [*whole]
     for begin, end in ((-1, 2), (2, 1), (0, 4)):
         with pytest.raises(IndexError):
             cut_records(b"a\nb", begin, end, b",", True, True, 99)
+
+
+def test_a_cut_is_a_sequence_of_records():
+    text = b"".join(b"%d,%d\n" % (i, i) for i in range(300)) + b"300"
+    cut, end = cut_records(text, 0, len(text), b",", True, True, 999)
+    expected = text.split(b"\n")
+    assert (len(cut), end, list(cut)) == (301, len(text), expected)
+    for begin, stop in ((0, 301), (7, 9), (5, 5), (9, 7), (-3, None), (None, -300), (290, 999)):
+        part = cut[begin:stop]
+        assert type(part) is Cut
+        assert list(part) == expected[begin:stop]
+        assert list(part[1:]) == expected[begin:stop][1:]
+    assert (cut[-301], cut[-1], bool(cut[3:3])) == (b"0,0", b"300", False)
+    for index in (301, -302):
+        with pytest.raises(IndexError, match=f"record {index} of 301"):
+            cut[index]
+    with pytest.raises(ValueError, match="in order"):
+        cut[::2]
+    with pytest.raises(TypeError):
+        cut["a"]
+
+
+def test_a_part_of_a_cut_keeps_its_text():
+    text = b"%d,%d\n" % (10**40, 1) * 3
+    part = cut_records(text, 0, len(text), b",", True, True, 9)[0][1:][1:]
+    del text
+    arrays = [None, np.empty(1, np.int64)]
+    assert Table(arrays, [None, None], b",", True, b"", True).fill(part, 0) == 1
+    assert arrays[1].tolist() == [1]
+
+
+def test_a_cut_and_a_tuple_of_its_records_give_the_same():
+    choice = random.Random(7)
+    for _ in range(200):
+        width = choice.randint(1, 4)
+        text = b"\n".join(records(choice, width, ",")) + b"\n"
+        cut, _ = cut_records(text, 0, len(text), b",", True, True, 999)
+        kinds = choice.choices([np.int32, np.int64, np.float32, np.float64, object], k=width)
+        found = []
+        for each in (cut, tuple(cut)):
+            arrays = [np.zeros(len(cut), kind) for kind in kinds]
+            filled = Table(arrays, [None] * width, b",", True, b"", True).fill(each, 0)
+            found.append((filled, [array[:filled].tolist() for array in arrays]))
+        assert repr(found[0]) == repr(found[1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
+def test_short_numbers_are_what_they_are_by_themselves(dtype):
+    """Alone, and two records at a time: fields of each length, with a point in each place, at the end or not."""
+    digits = ["0" * 7, "1" * 7, "9" * 7, "1234567", "16777217", "99999999", "0000001", "7654321"]
+    texts = {text[:size] for text in digits for size in range(9)}
+    if np.dtype(dtype).kind == "f":
+        texts |= {f"{text[:i]}.{text[i:]}" for text in texts for i in range(len(text) + 1)}
+        texts |= {
+            text + more for text in ("1", "1.5", "12345") for more in ("e1", "E-3", "e", " ", ".", "..", "-", "x")
+        }
+    texts |= {f"{sign}{text}" for text in texts for sign in "-+ "}
+    texts = [text.encode() for text in sorted(texts) if text.strip()]
+    for rows in ([text + b"," + text for text in texts], [b"1," + text for text in texts]):
+        blocks = [np.zeros((2, 2), dtype) for _ in rows]
+        for row, block in zip(rows, blocks, strict=True):
+            for lines in ((row,), (row, row)):
+                filled = Table([*block[:, : len(lines)]], [None, None], b",", True, b"", True).fill(lines, 0)
+                expected = plainly(row, dtype)
+                assert filled == (0 if expected is None else len(lines)), row
+                if expected is not None:
+                    assert block[:, : len(lines)].T.tobytes() == expected.tobytes() * len(lines), row
+
+
+def plainly(row, dtype):
+    """The numbers of a record, by NumPy; None if one of them is none."""
+    fields = [field.strip(b" ").decode() for field in row.split(b",")]
+    kind = r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?" if np.dtype(dtype).kind == "f" else r"-?\d+"
+    if not all(re.fullmatch(kind, field, re.IGNORECASE) for field in fields):
+        return None
+    return np.array(fields).astype(dtype) if np.dtype(dtype).kind == "f" else np.array([*map(int, fields)], dtype)

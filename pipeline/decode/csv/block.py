@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._csv import Table
+from pipeline._csv import Cut, Table
 from pipeline._lines import all_bytes
 from pipeline.decode.csv.record import RecordFormat, to_bytes
 from pipeline.memory import keep_pages
@@ -17,14 +17,16 @@ _WIDEST = 1 << 16  # columns; a Table knows each, also those that nobody wants
 
 
 def decode_block(records: Iterable[Any], form: RecordFormat) -> list[NDArray[Any]]:
-    """Return the columns of a block of records as arrays.
+    """Return the columns of a block of records, a Cut or any others, as arrays.
 
     Raises:
         InvalidArgumentError: A record is malformed; `error.record` is its index.
         TypeError: A record is neither str nor bytes.
     """
-    lines = tuple(records)
-    if not all_bytes(lines):
+    lines: Cut | tuple[bytes, ...]
+    if isinstance(records, Cut):
+        lines = records
+    elif not all_bytes(lines := tuple(records)):
         lines = tuple(to_bytes(lines))
     keep_pages()
     arrays: list[NDArray[Any]] = [np.empty(len(lines), column.dtype) for column in form.columns]

@@ -1,0 +1,71 @@
+"""Fields of records, and the columns that they go into."""
+
+from libc.stdint cimport int32_t, int64_t
+
+from number_text cimport SINGLE_TENS, TENS, Decimal, past_spaces, read_real, read_whole, short_decimal
+
+cdef enum Kind:
+    SKIPPED, STRING, FLOAT32, FLOAT64, INT32, INT64  # numbers last
+
+
+cdef struct Piece:
+    const char* text  # NULL for a missing field
+    Py_ssize_t size
+    bint doubled      # it has quotes, each written twice
+
+
+cdef struct Column:
+    Kind kind
+    bint optional     # a missing field has a default
+    bint quick        # a field that begins like a number is one, and not the text of a missing field
+    int size          # of a number, in bytes
+    char default[8]   # as a number
+    char* out         # numbers: where record 0 goes; an address, as there are columns of four dtypes
+    Piece* pieces     # strings: AT_ONCE of them
+
+
+cdef inline const char* read_number(const char* at, const char* end, Column* column, Py_ssize_t index) noexcept nogil:
+    """Read a number into its place; returns what comes after it and spaces, or NULL."""
+    cdef char* out = column.out + index * column.size
+    at = past_spaces(at, end)
+    if column.kind == FLOAT32:
+        at = read_real(at, end, <float*>out)
+    elif column.kind == FLOAT64:
+        at = read_real(at, end, <double*>out)
+    elif column.kind == INT32:
+        at = read_whole(at, end, <int32_t*>out)
+    else:
+        at = read_whole(at, end, <int64_t*>out)
+    if at is NULL:
+        return NULL
+    return past_spaces(at, end)
+
+
+cdef inline const char* read_short(
+    const char* at, const char* end, const Column* column, Py_ssize_t index
+) noexcept nogil:
+    """As `read_number`, for a few digits with nothing around them; NULL if it is another number, or none."""
+    cdef char* out = column.out + index * column.size
+    cdef bint negative = at[0] == b"-"
+    cdef Decimal number
+    cdef float single
+    cdef double real
+    at += negative
+    if at == end:
+        return NULL
+    at = short_decimal(at, end, &number)
+    if at is NULL:
+        return NULL
+    if column.kind == FLOAT32:  # it holds all numbers of seven digits, and such powers of ten: this rounds once
+        single = <float><int64_t>number.whole / SINGLE_TENS[number.fraction]
+        (<float*>out)[0] = -single if negative else single
+    elif column.kind == FLOAT64:
+        real = <double><int64_t>number.whole / TENS[number.fraction]
+        (<double*>out)[0] = -real if negative else real
+    elif number.point:
+        return NULL
+    elif column.kind == INT32:
+        (<int32_t*>out)[0] = <int32_t>(-<int64_t>number.whole if negative else <int64_t>number.whole)
+    else:
+        (<int64_t*>out)[0] = -<int64_t>number.whole if negative else <int64_t>number.whole
+    return at

@@ -282,12 +282,16 @@ class Feed:
         self._block_rows = self._most_rows()
         return self.request
 
-    def _missing(self) -> int:
-        """How many examples to take from a source now: -1, without end, for a thread; those that are missing for a
-        batch, or one at a time where sources take turns."""
+    @property
+    def _missing(self) -> Callable[[], int]:
+        """Tells how many examples to take from a source now: -1, without end, for a thread; those that are missing for
+        a batch, or one at a time where sources take turns."""
         if not self.request.inline:
-            return -1
-        return 1 if self.request.joined else max(1, self.enough - self.queue.size())
+            return lambda: -1
+        if self.request.joined:
+            return lambda: 1
+        enough, size = self.enough, self.queue.size
+        return lambda: max(1, enough - size())
 
     def _stopped(self) -> bool:
         return self._left or self.coord.should_stop()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from pipeline.batches.layout import ExampleLayout, ToComponents
@@ -58,23 +59,30 @@ def mover(
     def move() -> None:
         worker = current_worker()
         assert worker is not None
-        with source.turn:
+        if stopped():
+            raise loop_left()
+        left = missing()
+        if left > 0 and bare:
+            left = strides.move(left, worker)
+        for each in values if left < 0 else itertools.islice(values, left):
+            # Most examples are tuples of the right length. Looking at them here saves 70 ns.
+            enqueue(to_components(each) if count and (type(each) is not tuple or len(each) != count) else each)
+            worker.keys = None  # what was read for this example has nothing to do with an error in the next
+            left -= 1
             if stopped():
-                raise loop_left()
-            left = missing()
-            if left > 0 and bare:
-                left = strides.move(left, worker)
-            for each in values if left < 0 else itertools.islice(values, max(0, left)):
-                # Most examples are tuples of the right length. Looking at them here saves 70 ns.
-                enqueue(to_components(each) if count and (type(each) is not tuple or len(each) != count) else each)
-                worker.keys = None  # what was read for this example has nothing to do with an error in the next
-                left -= 1
-                if stopped():
-                    return
+                return
         if left:
             raise _used_up()
 
-    return move
+    return move if source.turn is None else _in_turn(source.turn, move)
+
+
+def _in_turn(turn: AbstractContextManager[Any], move: Callable[[], None]) -> Callable[[], None]:
+    def move_in_turn() -> None:
+        with turn:
+            move()
+
+    return move_in_turn
 
 
 class _Strides:

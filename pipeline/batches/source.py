@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 import threading
@@ -41,7 +40,7 @@ class OpenSource(NamedTuple):
         many: It gives blocks.
         iterator: It reads an iterator, which an exception ends.
         name: For the names of threads.
-        turn: A thread holds this while it takes from `examples` instead, once or many times.
+        turn: A thread holds this while it takes from `examples` instead, once or many times; None: it need not.
         examples: What `take` gives.
         steady: They are there already: no later one changes them.
     """
@@ -50,7 +49,7 @@ class OpenSource(NamedTuple):
     many: bool
     iterator: bool
     name: str
-    turn: AbstractContextManager[Any]
+    turn: AbstractContextManager[Any] | None
     examples: Iterator[Any]
     steady: bool = False
 
@@ -113,7 +112,7 @@ def open_source(
         return _without_turns(noted(source, name) if spans.on else source, many, name)
     examples, steady = items(source), type(source) in (list, tuple)
     if alone:
-        return OpenSource(examples.__next__, many, True, op_name(source), contextlib.nullcontext(), examples, steady)
+        return OpenSource(examples.__next__, many, True, op_name(source), None, examples, steady)
     lock = threading.Lock()
     take = _locked(examples.__next__, lock, stopped)
     return OpenSource(take, many, True, op_name(source), lock, examples, steady)
@@ -155,7 +154,7 @@ def _without_turns(take: Callable[[], Any], many: bool, name: str, iterator: boo
     """A source that each of its threads may ask at any time."""
     # starmap calls without a step of Python.
     examples = itertools.starmap(take, itertools.repeat(()))
-    return OpenSource(take, many, iterator, name, contextlib.nullcontext(), examples)
+    return OpenSource(take, many, iterator, name, None, examples)
 
 
 def _locked(following: Callable[[], Any], lock: threading.Lock, stopped: Callable[[], bool]) -> Callable[[], Any]:

@@ -26,10 +26,10 @@ Invariants, all under the queue's lock:
 7. An attempt that is listed and needs its owner (`wants_owner`) has one that is copying rows or making room, not
    sleeping. It keeps its place, and those behind it wait until its owner has acted or withdrawn it.
 8. Waking a thread costs more than storing a small element, and one that is woken for little room only comes back to
-   wait. So those that put small elements one by one nap at first: their ends come as they always do, but are told to
-   one of them at a time, when half of the room is free or a dequeue has to wait; the others hear of theirs when the nap
-   ends. The more wait, the longer they nap, so that about one wakes by itself each millisecond. `late` lists attempts
-   that are decided and whose owners sleep in `wait_turn`, which takes them out.
+   wait. So those that put small elements one by one, but for the first, nap at first: their ends come as they always
+   do, but are told to one of them at a time, when half of the room is free or a dequeue has to wait; the others hear of
+   theirs when the nap ends. The more wait, the longer they nap, so that about one wakes by itself each millisecond.
+   `late` lists attempts that are decided and whose owners sleep in `wait_turn`, which takes them out.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -55,7 +55,7 @@ cdef extern from "pythread.h":
 
 cdef enum:
     TICK = 50_000_000           # ns between looks for signals while the main thread is blocked
-    NAP = 1_000_000             # ns, for each of those that wait
+    NAP = 1_000_000             # ns, for each other that waits
     LONGEST_NAP = 50_000_000
 
 
@@ -173,7 +173,7 @@ cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int
     cdef Side* side = &q.entered if a.call == ENQUEUE or a.call == CLOSE else &q.left
     a.asleep = now()
     a.wake = signal
-    nap = a.asleep + min(NAP * <int64_t>(q.enqueues.count + q.late.count), <int64_t>LONGEST_NAP)
+    nap = a.asleep + min(NAP * (<int64_t>(q.enqueues.count + q.late.count) - 1), <int64_t>LONGEST_NAP)
     while undecided(a) and not a.poked:
         limit = until
         if a.naps:

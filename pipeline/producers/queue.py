@@ -6,7 +6,7 @@ import operator
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,14 +40,24 @@ class _Hand(FIFOQueue):
         return None
 
 
+class AtHand(Protocol):
+    """What a hand takes from: a producer, or a place in a table."""
+
+    @property
+    def name(self) -> str: ...
+
+    def hand_over(self, n: int, hand: Hand) -> bool:
+        """Put the row numbers of the next elements into a hand; return False if they cannot be had so."""
+
+
 class Hand:
-    """Takes blocks from a producer for one loop that reads in its own thread. What Ctrl-C keeps the loop from storing
-    comes again.
+    """Takes blocks from a producer, or a table, for one loop that reads in its own thread. What Ctrl-C keeps the loop
+    from storing comes again.
 
     Args:
-        queue: The queue of the producer.
+        given: What they are taken from.
         gathered: Makes a block of row numbers.
-        otherwise: Gives a block once the thread of the producer runs. What Ctrl-C strikes then is lost.
+        otherwise: Gives a block where that is in vain, as a thread runs. What Ctrl-C strikes then is lost.
 
     Thread safety: none.
 
@@ -57,23 +67,23 @@ class Hand:
     """
 
     def __init__(
-        self, queue: ProducerQueue, gathered: Callable[[NDArray[np.int64]], Any], otherwise: Callable[[int], Any]
+        self, given: AtHand, gathered: Callable[[NDArray[np.int64]], Any], otherwise: Callable[[int], Any]
     ) -> None:
-        self._queue = queue
+        self._given = given
         self._gathered = gathered
         self._otherwise: Callable[[int], Any] = otherwise
         self._sure = True  # whether all that was taken went through `numbers`
         self._due = 0  # how many of `numbers` come again
         self.numbers = np.empty(0, np.int64)
         self.count = 0
-        self.__qualname__ = queue.name
+        self.__qualname__ = given.name
 
     def block(self, n: int) -> Any:
         """As `block` of the producer."""
         due, self._due = self._due, 0
         if due:
             return self._gathered(self.numbers[-due:])
-        if self._queue.hand_over(n, self):
+        if self._given.hand_over(n, self):
             return self._gathered(self.numbers)
         self._sure = False
         return self._otherwise(n)

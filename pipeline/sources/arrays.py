@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 import os
@@ -17,6 +18,7 @@ from pipeline.dtypes import strings_as_bytes
 from pipeline.errors import DataLossError
 from pipeline.files.opening import read_whole
 from pipeline.files.os_errors import translated
+from pipeline.memory import in_memory
 from pipeline.nest import Nest, parts_of
 from pipeline.producers.numbered import digest
 from pipeline.queues.rows import Rows
@@ -112,6 +114,12 @@ class _Arrays:
         )
         self._columns = [_Pieces(each, step) if each.step else each for each in self._columns]
 
+    @functools.cached_property
+    def at_hand(self) -> bool:
+        """Whether a block of rows has only to be gathered; objects may be of several shapes, and come one by one."""
+        arrays = [each.array for each in self._columns if type(each) is _InMemory and not each.array.dtype.hasobject]
+        return len(arrays) == len(self._columns) and in_memory(arrays)
+
     def __len__(self) -> int:
         return self._rows
 
@@ -157,23 +165,23 @@ class _InMemory:
     step: int | None = None
 
     def __init__(self, array: NDArray[Any]) -> None:
-        self._array = array
+        self.array = array
 
     def __len__(self) -> int:
-        return len(self._array)
+        return len(self.array)
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        return self._array.take(numbers, axis=0) if self._array.dtype.hasobject else Rows(self._array, numbers)
+        return self.array.take(numbers, axis=0) if self.array.dtype.hasobject else Rows(self.array, numbers)
 
     def facts(self) -> Any:
-        return digest([self._array])
+        return digest([self.array])
 
 
 class _Mapped(_InMemory):
     """A mapped file. Its rows are read by the thread that takes them, not by the one that gets the batch."""
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        return self._array.take(numbers, axis=0)
+        return self.array.take(numbers, axis=0)
 
 
 def _of_file(path: str | bytes, where: str) -> Column:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.memory import in_memory
 from pipeline.nest import map_values
 from pipeline.sources.extras import MANY, Picked, chosen, needs
 from pipeline.sources.order import Epochs
@@ -77,6 +78,12 @@ class _Table:
         numbers = [field.name for field in table.schema if _is_plain(field.type)]
         self._rows = ArrowRows(table, self._fill, self.kind, numbers)
 
+    @functools.cached_property
+    def at_hand(self) -> bool:
+        """Whether a block of rows has only to be gathered."""
+        arrays = self._rows.ready()
+        return arrays is not None and in_memory(arrays)
+
     def __len__(self) -> int:
         return len(self._rows)
 
@@ -109,11 +116,18 @@ class ArrowRows:
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
+    def ready(self) -> list[NDArray[Any]] | None:
+        """The columns, if all of them are arrays already."""
+        return None if self._others else list(self._arrays.values())
+
     def take(self, numbers: NDArray[np.int64]) -> dict[str, Any]:
         """Return the rows of these numbers; InvalidArgumentError if a value is missing."""
         block: dict[str, Any] = dict.fromkeys(self._table.schema.names)  # in this order
         rows_of = Picked(numbers).of
-        block |= {name: map_values(rows_of, array) for name, array in self._arrays.items()}
+        block |= {
+            name: rows_of(array) if type(array) is np.ndarray else map_values(rows_of, array)
+            for name, array in self._arrays.items()
+        }
         if self._others:
             rows = self._table.select(self._others).take(numbers)
             block |= {name: self._array(rows[name], name) for name in self._others}

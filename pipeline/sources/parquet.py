@@ -21,6 +21,8 @@ from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.source import TableSource
 
+_LARGE = 4 << 20  # bytes of a row group from which on it pays to decode its columns in several threads
+
 
 def parquet(
     paths: Any,
@@ -109,7 +111,8 @@ class _Parquet:
 
     def group(self, number: int, columns: list[str]) -> Any:
         """Return the rows of a group."""
-        return self._file.read_row_group(number, columns=columns).select(columns)
+        large = self._file.metadata.row_group(number).total_byte_size >= _LARGE
+        return self._file.read_row_group(number, columns=columns, use_threads=large).select(columns)
 
 
 class _Feather:

@@ -14,7 +14,7 @@ from pipeline.dtypes import integer
 from pipeline.errors import OutOfRangeError
 from pipeline.explain.ends import end_of_input
 from pipeline.nest import Nest, map_values, parts_of
-from pipeline.producers.queue import at_least_one
+from pipeline.producers.queue import Hand, at_least_one
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.queues.rows import Rows
 from pipeline.sources.order import Epochs, Order
@@ -97,8 +97,9 @@ class Table(Protocol):
     def facts(self) -> dict[str, Any]:
         """What tells the rows from others; plain data. A method `files` may tell the files from changed ones.
 
-        An attribute `singly` may say that rows are made one by one, so that they can be had where shapes differ. A
-        method `named` may return what the row of a number is called, such as its file; else it is "row" and the number.
+        An attribute `singly` may say that rows are made one by one, so that they can be had where shapes differ,
+        `at_hand` that any rows lie in memory, and only have to be gathered. A method `named` may return what the row of
+        a number is called, such as its file; else it is "row" and the number.
         """
 
 
@@ -212,6 +213,32 @@ class TableCursor:
         order = self._source.order
         why = None if order.length else f"{self.name} has no rows"
         return end_of_input(f"{self.name}: there are no more examples", order.num_epochs, why)
+
+    # For loops that read in their own thread.
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether a loop over batches waits for nobody and no disk: rows are in memory, their numbers computed."""
+        return self.owner is None and getattr(self._source.table, "at_hand", False)
+
+    def hand(self) -> Hand:
+        """What takes rows for such a loop."""
+        return Hand(self, self._rows_of, self.rows)
+
+    def hand_over(self, n: int, hand: Hand) -> bool:
+        """Put the row numbers of the next examples into a hand; return False within a turn, which notes its pulls."""
+        if this_thread.turn is not None:
+            return False
+        if self.owner is not None:
+            raise in_use(self)
+        with self._lock:
+            numbers = self._numbers(self._next, min(at_least_one(n), self._most))
+            if not len(numbers):
+                raise self._ended()
+            following, count = self._next + len(numbers), hand.count + len(numbers)
+            hand.numbers, hand.count = numbers, count
+            self._next = following  # at once: Ctrl-C never strikes between
+        return True
 
     # A Positioned.
 

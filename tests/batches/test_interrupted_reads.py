@@ -23,6 +23,11 @@ from pipeline.producers.numbered import Numbered
 from pipeline.producers.queue import Hand, ProducerQueue
 from pipeline.producers.slices import SliceSource
 from pipeline.queues.typed import TypedQueue
+from pipeline.sources import arrays
+from pipeline.sources import source as table_source
+from pipeline.sources.extras import Picked
+from pipeline.sources.order import Order
+from pipeline.sources.source import TableCursor
 
 pytestmark = pytest.mark.skipif(
     sys.version_info < (3, 11), reason="the instructions at which Python looks have other names"
@@ -31,10 +36,22 @@ pytestmark = pytest.mark.skipif(
 STEP = 17
 ROWS = 50
 STRUCK = codes(
-    Batches, Feed, OrderedFeed, Inline, InlineGroup, Opening, ExampleLayout, SliceSource, Hand, ProducerQueue
+    Batches,
+    Feed,
+    OrderedFeed,
+    Inline,
+    InlineGroup,
+    Opening,
+    ExampleLayout,
+    SliceSource,
+    Hand,
+    ProducerQueue,
+    TableCursor,
 )
 STRUCK |= codes(
     Numbered,
+    Order,
+    Picked,
     TypedQueue,
     short_way._Strides,
     short_way,
@@ -46,6 +63,8 @@ STRUCK |= codes(
     live,
     slices,
     numbered,
+    arrays,
+    table_source,
     pipeline.Coordinator,
 )
 STRUCK |= {
@@ -83,12 +102,18 @@ def array():
     return pipeline.batch(np.arange(2.0 * ROWS).reshape(ROWS, 2), 7, num_threads=0, allow_smaller_final_batch=True)
 
 
+def table():
+    columns = {"n": np.arange(ROWS), "pairs": np.arange(2.0 * ROWS).reshape(ROWS, 2)}
+    source = pipeline.arrays(columns, shuffle=True, seed=3, num_epochs=2)
+    return pipeline.batch(source, 7, 10, allow_smaller_final_batch=True)
+
+
 def sequence():
     examples = [(number, [number] * (number % 3)) for number in range(ROWS)]
     return pipeline.batch(examples, 7, num_threads=0, dynamic_pad=True)
 
 
-@pytest.mark.parametrize("make", [default, shuffled, ordered, producer, array, sequence])
+@pytest.mark.parametrize("make", [default, shuffled, ordered, producer, array, table, sequence])
 def test_no_row_is_lost_or_comes_twice(make):
     _, expected = taken_from(make(), STRUCK)
     first = number = random.randint(1, STEP)

@@ -1,0 +1,93 @@
+"""Tables in memory: a loop over batches gathers their rows by itself, without a thread; others are read by one."""
+
+import itertools
+import mmap
+import threading
+
+import numpy as np
+import pyarrow
+import pytest
+from pyarrow import ipc
+
+import pipeline
+from pipeline.memory import in_memory
+
+ROWS = 1000
+
+
+def columns():
+    return {"n": np.arange(ROWS), "half": np.arange(ROWS) / 2}
+
+
+def threads_of(batches):
+    """The threads that there are once there was a batch, beside those before."""
+    before = set(threading.enumerate())
+    next(batches)
+    started = set(threading.enumerate()) - before
+    batches.close()
+    return started
+
+
+def arrow(given, **options):
+    return pipeline.arrow(pyarrow.table(given), **options)
+
+
+@pytest.mark.parametrize("make", [pipeline.arrays, arrow])
+@pytest.mark.parametrize("num_threads", [0, 1, 3])
+class TestInMemory:
+    def test_there_is_no_thread(self, make, num_threads):
+        assert not threads_of(pipeline.batch(make(columns()), 16, num_threads=num_threads))
+        assert not threads_of(pipeline.shuffle_batch(make(columns()), 16, 400, 100, num_threads=num_threads))
+
+    def test_each_row_comes_once_in_each_epoch(self, make, num_threads):
+        source = make(columns(), num_epochs=3, shuffle=True, seed=1)
+        found = list(pipeline.batch(source, 50, num_threads=num_threads))
+        assert all(np.array_equal(batch["half"], batch["n"] / 2) for batch in found)
+        numbers = np.concatenate([batch["n"] for batch in found]).reshape(3, ROWS)
+        assert all(sorted(epoch) == list(range(ROWS)) for epoch in numbers.tolist())
+        assert numbers.tolist() == np.array([each["n"] for each in source]).reshape(3, ROWS).tolist()
+
+    def test_another_round_has_other_orders(self, make, num_threads):
+        loop = pipeline.batch(make(columns(), shuffle=True, seed=1), 100, num_threads=num_threads)
+        first, second = ([batch["n"].tolist() for batch in loop] for _ in range(2))
+        assert first != second
+        assert sorted(np.ravel(first)) == sorted(np.ravel(second)) == list(range(ROWS))
+
+
+def test_a_cursor_is_shared_by_all_who_take_from_it():
+    cursor = pipeline.arrays(np.arange(ROWS)).cursor()
+    first = cursor.block(10).tolist()
+    loop = pipeline.batch(cursor, 10, allow_smaller_final_batch=True)
+    taken = [next(loop).tolist() for _ in range(3)]
+    between = cursor.block(10).tolist()
+    rest = [batch.tolist() for batch in loop]
+    assert sorted(itertools.chain(first, *taken, between, *rest)) == list(range(ROWS))
+
+
+def test_objects_are_read_by_a_thread():
+    assert threads_of(pipeline.batch(pipeline.arrays([b"a", b"b"] * 20), 4))
+    assert threads_of(pipeline.batch(pipeline.arrow(pyarrow.table({"a": ["a", "b"] * 20})), 4))
+
+
+def test_files_are_read_by_a_thread(tmp_path):
+    np.save(tmp_path / "n.npy", np.arange(ROWS))
+    assert threads_of(pipeline.batch(pipeline.arrays(str(tmp_path / "n.npy")), 4))
+    assert threads_of(pipeline.batch(pipeline.arrays(np.load(tmp_path / "n.npy", mmap_mode="r")), 4))
+
+
+def test_which_arrays_lie_in_files(tmp_path):
+    np.save(tmp_path / "n.npy", np.arange(ROWS))
+    mapped = np.load(tmp_path / "n.npy", mmap_mode="r")
+    table = pyarrow.table(columns())
+    with ipc.new_file(str(tmp_path / "t.arrow"), table.schema) as file:
+        file.write_table(table)
+    with pyarrow.memory_map(str(tmp_path / "t.arrow")) as file:
+        of_arrow = ipc.open_file(file).get_batch(0)["n"].to_numpy()
+        assert not in_memory([np.arange(3), of_arrow])
+    with (tmp_path / "n.npy").open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        assert not in_memory([np.frombuffer(content, np.uint8)])
+    assert not in_memory([mapped])
+    assert not in_memory([np.asarray(mapped)[3:].reshape(-1, 1)])
+    here = pyarrow.array(range(ROWS)).to_numpy(), np.frombuffer(b"abc", np.uint8), np.arange(9)[3:], np.zeros(1 << 25)
+    assert in_memory(here)
+    assert in_memory([])

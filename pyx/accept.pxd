@@ -141,11 +141,13 @@ cdef inline bint frozen(cnp.ndarray array):
 
 
 cdef inline bint in_range(const int64_t[::1] numbers, cnp.npy_intp rows) noexcept nogil:
+    """Whether all are from 0 to rows - 1: neither they nor what is left to the last one has a sign. Of sums and no
+    comparison the compiler makes vectors."""
     cdef Py_ssize_t i
-    cdef bint right = True
+    cdef uint64_t signs = 0, last = <uint64_t>rows - 1
     for i in range(numbers.shape[0]):
-        right &= <uint64_t>numbers[i] < <uint64_t>rows
-    return right
+        signs |= <uint64_t>numbers[i] | (last - <uint64_t>numbers[i])
+    return signs >> 63 == 0
 
 
 cdef inline object copied(Column* c, cnp.ndarray array):

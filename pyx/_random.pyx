@@ -7,7 +7,7 @@ cimport numpy as cnp
 
 from built cimport COMPILER, CYTHON, LIBC, NUMPY, SIMD, STANDARD
 from lockstep cimport draw_last, scan_back
-from philox cimport Philox, philox_jump, philox_next, philox_seed, philox_skip
+from philox cimport Philox, philox_below, philox_fraction, philox_jump, philox_next, philox_seed, philox_skip
 from sync cimport mutex
 
 cnp.import_array()
@@ -219,13 +219,14 @@ cdef class NumberPool:
     cdef Py_ssize_t put(self, const int64_t[::1] numbers, int64_t[::1] out) noexcept nogil:
         """Take numbers in, and return how many were drawn; their numbers are in `out`."""
         cdef size_t m = self.places.shape[0], place
+        cdef uint64_t fraction = philox_fraction(<uint32_t>(m + 1))
         cdef Py_ssize_t i = 0, n = numbers.shape[0], drawn = 0
         while i < n and self.count < m:
             self.places[self.count] = numbers[i]
             self.count += 1
             i += 1
         for i in range(i, n):
-            place = philox_next(&self.random) % <uint32_t>(m + 1)
+            place = philox_below(philox_next(&self.random), fraction, <uint32_t>(m + 1))
             if place == m:
                 out[drawn] = numbers[i]
             else:

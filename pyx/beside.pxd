@@ -7,8 +7,8 @@ of the queue, and numbers of elements that the queue does not have yet may be he
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-from mixing cimport STEP
-from philox cimport Philox, philox_jump, philox_next, philox_seed
+from mixing cimport STEP, joined
+from philox cimport Philox, philox_below, philox_fraction, philox_jump, philox_next, philox_seed, philox_take
 
 cdef enum:
     LEAST = 256             # numbers that there is room for at first
@@ -71,18 +71,23 @@ cdef inline void beside_fill(Beside* b) noexcept nogil:
 cdef inline uint64_t beside_draw(Beside* b, size_t n, size_t begin, size_t end, uint64_t value) noexcept nogil:
     """As `beside_take`, in the order in which `lockstep_take` of the queue draws its slots: each of the pool and the
     first of the ring, which comes last in it, or of what the pool has left."""
-    cdef size_t i, drawn, held, full, first, mask = b.room - 1
-    cdef uint64_t number, last
+    cdef size_t i = 0, drawn, held, full, first, mask = b.room - 1
+    cdef uint64_t number, last, fraction
     cdef uint64_t* pool = b.pool
+    cdef int word, words
     beside_fill(b)
     held, full, first = b.held, min(n, b.count), b.first
-    for i in range(full):
-        last = pool[held] = b.ring[(first + i) & mask]
-        drawn = philox_next(&b.random) % <uint32_t>(held + 1)
-        number = pool[drawn]
-        pool[drawn] = last
-        if i - begin < end - begin:     # not below `begin` either: it would wrap around
-            value = value * <uint64_t>STEP + number
+    fraction = philox_fraction(<uint32_t>(held + 1))
+    while i < full:
+        words = philox_take(&b.random, full - i)
+        for word in range(b.random.used - words, b.random.used):
+            last = pool[held] = b.ring[(first + i) & mask]
+            drawn = philox_below(b.random.words[word], fraction, <uint32_t>(held + 1))
+            number = pool[drawn]
+            pool[drawn] = last
+            if i - begin < end - begin:     # not below `begin` either: it would wrap around
+                value = value * <uint64_t>STEP + number
+            i += 1
     b.first = (first + full) & mask
     b.count -= full
     for i in range(full, n):
@@ -97,11 +102,10 @@ cdef inline uint64_t beside_draw(Beside* b, size_t n, size_t begin, size_t end, 
 
 cdef inline uint64_t beside_take(Beside* b, size_t n, size_t begin, size_t end, uint64_t value) noexcept nogil:
     """Take n numbers; what the fingerprint `value` is after those from `begin` to `end`."""
-    cdef size_t i
+    cdef size_t at = (b.first + begin) & (b.room - 1), count = end - begin, first = min(count, b.room - at)
     if b.draws:
         return beside_draw(b, n, begin, end, value)
-    for i in range(b.first + begin, b.first + end):
-        value = value * <uint64_t>STEP + b.ring[i & (b.room - 1)]
+    value = joined(b.ring, count - first, joined(&b.ring[at], first, value))
     b.first = (b.first + n) & (b.room - 1)
     b.count -= n
     return value

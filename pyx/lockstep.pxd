@@ -7,19 +7,21 @@ the last draw that took it.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from philox cimport AHEAD, WORDS, Philox, philox_next, philox_refill, philox_seed, philox_skip
+from philox cimport (
+    AHEAD, WORDS, Philox, philox_below, philox_fraction, philox_next, philox_refill, philox_seed, philox_skip,
+)
 
 
-cdef inline size_t scan_run(const Philox* g, int used, int64_t newest, int64_t[::1] places,
+cdef inline size_t scan_run(const Philox* g, int used, int64_t newest, uint64_t fraction, int64_t[::1] places,
                             uint64_t[::1] seen) noexcept nogil:
-    """Look at the first `used` words of a run, the last one first; `newest` is the arrival at its first draw. Return
-    how many places were seen for the first time."""
+    """Look at the first `used` words of a run, the last one first; `newest` is the arrival at its first draw,
+    `fraction` that of the number of places. Return how many places were seen for the first time."""
     cdef uint32_t m = <uint32_t>places.shape[0], place
     cdef uint64_t bit
     cdef size_t new = 0
     while used:
         used -= 1
-        place = g.words[used] % (m + 1)
+        place = philox_below(g.words[used], fraction, m + 1)
         bit = <uint64_t>1 << (place & 63)
         if seen[place >> 6] & bit == 0:
             seen[place >> 6] |= bit
@@ -35,7 +37,7 @@ cdef inline void scan_back(uint64_t seed, uint64_t seed2, uint64_t draws, int64_
     `seen`, all 0, has a bit for each place: for 10**6 of them that stays in the cache, and the numbers do not.
     """
     cdef size_t m = places.shape[0], missing = m, i
-    cdef uint64_t begin = draws // WORDS * WORDS
+    cdef uint64_t begin = draws // WORDS * WORDS, fraction = philox_fraction(<uint32_t>(m + 1))
     cdef int used = <int>(draws - begin)
     cdef Philox g
     for i in range(m):
@@ -46,7 +48,7 @@ cdef inline void scan_back(uint64_t seed, uint64_t seed2, uint64_t draws, int64_
             philox_seed(&g, seed, seed2)
             philox_skip(&g, begin // WORDS * AHEAD)
             philox_refill(&g)
-            missing -= scan_run(&g, used, m + begin, places, seen)
+            missing -= scan_run(&g, used, m + begin, fraction, places, seen)
         if begin == 0:
             break
         begin -= WORDS

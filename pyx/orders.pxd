@@ -5,10 +5,10 @@ Each orders numbers in a typed memoryview that is at least as long as there are 
 fails. A list of slot numbers comes as a memoryview, the place of the first, and how many there are.
 """
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from philox cimport WORDS, Philox, philox_next, philox_refill
+from philox cimport Philox, philox_below, philox_fraction, philox_take
 from views cimport slot_t, within
 
 cdef cppclass Ring:
@@ -143,22 +143,16 @@ cdef inline void pool_take(Pool* p, Philox* random, slot_t[::1] out, size_t begi
     """Draw n slots; the last one moves to the place of each that is drawn."""
     cdef uint32_t count = <uint32_t>p.count
     cdef uint32_t drawn
-    cdef size_t end = begin + n, words
-    cdef int used
+    cdef size_t end = begin + n
+    cdef int word, words
     while begin < end:
-        if random.used == WORDS:
-            philox_refill(random)
-        used = random.used
-        words = min(<size_t>(WORDS - used), end - begin)
-        random.used += <int>words
-        while words:
-            drawn = random.words[used] % count
-            used += 1
+        words = philox_take(random, end - begin)
+        for word in range(random.used - words, random.used):
+            drawn = random.words[word] % count
             count -= 1
             out[begin] = p.slots[drawn]
             begin += 1
             p.slots[drawn] = p.slots[count]
-            words -= 1
     p.count = count
 
 
@@ -175,16 +169,22 @@ cdef inline void lockstep_push(Pool* p, Ring* r, size_t places, const slot_t[::1
 cdef inline void lockstep_take(Pool* p, Ring* r, Philox* random, slot_t[::1] out, size_t begin,
                                size_t n) noexcept nogil:
     """Draw n slots. The last one moves to the place of each that is drawn, and the head of the ring to its place."""
-    cdef size_t i, drawn, last
-    for i in range(begin, begin + n):
-        drawn = philox_next(random) % <uint32_t>p.count
-        last = p.count - 1
-        out[i] = p.slots[drawn]
-        p.slots[drawn] = p.slots[last]
-        if r.count:
-            p.slots[last] = ring_pop(r)
-        else:
-            p.count = last
+    cdef size_t filled = min(n, r.count), end = begin + filled, last = p.count - 1, head = r.head, mask = r.mask
+    cdef uint32_t count = <uint32_t>p.count, drawn
+    cdef uint64_t fraction = philox_fraction(count) if filled else 0
+    cdef int word, words
+    while begin < end:
+        words = philox_take(random, end - begin)
+        for word in range(random.used - words, random.used):
+            drawn = philox_below(random.words[word], fraction, count)
+            out[begin] = p.slots[drawn]
+            begin += 1
+            p.slots[drawn] = p.slots[last]
+            p.slots[last] = r.slots[head]
+            head = (head + 1) & mask
+    r.head = head
+    r.count -= filled
+    pool_take(p, random, out, begin, n - filled)
 
 
 # Heap: the binary heap of the C++ standard library as GCC writes it, so that ties leave in the same order -------------

@@ -127,3 +127,28 @@ cdef inline uint32_t philox_next(Philox* g) noexcept nogil:
         philox_refill(g)
     g.used += 1
     return g.words[g.used - 1]
+
+
+cdef inline int philox_take(Philox* g, size_t most) noexcept nogil:
+    """Take words that lie one after the other and end before `words[used]`: at least one, at most `most`. Return how
+    many."""
+    cdef int first
+    if g.used == WORDS:
+        philox_refill(g)
+    first = g.used
+    g.used += <int>min(<size_t>(WORDS - first), most)
+    return g.used - first
+
+
+# Words modulo a count that stays the same: two products take half the time of a division.
+# Lemire, Kaser, Kurz: Faster remainder by direct computation (Software: Practice and Experience 49, 2019).
+
+cdef inline uint64_t philox_fraction(uint32_t count) noexcept nogil:
+    """The 2**64-th part of 1 / count, which is at least 1, rounded up; 0 for 1."""
+    return <uint64_t>-1 // count + 1
+
+
+cdef inline uint32_t philox_below(uint32_t word, uint64_t fraction, uint32_t count) noexcept nogil:
+    """word % count, with the `fraction` of the count."""
+    cdef uint64_t rest = fraction * word
+    return <uint32_t>(((rest >> 32) * count + (<uint64_t><uint32_t>rest * count >> 32)) >> 32)

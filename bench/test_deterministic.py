@@ -15,6 +15,12 @@ ORDERS = pytest.mark.parametrize("which", ["ours", "free"])  # ours is the deter
 EXAMPLES, BLOCKS, N = 20_000, 300, 128
 
 
+@pytest.fixture(scope="module")
+def rows():
+    """The same for both orders: arrays of their own would lie in other pages, of another kind."""
+    return np.random.default_rng(1).random((30_000, 784), np.float32)
+
+
 def drain(loop):
     with loop:
         for _ in loop:
@@ -43,8 +49,8 @@ def test_functions(measure, which, threads):
 
 @ORDERS
 @pytest.mark.parametrize("shuffled", [False, True], ids=["FIFO", "shuffled"])
-def test_blocks(measure, which, shuffled):
-    block = np.random.default_rng(1).random((N, 784), np.float32)
+def test_blocks(measure, which, shuffled, rows):
+    block = rows[:N]
 
     def run():
         blocks = itertools.repeat(block, BLOCKS)
@@ -60,9 +66,7 @@ def test_blocks(measure, which, shuffled):
 
 @ORDERS
 @pytest.mark.parametrize("shuffled", [False, True], ids=["FIFO", "shuffled"])
-def test_slices(measure, which, shuffled):
-    rows = np.random.default_rng(1).random((30_000, 784), np.float32)
-
+def test_slices(measure, which, shuffled, rows):
     def run():
         source = pipeline.slice_input_producer([rows], 1, True, 1, collection=[])
         if shuffled:

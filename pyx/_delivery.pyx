@@ -1,79 +1,31 @@
 """Delivery: what a deterministic loop has delivered, the numbers of its elements on their way beside the queue, and
-blocks on theirs into it."""
+batches on theirs out of the loop, of which a signal handler that raises loses none.
 
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_New
+All three are between every two batches, and a thread that fills the queue waits for the interpreter meanwhile.
+"""
+
+cimport cython
+from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 cimport numpy as cnp
 
+from threading import Lock as allocate_lock
+
 from beside cimport Beside, beside_arrange, beside_begin, beside_end, beside_room, beside_skip, beside_take
-from mixing cimport STEP, base_of, folded, mixed
+from given cimport move_back, moved
+from mixing cimport base_of, folded, mix_to
 from sync cimport mutex
 
 cnp.import_array()
 
-cdef extern from *:
-    """
-    static inline PyObject** pipeline_items(PyObject* tuple) { return ((PyTupleObject*)tuple)->ob_item; }
-    """
-    PyObject** items_of "pipeline_items"(object values)
-
-cdef enum:
-    MIXED = 4096                        # numbers that are mixed ahead
-
-cdef object NOTHING = object()          # after the last item of an iterator
+cdef object LAST = -1                   # as an object: indices of C have no wraparound here
 
 
-# Fingerprints ---------------------------------------------------------------------------------------------------------
-
-def mixed_id(uint64_t first, uint64_t second):
-    """Return the id of an element that was made of two pulls, from their ids: the fingerprint of the two."""
-    return mixed(first) * <uint64_t>STEP + mixed(second)
-
-
-cdef uint64_t[MIXED] mixed_numbers      # `mixed` of 0, 1, ...: a block of rows then costs an addition for each
-
-
-cdef void fill_mixed() noexcept:
-    cdef Py_ssize_t i
-    for i in range(MIXED):
-        mixed_numbers[i] = mixed(i)
-
-
-fill_mixed()
-
-
-cdef inline uint64_t mixed_number(size_t i) noexcept nogil:
-    return mixed_numbers[i] if i < MIXED else mixed(i)
-
-
-cdef void mix_to(uint64_t* out, const uint64_t* numbers, uint64_t base, size_t begin, size_t end) noexcept nogil:
-    """Mix these of the numbers, or of those that `mixed_ids` gives from `base_of` their first."""
-    cdef size_t i, known = begin if numbers != NULL else max(begin, min(end, <size_t>MIXED))
-    for i in range(begin, known):
-        out[i - begin] = mixed(base + mixed_numbers[i])
-    for i in range(known, end):
-        out[i - begin] = mixed(base + mixed(i) if numbers == NULL else numbers[i])
-
-
-def mixed_ids(uint64_t first, Py_ssize_t n):
-    """Return the ids of the n elements that one call made of a pull with the id `first`, as an int64 array with their
-    64 bits: `mixed_id` of `first` and 0, 1, ..."""
-    cdef Py_ssize_t i
-    if n < 0:
-        raise ValueError(f"mixed_ids: n must be >= 0, got {n}")
-    cdef cnp.npy_intp length = n
-    cdef cnp.ndarray result = cnp.PyArray_EMPTY(1, &length, cnp.NPY_INT64, 0)
-    cdef uint64_t* ids = <uint64_t*>cnp.PyArray_DATA(result)
-    cdef uint64_t base = base_of(first)
-    for i in range(n):
-        ids[i] = base + mixed_number(i)
-    return result
-
-
+@cython.final
+@cython.freelist(8)
+@cython.no_gc
 cdef class Delivered:
     """What was delivered up to a moment; immutable.
 
@@ -95,7 +47,7 @@ cdef class Delivered:
     cdef readonly object moment
     cdef readonly tuple content
 
-    def __cinit__(self, int64_t batches, int64_t elements, int64_t own, uint64_t value, moment=None, tuple content=()):
+    def __init__(self, int64_t batches, int64_t elements, int64_t own, uint64_t value, moment=None, tuple content=()):
         self.batches, self.elements, self.own, self.value = batches, elements, own, value
         self.moment, self.content = moment, content
 
@@ -120,7 +72,7 @@ cdef class Delivered:
         return self.then(n, folded(<uint64_t*>cnp.PyArray_DATA(numbers), n, self.value), total, moment, content)
 
     cdef Delivered then(self, int64_t own, uint64_t value, int64_t total, object moment, tuple content):
-        cdef Delivered after = Delivered.__new__(Delivered, 0, 0, 0, 0)
+        cdef Delivered after = Delivered.__new__(Delivered)
         after.batches, after.elements, after.own = self.batches + 1, self.elements + total, self.own + own
         after.value, after.moment, after.content = value, moment, content
         return after
@@ -128,28 +80,7 @@ cdef class Delivered:
 
 # Beside the queue -----------------------------------------------------------------------------------------------------
 
-cdef inline tuple moved(tuple values):
-    """All values but the last in a tuple of their own. `values`, which nobody else may know, has None in their places,
-    so that arrays that were given away still have one reference."""
-    cdef Py_ssize_t i, n = len(values) - 1
-    cdef tuple result = PyTuple_New(n)
-    cdef PyObject** source = items_of(values)
-    cdef PyObject** target = items_of(result)
-    for i in range(n):
-        target[i] = source[i]
-        Py_INCREF(None)
-        source[i] = <PyObject*>None
-    return result
-
-
-cdef inline void move_back(tuple values, tuple components) noexcept:
-    cdef Py_ssize_t i
-    cdef PyObject** target = items_of(values)
-    cdef PyObject** source = items_of(components)
-    for i in range(len(components)):
-        target[i], source[i] = source[i], target[i]
-
-
+@cython.final
 cdef class Trail:
     """The numbers of the elements of a queue. They follow beside it, so that it holds the elements alone: in order, or
     in lockstep with its draws.
@@ -203,6 +134,19 @@ cdef class Trail:
         self.add(<const uint64_t*>cnp.PyArray_DATA(numbers), 0, numbers.shape[0])
         self.put(self.many, values)
 
+    def put_block(self, tuple values not None, int64_t ticket, Py_ssize_t rows):
+        """As `put_many`, for a block without numbers, whose rows are at least 1: those of a call with that ticket.
+
+        Raises:
+            Exception: What the queue raised.
+        """
+        cdef uint64_t number = <uint64_t>ticket
+        if rows == 1:
+            self.add(&number, 0, 1)
+        else:
+            self.add(NULL, base_of(number), rows)
+        self.many(values)
+
     cdef int put(self, object put, tuple values) except -1:
         """Before, the numbers were added: the consumer may take elements while others still wait for room."""
         cdef tuple components = moved(values)
@@ -238,13 +182,13 @@ cdef class Trail:
         Raises:
             RuntimeError: The pool has more of them, or fewer.
         """
-        cdef uint64_t* moved = <uint64_t*>malloc((places.shape[0] + 1) * sizeof(uint64_t))
-        if moved == NULL:
+        cdef uint64_t* there = <uint64_t*>malloc((places.shape[0] + 1) * sizeof(uint64_t))
+        if there == NULL:
             raise MemoryError("no memory for the numbers of elements")
         self.lock.lock()
-        cdef bint fits = beside_arrange(&self.beside, places, moved)
+        cdef bint fits = beside_arrange(&self.beside, places, there)
         self.lock.unlock()
-        free(moved)
+        free(there)
         if not fits:
             raise RuntimeError(f"Trail: the pool has not {places.shape[0]} numbers")
 
@@ -265,7 +209,8 @@ cdef class Trail:
         return 0
 
     cdef uint64_t follow(self, size_t n, size_t begin, size_t end, uint64_t value) except? 0:
-        """Take n elements; what the fingerprint `value` is after those from `begin` to `end`."""
+        """Take n elements; what the fingerprint `value` is after those from `begin` to `end`. RuntimeError: there are
+        fewer numbers."""
         if self.beside.draws and not self.final and self.closed():
             self.trim()         # the last draws depend on how many there are
             self.final = True
@@ -277,90 +222,209 @@ cdef class Trail:
         self.lock.unlock()
         return value
 
-    def after(self, Delivered last not None, size_t n, size_t begin, size_t end, int64_t total, tuple content=()):
-        """What was delivered after n more elements, of which those from `begin` to `end` are this host's; the rest is
-        as for `Delivered.after`.
 
-        Raises:
-            RuntimeError: There are fewer numbers.
-        """
-        return last.then(end - begin, self.follow(n, begin, end, last.value), total, None, content)
+# Out of the loop ------------------------------------------------------------------------------------------------------
 
-
-cdef class Blocks:
-    """Moves the items of an iterable, each a block of elements, into a queue.
-
-    Args:
-        trail: Where the numbers go.
-        put: Puts the components of a block into the queue.
-        to_components: Takes a block apart; None if it is the only component.
-        length: The number of elements of a block.
-        stopped: Whether to move no more.
+@cython.final
+@cython.freelist(8)
+cdef class OnItsWay:
+    """A batch that `next` has not returned yet.
 
     Attributes:
-        stopped: That function.
-        moved: How many blocks were taken by the last `move`.
-        rows: How many elements it has put into the queue.
-
-    Thread safety: one thread at a time.
+        thread: Which one has it.
+        taken: What the queue gave, as far as it is this host's.
+        after: What was delivered after it, a `Delivered`; None in a loop that does not count.
     """
 
-    cdef object put, to_components, length
+    cdef unsigned long thread
+    cdef object taken
+    cdef Delivered after
+
+
+@cython.final
+cdef class Outlet:
+    """Takes batches from a queue for `next`, and loses none to Ctrl-C.
+
+    A signal handler may raise between any two steps of Python, and here it cannot. So a batch is kept from the moment
+    when the queue has given it until `left` says that it has left `next`, and only then it counts as delivered. One
+    whose `next` was struck on the way goes to whoever asks next.
+
+    Args:
+        delivered: A deque, to which each batch adds a `Delivered` as it leaves, if batches are counted.
+        trail: Where the numbers are, unless they come with the batch.
+        take: Takes a batch from the queue.
+        args: Its arguments.
+
+    Attributes:
+        lock: Has to guard `fetch`, and the `follow`, `count` or `drop` after it.
+
+    Thread safety: any thread may call the rest.
+    """
+
+    cdef readonly object lock
+    cdef object delivered, take, held, acquire, release
     cdef Trail trail
-    cdef readonly object stopped
-    cdef readonly int64_t moved, rows
+    cdef Delivered newest       # what was delivered after the last batch that was counted
+    cdef tuple args
+    cdef bint full
+    cdef list ways              # of all threads, each an OnItsWay
+    cdef list back              # those whose `next` was struck, in the order in which it was
+    cdef list coming            # what was delivered after each that was counted and has not left, in order
 
-    def __cinit__(self, Trail trail not None, put, to_components, length, stopped):
-        self.trail, self.put, self.to_components = trail, put, to_components
-        self.length, self.stopped = length, stopped
-        self.moved = self.rows = 0
+    def __cinit__(self, delivered, Trail trail, take, *args):
+        self.delivered, self.trail, self.take, self.args = delivered, trail, take, args
+        self.newest = None if delivered is None else delivered[LAST]
+        self.full = False
+        self.ways, self.back, self.coming = [], [], []
+        self.after_fork()
 
-    def move(self, blocks, turn, worker, int64_t first, int64_t count):
-        """Move blocks until their end, until `count` of them were moved, or until `stopped`.
+    cpdef after_fork(self):
+        """In the child of a fork: a thread that had the lock is not there."""
+        self.lock = allocate_lock()
+        self.acquire, self.release = self.lock.acquire, self.lock.release
 
-        Args:
-            blocks: An iterator.
-            turn: Of this thread; has the ticket of the block that is made.
-            worker: The thread, as errors name it.
-            first: The ticket of the first block.
-            count: The most blocks to move.
-
-        Returns:
-            Whether `blocks` is at its end.
+    def draw(self):
+        """What the queue gives, in a loop that does not count; it is on its way then. First what was struck.
 
         Raises:
-            Exception: What `blocks`, or storing a block, raised.
+            Exception: What the queue raised.
         """
-        cdef Py_ssize_t rows
-        cdef tuple values
-        self.moved = self.rows = 0
-        while self.moved < count:
-            if self.stopped():
-                return False
-            block = next(blocks, NOTHING)
-            if block is NOTHING:
-                return True
-            worker.keys = None
-            self.moved += 1
-            if self.to_components is None and type(block) is cnp.ndarray and cnp.PyArray_NDIM(block) > 0:
-                rows = cnp.PyArray_DIM(block, 0)
+        taken = self.kept()
+        if taken is None:
+            try:
+                taken = self.take(*self.args)
+            except Exception:
+                taken = self.kept()     # of another thread, struck meanwhile
+                if taken is None:
+                    raise
             else:
-                rows = self.length(block)
-            values = (block,) if self.to_components is None else (*self.to_components(block),)
-            block = None
-            self.store(values, first + self.moved - 1, rows)
-            values = None               # before the next one is made: these may be large
-            turn.ticket = first + self.moved
-        return False
+                self.begin(taken, None)
+        return taken
 
-    cdef int store(self, tuple values, int64_t ticket, Py_ssize_t rows) except -1:
-        cdef uint64_t number = <uint64_t>ticket
-        if rows == 0:
-            return 0
-        if rows == 1:
-            self.trail.add(&number, 0, 1)
-        else:
-            self.trail.add(NULL, base_of(number), rows)
-        self.put(values)
-        self.rows += rows
+    def deliver(self, bint single):
+        """As `draw`, in a loop that counts, for batches that are all this host's. Holds the lock.
+
+        Args:
+            single: Whether there is only one component, which is not in a list then.
+        """
+        cdef object release = self.release      # of the lock that is taken, also if a fork comes between
+        cdef Py_ssize_t rows
+        self.acquire()
+        try:
+            taken = self.kept()
+            if taken is None:
+                taken = self.fetch()
+                rows = len(taken if single else taken[0])
+                self.follow(taken, rows, 0, rows, rows)
+            return taken
+        finally:
+            release()
+
+    cpdef kept(self):
+        """What was struck on its way, which begins again; None if nothing was."""
+        cdef OnItsWay way
+        if not self.back:
+            return None
+        with cython.critical_section(self):
+            if not self.back:
+                return None
+            way = self.back.pop(0)
+            way.thread = PyThread_get_thread_ident()
+            self.ways.append(way)
+        return way.taken
+
+    cpdef fetch(self):
+        """What the queue gives, or what it gave to one who did not come to count it."""
+        if not self.full:
+            self.held = self.take(*self.args)
+            self.full = True
+        return self.held
+
+    cpdef count(self, own, cnp.ndarray numbers, int64_t total, moment=None, tuple content=()):
+        """Count what was fetched, of which `own` is on its way then; the rest is as for `Delivered.after`."""
+        self.begin(own, self.newest.after(numbers, total, moment, content))
+
+    cpdef follow(self, own, Py_ssize_t n, Py_ssize_t begin, Py_ssize_t end, int64_t total, tuple content=()):
+        """As `count`, with the numbers of the trail: n elements, of which those from `begin` to `end` are this host's.
+
+        Raises:
+            ValueError: `begin` and `end` are no part of n.
+            RuntimeError: The trail has fewer numbers.
+        """
+        if not 0 <= begin <= end <= n:
+            raise ValueError(f"Outlet.follow: {begin} to {end} is no part of {n}")
+        cdef Delivered last = self.newest
+        cdef uint64_t value = self.trail.follow(n, begin, end, last.value)
+        self.begin(own, last.then(end - begin, value, total, None, content))
+        if own is None:         # nobody gets it
+            self.left = True
+
+    cdef int begin(self, object own, Delivered after) except -1:
+        cdef OnItsWay way = OnItsWay.__new__(OnItsWay)
+        way.thread, way.taken, way.after = PyThread_get_thread_ident(), own, after
+        with cython.critical_section(self):
+            if after is not None:
+                self.newest = after
+                self.coming.append(after)
+                self.full, self.held = False, None
+            self.ways.append(way)
+        return 0
+
+    def drop(self):
+        """What was fetched is no good."""
+        self.full, self.held = False, None
+
+    @property
+    def struck(self):
+        """Whether a batch was struck on its way, and nobody has asked for one since."""
+        return len(self.back) > 0
+
+    @property
+    def left(self):
+        """Whether this thread has no batch on its way.
+
+        To be set, which no signal handler can part from a `return` behind it: to True as a batch leaves `next`, and to
+        False where `next` raises.
+        """
+        cdef unsigned long thread = PyThread_get_thread_ident()
+        with cython.critical_section(self):
+            for each in self.ways:
+                if (<OnItsWay>each).thread == thread:
+                    return False
+        return True
+
+    @left.setter
+    def left(self, bint left):
+        cdef unsigned long thread = PyThread_get_thread_ident()
+        cdef OnItsWay way
+        cdef Py_ssize_t i
+        with cython.critical_section(self):
+            for i in range(len(self.ways) - 1, -1, -1):
+                way = <OnItsWay>self.ways[i]
+                if way.thread == thread:
+                    del self.ways[i]
+                    if not left:
+                        self.back.append(way)
+                    elif way.after is not None:
+                        self.settle_to(way.after)
+                    break
+
+    @property
+    def taken(self):
+        """What will be delivered when all that is on its way has left, a `Delivered`."""
+        with cython.critical_section(self):
+            return self.newest
+
+    def settle(self):
+        """Count all that is on its way as delivered: what comes after it begins another round."""
+        with cython.critical_section(self):
+            if self.coming:
+                self.settle_to(self.coming[LAST])
+
+    cdef int settle_to(self, Delivered last) except -1:
+        if len(self.coming) == 1 and self.coming[0] is last:    # as with one thread
+            self.delivered.append(last)
+            self.coming.clear()
+        while self.coming and (<Delivered>self.coming[0]).batches <= last.batches:
+            self.delivered.append(self.coming.pop(0))
         return 0

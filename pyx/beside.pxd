@@ -8,7 +8,10 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from mixing cimport STEP, joined
-from philox cimport Philox, philox_below, philox_fraction, philox_jump, philox_next, philox_seed, philox_take
+from philox cimport (
+    WORDS, Philox, philox_fraction, philox_jump, philox_next, philox_places, philox_seed,
+)
+from views cimport fetch
 
 cdef enum:
     LEAST = 256             # numbers that there is room for at first
@@ -74,15 +77,18 @@ cdef inline uint64_t beside_draw(Beside* b, size_t n, size_t begin, size_t end, 
     cdef size_t i = 0, drawn, held, full, first, mask = b.room - 1
     cdef uint64_t number, last, fraction
     cdef uint64_t* pool = b.pool
-    cdef int word, words
+    cdef uint32_t[WORDS] places
+    cdef int k, words
     beside_fill(b)
     held, full, first = b.held, min(n, b.count), b.first
     fraction = philox_fraction(<uint32_t>(held + 1))
     while i < full:
-        words = philox_take(&b.random, full - i)
-        for word in range(b.random.used - words, b.random.used):
+        words = philox_places(&b.random, full - i, fraction, <uint32_t>(held + 1), places)
+        for k in range(words):      # the rows of a batch have driven the pool out of the cache
+            fetch(&pool[places[k]])
+        for k in range(words):
             last = pool[held] = b.ring[(first + i) & mask]
-            drawn = philox_below(b.random.words[word], fraction, <uint32_t>(held + 1))
+            drawn = places[k]
             number = pool[drawn]
             pool[drawn] = last
             if i - begin < end - begin:     # not below `begin` either: it would wrap around

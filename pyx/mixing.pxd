@@ -2,16 +2,37 @@
 
 from libc.stdint cimport uint64_t
 
+cdef extern from *:
+    """
+    #include <stdint.h>
+
+    /* The finalizer of splitmix64, with its increment. */
+    static constexpr uint64_t pipeline_mixed(uint64_t value) {
+        value += 0x9E3779B97F4A7C15;
+        value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
+        value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
+        return value ^ (value >> 31);
+    }
+
+    /* That of 0, 1, ...: a block of rows then costs an addition for each. */
+    static const struct pipeline_mixed_table {
+        enum { length = 4096 };
+        uint64_t of[length];
+        pipeline_mixed_table() {
+            for (uint64_t i = 0; i < length; i++) of[i] = pipeline_mixed(i);
+        }
+    } pipeline_mixed_numbers;
+    """
+    uint64_t mixed "pipeline_mixed"(uint64_t value) noexcept nogil
+    const uint64_t* mixed_numbers "pipeline_mixed_numbers.of"
+    size_t MIXED "pipeline_mixed_table::length"         # numbers that are mixed ahead
+
 cdef enum:
     STEP = 0x9E3779B97F4A7C15           # of splitmix64; also the factor of the fingerprint
 
 
-cdef inline uint64_t mixed(uint64_t value) noexcept nogil:
-    """The finalizer of splitmix64, with its increment."""
-    value += <uint64_t>STEP
-    value = (value ^ (value >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    value = (value ^ (value >> 27)) * <uint64_t>0x94D049BB133111EB
-    return value ^ (value >> 31)
+cdef inline uint64_t mixed_number(size_t i) noexcept nogil:
+    return mixed_numbers[i] if i < MIXED else mixed(i)
 
 
 cdef inline uint64_t folded(const uint64_t* ids, Py_ssize_t n, uint64_t value) noexcept nogil:
@@ -40,3 +61,13 @@ cdef inline uint64_t joined(const uint64_t* mixed, size_t n, uint64_t value) noe
 cdef inline uint64_t base_of(uint64_t first) noexcept nogil:
     """To this, `mixed` of a number is added to make the id of `mixed_id`."""
     return mixed(first) * <uint64_t>STEP
+
+
+cdef inline void mix_to(uint64_t* out, const uint64_t* numbers, uint64_t base, size_t begin,
+                        size_t end) noexcept nogil:
+    """Mix these of the numbers, or of those that `mixed_ids` gives from `base_of` their first."""
+    cdef size_t i, known = begin if numbers != NULL else max(begin, min(end, MIXED))
+    for i in range(begin, known):
+        out[i - begin] = mixed(base + mixed_numbers[i])
+    for i in range(known, end):
+        out[i - begin] = mixed(base + mixed(i) if numbers == NULL else numbers[i])

@@ -8,8 +8,8 @@ fails. A list of slot numbers comes as a memoryview, the place of the first, and
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from philox cimport Philox, philox_below, philox_fraction, philox_take
-from views cimport slot_t, within
+from philox cimport WORDS, Philox, philox_fraction, philox_places, philox_take
+from views cimport fetch, slot_t, within
 
 cdef cppclass Ring:
     slot_t[::1] slots   # as many as a power of two
@@ -172,11 +172,14 @@ cdef inline void lockstep_take(Pool* p, Ring* r, Philox* random, slot_t[::1] out
     cdef size_t filled = min(n, r.count), end = begin + filled, last = p.count - 1, head = r.head, mask = r.mask
     cdef uint32_t count = <uint32_t>p.count, drawn
     cdef uint64_t fraction = philox_fraction(count) if filled else 0
-    cdef int word, words
+    cdef uint32_t[WORDS] places
+    cdef int k, words
     while begin < end:
-        words = philox_take(random, end - begin)
-        for word in range(random.used - words, random.used):
-            drawn = philox_below(random.words[word], fraction, count)
+        words = philox_places(random, end - begin, fraction, count, places)
+        for k in range(words):      # the rows of a batch have driven the pool out of the cache
+            fetch(&p.slots[places[k]])
+        for k in range(words):
+            drawn = places[k]
             out[begin] = p.slots[drawn]
             begin += 1
             p.slots[drawn] = p.slots[last]

@@ -71,7 +71,13 @@ cdef extern from *:
         }
     }
     #endif
+
+    __extension__ typedef unsigned __int128 pipeline_both_words;
+    static inline uint32_t pipeline_high_word(uint64_t a, uint32_t b) {
+        return (uint32_t)((pipeline_both_words)a * b >> 64);
+    }
     """
+    uint32_t high_word "pipeline_high_word"(uint64_t a, uint32_t b) noexcept nogil
     void eight_blocks "pipeline_eight_blocks"(uint64_t low, uint64_t high, uint32_t k0, uint32_t k1,
                                               uint32_t* out) noexcept nogil
 
@@ -150,5 +156,13 @@ cdef inline uint64_t philox_fraction(uint32_t count) noexcept nogil:
 
 cdef inline uint32_t philox_below(uint32_t word, uint64_t fraction, uint32_t count) noexcept nogil:
     """word % count, with the `fraction` of the count."""
-    cdef uint64_t rest = fraction * word
-    return <uint32_t>(((rest >> 32) * count + (<uint64_t><uint32_t>rest * count >> 32)) >> 32)
+    return high_word(fraction * word, count)
+
+
+cdef inline int philox_places(Philox* g, size_t most, uint64_t fraction, uint32_t count,
+                              uint32_t* places) noexcept nogil:
+    """Draw places below `count`, with its fraction: at least one, at most `most` and WORDS. Return how many."""
+    cdef int words = philox_take(g, most), begin = g.used - words, i
+    for i in range(words):
+        places[i] = philox_below(g.words[begin + i], fraction, count)
+    return words

@@ -58,6 +58,7 @@ cdef extern from *:
         abort();
     }
     """
+    void fetch "__builtin_prefetch"(const void* place) noexcept nogil      # have it in the cache soon
     void within "pipeline_within"(const void* place) noexcept nogil
     bint CHECKED "pipeline_checked"
     void out_of_bounds "pipeline_out_of_bounds"(const char* what) noexcept nogil

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline._outlet import Outlet
+from pipeline._delivery import Outlet
 from pipeline.batches.feed import Feed
 from pipeline.batches.layout import ToComponents
 from pipeline.batches.request import Request

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline._delivery import mixed_id, mixed_ids
+from pipeline._blocks import mixed_id, mixed_ids
 from pipeline.batches.keep_input import KeepInput, kept_rows
 from pipeline.batches.lanes import Lane
 from pipeline.batches.layout import ToComponents

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline._delivery import Delivered
-from pipeline._outlet import Outlet
+from pipeline._delivery import Delivered, Outlet
 from pipeline.batches.content import content_of
 from pipeline.batches.numbered import NumberedSource
 from pipeline.batches.request import Request

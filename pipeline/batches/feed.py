@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from pipeline._outlet import Outlet
+from pipeline._delivery import Outlet
 from pipeline.batches.iterables import starts_over
 from pipeline.batches.keep_input import KeepInput, kept_rows
 from pipeline.batches.layout import ExampleLayout, ToComponents
@@ -77,7 +76,6 @@ class Feed:
     _first: list[tuple[Any, list[Read]]]  # the first example, until it is stored
     outlet: Outlet
     _found: tuple[list[OpenSource], int, Any, list[Read]] | None = None  # the open sources, and the first example
-    _delivering: threading.Lock  # held while a batch is taken, if batches are counted
     one_by_one = False  # every example is looked at, so that blocks of them are of no use
 
     def __init__(self, request: Request) -> None:
@@ -229,7 +227,8 @@ class Feed:
 
     def after_fork(self) -> None:
         """In the child of a fork: a thread that had the lock is not there."""
-        self._delivering = threading.Lock()
+        if self.opened:
+            self.outlet.after_fork()
 
     def put_away(self) -> None:
         """Close what the sources hold open; no thread reads any more."""

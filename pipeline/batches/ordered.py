@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import collections
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._delivery import Delivered, Trail
-from pipeline._outlet import Outlet
+from pipeline._delivery import Delivered, Outlet, Trail
 from pipeline.batches.arrivals import Arrivals, Into, used_up
 from pipeline.batches.calls import Call, Caller, first_calls
 from pipeline.batches.counting import counted
@@ -70,9 +68,8 @@ class OrderedFeed(Feed):
     def _begin_round(self) -> None:
         self.ledger: Ledger | None = None
         self.arrivals: Arrivals | None = None
-        self._delivering = threading.Lock()
         self._trail: Trail | None = None  # of their numbers
-        self._plain = False  # whether a batch is what the queue gives, and only its order counts
+        self._plain = False  # whether batches are what the queue gives, and only their order counts
         self._crossing: Crossing | None = None
         self._turns: Turns | None = None
         self._unwatch: Callable[[], object] | None = None
@@ -290,21 +287,25 @@ class OrderedFeed(Feed):
         return facts_of_queue(self.queue)
 
     def take(self) -> Any:
-        layout, outlet = self.layout, self.outlet
-        with self._delivering:
-            if self._plain and layout is not None and self.arrivals is not None and not self.arrivals.disarranged:
-                own = outlet.deliver(len(layout.dtypes) == 1)
-            else:
-                own = outlet.kept() if outlet.struck else self._counted(outlet.fetch(), outlet)
+        own = self.outlet.deliver(self._single) if self._plain else self._carefully(self.outlet)
         if own is None:
             raise OutOfRangeError(None, None, "this host has no share of the last batch")
-        assert layout is not None
-        return layout.rebuild(own)
+        assert self.layout is not None
+        return self.layout.rebuild(own)
+
+    def _carefully(self, outlet: Outlet) -> Any:
+        with outlet.lock:
+            own = outlet.kept() if outlet.struck else self._counted(outlet.fetch(), outlet)
+        self._plain = self._is_plain()
+        return own
+
+    def _is_plain(self) -> bool:
+        request, arrivals = self.request, self.arrivals
+        shared = request.shard is not None and request.shard[1] > 1
+        return arrivals is not None and not (arrivals.disarranged or shared) and request.fingerprint == "order"
 
     def _make_outlet(self) -> Outlet:
-        request = self.request
-        shared = request.shard is not None and request.shard[1] > 1
-        self._plain = not shared and request.fingerprint == "order"
+        self._plain, self._single = self._is_plain(), self.layout is not None and len(self.layout.dtypes) == 1
         return Outlet(self.delivered, self._trail, self._dequeue(), self._at_once)
 
     def _counted(self, taken: Any, outlet: Outlet) -> Any:
@@ -427,8 +428,7 @@ class OrderedFeed(Feed):
             into = self.queue, self._trail, self.layout, self.arrivals, self._firsts
             self._gathering = Gathering(self.draws, *into, self.delivered, self.before, self._paused)
             return functools.partial(self._gathering.move, caller, turns)
-        to = self._missing, self._trail, put_into(self.queue, True)
-        return quick_way(caller, self.layout, turns, self.arrivals, crossing, *to)
+        return quick_way(caller, self.layout, turns, self.arrivals, crossing, self._missing, self._trail)
 
     def _hand_over(self, call: Call, crossing: Crossing) -> None:
         try:

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._delivery import Delivered
-from pipeline._outlet import Outlet
+from pipeline._delivery import Delivered, Outlet
 from pipeline._random import lockstep_end, lockstep_pool
 from pipeline.batches.bucket_feed import Bucket, BucketFeed
 from pipeline.batches.content import content_of
@@ -144,7 +143,7 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
 
     def take(self) -> Any:
         outlet = self.outlet
-        with self._delivering:
+        with outlet.lock:
             own = outlet.kept() if outlet.struck else self._counted(outlet.fetch(), outlet)
         lengths, *rows = own
         assert self.layout is not None

@@ -9,7 +9,8 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pipeline._delivery import Blocks, Trail
+from pipeline._blocks import Blocks
+from pipeline._delivery import Trail
 from pipeline._turns import Calls
 from pipeline.batches.arrivals import Arrivals
 from pipeline.batches.calls import Call, Caller, block_ids, element_id
@@ -32,7 +33,6 @@ def quick_way(
     crossing: Crossing,
     missing: Callable[[], int],
     trail: Trail,
-    put_many: Callable[[tuple[Any, ...]], None],
 ) -> Callable[[], Call | None] | None:
     """What moves the examples of a source until its end, or until stopped, and stores those that are due.
 
@@ -41,7 +41,6 @@ def quick_way(
         layout: Of the examples, which nobody has to look at.
         missing: How many examples are wanted; -1 for all.
         trail: Where numbers follow beside the queue.
-        put_many: Puts the components of a block into the queue itself.
 
     Returns:
         A function that returns the call that found the end, or failed; None once stopped. None if there is no such way.
@@ -53,7 +52,7 @@ def quick_way(
         return blocks_mover(caller, layout, turns, arrivals, crossing) if crossing.window is None else None
     to_components = None if layout.bare else layout.to_components
     if lane.many:
-        blocks = Blocks(trail, put_many, to_components, length, crossing.stopped)
+        blocks = Blocks(trail, to_components, length, crossing.stopped)
         move = item_blocks_mover(lane.items, blocks, turns, arrivals)
     else:
         move = items_mover(lane.items, to_components, turns, crossing)

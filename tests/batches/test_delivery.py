@@ -10,8 +10,8 @@ import pytest
 from helpers import ArrayBytes, run_in_thread, wait_until
 
 import pipeline
-from pipeline._delivery import Blocks, Delivered, Trail, mixed_ids
-from pipeline._outlet import Outlet
+from pipeline._blocks import Blocks, mixed_ids
+from pipeline._delivery import Delivered, Outlet, Trail
 from pipeline._random import lockstep_pool
 
 
@@ -253,6 +253,38 @@ def test_batches_leave_in_any_order():
     assert [each.elements for each in history] == [0, 2, 4, 6]
 
 
+def test_one_thread_at_a_time_takes_and_counts():
+    """Numbers come in the order of the queue, so nobody may take between another's take and its count."""
+    inside, go, other_asks = threading.Event(), threading.Event(), threading.Event()
+    taken = iter([[0, 0], [0]])
+
+    def take():
+        inside.set()
+        assert go.wait(30)
+        return next(taken)
+
+    trail = trail_alone()
+    trail.put_many((None, np.arange(3)))
+    outlet = Outlet(collections.deque([Delivered(0, 0, 0, 0)]), trail, take)
+    first = run_in_thread(outlet.deliver, True)
+    assert inside.wait(30)
+    assert outlet.lock.locked()
+
+    def ask():
+        other_asks.set()
+        return outlet.deliver(True)
+
+    second = run_in_thread(ask)
+    assert other_asks.wait(30)
+    go.set()
+    assert (first.result(), second.result()) == ([0, 0], [0])
+    assert not outlet.lock.locked()
+    outlet.after_fork()
+    with pytest.raises(StopIteration):
+        outlet.deliver(True)
+    assert not outlet.lock.locked()
+
+
 def test_what_was_struck_goes_to_a_thread_that_waited_for_another():
     waits, ends = threading.Event(), threading.Event()
 
@@ -276,8 +308,8 @@ def test_what_was_struck_goes_to_a_thread_that_waited_for_another():
 def test_blocks():
     """With their numbers beside the queue."""
     put, length = [], len
-    trail = trail_alone()
-    blocks = Blocks(trail, put.append, None, length, lambda: False)
+    trail = Trail(nothing, put.append, nothing, nothing)
+    blocks = Blocks(trail, None, length, lambda: False)
     turn, worker = (type("", (), {"ticket": 0, "keys": None})() for _ in range(2))
     sizes = [3, 0, 1, 2]
     assert blocks.move(iter([np.arange(size) for size in sizes]), turn, worker, 10, 100)
@@ -293,7 +325,7 @@ def test_blocks():
 
 
 def test_blocks_stop():
-    blocks = Blocks(trail_alone(), nothing, None, len, lambda: True)
+    blocks = Blocks(trail_alone(), None, len, lambda: True)
     assert not blocks.move(iter([np.arange(2)]), None, None, 0, 5)
     assert blocks.moved == 0
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from lockstep import folded, play, word
 
 from pipeline import RandomShuffleQueue
-from pipeline._delivery import Delivered, mixed_id, mixed_ids
+from pipeline._blocks import mixed_id, mixed_ids
+from pipeline._delivery import Delivered
 from pipeline._random import NumberPool, lockstep_end, lockstep_pool, philox
 
 SEEDS = (87654321, 5)  # of seed=5

@@ -2,7 +2,10 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from number_text cimport SINGLE_TENS, TENS, Decimal, past_spaces, read_real, read_whole, short_decimal
+from number_text cimport SINGLE_TENS, TENS, Decimal, past_spaces, read_real, read_whole, real_of, short_decimal
+
+cdef enum:
+    SURE = 7  # digits of a number that a float holds
 
 cdef enum Kind:
     SKIPPED, STRING, FLOAT32, FLOAT64, INT32, INT64  # numbers last
@@ -44,28 +47,33 @@ cdef inline const char* read_number(const char* at, const char* end, Column* col
 cdef inline const char* read_short(
     const char* at, const char* end, const Column* column, Py_ssize_t index
 ) noexcept nogil:
-    """As `read_number`, for a few digits with nothing around them; NULL if it is another number, or none."""
+    """As `read_number`, for some digits with nothing around them; NULL if it is another number, or none."""
     cdef char* out = column.out + index * column.size
     cdef bint negative = at[0] == b"-"
     cdef Decimal number
+    cdef const char* rest
     cdef float single
     cdef double real
     at += negative
     if at == end:
         return NULL
-    at = short_decimal(at, end, &number)
-    if at is NULL:
+    rest = short_decimal(at, end, &number)
+    if rest is NULL:
         return NULL
+    if column.kind <= FLOAT64 and (number.digits > SURE or rest < end and rest[0] | 0x20 == b"e"):
+        if column.kind == FLOAT32:
+            return real_of(at, rest, end, &number, negative, <float*>out)
+        return real_of(at, rest, end, &number, negative, <double*>out)
     if column.kind == FLOAT32:  # it holds all numbers of seven digits, and such powers of ten: this rounds once
         single = <float><int64_t>number.whole / SINGLE_TENS[number.fraction]
         (<float*>out)[0] = -single if negative else single
     elif column.kind == FLOAT64:
         real = <double><int64_t>number.whole / TENS[number.fraction]
         (<double*>out)[0] = -real if negative else real
-    elif number.point:
+    elif number.point or number.digits > (9 if column.kind == INT32 else 18):  # it may be too large
         return NULL
     elif column.kind == INT32:
         (<int32_t*>out)[0] = <int32_t>(-<int64_t>number.whole if negative else <int64_t>number.whole)
     else:
         (<int64_t*>out)[0] = -<int64_t>number.whole if negative else <int64_t>number.whole
-    return at
+    return rest

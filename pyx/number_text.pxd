@@ -99,29 +99,35 @@ cdef inline const char* long_decimal(const char* at, const char* end, Decimal* n
 
 
 cdef inline const char* short_decimal(const char* at, const char* end, Decimal* number) noexcept nogil:
-    """As `decimal`, of seven digits at most, or six with a point: what a word holds with the byte after it. NULL if it
-    is something else, or longer. There is one byte at least."""
+    """As `decimal`, if it begins with a digit, and a point is among the first eight bytes; else NULL. There is one byte
+    at least."""
     cdef uint64_t word = eight_bytes(at, end) ^ ZEROS, before
     cdef uint64_t others = no_digits(word)
-    cdef int bits, count
-    if others == 0 or others & 0x80:
+    cdef int count = 8, first = 8
+    if others & 0x80:
         return NULL
-    count = lowest_byte(others)
-    bits = 8 * count
     number.fraction = 0
-    number.point = (word >> bits) & 0xFF == c"." ^ c"0"
+    number.point = False
+    if others:
+        count = first = lowest_byte(others)
+        number.point = (word >> (8 * count)) & 0xFF == c"." ^ c"0"
     if number.point:
         others &= others - 1
-        if others == 0:
-            return NULL
-        before = (<uint64_t>1 << bits) - 1
+        before = (<uint64_t>1 << (8 * count)) - 1
         word = (word & before) | ((word >> 8) & ~before)
-        bits = 8 * lowest_byte(others) - 8
-        number.fraction = (bits >> 3) - count
-        at += 1
-    number.digits = bits >> 3
-    number.whole = eight_digits(word << (64 - bits))
-    return at + number.digits
+        first = (lowest_byte(others) if others else 8) - 1
+        number.fraction = first - count
+    number.whole = last_digits(word, first)
+    number.digits = first
+    at += first + number.point
+    if others or at == end:
+        return at
+    at = digits(at, end, number)
+    if number.point:
+        number.fraction += number.digits - first
+    elif at < end and at[0] == b".":
+        return NULL
+    return at
 
 
 cdef inline const char* decimal(const char* at, const char* end, Decimal* number) noexcept nogil:
@@ -231,6 +237,15 @@ cdef inline bint divided(const Decimal* number, bint negative, real* value) noex
     return True
 
 
+cdef inline const char* real_of(
+    const char* at, const char* rest, const char* end, Decimal* number, bint negative, real* value
+) noexcept nogil:
+    """Make a float of digits that begin at `at` and end at `rest`, and of the exponent there; NULL as `read_real`."""
+    if (rest == end or rest[0] | 0x20 != b"e") and divided(number, negative, value):
+        return rest
+    return read_scaled(at, rest, end, number, negative, value)
+
+
 cdef inline const char* read_real(const char* at, const char* end, real* value) noexcept nogil:
     """Read a number; returns what comes after it, or NULL if it is none, or has a form that only Python knows."""
     cdef Decimal number
@@ -240,9 +255,7 @@ cdef inline const char* read_real(const char* at, const char* end, real* value) 
     rest = decimal(at, end, &number)
     if number.digits == 0:
         return read_name(at, end, negative, value)
-    if (rest == end or rest[0] | 0x20 != b"e") and divided(&number, negative, value):
-        return rest
-    return read_scaled(at, rest, end, &number, negative, value)
+    return real_of(at, rest, end, &number, negative, value)
 
 
 cdef inline const char* read_whole(const char* at, const char* end, whole* value) noexcept nogil:

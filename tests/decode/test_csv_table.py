@@ -237,12 +237,14 @@ def test_a_cut_and_a_tuple_of_its_records_give_the_same():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
 def test_short_numbers_are_what_they_are_by_themselves(dtype):
     """Alone, and two records at a time: fields of each length, with a point in each place, at the end or not."""
-    digits = ["0" * 7, "1" * 7, "9" * 7, "1234567", "16777217", "99999999", "0000001", "7654321"]
-    texts = {text[:size] for text in digits for size in range(9)}
+    digits = ["0" * 7, "1" * 17, "9" * 17, "1234567", "16777217", "99999999", "0000001", "7654321" * 3, "2147483648"]
+    texts = {text[:size] for text in digits for size in range(19)}
     if np.dtype(dtype).kind == "f":
         texts |= {f"{text[:i]}.{text[i:]}" for text in texts for i in range(len(text) + 1)}
         texts |= {
-            text + more for text in ("1", "1.5", "12345") for more in ("e1", "E-3", "e", " ", ".", "..", "-", "x")
+            text + more
+            for text in ("1", "1.5", "12345", "12345678", "1.23456789")
+            for more in ("e1", "E-3", "e", " ", ".", "..", "-", "x")
         }
     texts |= {f"{sign}{text}" for text in texts for sign in "-+ "}
     texts = [text.encode() for text in sorted(texts) if text.strip()]
@@ -263,4 +265,7 @@ def plainly(row, dtype):
     kind = r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?" if np.dtype(dtype).kind == "f" else r"-?\d+"
     if not all(re.fullmatch(kind, field, re.IGNORECASE) for field in fields):
         return None
-    return np.array(fields).astype(dtype) if np.dtype(dtype).kind == "f" else np.array([*map(int, fields)], dtype)
+    if np.dtype(dtype).kind == "f":
+        return np.array(fields).astype(dtype)
+    limits = np.iinfo(dtype)
+    return np.array(fields).astype(dtype) if all(limits.min <= int(each) <= limits.max for each in fields) else None

@@ -65,12 +65,16 @@ def by_shards(directory):
 
 
 def from_files(work, name):
-    """Lines, records and CSV: by a reader, and CSV by its source too."""
+    """Lines, records and CSV: by a reader, with a thread and without, and CSV by its source too."""
     make = {"lines": values, "csv": table, "tfrecord": values}[work]
-    reader = pipeline.TFRecordReader() if work == "tfrecord" else pipeline.TextLineReader()
-    files = pipeline.string_input_producer([name], shuffle=False)
+    reader = pipeline.TFRecordReader if work == "tfrecord" else pipeline.TextLineReader
     options = {"capacity": 4096, "enqueue_many": True}
-    made = {type(reader).__name__: lambda: pipeline.batch(make(reader, files), BATCH, **options)}
+
+    def read(num_threads):
+        files = pipeline.string_input_producer([name], shuffle=False)
+        return pipeline.batch(make(reader(), files), BATCH, num_threads=num_threads, **options)
+
+    made = {reader.__name__: lambda: read(1), f"{reader.__name__}, no threads": lambda: read(0)}
     if work == "csv":
         names = [f"{i}" for i in range(COLUMNS)]
         cursor = pipeline.csv(name, dtypes=dict.fromkeys(names, "float32"), names=names, num_epochs=None).cursor()

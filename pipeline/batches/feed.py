@@ -194,6 +194,12 @@ class Feed:
         taken, layout = self.outlet.draw(), self.layout
         return taken if layout is None else layout.rebuild(taken)
 
+    def taken_by(self, op: Callable[[], None]) -> Sequence[str] | None:
+        """What the items are called that an op has just taken, with `num_threads=0`; None if that is not known."""
+        taken = getattr(self.request.sources[self.ops.index(op)], "taken", None)
+        names: Sequence[str] | None = None if taken is None else taken()
+        return names
+
     def put_right(self) -> bool:
         """Ctrl-C has struck while an op was called, with `num_threads=0`: have come again what it took and did not
         store. Return whether that is possible."""

@@ -147,6 +147,7 @@ class Inline:
             self._reading = False
         except Exception as error:
             self._reading = False
+            self._worker.keys = self._worker.keys or feed.taken_by(self._ops[0])
             self._worker.fail(error)
             self._stop(coord, error)
         finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,7 +18,7 @@ from pipeline.sources.source import TableCursor, gathered, rows_of
 from pipeline.sources.stream import PartsCursor
 from pipeline.workers.ahead import MapAhead
 from pipeline.workers.chunks import FailedItem, made_by
-from pipeline.workers.items import Calls, PlacedItems, is_called, is_sequence, items_of
+from pipeline.workers.items import Calls, ItemNames, PlacedItems, is_called, is_sequence, items_of, names_of
 from pipeline.workers.map_ahead import check_executor, map_ahead
 
 # A chunk is a batch, unless that is too little to be worth the way to a worker, or keeps one worker busy for long.
@@ -60,7 +59,7 @@ def mapped(
     elif careful and is_called(source):
         source = _careful_calls(source)
     if at_once and workers is None and not isinstance(source, QueueBase):
-        return applied(function, _placed(source, careful) if gives_blocks else items_of(source))
+        return Applied(function, _placed(source, careful) if gives_blocks else items_of(source))
     if workers is None:
         from pipeline.workers.threads import AtOnce, Threads  # 2 ms of import time, for those who pass a function only
 
@@ -70,35 +69,47 @@ def mapped(
     return map_ahead(function, items, workers=check_executor("workers", workers), chunksize=chunksize)
 
 
-def applied(function: Callable[[Any], Any], items: Iterator[Any]) -> Callable[[], Any]:
+class Applied:
     """A source that calls a function with the next item for each example."""
-    goes_on = isinstance(items, (Calls, MapAhead))  # after an error; what another iterator raises ends it
-    placed, numbers = items if isinstance(items, PlacedItems) else None, itertools.count()
 
-    def example() -> Any:
-        number = next(numbers)
+    def __init__(self, function: Callable[[Any], Any], items: Iterator[Any]) -> None:
+        self._function, self._items = function, items
+        self._goes_on = isinstance(items, (Calls, MapAhead))  # after an error; what another iterator raises ends it
+        self._placed = items if isinstance(items, PlacedItems) else None
+        self._next = 0
+        self._made = False  # the example of the last item
+        self.__qualname__ = op_name(function)
+
+    def __call__(self) -> Any:
+        number, placed = self._next, self._placed
+        self._next, self._made = number + 1, False
         if placed is not None:
             placed.forget(number)
         try:
-            item = next(items)
+            item = next(self._items)
         except (StopIteration, OutOfRangeError, CancelledError):
             raise
         except Exception as error:
-            if not goes_on:
+            if not self._goes_on:
                 ending(error)
             raise
         if isinstance(item, FailedItem):
             raise item.error
         try:
-            return made_by(function, item)
+            example = made_by(self._function, item)
         except Exception as error:
             name = None if placed is None else placed.name(number)
             if name is not None:
                 name_item(error, name, f"function: item {number}, {name}")
             raise
+        self._made = True
+        return example
 
-    example.__qualname__ = op_name(function)
-    return example
+    def taken(self) -> ItemNames | None:
+        """What the last item is called, for an error in storing what was made of it; None if that was not made."""
+        if not self._made:
+            return None
+        return names_of(range(self._next - 1, self._next), self._placed)
 
 
 class CarefulItems:

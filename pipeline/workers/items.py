@@ -166,7 +166,12 @@ class PlacedItems(Iterator[Any]):
 
 def note_taken(numbers: range, placed: PlacedItems | None) -> None:
     """Note which items a thread has just taken what was made of; see `note_items`."""
-    note_items(ItemNames(numbers, () if placed is None else tuple(placed._blocks)))
+    note_items(names_of(numbers, placed))
+
+
+def names_of(numbers: range, placed: PlacedItems | None) -> ItemNames:
+    """What items are called that have just been taken."""
+    return ItemNames(numbers, () if placed is None else tuple(placed._blocks))
 
 
 def items_of(source: Any) -> Iterator[Any]:

@@ -149,7 +149,7 @@ def other_structure_at_bad(example):
 
 
 @pytest.mark.parametrize("function", [changes_at_bad, other_structure_at_bad])
-@pytest.mark.parametrize("way", [way for way in WAYS if way != "inline"])
+@pytest.mark.parametrize("way", WAYS)
 def test_an_example_that_does_not_fit_names_its_item(way, function, tmp_path):
     source, name = rows(tmp_path)
     with pytest.raises(ValueError, match=r"Shape mismatch|every example must") as caught:
@@ -163,3 +163,40 @@ def test_an_item_of_a_list_that_does_not_fit():
         list(pipeline.batch([{"n": n} for n in range(10)], 2, function=changes_at_bad, workers=pipeline.threads(1)))
     if sys.version_info >= (3, 11):
         assert caught.value.__notes__[-1].endswith(f", record 'item {BAD}'")
+
+
+@pytest.mark.parametrize("items", [list(range(40)), np.arange(40), pipeline.arrays(np.arange(40))], ids=type)
+@pytest.mark.parametrize("bad", [1, 9, 33])
+@pytest.mark.parametrize("odd", [np.zeros(3), "x"], ids=["shape", "dtype"])
+def test_without_threads_it_is_the_same_item(odd, bad, items):
+    seen = []
+    for options in ({}, {"num_threads": 0}):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            list(pipeline.batch(items, 4, function=lambda n: odd if n == bad else np.zeros(2), **options))
+        if sys.version_info >= (3, 11):
+            seen.append([note.partition(", ")[2] for note in caught.value.__notes__])
+    assert seen[1:] == seen[:1]
+
+
+def test_without_threads_what_fails_before_is_not_an_item():
+    def gives(n):
+        if n == 5:
+            raise KeyError("odd")
+        return n
+
+    def breaks():
+        yield from range(5)
+        raise OSError("gone")
+
+    for source, kind in ((range(9), KeyError), (breaks, OSError)):
+        with pytest.raises(kind) as caught:
+            list(pipeline.batch(source, 2, 0, function=gives))
+        assert not getattr(caught.value, "__notes__", None)
+
+
+def test_without_threads_each_source_of_a_join_has_its_items():
+    sources = [range(10), range(100, 110)]
+    with pytest.raises(TypeError) as caught:
+        list(pipeline.batch_join(sources, 4, num_threads=0, function=lambda n: "x" if n == 107 else n))
+    if sys.version_info >= (3, 11):
+        assert caught.value.__notes__[-1].endswith(", record 'item 7'")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pipeline.batches.feed import Feed
 from pipeline.errors import FailedPreconditionError
 from pipeline.runners.coordinator import Coordinator
+from pipeline.runners.current_loop import batch_loop
+from pipeline.runners.ending import EndingThread
 from pipeline.runners.runner import QueueRunner
 
 if TYPE_CHECKING:
@@ -34,11 +36,51 @@ class Crew(QueueRunner):
         self._feed = feed
         self._loop = loop
         self._owner = owner
+        self._beginning = threading.Lock()
+        self._begun = False
+        self._failed: list[BaseException] = []  # why they could not begin
 
     def begin(self) -> Feed:
-        """Start the threads; return what the loop takes its batches from."""
-        self.create_threads(coord=self._feed.coord, daemon=True, start=True)
+        """Start the threads, unless they have begun; return what the loop takes its batches from.
+
+        In the main thread a signal handler may raise, also between two of them. There another thread starts them, and
+        after Ctrl-C this is to be called again.
+        """
+        if threading.current_thread() is threading.main_thread():
+            starter = EndingThread(self._begin, (), f"{self.name}-begins")
+            starter.daemon = True
+            try:
+                starter.start()
+                while not starter.wait(LOOK_INTERVAL):
+                    pass
+            finally:
+                starter.give_up()
+        else:
+            self._begin()
+        if self._failed:
+            raise self._failed.pop()  # once: its traceback has the loop
         return self._feed
+
+    def _begin(self) -> None:
+        coord = self._feed.coord
+        with self._beginning:
+            if self._begun:
+                return
+            self._begun = True
+            try:
+                with batch_loop(coord):
+                    self.create_threads(coord=coord, daemon=True, start=True)
+            except BaseException as error:
+                self._failed.append(error)
+
+    def after_fork(self) -> None:
+        """In the child of a fork: a thread that had the lock is not there."""
+        self._beginning = threading.Lock()
+
+    def settle(self, _: float) -> None:
+        """The loop has ended: no threads begin any more."""
+        with self._beginning:
+            self._begun = True
 
     def _wait_for_stop(self, coord: Coordinator) -> None:
         while not coord.wait_for_stop(LOOK_INTERVAL):
@@ -76,8 +118,7 @@ class Opening:
             )
             raise RuntimeError(f"{name}: {text}. Make the loop in the child")
         if self._ident == threading.get_ident():
-            text = "asked for a batch while it makes the first one: by its own source, or in a signal handler"
-            raise FailedPreconditionError(None, None, f"{name}: the loop was {text}")
+            raise asked_meanwhile(name, "makes the first one: by its own source, or")
 
     def wait(self, name: str, seconds: float) -> None:
         """Wait until another thread has opened the feed of the loop with this name, or has failed to.
@@ -98,6 +139,13 @@ class Opening:
 def interrupted(name: str, during: str) -> FailedPreconditionError:
     """The error of a loop with this name that Ctrl-C has struck where it cannot go on."""
     return FailedPreconditionError(None, None, f"{name}: the loop was interrupted while {during}. Make a new one")
+
+
+def asked_meanwhile(name: str, does: str) -> FailedPreconditionError:
+    """The error for a call of `next` within another one of the same thread, which could only wait for itself."""
+    return FailedPreconditionError(
+        None, None, f"{name}: the loop was asked for a batch while it {does} in a signal handler"
+    )
 
 
 def abandon(feed: Feed, coord: Coordinator | None) -> None:

@@ -9,9 +9,9 @@ from collections import deque
 from threading import get_ident
 from typing import Any
 
-from pipeline.batches.crew import interrupted
+from pipeline.batches.crew import asked_meanwhile, interrupted
 from pipeline.batches.feed import Feed
-from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError
+from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.explain.causes import InputUsedUp, because
 from pipeline.explain.live import groups
 from pipeline.explain.workers import Worker, WorkerGroup
@@ -99,8 +99,7 @@ class Inline:
         """
         thread = get_ident()
         if self._taker == thread:
-            text = "asked for a batch while it makes one: by its own source, or in a signal handler"
-            raise FailedPreconditionError(None, None, f"{self.feed.request.name}: the loop was {text}")
+            raise asked_meanwhile(self.feed.request.name, "makes one: by its own source, or")
         with self._lock:
             self._taker = thread
             try:
@@ -115,7 +114,7 @@ class Inline:
         """In the child of a fork: a thread that had the lock is not there. The queue tells whoever comes now."""
         self._lock, self._taker = threading.Lock(), None
 
-    def wait(self, seconds: float) -> None:
+    def settle(self, seconds: float) -> None:
         """The loop has ended: wait until no other thread takes a batch.
 
         Raises:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pipeline import spans
 from pipeline.batches.content import combined
-from pipeline.batches.crew import Crew, Opening, abandon, interrupted
+from pipeline.batches.crew import Crew, Opening, abandon
 from pipeline.batches.feed import Feed
 from pipeline.batches.inline import Inline
 from pipeline.batches.ordered import OrderedFeed
@@ -35,8 +35,7 @@ T_co = TypeVar("T_co", covariant=True)  # a batch
 # What reports show of a request.
 SETTINGS = "batch_size", "num_threads", "capacity", "min_after_dequeue", "enqueue_many", "deterministic"
 
-# Any, as typeshed says "perhaps None": a type checker knows the attributes of what it is joined with, and does not ask
-# for a check that is in vain after the first batch.
+# Any, as typeshed says "perhaps None": a type checker knows the attributes, and asks for no check that is in vain.
 MaybeNone: TypeAlias = Any
 
 _log = logger("pipeline.batches")
@@ -90,8 +89,7 @@ class Batches(Iterator[T_co]):
         self._latest = feed
         self._open: Feed | None = None  # from its start to its end
         self._taker: Feed | Inline | None = None  # what `next` takes from: once the threads have begun
-        self._ended = False
-        self._closed = False
+        self._ended = self._closed = False
         self._opening: Opening | None = None  # the last one
         self._over: Feed | None = None  # whose input was used up
         self._seen = threading.local()  # `over`: the same, as far as a thread knows
@@ -99,6 +97,7 @@ class Batches(Iterator[T_co]):
         self.num_dropped = 0
         self._guard: weakref.finalize[[Feed, Coordinator | None], Batches[Any]] | None = None
         self._group: WorkerGroup | None = None
+        self._crew: Crew | Inline | MaybeNone = None  # until the end
         self._times = LoopTimes()
         loops.add(self)
 
@@ -153,8 +152,7 @@ class Batches(Iterator[T_co]):
                 return self
             self._planned = self._latest = over.again()
             self.coord = self._planned.coord
-            self._over = self._guard = None
-            self._ended = False
+            self._over, self._guard, self._ended = None, None, False
         return self
 
     def __next__(self) -> T_co:
@@ -205,12 +203,18 @@ class Batches(Iterator[T_co]):
     def close(self) -> None:
         """Stop the threads, close the queues and wait for the threads to end; does nothing the second time.
 
+        One of these threads, in a function of yours, does not wait for itself: all end soon, and the loop at once.
+
         Raises:
             Exception: What a thread raised and the loop has not raised yet.
             RuntimeError: A thread does not end within `grace` seconds; the message names it. It may be one in `next`,
                 as long as the source makes the first example.
         """
         self._closed = True
+        if self._owner and self._group is not None and self._group.includes(threading.current_thread()):
+            self._ended, self._taker = True, None
+            self.coord.request_stop()
+            return
         planned = self._planned
         if planned is not None and not self._ended:  # a start that waits for the first example holds the lock
             planned.stop()
@@ -219,8 +223,7 @@ class Batches(Iterator[T_co]):
             if self._opening is not None:
                 self._opening.wait(self._name, self.grace)
         with self._lock:
-            done = self.coord.joined if self._owner else self._open is None
-            if not self._ended or not done:
+            if not (self._ended and (self.coord.joined if self._owner else self._open is None)):
                 self._finish()
 
     # What a deterministic loop can do besides
@@ -236,8 +239,7 @@ class Batches(Iterator[T_co]):
         Thread safety: any thread may call it.
         """
         try:
-            if self._taker is None:
-                self._start()
+            self._start()
         except OutOfRangeError:
             self._end(None)
 
@@ -342,8 +344,8 @@ class Batches(Iterator[T_co]):
         """In the child of a fork: what other threads held is held for ever; queues say what the matter is."""
         self._lock = threading.RLock()
         self._latest.after_fork()
-        if isinstance(self._taker, Inline):
-            self._taker.after_fork()
+        if self._crew is not None:
+            self._crew.after_fork()
 
     def _facts(self) -> LoopFacts:
         feed = self._latest
@@ -366,34 +368,35 @@ class Batches(Iterator[T_co]):
                 return self._taker
             if self._opening is not None:
                 self._opening.check_over(self._name)
-            if feed is None:  # a signal handler raised while the threads began
-                self._finish()
-                raise interrupted(self._name, "its threads began")
-            if self._guard is None:  # before there are threads: Ctrl-C may strike while they are made
+            if feed is not None and self._guard is None:  # before there are threads: Ctrl-C may strike among them
                 self._guard = weakref.finalize(self, abandon, feed, self.coord if self._owner else None)
                 self._guard.atexit = False
             try:
-                with batch_loop(self.coord):
-                    start_registered(self.coord)
-                    self._opening = opening = Opening()
-                    with noted_inputs() as inputs, opening.under_way:
-                        feed.open()
-                    if self._ended:
-                        raise loop_left()  # by its own source
-                    self._times.begin()
-                    taker = Inline(feed) if feed.request.inline else None
-                    crew = taker or Crew(feed, weakref.ref(self), self._owner)
-                    crew.group.takes_from(inputs)
-                    self.queue, self._group, self._open = feed.queue, crew.group, feed
-                    self._planned, self._taker = None, taker  # Ctrl-C never strikes between the two
-                    self._taker = crew.begin()
-            except OutOfRangeError:
-                raise
-            except Exception as error:  # as if it had happened in a thread
-                self.coord.request_stop(error)
-                self._finish()
+                if feed is not None:  # else a signal handler raised while the threads began
+                    self._open_feed(feed)
+                taker = self._crew.begin()
+                self._taker = None if self._ended else taker  # a thread may have closed it
+            except Exception as error:
+                if not isinstance(error, OutOfRangeError):  # as if it had happened in a thread
+                    self.coord.request_stop(error)
+                    self._finish()
                 raise
             return self._taker
+
+    def _open_feed(self, feed: Feed) -> None:
+        with batch_loop(self.coord):
+            start_registered(self.coord)
+            self._opening = opening = Opening()
+            with noted_inputs() as inputs, opening.under_way:
+                feed.open()
+        if self._ended:  # by its own source
+            feed.leave()
+            raise loop_left()
+        self._times.begin()
+        crew = Inline(feed) if feed.request.inline else Crew(feed, weakref.ref(self), self._owner)
+        crew.group.takes_from(inputs)
+        self.queue, self._group, self._open = feed.queue, crew.group, feed
+        self._planned, self._crew = None, crew  # Ctrl-C never strikes between the two
 
     def _end(self, taker: Feed | Inline | None) -> None:
         """End the round that `taker` was for, or the one that was about to start, and raise what a thread raised."""
@@ -401,19 +404,16 @@ class Batches(Iterator[T_co]):
             if taker is not None and taker is not self._taker and not self._ended:
                 return  # another thread has begun a new round meanwhile
             self._note_end()
-            try:
-                self._finish()
-            except BaseException:
-                self._over = None
-                raise
+            over, self._over = self._over, None
+            self._finish()
+            self._over = over
 
     def _note_end(self) -> None:
         """If the input was used up, and not the loop left: count what filled no batch, and say so."""
         feed = self._open or self._planned
         if self._ended or self._closed or feed is None or self.coord.should_stop():
             return
-        self._over = feed
-        opened = self._taker is not None
+        self._over, opened = feed, self._taker is not None
         why = why_empty(feed, opened) or ("the sources gave no example" if self._skips.count and not opened else "")
         if why:
             self._tell(feed, why, why + ("" if opened else self._skips.summary()))
@@ -441,9 +441,9 @@ class Batches(Iterator[T_co]):
             if self._guard is not None:
                 # It would keep the feed alive, and so this loop if an error that the feed knows came through here.
                 self._guard.detach()
-            taker, self._open, self._taker = self._taker, None, None
-            if isinstance(taker, Inline):
-                taker.wait(self.grace)
+            crew, self._crew, self._open, self._taker = self._crew, None, None, None
+            if crew is not None:
+                crew.settle(self.grace)
             if self._owner and not self.coord.joined:
                 self.coord.join(stop_grace_period_secs=self.grace)
                 self._latest.put_away()

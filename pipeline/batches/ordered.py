@@ -332,12 +332,12 @@ class OrderedFeed(Feed):
     def leave(self) -> None:
         super().leave()
         self._wake()
-        if self._unwatch is not None:
-            self._unwatch()
 
     def _wake(self) -> None:
         if self._crossing is not None:
             self._crossing.wake()
+        if self._unwatch is not None:
+            self._unwatch()
 
     def _paused(self) -> bool:
         """Whether an op is to return: at the end, or when there is enough; one that takes turns makes one call."""

@@ -131,6 +131,10 @@ class WorkerGroup:
         with self._lock:
             self._ends.append((end if isinstance(end, EndOfInput) else EndOfInput(), error.__cause__))
 
+    def includes(self, thread: threading.Thread) -> bool:
+        """Whether this is one of the threads that were created last."""
+        return thread in self._threads
+
     def failed(self, failure: WorkerFailure) -> None:
         """Note a failure that no Coordinator hears of."""
         with self._lock:

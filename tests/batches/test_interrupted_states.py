@@ -1,4 +1,4 @@
-"""Ctrl-C strikes a deterministic loop at any moment, also while it is restored: it goes on, or says why it cannot."""
+"""Ctrl-C strikes a deterministic loop at any moment, also while it is restored: it goes on."""
 
 import random
 import sys
@@ -19,7 +19,6 @@ from pipeline.batches.ordered import OrderedFeed
 from pipeline.batches.ordered_buckets import OrderedBucketFeed
 from pipeline.batches.replay import Replay
 from pipeline.batches.turns import Turns
-from pipeline.errors import FailedPreconditionError
 from pipeline.pulls import this_thread
 
 pytestmark = pytest.mark.skipif(
@@ -75,21 +74,15 @@ def test_no_batch_is_lost_or_comes_twice(make):
     counts = [moments_of(make(), state) for _ in range(2)]
     first = random.randint(1, STEP)
     print("from moment", first)
-    strikes, told = 0, []
+    strikes = 0
     for number in range(first, max(counts) + 1, STEP):
         loop = make()
         loop.load_state_dict(state)
-        try:
-            struck, batches = taken_from(loop, STRUCK, number)
-            strikes += struck
-        except FailedPreconditionError as error:
-            told.append(str(error))
-        else:
-            assert loop.fingerprint() == fingerprint
-            assert batches == expected
+        struck, batches = taken_from(loop, STRUCK, number)
+        strikes += struck
+        assert loop.fingerprint() == fingerprint
+        assert batches == expected
         loop.close()
         assert this_thread.turn is None
-        assert len(told) < 5
     assert min(counts) > len(expected)  # at least once in each `next`
-    assert strikes + len(told) >= min(counts) // STEP
-    assert all("was interrupted while its threads began" in text for text in told)
+    assert strikes >= min(counts) // STEP

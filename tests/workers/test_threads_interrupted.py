@@ -1,4 +1,4 @@
-"""Ctrl-C, as a real signal, strikes loops over pipeline.threads hundreds of times at random moments: they go on."""
+"""Ctrl-C, as a real signal, strikes loops with threads hundreds of times at random moments: they go on."""
 
 import random
 
@@ -9,7 +9,7 @@ STRIKES = 300
 
 STORM = """
 import collections, faulthandler, itertools, random, signal
-import pipeline
+import numpy, pipeline
 
 faulthandler.dump_traceback_later(50, exit=True)
 random.seed({seed})
@@ -59,8 +59,17 @@ while struck < {strikes}:  # the threads end with each loop, and others begin wi
     ahead.close()
 """
 
+LOOPS = """
+struck = 0
+while struck < {strikes}:  # most of these while threads begin
+    with pipeline.batch(range(40), 4, num_threads=3) as batches:
+        got, strikes, ended = under_fire(map(numpy.ndarray.tolist, batches), 100)  # one round
+    assert ended and sorted(row for batch in got for row in batch) == list(range(40)), (strikes, got)
+    struck += strikes
+"""
 
-@pytest.mark.parametrize(("body", "pause"), [(GOES_ON, 0.001), (BEGINS_AGAIN, 0.0005)])
+
+@pytest.mark.parametrize(("body", "pause"), [(GOES_ON, 0.001), (BEGINS_AGAIN, 0.0005), (LOOPS, 0.0005)])
 def test_they_go_on(body, pause):
     seed = random.randrange(1 << 32)
     done = run_script(STORM.format(body=body.format(strikes=STRIKES), pause=pause, seed=seed))

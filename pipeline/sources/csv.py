@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -75,8 +76,9 @@ def csv(
 
     Raises:
         NotFoundError: There is no such file, or a pattern matches nothing.
-        InvalidArgumentError: There is no such column, or a name comes twice; a dtype or default does not fit; no file
-            has a line of names; or that line, and the next one, has another delimiter. A ValueError too.
+        InvalidArgumentError: A path is a pipe; there is no such column, or a name comes twice; a dtype or default does
+            not fit; no file has a line of names; or that line, and the next one, has another delimiter. A ValueError
+            too.
         ValueError: `num_epochs`, `shard` or `skip_lines` is out of range.
         TypeError: `columns` or `names` is a string, `field_delim` or `na_value` is none, or a number is not an integer.
         ImportError: A path is a URL and fsspec is not installed; or the first file is compressed by zstd, Python is
@@ -203,6 +205,7 @@ class _Rows:
         """Return the name of the first file with rows, its columns, and some of the rows."""
         found: tuple[str, list[str], list[bytes]] | None = None
         for name in self.names:
+            _refuse_pipe(name)
             with opened(name) as file:
                 header = self._syntax.header(file, name)
                 if header is None:
@@ -250,3 +253,15 @@ class _Rows:
         while piece.text[at] in b"\r\n":  # empty lines
             at += 1
         return piece.text.count(b"\n", piece.begin, at)
+
+
+def _refuse_pipe(name: str) -> None:
+    """Raise InvalidArgumentError for what can be read only once: what was looked at would be gone."""
+    pipe = False
+    with contextlib.suppress(OSError, ValueError):  # a URL, or no file at all
+        pipe = stat.S_ISFIFO(os.stat(name).st_mode)
+    if pipe:
+        raise invalid(
+            f"csv: {name} is a pipe, and a file is read more than once, first for its names and dtypes: "
+            "copy it to a file, or read its lines by pipeline.text and pipeline.decode_csv"
+        )

@@ -1,10 +1,11 @@
 """csv: what its errors and its log say beyond the line: which delimiter, which quote, which dtypes."""
 
 import logging
+import os
 
 import numpy as np
 import pytest
-from helpers import raises
+from helpers import raises, run_script
 
 import pipeline
 from pipeline.files.read_buffer import ReadBuffer
@@ -107,3 +108,18 @@ def test_an_empty_file_among_others_is_told(tmp_path, caplog):
     assert batch["n"].tolist() == [1, 2, 3]
     [told] = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
     assert told == f"csv: {tmp_path}/1.csv is empty, without a line of names: it gives no rows"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_refused_before_anything_is_read(tmp_path):
+    pipe = str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    text = f"csv: {pipe} is a pipe, and a file is read more than once"
+    ends = run_script(f"""
+import pipeline
+try:
+    pipeline.csv({pipe!r})  # nobody writes to it: to open it would take for ever
+except pipeline.InvalidArgumentError as error:
+    print(error)
+""")
+    assert ends.stdout.startswith(text)

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(
     sys.version_info < (3, 11), reason="the instructions at which Python looks have other names"
 )
 
-STEP = 17
+STEP = 13
 ROWS = 50
 STRUCK = codes(
     Batches,

@@ -220,6 +220,7 @@ class TestShuffle:
         ),
         ({"tensors": "files.txt"}, TypeError, "not 'files.txt'"),
         ({"tensors": [print, print]}, TypeError, "that is for batch_join"),
+        ({"tensors": [np.zeros(3), print]}, TypeError, "that is for batch_join"),
         ({"capacity": "7"}, TypeError, "capacity must be a number"),
         ({"capacity": 0}, ValueError, r"^capacity must be >= 1 \(or -1: unbounded\), got 0$"),
         ({"capacity": 0.5}, ValueError, "capacity must be >= 1 .*, got 0.5"),
@@ -231,6 +232,18 @@ class TestShuffle:
 def test_bad_arguments(arguments, error, text):
     with pytest.raises(error, match=text):
         batch(**{"tensors": print, "batch_size": 2, **arguments})
+
+
+def test_to_make_a_loop_does_not_look_at_every_example():
+    looked_at = []
+
+    class Row:
+        def __getattr__(self, name):
+            looked_at.append(name)
+            raise AttributeError(name)
+
+    batch([Row() for _ in range(10_000)], 2)
+    assert len(looked_at) < 1_000
 
 
 def test_whole_pipeline_of_text_files(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -76,6 +77,7 @@ class Feed:
     _first: list[tuple[Any, list[Read]]]  # the first example, until it is stored
     outlet: Outlet
     _found: tuple[list[OpenSource], int, Any, list[Read]] | None = None  # the open sources, and the first example
+    _kept: list[list[Any]]  # of each source, until then: the example that it gave last, if Ctrl-C could lose that
     one_by_one = False  # every example is looked at, so that blocks of them are of no use
 
     def __init__(self, request: Request) -> None:
@@ -87,6 +89,7 @@ class Feed:
         self.coord = Coordinator() if request.coord is None else request.coord
         self.layout: ExampleLayout | None = None
         self._left = False
+        self._kept = [[] for _ in request.sources]
         # The block in a thread's hand is beside the queue; a batch may be larger than the queue.
         single = self.one_by_one or self._keep.asks
         self._block_rows = None if single else self._most_rows()
@@ -129,7 +132,7 @@ class Feed:
         other.request = self._planned.for_round(other.round)
         other.coord = Coordinator() if self.request.coord is None else self.coord
         other.layout, other._left = other._found, other.opened = None, False
-        other._hand = None
+        other._hand, other._kept = None, [[] for _ in self.request.sources]
         for name in ("queue", "outlet"):  # `abandon` asks whether there is one
             other.__dict__.pop(name, None)
         return other
@@ -160,7 +163,7 @@ class Feed:
         if not self.opened:
             self._open()
             self.outlet = self._make_outlet()
-            self.opened, self._found = True, None  # whoever refers to large arrays has them copied
+            self.opened, self._found, self._kept = True, None, []  # whoever refers to large arrays has them copied
 
     def _open(self) -> None:
         if self._keep.none:
@@ -324,7 +327,10 @@ class Feed:
         """The open sources, the number of the first that has an example, that example, which decides the layout, and
         what was read for it. Kept for the next try of `open`."""
         for i, source in enumerate(opened):
-            take = source.take if source.iterator else careful_take(source.take, self.skips, source.many)
+            kept, take = self._kept[i], source.take
+            if source.keeping is not None:
+                take = functools.partial(source.keeping, kept)
+            take = take if source.iterator else careful_take(take, self.skips, source.many)
             try:
                 while not self._left:
                     with first_reads():
@@ -334,6 +340,7 @@ class Feed:
                             self.layout = ExampleLayout(first, source.many, self.request.finish)
                             self._found = opened, i, first, noted_reads()
                             return self._found
+                        kept.clear()
                     if self._stopped():
                         break
             except (OutOfRangeError, StopIteration):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pipeline._turns import Baton
+from pipeline.batches.crew import interrupted
 from pipeline.batches.replay import Replay, facts_of
 from pipeline.errors import OutOfRangeError, StateMismatchError
 from pipeline.files.identity import merged, of_one
@@ -109,13 +110,22 @@ class Ledger:
         self._by_row = True
 
     def release(self) -> None:
-        """Let the things be pulled from by others again, from where they stood before."""
+        """Let the things be pulled from by others again, from where they stood before.
+
+        Raises:
+            FailedPreconditionError: One that cannot go back has been pulled from.
+        """
+        lost: list[str] = []
         for thing, start in self._starts:
             thing.owner = None
             if start is None:
                 thing._release()
             elif thing._no_state() is None:
                 thing._go_to(start)
+            elif thing._position() != start:
+                lost.append(thing.name)
+        if lost:
+            raise interrupted(lost[0], "it took its first example from this, which cannot go back")
 
     def adopt(self, book: Book, thing: Any, lane: int = 0) -> None:
         """A call pulls from this for the first time: nobody else may from now on."""

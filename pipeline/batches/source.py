@@ -46,6 +46,8 @@ class OpenSource(NamedTuple):
         turn: A thread holds this while it takes from `examples` instead, once or many times; None: it need not.
         examples: What `take` gives.
         steady: They are there already: no later one changes them.
+        keeping: As `take`; the list gets the example at the moment when it is taken, so that the same call gives it
+            again if Ctrl-C strikes. None: there is no such way.
     """
 
     take: Callable[[], Any]
@@ -55,6 +57,7 @@ class OpenSource(NamedTuple):
     turn: AbstractContextManager[Any] | None
     examples: Iterator[Any]
     steady: bool = False
+    keeping: Callable[[list[Any]], Any] | None = None
 
 
 def is_source(thing: Any) -> bool:
@@ -96,15 +99,12 @@ def open_source(
         room: How many rows the next block may have; None if that is always the same.
         stopped: Whether waiting for the next example is in vain.
     """
+    if isinstance(source, MapAhead):
+        return _open_map_ahead(source, many, block_rows, stopped)
     give = None if many or block_rows is None else row_giver(source, stopped)
     if give is not None and block_rows is not None:
-        if isinstance(source, MapAhead):  # its blocks are what a worker made, and may become batches as they are
-            most = max(1, min(block_rows, BLOCK_ROWS))
-            return _without_turns(lambda: give(most), True, op_name(source))
         fitting = give if room is None else limited(give, room)
         return _without_turns(sized(fitting, block_rows), True, op_name(source), getattr(source, "iterator", False))
-    if isinstance(source, MapAhead):  # it can tell that waiting is in vain
-        return _without_turns(lambda: source.take(0, stopped), many, op_name(source))
     block = getattr(source, "block", None)
     if callable(block) and not callable(source) and not isinstance(source, QueueBase):
         return _without_turns(lambda: _row(block(1)), many, op_name(source), getattr(source, "iterator", False))
@@ -119,6 +119,18 @@ def open_source(
     lock = threading.Lock()
     take = _locked(examples.__next__, lock, stopped)
     return OpenSource(take, many, True, op_name(source), lock, examples, steady)
+
+
+def _open_map_ahead(source: MapAhead, many: bool, block_rows: int | None, stopped: Callable[[], bool]) -> OpenSource:
+    """As `open_source`. It can tell that waiting is in vain."""
+    # Its blocks are what a worker made, and may become batches as they are.
+    most = 0 if many or block_rows is None else max(1, min(block_rows, BLOCK_ROWS))
+
+    def take(kept: list[Any] | None = None) -> Any:
+        taken = kept[0] if kept else source.take(most, stopped, kept)
+        return map_values(_integers, taken) if most else taken
+
+    return _without_turns(take, many or most > 0, op_name(source))._replace(keeping=take)
 
 
 def number_of_examples(source: Any, many: bool) -> int | None:

@@ -126,26 +126,25 @@ class MapAhead(Iterator[Any]):
             CancelledError: An earlier call raised an error that ended the input; it is the `__cause__`.
             ValueError: `n` is less than 1.
         """
-        n = operator.index(n)
-        if n < 1:
+        if (n := operator.index(n)) < 1:
             raise ValueError(f"map_ahead: a block has at least 1 example, got n = {n}")
         return self.take(n, _never)
 
-    def take(self, n: int, stopped: Callable[[], bool]) -> Any:
-        """As `block`, or a single example for n = 0. OutOfRangeError instead of a wait while `stopped()` is true."""
-        turn = this_thread.turn
-        if turn is not None:
+    def take(self, n: int, stopped: Callable[[], bool], kept: list[Any] | None = None) -> Any:
+        """As `block`, or a single example for n = 0. OutOfRangeError instead of a wait while `stopped()` is true. What
+        is taken is put into `kept` at that moment: before it has been returned, Ctrl-C may strike."""
+        if (turn := this_thread.turn) is not None:
             with turn.pulling(self, n):
                 return self._take(n, stopped)
         if self.owner is not None:
             raise in_use(self)
-        return self._take(n, stopped)
+        return self._take(n, stopped, kept)
 
-    def _take(self, n: int, stopped: Callable[[], bool]) -> Any:
+    def _take(self, n: int, stopped: Callable[[], bool], kept: list[Any] | None = None) -> Any:
         with self._taking:
             while self._closed or not self._results:
                 self._advance(stopped)
-            results, first = self._results, self._delivered
+            results, first, kept = self._results, self._delivered, [] if kept is None else kept
             result = results[-1]
             if isinstance(result, FailedItem):
                 results[-1:], self._delivered, self.last_ids = (), first + 1, None
@@ -158,7 +157,7 @@ class MapAhead(Iterator[Any]):
                 examples = example_at(result, 0)
             left = () if rest is None else (rest,)
             # In one statement without a call: Ctrl-C in between would lose the rest.
-            results[-1:], self._delivered, self.last_ids = left, first + count, (first, count)
+            results[-1:], kept[:], self._delivered, self.last_ids = left, (examples,), first + count, (first, count)
             return examples
 
     @property

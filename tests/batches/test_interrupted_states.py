@@ -5,10 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-from endurance.interrupts import codes, moments, taken_from
+from endurance.interrupts import Interrupt, codes, moments, taken_from
 
 import pipeline
-from pipeline.batches.calls import Caller
+from pipeline.batches.calls import Caller, first_calls
 from pipeline.batches.feed import Feed
 from pipeline.batches.gathering import Gathering
 from pipeline.batches.inline import Inline
@@ -86,3 +86,35 @@ def test_no_batch_is_lost_or_comes_twice(make):
         assert this_thread.turn is None
     assert min(counts) > len(expected)  # at least once in each `next`
     assert strikes >= min(counts) // STEP
+
+
+def double(item):
+    return 2 * item
+
+
+def strike_after_first_calls(frame, event, _):
+    if frame.f_code is first_calls.__code__:
+        if event == "return":
+            raise Interrupt
+        return strike_after_first_calls
+    return None
+
+
+@pytest.mark.parametrize("goes_back", [True, False])
+def test_the_first_example_of_map_ahead_is_taken_again_or_the_loop_ends(goes_back):
+    items = range(20) if goes_back else iter(range(20))
+    ahead = pipeline.map_ahead(double, items, pipeline.threads(2), chunksize=4)
+    with ahead, pipeline.batch(ahead, 4, deterministic=True) as loop:
+        before = sys.gettrace()
+        sys.settrace(strike_after_first_calls)
+        try:
+            with pytest.raises(Interrupt):
+                next(loop)
+        finally:
+            sys.settrace(before)
+        if goes_back:
+            assert [batch.tolist() for batch in loop] == np.arange(0, 40, 2).reshape(5, 4).tolist()
+            return
+        with pytest.raises(pipeline.FailedPreconditionError, match="map_ahead: the loop was interrupted while it took"):
+            next(loop)
+        assert not list(loop)

@@ -68,8 +68,19 @@ while struck < {strikes}:  # most of these while threads begin
     struck += strikes
 """
 
+WITH_FUNCTION = """
+struck = 0
+while struck < {strikes}:  # many while the first example is taken
+    with pipeline.batch(range(40), 4, function=function, workers=workers) as batches:
+        got, strikes, ended = under_fire(map(numpy.ndarray.tolist, batches), 100)  # one round
+    assert ended and got == [[i, i + 1, i + 2, i + 3] for i in range(0, 40, 4)], (strikes, got)
+    struck += strikes
+"""
 
-@pytest.mark.parametrize(("body", "pause"), [(GOES_ON, 0.001), (BEGINS_AGAIN, 0.0005), (LOOPS, 0.0005)])
+BODIES = [(GOES_ON, 0.001), (BEGINS_AGAIN, 0.0005), (LOOPS, 0.0005), (WITH_FUNCTION, 0.0005)]
+
+
+@pytest.mark.parametrize(("body", "pause"), BODIES)
 def test_they_go_on(body, pause):
     seed = random.randrange(1 << 32)
     done = run_script(STORM.format(body=body.format(strikes=STRIKES), pause=pause, seed=seed))

@@ -8,6 +8,7 @@ cimport cython
 from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
+from libcpp.atomic cimport atomic, memory_order_relaxed
 
 cimport numpy as cnp
 
@@ -254,15 +255,15 @@ cdef class Outlet:
         trail: Where the numbers are, unless they come with the batch.
         take: Takes a batch from the queue.
         args: Its arguments.
+        asked: Makes the error for a call of `next` within another one of the same thread, which would wait for itself.
 
-    Attributes:
-        lock: Has to guard `fetch`, and the `follow`, `count` or `drop` after it.
-
-    Thread safety: any thread may call the rest.
+    Thread safety: any thread may call every method. A `with` block holds the lock, which has to guard `fetch`, and the
+    `follow`, `count` or `drop` after it.
     """
 
     cdef readonly object lock
-    cdef object delivered, take, held, acquire, release
+    cdef object delivered, take, held, asked, acquire, release
+    cdef atomic[unsigned long] owner     # which thread has the lock; 0: none
     cdef Trail trail
     cdef Delivered newest       # what was delivered after the last batch that was counted
     cdef tuple args
@@ -271,8 +272,8 @@ cdef class Outlet:
     cdef list back              # those whose `next` was struck, in the order in which it was
     cdef list coming            # what was delivered after each that was counted and has not left, in order
 
-    def __cinit__(self, delivered, Trail trail, take, *args):
-        self.delivered, self.trail, self.take, self.args = delivered, trail, take, args
+    def __cinit__(self, delivered, Trail trail, take, *args, asked=RuntimeError):
+        self.delivered, self.trail, self.take, self.args, self.asked = delivered, trail, take, args, asked
         self.newest = None if delivered is None else delivered[LAST]
         self.full = False
         self.ways, self.back, self.coming = [], [], []
@@ -281,7 +282,28 @@ cdef class Outlet:
     cpdef after_fork(self):
         """In the child of a fork: a thread that had the lock is not there."""
         self.lock = allocate_lock()
+        self.owner.store(0, memory_order_relaxed)
         self.acquire, self.release = self.lock.acquire, self.lock.release
+
+    def __enter__(self):
+        self.enter()
+
+    def __exit__(self, *_):
+        self.leave()
+
+    cdef bint owned(self) noexcept:
+        return self.owner.load(memory_order_relaxed) == PyThread_get_thread_ident()
+
+    cdef enter(self):
+        if self.owned():
+            raise self.asked()
+        self.acquire()
+        self.owner.store(PyThread_get_thread_ident(), memory_order_relaxed)
+
+    cdef leave(self):
+        if self.owned():    # else a fork came between
+            self.owner.store(0, memory_order_relaxed)
+            self.release()
 
     def draw(self):
         """What the queue gives, in a loop that does not count; it is on its way then. First what was struck.
@@ -302,14 +324,10 @@ cdef class Outlet:
         return taken
 
     def deliver(self, bint single):
-        """As `draw`, in a loop that counts, for batches that are all this host's. Holds the lock.
-
-        Args:
-            single: Whether there is only one component, which is not in a list then.
-        """
-        cdef object release = self.release      # of the lock that is taken, also if a fork comes between
+        """As `draw`, in a loop that counts, for batches that are all this host's; `single`: of one component, which is
+        not in a list then. Holds the lock."""
         cdef Py_ssize_t rows
-        self.acquire()
+        self.enter()
         try:
             taken = self.kept()
             if taken is None:
@@ -318,7 +336,7 @@ cdef class Outlet:
                 self.follow(taken, rows, 0, rows, rows)
             return taken
         finally:
-            release()
+            self.leave()
 
     cpdef kept(self):
         """What was struck on its way, which begins again; None if nothing was."""
@@ -336,8 +354,7 @@ cdef class Outlet:
     cpdef fetch(self):
         """What the queue gives, or what it gave to one who did not come to count it."""
         if not self.full:
-            self.held = self.take(*self.args)
-            self.full = True
+            self.held, self.full = self.take(*self.args), True
         return self.held
 
     cpdef count(self, own, cnp.ndarray numbers, int64_t total, moment=None, tuple content=()):
@@ -398,6 +415,8 @@ cdef class Outlet:
         cdef unsigned long thread = PyThread_get_thread_ident()
         cdef OnItsWay way
         cdef Py_ssize_t i
+        if not left and self.owned():   # a call within another one, which may have a batch on its way
+            return
         with cython.critical_section(self):
             for i in range(len(self.ways) - 1, -1, -1):
                 way = <OnItsWay>self.ways[i]

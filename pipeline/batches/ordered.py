@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pipeline._delivery import Delivered, Outlet, Trail
 from pipeline.batches.arrivals import Arrivals, Into, used_up
 from pipeline.batches.calls import Call, Caller, first_calls
-from pipeline.batches.counting import counted
+from pipeline.batches.counting import counted, counting_outlet
 from pipeline.batches.crossing import Crossing, put_into
 from pipeline.batches.feed import Feed
 from pipeline.batches.gathering import Gathering
@@ -294,7 +294,7 @@ class OrderedFeed(Feed):
         return self.layout.rebuild(own)
 
     def _carefully(self, outlet: Outlet) -> Any:
-        with outlet.lock:
+        with outlet:
             own = outlet.kept() if outlet.struck else self._counted(outlet.fetch(), outlet)
         self._plain = self._is_plain()
         return own
@@ -306,7 +306,7 @@ class OrderedFeed(Feed):
 
     def _make_outlet(self) -> Outlet:
         self._plain, self._single = self._is_plain(), self.layout is not None and len(self.layout.dtypes) == 1
-        return Outlet(self.delivered, self._trail, self._dequeue(), self._at_once)
+        return counting_outlet(self.request.name, self.delivered, self._trail, self._dequeue(), self._at_once)
 
     def _counted(self, taken: Any, outlet: Outlet) -> Any:
         """Count what was taken from the queue; return what is this host's of it, None if that is nothing."""

@@ -14,6 +14,7 @@ from pipeline._delivery import Delivered, Outlet
 from pipeline._random import lockstep_end, lockstep_pool
 from pipeline.batches.bucket_feed import Bucket, BucketFeed
 from pipeline.batches.content import content_of
+from pipeline.batches.counting import counting_outlet
 from pipeline.batches.layout import ExampleLayout, facts_of_queue
 from pipeline.batches.ledger import other_examples
 from pipeline.batches.ordered import OrderedFeed
@@ -143,7 +144,7 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
 
     def take(self) -> Any:
         outlet = self.outlet
-        with outlet.lock:
+        with outlet:
             own = outlet.kept() if outlet.struck else self._counted(outlet.fetch(), outlet)
         lengths, *rows = own
         assert self.layout is not None
@@ -155,7 +156,7 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
         return own
 
     def _make_outlet(self) -> Outlet:
-        return Outlet(self.delivered, None, self.queue.dequeue)
+        return counting_outlet(self.request.name, self.delivered, None, self.queue.dequeue)
 
     def in_pool(self, delivered: Delivered, total: int | None) -> Numbers:
         assert self.loaded is not None  # nobody asks before

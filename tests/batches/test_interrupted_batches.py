@@ -1,12 +1,15 @@
 """Ctrl-C strikes `next` with a batch on its way: whoever asks next gets it, and it counts as delivered only then."""
 
+import contextlib
 import gc
 import random
+import signal
 import sys
+import threading
 
 import pytest
 from endurance.interrupts import Interrupt, Striker, codes
-from helpers import run_in_thread
+from helpers import LIMIT, run_in_thread, wait_until, waiting
 
 import pipeline
 from pipeline.batches import counting
@@ -117,3 +120,98 @@ def check_the_rest(loop, make, batches, expected):
         batches.append(repr(batch))
     assert not taken(loop, batches)
     return on_its_way
+
+
+def waiting_row(go):
+    """Rows, the ninth of which comes when `go` is set."""
+    for number in range(ROWS):
+        assert number < 8 or go.wait(LIMIT)
+        yield number
+
+
+def ordered_waiting(go, **more):
+    return pipeline.batch(waiting_row(go), 4, **ORDERED, **more)
+
+
+def shared_waiting(go):
+    return ordered_waiting(go, shard=(0, 1), fingerprint="content")
+
+
+def buckets_waiting(go):
+    return pipeline.bucket_by_sequence_length(
+        lambda _: 1, waiting_row(go), 4, [4], dynamic_pad=False, seed=1, deterministic=True
+    )
+
+
+@contextlib.contextmanager
+def told(handlers):
+    """Signal handlers within the body; SIGALRM, a while after, ends a call that waits for ever."""
+
+    def give_up(*_):
+        raise TimeoutError
+
+    handlers = {signal.SIGALRM: give_up, **handlers}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        signal.alarm(int(LIMIT))
+        yield
+    finally:
+        signal.alarm(0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("make", [ordered_waiting, shared_waiting, buckets_waiting])
+def test_a_signal_handler_that_asks_for_a_batch(make):
+    """It would wait for the call that it has interrupted."""
+    go, errors = threading.Event(), []
+
+    def ask(*_):
+        try:
+            next(loop)
+        except pipeline.FailedPreconditionError as error:
+            errors.append(str(error))
+        finally:
+            go.set()
+
+    def strike():
+        wait_until(lambda: waiting(loop.queue)[1] == 1, "the third batch to be waited for")
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
+
+    with told({signal.SIGUSR1: ask}), make(go) as loop:
+        batches = [repr(next(loop)) for _ in range(2)]
+        call = run_in_thread(strike)
+        assert not taken(loop, batches)
+        call.result()
+        delivered = loop.delivered
+    assert len(errors) == 1
+    assert "was asked for a batch while it waits for one, in a signal handler" in errors[0]
+    assert batches == [repr(batch) for batch in make(go)]
+    assert delivered[0] == len(batches)
+
+
+def test_a_call_within_another_takes_nothing_of_it():
+    """The handler comes when the batch has been counted, and the lock is still held."""
+    loop, errors = with_content(), []
+
+    def ask(frame, event, _):
+        if event == "return" and not errors:
+            with pytest.raises(pipeline.FailedPreconditionError) as caught:
+                next(loop)
+            errors.append(caught)
+        return ask
+
+    def watch(frame, *_):
+        return ask if frame.f_code is counting.counted.__code__ else None
+
+    with loop:
+        before = sys.gettrace()
+        sys.settrace(watch)
+        try:
+            batches = [repr(next(loop))]
+        finally:
+            sys.settrace(before)
+        assert loop.delivered == (1, 4)
+        assert not taken(loop, batches)
+    assert errors
+    assert batches == [repr(batch) for batch in with_content()]

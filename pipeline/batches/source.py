@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline import spans
-from pipeline.batches.iterables import WANTED, check_callable, check_iterable, is_generator_function, items
+from pipeline.batches.iterables import WANTED, check_callable, check_iterable, is_generator_function, items, starts_over
 from pipeline.errors import DeadlineExceededError, OutOfRangeError
 from pipeline.nest import map_values
 from pipeline.queues.base import QueueBase
@@ -112,13 +112,15 @@ def open_source(
         return _without_turns(lambda: _dequeue(source, stopped), many, op_name(source))
     if not is_iterable(source):
         name = op_name(source)
-        return _without_turns(noted(source, name) if spans.on else source, many, name)
+        opened = _without_turns(noted(source, name) if spans.on else source, many, name)
+        return opened._replace(keeping=_keeping(opened.examples))
     examples, steady = items(source), type(source) in (list, tuple)
+    keeping = None if starts_over(source) else _keeping(examples)
     if alone:
-        return OpenSource(examples.__next__, many, True, op_name(source), None, examples, steady)
+        return OpenSource(examples.__next__, many, True, op_name(source), None, examples, steady, keeping)
     lock = threading.Lock()
     take = _locked(examples.__next__, lock, stopped)
-    return OpenSource(take, many, True, op_name(source), lock, examples, steady)
+    return OpenSource(take, many, True, op_name(source), lock, examples, steady, keeping)
 
 
 def _open_map_ahead(source: MapAhead, many: bool, block_rows: int | None, stopped: Callable[[], bool]) -> OpenSource:
@@ -170,6 +172,19 @@ def _without_turns(take: Callable[[], Any], many: bool, name: str, iterator: boo
     # starmap calls without a step of Python.
     examples = itertools.starmap(take, itertools.repeat(()))
     return OpenSource(take, many, iterator, name, None, examples)
+
+
+def _keeping(examples: Iterator[Any]) -> Callable[[list[Any]], Any]:
+    """`OpenSource.keeping`, for a source that nobody else reads meanwhile."""
+
+    def take(kept: list[Any]) -> Any:
+        if not kept:
+            kept.extend(itertools.islice(examples, 1))  # without a step of Python in between
+        if not kept:
+            raise StopIteration
+        return kept[0]
+
+    return take
 
 
 def _locked(following: Callable[[], Any], lock: threading.Lock, stopped: Callable[[], bool]) -> Callable[[], Any]:

@@ -8,7 +8,7 @@ from helpers import run_script
 STRIKES = 300
 
 STORM = """
-import collections, faulthandler, itertools, random, signal
+import collections, faulthandler, functools, itertools, random, signal
 import numpy, pipeline
 
 faulthandler.dump_traceback_later(50, exit=True)
@@ -77,7 +77,19 @@ while struck < {strikes}:  # many while the first example is taken
     struck += strikes
 """
 
+OF_AN_ITERATOR = """
+struck = 0
+while struck < {strikes}:  # many while the first example is taken
+    following = iter(range(40))
+    source = following if struck % 2 else functools.partial(next, following)
+    with pipeline.batch(source, 4, 1) as batches:
+        got, strikes, ended = under_fire(map(numpy.ndarray.tolist, batches), 100)  # one round
+    assert ended and got == [[i, i + 1, i + 2, i + 3] for i in range(0, 40, 4)], (strikes, got)
+    struck += strikes
+"""
+
 BODIES = [(GOES_ON, 0.001), (BEGINS_AGAIN, 0.0005), (LOOPS, 0.0005), (WITH_FUNCTION, 0.0005)]
+BODIES += [(OF_AN_ITERATOR, 0.0005)]
 
 
 @pytest.mark.parametrize(("body", "pause"), BODIES)

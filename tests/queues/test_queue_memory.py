@@ -22,7 +22,10 @@ def warm_up():
 warm_up()
 held, mapped = memory("VmRSS"), memory("VmSize")
 """
+# malloc keeps some of what it gets back, at the end of its heap and in gaps: 9 to 22 MiB after a burst of small rows.
 REPORT = """
+import ctypes
+getattr(ctypes.CDLL(None), "malloc_trim", lambda kept: None)(0)
 print(memory("VmRSS") - held, memory("VmSize") - mapped)
 """
 
@@ -174,4 +177,4 @@ del out
 gc.collect()
 """.replace("MIB", str(MIB))
     )
-    assert resident < 16 * MIB  # 349 when the order arrays stayed
+    assert resident < 4 * MIB  # 349 when the order arrays stayed

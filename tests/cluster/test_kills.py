@@ -125,8 +125,8 @@ def started(address, folder):
 
 def wait_until_gone(processes):
     for each in processes:
-        if psutil.pid_exists(each):
-            psutil.wait_procs([psutil.Process(each)], timeout=60)
+        with contextlib.suppress(psutil.NoSuchProcess):  # it may end between any two questions
+            psutil.Process(each).wait(timeout=60)
     assert not any(map(psutil.pid_exists, processes))
 
 

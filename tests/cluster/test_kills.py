@@ -1,5 +1,6 @@
 """Nothing is lost and nothing comes twice, whoever is killed; and nothing stays behind."""
 
+import contextlib
 import os
 import random
 import signal
@@ -150,9 +151,12 @@ def test_a_program_that_is_killed_leaves_no_task(cluster, tmp_path):
 def test_a_program_that_is_killed_with_a_cluster_of_its_own_leaves_nothing(tmp_path):
     shared = set(os.listdir("/dev/shm")) if sys.platform == "linux" else set()
     program, workers = started("local", tmp_path)
-    children = psutil.Process(program.pid).children(recursive=True)
-    # Two agents of Ray wait a minute for the head that is gone.
-    everything = [each.pid for each in children if "agent" not in " ".join(each.cmdline()).lower()]
+    everything = []
+    for child in psutil.Process(program.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # children of Ray's that have done their work
+            # Two agents of Ray wait a minute for the head that is gone.
+            if "agent" not in " ".join(child.cmdline()).lower():
+                everything.append(child.pid)
     assert set(workers) <= set(everything)
     program.kill()
     program.communicate()

@@ -13,7 +13,7 @@ NAMES = {
     "pipeline.cluster": "workers on other machines: resources that no node has",
     "pipeline.compat": "the drop-in: queue runners that are missing or have failed",
     "pipeline.queues": "queues: pools that take long to fill",
-    "pipeline.readers": "readers: options that cannot be used",
+    "pipeline.readers": "readers: options that cannot be used, TFRecord files that are cut short",
     "pipeline.runners": "coordinators and queue runners: errors of threads, threads that still run",
     "pipeline.sources": "sources: the dtypes that the first rows of CSV files have",
     "pipeline.watch": "monitors and traces: files that cannot be written any more, what a trace left out",

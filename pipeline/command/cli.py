@@ -14,12 +14,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from pipeline import __version__
 from pipeline.command.check import check
 from pipeline.command.check import report as check_report
 from pipeline.command.completion import PROGRAM, SHELLS, completion
-from pipeline.command.feed import FilePipeline, Settings
+from pipeline.command.feed import FilePipeline, Settings, nothing_in
 from pipeline.command.formats import HELP, record_bytes
 from pipeline.command.report import Report
 from pipeline.command.saving import EVERY, Saving
@@ -31,13 +32,14 @@ INTERRUPTED = 130  # 128 + SIGINT, as in shells
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
 _MOST = 2**31 - 1  # of any number among the options, as of a capacity
+_MOST_THREADS = 1024  # starting so many takes 0.4 s, and no machine is faster for more of them
 _LONGEST = 16 << 20  # bytes of a program
 
 _REFRESH = 0.1  # seconds between two updates of the terminal
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status: 0, 1 for bad input, 2 for bad arguments, 130 for Ctrl-C.
+    """Run the command line and return its exit status: 0, 1 for bad input or none, 2 for bad arguments, 130 for Ctrl-C.
 
     `check` returns 0 if the drop-in has every name that the programs use, 1 if it lacks some, 2 for a file that is not
     a Python program.
@@ -98,8 +100,8 @@ def run(settings: Settings, saving: Saving, watch: bool = False) -> Report:
     """Run the files through the pipeline until they end or Ctrl-C is pressed; `watch`: show what it does meanwhile.
 
     Raises:
-        OpError: A file cannot be read or has a malformed line; the message names it. Or the state cannot be loaded or
-            saved.
+        OpError: A file cannot be read, has a malformed line or is cut short, or no file has an example; the message
+            names it. Or the state cannot be loaded or saved.
     """
     source = FilePipeline(settings)
     batches = source.batches()
@@ -123,13 +125,16 @@ def run(settings: Settings, saving: Saving, watch: bool = False) -> Report:
             batches.coord.request_stop()
         seconds = (time.perf_counter() if interrupted else now) - start
         made = sampler.report(batches)
-    saving.save(batches)
     queue = batches.queue if batches.queue is not None else source.files
     columns = Counter("bytes" if dtype.hasobject else dtype.name for dtype in source.types)
     figures = examples, taken, source.bytes_read, seconds, first
     fingerprint = batches.fingerprint() if settings.deterministic else None
     stats = source.files.stats(), queue.stats()
-    return Report(*figures, *stats, made, dict(columns), interrupted, settings._asdict(), fingerprint)
+    report = Report(*figures, *stats, made, dict(columns), interrupted, settings._asdict(), fingerprint)
+    if report.nothing_to_read:
+        raise nothing_in(settings.files, "example")
+    saving.save(batches)
+    return report
 
 
 def _check(programs: Sequence[str]) -> int:
@@ -220,7 +225,7 @@ def _add_feed_options(feed: argparse.ArgumentParser) -> None:
     number("--capacity", None, "most examples in the queue; default: 32 batches more than --min-after-dequeue")
     number("--min-after-dequeue", 1024, "examples that stay in the queue to draw from; more of them shuffle better")
     number("--epochs", 1, "how many times to read each file; 0 means until Ctrl-C")
-    number("--threads", 2, "threads that read and decode")
+    number("--threads", 2, f"threads that read and decode, at most {_MOST_THREADS}")
     number("--seed", None, "seed for shuffling; default: a new order in each run")
     number("--skip-header-lines", 0, "lines to skip at the start of each file")
     feed.add_argument(
@@ -237,17 +242,16 @@ def _add_feed_options(feed: argparse.ArgumentParser) -> None:
 
 def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> Settings:
     """Return the checked arguments; exits with status 2 if one is invalid."""
-    for name, least in (
-        ("batch_size", 1),
-        ("threads", 1),
-        ("epochs", 0),
-        ("min_after_dequeue", 0),
-        ("skip_header_lines", 0),
+    for name, least, most in (
+        ("batch_size", 1, _MOST),
+        ("capacity", 1, _MOST),
+        ("threads", 1, _MOST_THREADS),
+        ("epochs", 0, _MOST),
+        ("min_after_dequeue", 0, _MOST),
+        ("skip_header_lines", 0, _MOST),
+        ("every", 1, _MOST),
     ):
-        if getattr(arguments, name) < least:
-            parser.error(f"--{name.replace('_', '-')} must be at least {least}, got {getattr(arguments, name)}")
-        if getattr(arguments, name) > _MOST:
-            parser.error(f"--{name.replace('_', '-')} must be at most {_MOST}, got {getattr(arguments, name)}")
+        _check_range(parser, f"--{name.replace('_', '-')}", getattr(arguments, name), least, most)
     try:
         record_bytes(arguments.format)
     except ValueError as error:
@@ -255,7 +259,7 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
     min_after_dequeue = arguments.min_after_dequeue if arguments.shuffle else 0
     capacity = arguments.capacity
     if capacity is None:
-        capacity = min_after_dequeue + 32 * arguments.batch_size
+        capacity = min(min_after_dequeue + 32 * arguments.batch_size, _MOST)
     if capacity <= min_after_dequeue:
         parser.error(f"--capacity must be bigger than --min-after-dequeue, {min_after_dequeue}; got {capacity}")
     return Settings(
@@ -273,16 +277,21 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
     )
 
 
+def _check_range(parser: argparse.ArgumentParser, option: str, given: Any, least: int, most: int) -> None:
+    """Exit with status 2 if a number that was given is out of its range."""
+    if given is not None and given < least:
+        parser.error(f"{option} must be at least {least}, got {given}")
+    if given is not None and given > most:
+        parser.error(f"{option} must be at most {most}, got {given}")
+
+
 def _saving(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> Saving:
     """Return what to do about states; exits with status 2 if the arguments contradict each other."""
     for name in ("save_state", "resume"):
         if getattr(arguments, name) is not None and not arguments.deterministic:
             parser.error(f"--{name.replace('_', '-')} needs --deterministic: else the order is left to the threads")
-    if arguments.every is not None:
-        if arguments.save_state is None:
-            parser.error("--every needs --save-state")
-        if arguments.every < 1:
-            parser.error(f"--every must be at least 1, got {arguments.every}")
+    if arguments.every is not None and arguments.save_state is None:
+        parser.error("--every needs --save-state")
     return Saving(arguments.resume, arguments.save_state, arguments.every or EVERY)
 
 

@@ -162,8 +162,10 @@ def _refuse_compressed(files: Sequence[str]) -> None:
 
 
 def _first_line(files: Sequence[str], skip: int) -> bytes | None:
-    """Return the first line with data; None if looking would consume it, as in a pipe."""
+    """Return the first line with data; None if looking would consume it, as in a pipe, or fetch a URL once more."""
     for name in files:
+        if "://" in name:
+            return None
         try:
             if not stat.S_ISREG(os.stat(name).st_mode) and not os.path.isdir(name):
                 return None
@@ -173,9 +175,12 @@ def _first_line(files: Sequence[str], skip: int) -> bytes | None:
                         return text
         except OSError as error:
             raise os_error(os.fsencode(name), error) from error
-    raise InvalidArgumentError(
-        None, None, f"{files[0]}: no line with data in {'it' if len(files) == 1 else 'any file'}"
-    )
+    raise nothing_in(files, "line with data")
+
+
+def nothing_in(files: Sequence[str], what: str) -> InvalidArgumentError:
+    """Return the error for files of which none has anything to read."""
+    return InvalidArgumentError(None, None, f"{files[0]}: no {what} in {'it' if len(files) == 1 else 'any file'}")
 
 
 def _types(line: bytes) -> list[np.dtype[Any]]:

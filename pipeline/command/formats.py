@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+
+from pipeline.errors import DataLossError
+from pipeline.files.tfrecord import HEADER
+from pipeline.readers import tfrecord
 from pipeline.readers.base import ReaderBase
 from pipeline.readers.fixed import FixedLengthRecordReader
 from pipeline.readers.text import TextLineReader
-from pipeline.readers.tfrecord import TFRecordReader
 from pipeline.readers.whole import WholeFileReader
 
 HELP = "lines, csv, tfrecord, fixed:N (records of N bytes), or files (each file is one example)"
@@ -34,3 +39,17 @@ def make_reader(given: str, skip_header_lines: int) -> ReaderBase:
     if given == "tfrecord":
         return TFRecordReader()
     return WholeFileReader() if given == "files" else TextLineReader(skip_header_lines)
+
+
+class TFRecordReader(tfrecord.TFRecordReader):
+    """For the command, a file that ends within the header of a record is cut short; for TensorFlow it is complete.
+
+    The class is called what its base is called, since saved states say of which class a reader is.
+    """
+
+    def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
+        if self._file.has(1) and not self._file.has(HEADER.size):
+            at = f"{self._file.offset} of {os.fsdecode(self._work_item)}"
+            text = f"truncated record at {at}: the file ends within its first {HEADER.size} bytes"
+            raise DataLossError(None, None, text)
+        return super()._cut(wanted)

@@ -50,6 +50,12 @@ class Report(NamedTuple):
     settings: dict[str, Any]
     fingerprint: str | None = None
 
+    @property
+    def nothing_to_read(self) -> bool:
+        """Whether the input ended without an example, in this run and in those that it goes on from."""
+        before = self.fingerprint is not None and not self.fingerprint.startswith("0-")
+        return not (self.examples or self.interrupted or before)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report for programs, as a dict of JSON values."""
         return {
@@ -89,7 +95,7 @@ class Report(NamedTuple):
     def bottleneck(self) -> dict[str, Any]:
         """Return the stage that holds up the others, a sentence that says so, the option to turn and the gain."""
         verdict = self.run.verdict
-        if not (self.examples or self.interrupted) and self.fingerprint and not self.fingerprint.startswith("0-"):
+        if not (self.examples or self.interrupted):
             text = "No batch was left: the run that saved the state had come to the end of its input."
             return {"stage": "start", "advice": text, "knob": None, "gain": None}
         if self.examples == 0 or verdict is None:

@@ -15,6 +15,7 @@ from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.files.opening import open_file
 from pipeline.files.read_buffer import ReadBuffer
 from pipeline.files.tfrecord import FOOTER, HEADER, TFRecordOptions
+from pipeline.logs import logger
 
 
 def tf_record_iterator(
@@ -41,6 +42,8 @@ def tf_record_iterator(
     return records(os.fsencode(path), compression, crc_function(), byte_limit(max_record_bytes))
 
 
+_log = logger("pipeline.readers")
+_SHORT = "%s is cut short: at %d, where its last record begins, it has %d bytes more. As in TensorFlow, it ends there"
 _HEADERS_KEPT = 4096  # lengths whose CRCs are remembered
 
 
@@ -77,6 +80,8 @@ class RecordCutter:
             OpError: The file cannot be read.
         """
         if not buffer.has(HEADER.size):
+            if buffer.has(1):
+                _log.warning(_SHORT, os.fsdecode(name), buffer.offset, len(buffer.data) - buffer.position)
             return [], []
         length = self._length(buffer, name)
         if not buffer.has(HEADER.size + length + FOOTER.size):

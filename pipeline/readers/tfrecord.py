@@ -19,7 +19,8 @@ _log = logger("pipeline.readers")
 class TFRecordReader(StreamReader):
     """Reads TFRecord files. The key is `file:offset`, the offset of the record's first byte in the uncompressed file.
 
-    A file that ends with a whole record, or within the 12 bytes that precede a record's data, is complete.
+    A file that ends with a whole record is complete. So is one that ends within the 12 bytes that precede a record's
+    data, as in TensorFlow, but a warning says so.
 
     Args:
         options: TFRecordOptions, or a compression type: "GZIP", "ZLIB", or "" or None for none. An unknown type is

@@ -55,6 +55,24 @@ def test_records(capsys, tmp_path):
     assert "truncated record at 35" in err
 
 
+@pytest.mark.parametrize("kept", range(1, 12))
+def test_records_cut_within_a_header(capsys, tmp_path, kept):
+    """TensorFlow takes this as the end; the command does not."""
+    pytest.importorskip("google_crc32c")
+    from pipeline.files.tfrecord_writer import TFRecordWriter
+
+    path = tmp_path / "data.tfrecord"
+    with TFRecordWriter(path) as writer:
+        for _ in range(2):
+            writer.write(b"abc")
+    content = path.read_bytes()
+    for whole in 0, 19:
+        path.write_bytes(content[: whole + kept])
+        status, report, err = feed(capsys, path, "--format", "tfrecord")
+        assert (status, report) == (1, None)
+        assert err == f"pipeline feed: truncated record at {whole} of {path}: the file ends within its first 12 bytes\n"
+
+
 @pytest.mark.parametrize("form", ["", "xml", "fixed", "fixed:", "fixed:0", "fixed:-1", "fixed:x", "csv:3"])
 def test_no_format(capsys, numbers, form):
     with pytest.raises(SystemExit) as stopped:

@@ -9,6 +9,7 @@ import pytest
 from helpers import LIMIT, run_script
 
 import pipeline
+from pipeline.command.cli import main
 
 ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
 
@@ -80,6 +81,55 @@ def test_names_that_a_terminal_cannot_show(program, environment):
     assert err.endswith("/caf\\udcff.pyno: No such file or directory\n")
 
 
+@pytest.mark.parametrize("form", ["csv", "lines", "tfrecord", "fixed:4"])
+@pytest.mark.parametrize("name", [os.devnull, "empty", "blank"])
+def test_nothing_to_read(capsys, tmp_path, form, name):
+    """Two files without an example end with an error, as one does."""
+    for file, text in ("empty", ""), ("blank", "" if form == "tfrecord" else "\n\n\n"):
+        (tmp_path / file).write_text(text)
+    path = str(tmp_path / name)  # which is os.devnull if the name is
+    for given, where in ([path], "it"), ([path, str(tmp_path / "empty")], "any file"):
+        for more in [], ["--deterministic"], ["--epochs", "3", "--no-shuffle"]:
+            assert main(["feed", "--format", form, *given, *more]) == 1
+            out, err = capsys.readouterr()
+            what = "line with data" if form == "csv" and name != os.devnull else "example"
+            assert (out, err) == ("", f"pipeline feed: {path}: no {what} in {where}\n")
+
+
+def test_nothing_to_read_saves_no_state(capsys, tmp_path):
+    state = tmp_path / "state"
+    assert main(["feed", "--format", "lines", os.devnull, "--deterministic", "--save-state", str(state)]) == 1
+    assert not state.exists()
+
+
+def test_a_limit_that_no_default_exceeds(capsys, rows):
+    """The capacity that was not given is no reason to refuse a number that was."""
+    assert main(["feed", rows, "--batch-size", str(2**31 - 1)]) == 0
+    assert capsys.readouterr().out.startswith("2 examples (2 int64) in 1 batches")
+
+
+@pytest.mark.parametrize("option", ["capacity", "threads", "every"])
+@pytest.mark.parametrize(("number", "word"), [(0, "least"), (10**30, "most")])
+def test_numbers_that_no_machine_has(capsys, rows, option, number, word):
+    with pytest.raises(SystemExit) as stopped:
+        main(["feed", rows, f"--{option}", str(number)])
+    assert stopped.value.code == 2
+    assert f"--{option} must be at {word} " in capsys.readouterr().err
+
+
+def test_threads_have_a_limit(capsys, rows):
+    with pytest.raises(SystemExit) as stopped:
+        main(["feed", rows, "--threads", "1025"])
+    assert stopped.value.code == 2
+    assert "--threads must be at most 1024, got 1025" in capsys.readouterr().err
+
+
+def test_csv_behind_a_url(capsys, rows):
+    pytest.importorskip("fsspec")
+    assert main(["feed", f"file://{rows}"]) == 0
+    assert capsys.readouterr().out.startswith("2 examples (2 int64) in 1 batches")
+
+
 def test_a_folder_is_walked(tmp_path):
     (tmp_path / "inner").mkdir()
     (tmp_path / "b.py").write_text("import tensorflow as tf\ntf.train.batch\n")
@@ -106,7 +156,8 @@ def test_what_is_no_program(tmp_path):
 def test_numbers_that_are_too_large(rows, option):
     status, out, err = command("feed", rows, f"--{option}", "9" * 30)
     assert (status, out) == (2, "")
-    assert err.splitlines()[-1].endswith(f"error: --{option} must be at most 2147483647, got {'9' * 30}")
+    most = 1024 if option == "threads" else 2147483647
+    assert err.splitlines()[-1].endswith(f"error: --{option} must be at most {most}, got {'9' * 30}")
 
 
 def test_no_more_threads(rows):

@@ -12,6 +12,7 @@ from reading import PACK, counts, read_all
 from pipeline.errors import DataLossError, OutOfRangeError
 from pipeline.files.crc32c import mask
 from pipeline.files.tfrecord import FOOTER
+from pipeline.files.tfrecord_cutter import tf_record_iterator
 from pipeline.files.tfrecord_writer import TFRecordWriter
 from pipeline.readers.tfrecord import TFRecordReader
 
@@ -51,6 +52,15 @@ def test_cut_anywhere(tmp_path, content, options):
         else:
             stuck(reader, queue, f"^truncated record at {starts[whole]} of f: ")
             assert counts(reader) == (whole, 0)
+
+
+def test_an_end_within_a_header_is_said(tmp_path, content, caplog):
+    for size, said in (19, []), (24, ["f is cut short: at 19, where its last record begins, it has 5 bytes"]):
+        (tmp_path / "f").write_bytes(content[:size])
+        for read in lambda: read_all(TFRecordReader(), ["f"]), lambda: list(tf_record_iterator("f")):
+            caplog.clear()
+            assert len(read()) == 1
+            assert [record.getMessage().partition(" more")[0] for record in caplog.records] == said
 
 
 def test_every_wrong_byte_is_found(tmp_path, content):

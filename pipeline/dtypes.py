@@ -1,9 +1,10 @@
-"""Data types and numbers as users pass them, normalised."""
+"""Data types, numbers and paths as users pass them, normalised."""
 
 from __future__ import annotations
 
 import operator
 import os
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -57,6 +58,38 @@ def integer(given: Any, what: str) -> int:
         return operator.index(given)
     except TypeError:
         raise TypeError(f"{what} must be an integer, got {type(given).__name__} {given!r:.80}") from None
+
+
+def interval(given: Any, what: str) -> float:
+    """Return the seconds between two looks at something; `what` names them in errors.
+
+    Raises:
+        TypeError: It is not a number.
+        ValueError: It is not above 0, or longer than a wait can be.
+    """
+    try:
+        right = bool(0 < given <= threading.TIMEOUT_MAX)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} must be a number of seconds, got {type(given).__name__} {given!r:.80}") from None
+    if not right:
+        raise ValueError(f"{what} must be above 0 seconds, and no longer than a wait can be, got {given!r:.80}")
+    seconds: float = given
+    return seconds
+
+
+def path_text(given: Any, what: str) -> str:
+    """Return a path as text; `what` names it in errors.
+
+    Raises:
+        TypeError: It is not a path.
+        ValueError: No file can have this name.
+    """
+    if not isinstance(given, (str, bytes, os.PathLike)):
+        raise TypeError(f"{what} must be a path, as text or os.PathLike, got {type(given).__name__} {given!r:.80}")
+    path = os.fsdecode(given)
+    if not path or "\0" in path:
+        raise ValueError(f"{what} must be a path, got {path!r:.80}")
+    return path
 
 
 def object_vector(values: Sequence[Any]) -> NDArray[Any]:

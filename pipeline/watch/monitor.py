@@ -38,17 +38,18 @@ def monitor(
         after each sample.
 
     Raises:
-        ValueError: `interval` is not above 0, `show` is another text, or `port` is not from 0 to 65535.
+        ValueError: `interval` is not above 0, `show` is something else, or `port` is not from 0 to 65535.
+        TypeError: `interval` is not a number, `logdir` not a path, `port` not an integer, or `host` not text.
         ImportError: prometheus_client is missing; it names the extra.
-        OpError, OSError: Of `start`: the directory cannot be written, or the port is in use.
+        OpError, OSError: Of `start`: `logdir` cannot be written or is a file, or the port is in use.
     """
     if show not in (True, False, "plain"):
         raise ValueError(f"show must be True, False or 'plain', got {show!r}")
     views: list[View] = []
+    if port is not None:  # first, as a port that is in use shall leave no file behind
+        views.append(MetricsServer(port, host))
     if logdir is not None:
         views.append(Curves(logdir))
-    if port is not None:
-        views.append(MetricsServer(port, host))
     if show:
         views.append(Show(plain=show == "plain"))
     return Sampler(interval, views=views)

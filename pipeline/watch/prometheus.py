@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pipeline.dtypes import integer
 from pipeline.watch.figures import named_stages
 from pipeline.watch.model import Stage
 from pipeline.watch.sampler import report
@@ -129,13 +129,16 @@ class MetricsServer:
 
     Raises:
         ValueError: There is no such port.
+        TypeError: The port is not an integer, or the address not text.
         ImportError: prometheus_client is missing; it names the extra.
     """
 
     def __init__(self, port: int, host: str) -> None:
-        self._port, self._host = operator.index(port), host
+        self._port, self._host = integer(port, "port"), host
         if not 0 <= self._port < 1 << 16:
             raise ValueError(f"port must be from 0 to 65535, got {port}")
+        if not isinstance(host, str):  # None would be every address of this machine
+            raise TypeError(f"host must be a name or an address as text, got {type(host).__name__} {host!r:.80}")
         self._collector = MetricsCollector()
 
     def open(self, sampler: Sampler) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
+from pipeline import dtypes
 from pipeline._tickets import lock_delay
 from pipeline.logs import logger
 from pipeline.watch.collect import collect
@@ -45,6 +46,7 @@ class Sampler:
 
     Raises:
         ValueError: `interval` is not above 0, or `keep` is below 2.
+        TypeError: `interval` is not a number.
 
     Thread safety: every method may be called from every thread.
 
@@ -55,11 +57,9 @@ class Sampler:
     """
 
     def __init__(self, interval: float = 0.1, keep: int = 600, views: Sequence[View] = ()) -> None:
-        if not 0 < interval <= threading.TIMEOUT_MAX:
-            raise ValueError(f"interval must be above 0 seconds, and no longer than a wait can be, got {interval}")
+        self.interval = dtypes.interval(interval, "interval")
         if keep < 2:
             raise ValueError(f"keep must be at least 2 samples, got {keep}")
-        self.interval = interval
         self.listeners: list[Callable[[Report], object]] = []
         self.port: int | None = None
         self._views = views

@@ -6,6 +6,8 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from pipeline.dtypes import path_text
+from pipeline.errors import FailedPreconditionError
 from pipeline.files.os_errors import os_error
 from pipeline.logs import logger
 from pipeline.watch.event_file import EventFile
@@ -29,7 +31,7 @@ class Curves:
     """
 
     def __init__(self, logdir: str | os.PathLike[str]) -> None:
-        self._logdir = os.fspath(logdir)
+        self._logdir = path_text(logdir, "logdir")
         self._file: EventFile | None = None
         self._began = self._next = 0.0
         self._step = 0
@@ -42,8 +44,11 @@ class Curves:
         """
         try:
             self._file = EventFile(self._logdir, max_queue=1, suffix=".pipeline")
+        except FileExistsError as error:
+            text = f"logdir must be a directory, and {self._logdir} is a file"
+            raise FailedPreconditionError(None, None, text) from error
         except OSError as error:
-            raise os_error(os.fsencode(self._logdir), error) from error
+            raise os_error(b"logdir " + os.fsencode(self._logdir), error) from error
         self._sampler = sampler
         self._began = self._next = time.monotonic()
         self._step = 0

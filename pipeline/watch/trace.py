@@ -7,8 +7,9 @@ import os
 import threading
 from types import TracebackType
 
-from pipeline import spans
+from pipeline import dtypes, spans
 from pipeline._queue import note_waits
+from pipeline.dtypes import integer, path_text
 from pipeline.errors import FailedPreconditionError
 from pipeline.logs import logger
 from pipeline.runners.stop_flag import StopFlag
@@ -46,18 +47,18 @@ def trace(path: str | os.PathLike[str], *, interval: float = 0.005, max_bytes: i
         A Trace, which begins with `start` or `with`.
 
     Raises:
-        ValueError: `path` ends in something else, `interval` is not positive, or `max_bytes` is below 64 KiB.
+        ValueError: `path` ends in something else, `interval` is not above 0, or `max_bytes` is below 64 KiB.
+        TypeError: `path` is no path, `interval` not a number, or `max_bytes` not an integer.
 
     Thread safety: any thread may call it, and use what it returns.
     """
-    name = os.fspath(path)
+    name = path_text(path, "trace: path")
     if not name.endswith((".json", ".json.gz")):
         raise ValueError(f"trace: the path must end in .json or .json.gz, got {name!r}")
-    if not interval > 0:
-        raise ValueError(f"trace: interval must be a number of seconds > 0, got {interval!r}")
-    if max_bytes < 1 << 16:
+    pause, most = dtypes.interval(interval, "trace: interval"), integer(max_bytes, "trace: max_bytes")
+    if most < 1 << 16:
         raise ValueError(f"trace: max_bytes must be at least {1 << 16:,}, got {max_bytes!r}")
-    return Trace(name, interval, max_bytes)
+    return Trace(name, pause, most)
 
 
 class Trace:

@@ -27,7 +27,10 @@ def count_batches():
     [
         ({"path": "run.txt"}, r"must end in .json or .json.gz, got 'run.txt'"),
         ({"path": "run.gz"}, r"must end in .json or .json.gz"),
-        ({"path": "run.json", "interval": 0}, "interval must be a number of seconds > 0, got 0"),
+        (
+            {"path": "run.json", "interval": 0},
+            "trace: interval must be above 0 seconds, and no longer than a wait can be, got 0",
+        ),
         ({"path": "run.json", "interval": float("nan")}, "interval"),
         ({"path": "run.json", "max_bytes": 1000}, "max_bytes must be at least 65,536, got 1000"),
     ],

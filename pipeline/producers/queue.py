@@ -16,7 +16,7 @@ from pipeline._turns import Ready
 from pipeline.errors import DeadlineExceededError, OutOfRangeError, invalid
 from pipeline.explain.causes import InputUsedUp
 from pipeline.explain.ends import end_of_input, with_end
-from pipeline.explain.live import note_input
+from pipeline.explain.live import note_input, queues
 from pipeline.explain.workers import Worker, WorkerGroup, current_worker
 from pipeline.explain.workers import this_thread as worker_of_thread
 from pipeline.producers.numbered import Numbered
@@ -108,6 +108,7 @@ class ProducerQueue(FIFOQueue):
 
     starts_itself = True
     columns = ("next",)
+    _listed = False  # until `number`: a report looks at what is numbered
     last_ids: Any = None
     runner: QueueRunner | None = None
     owner: Book | None = None
@@ -135,6 +136,7 @@ class ProducerQueue(FIFOQueue):
         self._numbered = numbered
         self._digest = digest
         self._ready = Ready()
+        queues.add(self)
 
     def block(self, n: int) -> Any:
         """Dequeue the rows available now: at least 1, at most `n`. It waits only for the first.

@@ -7,6 +7,7 @@ import pytest
 from helpers import run_in_thread
 
 import pipeline
+from pipeline._turns import Ready
 from pipeline.errors import FailedPreconditionError
 
 
@@ -115,6 +116,19 @@ class TestStatistics:
             assert rows.progress() == (15, 20, 10)
             (stage,) = (stage for stage in batches.report().stages if stage.kind == "producer")
             assert (stage.elements, stage.progress.position) == (15, 15)
+
+    def test_a_report_while_a_producer_is_made(self, monkeypatch):
+        reports = []
+
+        def ready():
+            reports.append(pipeline.report())
+            return Ready()
+
+        monkeypatch.setattr("pipeline.producers.queue.Ready", ready)
+        rows = pipeline.range_input_producer(10, 1, name="half made", collection=[])
+        (meanwhile,), after = reports, pipeline.report()
+        assert rows.name not in [stage.name for stage in meanwhile.stages]
+        assert rows.name in [stage.name for stage in after.stages]
 
     def test_bad_out_takes_nothing(self):
         rows = pipeline.range_input_producer(10, num_epochs=1, shuffle=False)

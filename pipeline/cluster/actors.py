@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from pipeline.cluster.connect import LEFT
-from pipeline.errors import AbortedError
+from pipeline.errors import AbortedError, FailedPreconditionError
 from pipeline.workers.chunks import FailedItem
 
 # Where names of actors are looked up, whatever the job.
@@ -16,6 +16,8 @@ NAMESPACE = "pipeline"
 
 # Seconds after which a call that waits in an actor asks again: nobody knows there that a caller has died.
 POLL = 1.0
+
+_TAKEN_OVER = "another program consumes under the same shard or consumer= and has taken over: each needs its own"
 
 
 class Lanes:
@@ -31,12 +33,16 @@ class Lanes:
         self._lanes: list[collections.deque[Any]] = [collections.deque() for _ in range(consumers or 1)]
         self._ahead = ahead
         self._in_work: dict[Hashable, tuple[int, Any]] = {}
+        self._came = 0  # how many have come to consume
+        self._asking: dict[Hashable, tuple[int, object]] = {}  # for each consumer who asked last, and by which call
         self._ended: FailedItem | bool = False
         self._changed = threading.Condition()
 
-    def shares(self) -> int | None:
-        """How many shares there are; None: whoever asks first gets the next batch."""
-        return self.consumers
+    def come(self) -> tuple[int | None, int]:
+        """How many shares there are (None: whoever asks first gets the next batch), and the ticket of who comes."""
+        with self._changed:
+            self._came += 1
+            return self.consumers, self._came
 
     def put(self, number: int, references: list[Any]) -> bool:
         """Have a batch wait for its consumer; return False if there is no room within POLL."""
@@ -49,29 +55,40 @@ class Lanes:
             self._ended = error or True
             self._changed.notify_all()
 
-    def take(self, consumer: Hashable, share: int, done: int | None) -> Any:
+    def take(self, consumer: Hashable, share: int, ticket: int, done: int | None) -> Any:
         """The next batch of a consumer, after the one that it is done with: its number and reference.
 
         A consumer that has one in work and does not say that it is done with it has come back: it gets the same again.
+        From then on the one that it was before, or another that took it for its own, gets an error.
+
+        Only the latest call for a consumer may take a batch: an earlier one may still wait, for somebody who has died.
         False: none came within POLL. A FailedItem or None: there are no more.
         """
-        lane = self._lanes[share]
+        lane, call = self._lanes[share], object()
         found: Any = False
+
+        def replaced() -> bool:
+            return self._asking[consumer][1] is not call
 
         def hand_out() -> None:
             nonlocal found
+            if replaced():
+                return
             if lane:
                 found = self._in_work[consumer] = lane.popleft()
             else:
                 found = self._ended if isinstance(self._ended, FailedItem) else None
 
         with self._changed:
+            if ticket < self._asking.get(consumer, (0, None))[0]:
+                return FailedItem(FailedPreconditionError(None, None, _TAKEN_OVER))
+            self._asking[consumer] = ticket, call
+            self._changed.notify_all()
             held = self._in_work.get(consumer)
             if held is not None and held[0] != done:
                 return held
             self._in_work.pop(consumer, None)
-            self._changed.notify_all()
-        self._until(lambda: bool(lane or self._ended), hand_out)
+        self._until(lambda: bool(lane or self._ended) or replaced(), hand_out)
         return found
 
     def through(self) -> bool:

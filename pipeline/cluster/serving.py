@@ -65,7 +65,8 @@ def consume(
     """Return an iterator over the batches that a program serves.
 
     By asking for the next batch, a consumer says that it is done with the last one. If it dies instead, and comes back
-    under the same share, or the same `consumer`, that batch comes again, and no other: nothing is lost.
+    under the same share, or the same `consumer`, that batch comes again, and no other: nothing is lost. Of two that
+    live, the one that came last takes over.
 
     Args:
         name: Of what is served.
@@ -75,7 +76,7 @@ def consume(
 
     Returns:
         An iterator. Arrays lie in the object store and cannot be written to. It ends with the batches, or raises what
-        ended the loop.
+        ended the loop; or a FailedPreconditionError once another one has taken over.
 
     Raises:
         NotFoundError: Nothing is served by that name.
@@ -87,7 +88,7 @@ def consume(
         lanes = ray.get_actor(_called(name), NAMESPACE)
     except ValueError as error:
         raise NotFoundError(None, None, f"cluster.consume: nothing is served as {name!r} in this cluster") from error
-    shares = ask(ray, _served(name), lanes.shares)
+    shares, ticket = ask(ray, _served(name), lanes.come)
     if (shard is None) is not (shares is None):
         told = "takes no shard" if shares is None else f"needs shard=(index, {shares})"
         raise ValueError(f"cluster.consume: {name!r} {told}")
@@ -96,7 +97,8 @@ def consume(
         index, count = (integer(each, "cluster.consume: shard") for each in shard)
         if count != shares or not 0 <= index < count:
             raise ValueError(f"cluster.consume: {name!r} has {shares} shares, got shard={shard!r:.80}")
-    return Consumer(ray, name, lanes, index, index if shard is not None else consumer or uuid.uuid4().hex)
+    key = index if shard is not None else consumer or uuid.uuid4().hex
+    return Consumer(ray, name, lanes, (key, index, ticket))
 
 
 def _called(name: str) -> str:
@@ -116,12 +118,17 @@ class Consumer(Iterator[Any]):
     Thread safety: for one thread at a time.
     """
 
-    def __init__(self, ray: Any, name: str, lanes: Any, share: int, consumer: Any) -> None:
+    def __init__(self, ray: Any, name: str, lanes: Any, key: tuple[Any, int, int]) -> None:
         self.number: int | None = None
-        self._ray, self._name, self._lanes, self._key = ray, name, lanes, (consumer, share)
+        self._ray, self._name, self._lanes, self._key = ray, name, lanes, key
 
     def __next__(self) -> Any:
-        """Return the next batch; StopIteration at the end, AbortedError if the program that serves has ended."""
+        """Return the next batch; StopIteration at the end.
+
+        Raises:
+            AbortedError: The program that serves has ended.
+            FailedPreconditionError: Another one has come under the same share, or the same `consumer`.
+        """
         while (found := ask(self._ray, _served(self._name), self._lanes.take, *self._key, self.number)) is False:
             pass
         if found is None:

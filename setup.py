@@ -6,7 +6,7 @@ import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-MODULES = ["_batch", "_blocks", "_csv", "_delivery", "_lines", "_queue", "_random", "_tickets", "_turns"]
+MODULES = ["_batch", "_blocks", "_csv", "_delivery", "_lines", "_queue", "_random", "_tickets", "_trail", "_turns"]
 JOBS = os.cpu_count() or 1
 LINES = "PIPELINE_LINES" in os.environ  # debuggers and sanitizers then tell lines of pyx
 BOUNDS = "PIPELINE_BOUNDS" in os.environ  # every index of a memoryview is checked; see `make bounds`

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from pipeline._delivery import Trail
+from pipeline._trail import Trail
 from pipeline._turns import Turn
 from pipeline.explain.workers import Worker
 

@@ -1,27 +1,28 @@
-"""Delivery: what a deterministic loop has delivered, the numbers of its elements on their way beside the queue, and
-batches on theirs out of the loop, of which a signal handler that raises loses none.
-
-All three are between every two batches, and a thread that fills the queue waits for the interpreter meanwhile.
+"""Delivery: what is between every two batches of a loop, as a thread that fills the queue waits for the interpreter
+meanwhile: `next`, batches on their way out of it, of which a signal handler that raises loses none, and what a
+deterministic loop has delivered.
 """
 
 cimport cython
 from cpython.pythread cimport PyThread_get_thread_ident
 from libc.stdint cimport int64_t, uint64_t
-from libc.stdlib cimport free, malloc
 from libcpp.atomic cimport atomic, memory_order_relaxed
 
 cimport numpy as cnp
 
 from threading import Lock as allocate_lock
 
-from beside cimport Beside, beside_arrange, beside_begin, beside_end, beside_room, beside_skip, beside_take
-from given cimport move_back, moved
-from mixing cimport base_of, folded, mix_to
-from sync cimport mutex
+from types import GenericAlias
+
+from pipeline import spans
+from pipeline.errors import OutOfRangeError
+
+from mixing cimport folded
 
 cnp.import_array()
 
 cdef object LAST = -1                   # as an object: indices of C have no wraparound here
+cdef dict TRACING = spans.__dict__      # its `on` changes
 
 
 @cython.final
@@ -79,151 +80,6 @@ cdef class Delivered:
         return after
 
 
-# Beside the queue -----------------------------------------------------------------------------------------------------
-
-@cython.final
-cdef class Trail:
-    """The numbers of the elements of a queue. They follow beside it, so that it holds the elements alone: in order, or
-    in lockstep with its draws.
-
-    Args:
-        put_one: Puts the components of an element into the queue, a tuple.
-        put_many: Puts those of a block in.
-        entered: How many elements have ever entered the queue.
-        closed: Whether it is closed, so that none will enter.
-        seeds: Of its draws.
-        held_back: How many elements it keeps while it is open; None if it is first in, first out.
-
-    Thread safety: one thread at a time puts elements in, and one at a time takes their numbers; a mutex guards these.
-    """
-
-    cdef mutex lock
-    cdef object one, many, entered, closed
-    cdef Beside beside
-    cdef uint64_t added         # how many numbers ever came, less those that `trim` has dropped
-    cdef bint final             # no element will enter, and all numbers are of elements that did
-
-    def __cinit__(self, put_one, put_many, entered, closed, tuple seeds=(0, 0), held_back=None):
-        self.one, self.many, self.entered, self.closed = put_one, put_many, entered, closed
-        self.added, self.final = 0, False
-        beside_begin(&self.beside, held_back is not None, held_back or 0, seeds[0], seeds[1])
-
-    def __dealloc__(self):
-        beside_end(&self.beside)
-
-    def put_one(self, tuple values not None):
-        """Put an element in. Its number comes after its components in `values`, which nobody else may know.
-
-        Raises:
-            Exception: What the queue raised.
-        """
-        cdef uint64_t number = <uint64_t><int64_t>values[len(values) - 1]
-        self.add(&number, 0, 1)
-        self.put(self.one, values)
-
-    def put_many(self, tuple values not None):
-        """As `put_one`, for a block; its numbers are an int64 array.
-
-        Raises:
-            Exception: What the queue raised.
-            ValueError: The numbers are something else.
-        """
-        cdef cnp.ndarray numbers = values[len(values) - 1]
-        if cnp.PyArray_TYPE(numbers) != cnp.NPY_INT64 or numbers.ndim != 1:
-            raise ValueError(f"Trail.put_many: numbers must be an int64 array, got {numbers!r:.80}")
-        numbers = cnp.PyArray_GETCONTIGUOUS(numbers)
-        self.add(<const uint64_t*>cnp.PyArray_DATA(numbers), 0, numbers.shape[0])
-        self.put(self.many, values)
-
-    def put_block(self, tuple values not None, int64_t ticket, Py_ssize_t rows):
-        """As `put_many`, for a block without numbers, whose rows are at least 1: those of a call with that ticket.
-
-        Raises:
-            Exception: What the queue raised.
-        """
-        cdef uint64_t number = <uint64_t>ticket
-        if rows == 1:
-            self.add(&number, 0, 1)
-        else:
-            self.add(NULL, base_of(number), rows)
-        self.many(values)
-
-    cdef int put(self, object put, tuple values) except -1:
-        """Before, the numbers were added: the consumer may take elements while others still wait for room."""
-        cdef tuple components = moved(values)
-        try:
-            put(components)
-        except BaseException:
-            move_back(values, components)
-            self.trim()
-            raise
-        return 0
-
-    cpdef trim(self):
-        """Drop the numbers of elements that did not enter the queue: a put was interrupted, or has failed."""
-        cdef uint64_t entered = self.entered()
-        self.lock.lock()
-        if self.added > entered:
-            self.beside.count -= min(self.beside.count, self.added - entered)
-            self.added = entered
-        self.lock.unlock()
-
-    def skip_draws(self, uint64_t draws):
-        """Leave out the draws that a saved run has made; before the first one."""
-        self.lock.lock()
-        beside_skip(&self.beside, draws)
-        self.lock.unlock()
-
-    def arrange(self, const int64_t[::1] places not None):
-        """Move the numbers to the places in the pool that their elements have, as the queue moves these.
-
-        Args:
-            places: The place of each, in the order in which they were put in; a permutation.
-
-        Raises:
-            RuntimeError: The pool has more of them, or fewer.
-        """
-        cdef uint64_t* there = <uint64_t*>malloc((places.shape[0] + 1) * sizeof(uint64_t))
-        if there == NULL:
-            raise MemoryError("no memory for the numbers of elements")
-        self.lock.lock()
-        cdef bint fits = beside_arrange(&self.beside, places, there)
-        self.lock.unlock()
-        free(there)
-        if not fits:
-            raise RuntimeError(f"Trail: the pool has not {places.shape[0]} numbers")
-
-    cdef int add(self, const uint64_t* numbers, uint64_t base, size_t n) except -1:
-        """Add these numbers; without them those that `mixed_ids` gives, from `base_of` their first."""
-        cdef size_t at, first
-        self.lock.lock()
-        if not beside_room(&self.beside, n):
-            self.lock.unlock()
-            raise MemoryError("no memory for the numbers of elements")
-        at = (self.beside.first + self.beside.count) & (self.beside.room - 1)
-        first = min(n, self.beside.room - at)
-        mix_to(&self.beside.ring[at], numbers, base, 0, first)
-        mix_to(self.beside.ring, numbers, base, first, n)
-        self.beside.count += n
-        self.added += n
-        self.lock.unlock()
-        return 0
-
-    cdef uint64_t follow(self, size_t n, size_t begin, size_t end, uint64_t value) except? 0:
-        """Take n elements; what the fingerprint `value` is after those from `begin` to `end`. RuntimeError: there are
-        fewer numbers."""
-        if self.beside.draws and not self.final and self.closed():
-            self.trim()         # the last draws depend on how many there are
-            self.final = True
-        self.lock.lock()
-        if n > self.beside.count + self.beside.held:
-            self.lock.unlock()
-            raise RuntimeError(f"Trail: {n} elements have come without their numbers")
-        value = beside_take(&self.beside, n, begin, end, value)
-        self.lock.unlock()
-        return value
-
-
 # Out of the loop ------------------------------------------------------------------------------------------------------
 
 @cython.final
@@ -256,6 +112,7 @@ cdef class Outlet:
         take: Takes a batch from the queue.
         args: Its arguments.
         asked: Makes the error for a call of `next` within another one of the same thread, which would wait for itself.
+        whole: Whether what `draw` gives is a batch as it is, so that the loop need not ask its feed.
 
     Thread safety: any thread may call every method. A `with` block holds the lock, which has to guard `fetch`, and the
     `follow`, `count` or `drop` after it.
@@ -264,7 +121,10 @@ cdef class Outlet:
     cdef readonly object lock
     cdef object delivered, take, held, asked, acquire, release
     cdef atomic[unsigned long] owner     # which thread has the lock; 0: none
-    cdef Trail trail
+    cdef object fill, size      # where whoever asks for a batch fills the queue
+    cdef Py_ssize_t enough
+    cdef bint whole
+    cdef object trail
     cdef Delivered newest       # what was delivered after the last batch that was counted
     cdef tuple args
     cdef bint full
@@ -272,8 +132,9 @@ cdef class Outlet:
     cdef list back              # those whose `next` was struck, in the order in which it was
     cdef list coming            # what was delivered after each that was counted and has not left, in order
 
-    def __cinit__(self, delivered, Trail trail, take, *args, asked=RuntimeError):
+    def __cinit__(self, delivered, trail, take, *args, asked=RuntimeError, bint whole=False):
         self.delivered, self.trail, self.take, self.args, self.asked = delivered, trail, take, args, asked
+        self.whole = whole
         self.newest = None if delivered is None else delivered[LAST]
         self.full = False
         self.ways, self.back, self.coming = [], [], []
@@ -305,16 +166,40 @@ cdef class Outlet:
             self.owner.store(0, memory_order_relaxed)
             self.release()
 
-    def draw(self):
+    def filled_by(self, fill, size, Py_ssize_t enough, asked):
+        """Have the queue filled by whoever asks for a batch, one at a time; before anybody does.
+
+        Args:
+            fill: Called before a batch is taken where there is too little for one.
+            size: Tells how many elements the queue has.
+            enough: How many there must be for a batch.
+            asked: As for the outlet.
+        """
+        self.fill, self.size, self.enough, self.asked = fill, size, enough, asked
+
+    cdef object taking(self):
+        """What the queue gives, once it has enough."""
+        if self.fill is not None and self.size() < self.enough:
+            self.fill()
+        return self.take(self.args[0]) if len(self.args) == 1 else self.take(*self.args)
+
+    cdef object taking_alone(self):
+        self.enter()
+        try:
+            return self.taking()
+        finally:
+            self.leave()
+
+    cpdef draw(self):
         """What the queue gives, in a loop that does not count; it is on its way then. First what was struck.
 
         Raises:
-            Exception: What the queue raised.
+            Exception: What the queue raised, or what fills it.
         """
         taken = self.kept()
         if taken is None:
             try:
-                taken = self.take(*self.args)
+                taken = self.taking() if self.fill is None else self.taking_alone()
             except Exception:
                 taken = self.kept()     # of another thread, struck meanwhile
                 if taken is None:
@@ -354,7 +239,7 @@ cdef class Outlet:
     cpdef fetch(self):
         """What the queue gives, or what it gave to one who did not come to count it."""
         if not self.full:
-            self.held, self.full = self.take(*self.args), True
+            self.held, self.full = self.taking(), True
         return self.held
 
     cpdef count(self, own, cnp.ndarray numbers, int64_t total, moment=None, tuple content=()):
@@ -392,6 +277,11 @@ cdef class Outlet:
         self.full, self.held = False, None
 
     @property
+    def owned_here(self):
+        """Whether this thread has the lock."""
+        return self.owned()
+
+    @property
     def struck(self):
         """Whether a batch was struck on its way, and nobody has asked for one since."""
         return len(self.back) > 0
@@ -412,11 +302,14 @@ cdef class Outlet:
 
     @left.setter
     def left(self, bint left):
+        self.part(left)
+
+    cdef int part(self, bint left) except -1:
         cdef unsigned long thread = PyThread_get_thread_ident()
         cdef OnItsWay way
         cdef Py_ssize_t i
         if not left and self.owned():   # a call within another one, which may have a batch on its way
-            return
+            return 0
         with cython.critical_section(self):
             for i in range(len(self.ways) - 1, -1, -1):
                 way = <OnItsWay>self.ways[i]
@@ -427,6 +320,7 @@ cdef class Outlet:
                     elif way.after is not None:
                         self.settle_to(way.after)
                     break
+        return 0
 
     @property
     def taken(self):
@@ -447,3 +341,40 @@ cdef class Outlet:
         while self.coming and (<Delivered>self.coming[0]).batches <= last.batches:
             self.delivered.append(self.coming.pop(0))
         return 0
+
+
+cdef class Next:
+    """The `next` of a loop. Between a batch that leaves its outlet and the caller there is no step of Python, where a
+    signal handler could strike.
+
+    A class that inherits from it has `_taker`, which has a method `take` and an `outlet`, or is None; `_next`, which is
+    called where it is None, or while a run is traced; and `_ended_by`, which is told that a taker has no more batches.
+    """
+
+    @classmethod
+    def __class_getitem__(cls, item):
+        """As type checkers see it, it is generic in what a batch is."""
+        return GenericAlias(cls, item)
+
+    def __next__(self):
+        """Return the next batch, in the container of the examples: arrays of shape [batch_size] + that of an example.
+
+        Raises:
+            StopIteration: The input is used up, or the loop was closed.
+            Exception: What a thread, or the source, raised.
+        """
+        cdef object loop = self, taker = loop._taker
+        cdef Outlet outlet
+        if taker is None or TRACING["on"]:
+            return loop._next()
+        outlet = taker.outlet
+        try:
+            batch = outlet.draw() if outlet.whole else taker.take()
+            outlet.part(True)
+            return batch
+        except BaseException as error:
+            outlet.part(False)      # whoever asks next gets it
+            if not isinstance(error, OutOfRangeError):
+                raise
+            loop._ended_by(taker)
+        raise StopIteration

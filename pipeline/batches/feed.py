@@ -218,7 +218,8 @@ class Feed:
         return True
 
     def _make_outlet(self) -> Outlet:
-        return Outlet(None, None, self._dequeue(), self.request.batch_size)
+        whole = self.layout is None or self.layout.whole
+        return Outlet(None, None, self._dequeue(), self.request.batch_size, whole=whole)
 
     def _dequeue(self) -> Callable[[int], Any]:
         return self.queue.dequeue_up_to if self.request.allow_smaller_final_batch else self.queue.dequeue_many

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pipeline._delivery import Delivered, Trail
+from pipeline._delivery import Delivered
+from pipeline._trail import Trail
 from pipeline.batches.arrivals import Arrivals
 from pipeline.batches.calls import Call, Caller
 from pipeline.batches.layout import ExampleLayout

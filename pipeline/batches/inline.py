@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import threading
+import functools
 import time
 from collections import deque
-from threading import get_ident
-from typing import Any
 
 from pipeline.batches.crew import asked_meanwhile, interrupted
 from pipeline.batches.feed import Feed
@@ -56,7 +54,7 @@ class InlineGroup(WorkerGroup):
 
 
 class Inline:
-    """Calls the enqueue ops of a feed until there is enough for a batch, and takes it.
+    """Calls the enqueue ops of a feed until there is enough for a batch, whenever the outlet is asked for one.
 
     The ops take turns, one call each. An error of theirs ends the loop, as that of a thread would, and is raised at
     once: what waits in a pool does not come first.
@@ -68,7 +66,6 @@ class Inline:
 
     Attributes:
         feed: The feed.
-        outlet: That of the feed.
         group: What reports know of it.
     """
 
@@ -76,43 +73,22 @@ class Inline:
         self.feed = feed
         self._ops = deque(feed.ops)
         self._ops.rotate(-feed.first_op)
-        self._enough, self._size, self._take = feed.enough, feed.queue.size, feed.take  # found once
-        self._lock = threading.Lock()
-        self._taker: int | None = None  # which thread has the lock
+        self._enough, self._size = feed.enough, feed.queue.size  # found once
         self._reading = False
-        self.outlet = feed.outlet
         self.group = InlineGroup(feed)
         self.group.begin(feed.queue.name, [])
         groups.add(self.group)
         self._worker = Worker(self.group, 1)
 
-    def begin(self) -> Inline:
-        """Return what the loop takes its batches from: this. There is nothing to begin."""
-        return self
-
-    def take(self) -> Any:
-        """The next batch.
-
-        Raises:
-            OutOfRangeError: The input is used up, or a source raised something, which the Coordinator then knows.
-            FailedPreconditionError: A source of the loop, or a signal handler meanwhile, asks for a batch of the loop.
-        """
-        thread = get_ident()
-        if self._taker == thread:
-            raise asked_meanwhile(self.feed.request.name, "makes one: by its own source, or")
-        with self._lock:
-            self._taker = thread
-            try:
-                if self._size() < self._enough and self._ops and not self.outlet.struck:
-                    self._fill(self.feed, self.feed.coord)
-                batch = self._take()  # no `return`: Ctrl-C would strike behind the `try`
-            finally:
-                self._taker = None
-        return batch
+    def begin(self) -> Feed:
+        """Return what the loop takes its batches from. To ask it for one is a FailedPreconditionError in a source of
+        the loop, and in a signal handler meanwhile."""
+        asked = functools.partial(asked_meanwhile, self.feed.request.name, "makes one: by its own source, or")
+        self.feed.outlet.filled_by(self._fill, self._size, self._enough, asked)
+        return self.feed
 
     def after_fork(self) -> None:
-        """In the child of a fork: a thread that had the lock is not there. The queue tells whoever comes now."""
-        self._lock, self._taker = threading.Lock(), None
+        """In the child of a fork: the outlet has the lock, and the queue tells whoever comes now."""
 
     def settle(self, seconds: float) -> None:
         """The loop has ended: wait until no other thread takes a batch.
@@ -121,16 +97,24 @@ class Inline:
             RuntimeError: One did not come to an end in so many seconds.
         """
         self.group.ended = True
-        if self._taker == get_ident():
+        outlet = self.feed.outlet
+        if outlet.owned_here:
             return
-        if not self._lock.acquire(timeout=seconds):
+        if not outlet.lock.acquire(timeout=seconds):
             raise RuntimeError(
                 f"{self.feed.request.name}: a thread in `next` did not end within {seconds} s: it reads the source"
             )
-        self._lock.release()
+        outlet.lock.release()
 
-    def _fill(self, feed: Feed, coord: Coordinator) -> None:
-        """Call ops until there is enough for a batch, or no op is left."""
+    def _fill(self) -> None:
+        """Call ops until there is enough for a batch, or no op is left.
+
+        Raises:
+            OutOfRangeError: A source raised something, which the Coordinator then knows.
+        """
+        feed, coord = self.feed, self.feed.coord
+        if not self._ops:
+            return
         if self._reading:
             if not feed.put_right():
                 self._stop(coord, interrupted(feed.request.name, "it read its source"))

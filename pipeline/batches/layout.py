@@ -39,6 +39,7 @@ class ExampleLayout:
             or number of components differ from the first one.
         dtypes: The dtype of each component.
         bare: An example is a component, in no container.
+        whole: A batch that the queue gives is one of examples, as it is.
         tuple_length: The number of components if examples are tuples or lists of them, else 0.
     """
 
@@ -81,8 +82,9 @@ class ExampleLayout:
         self.bare = self.to_components is _itself
         flat = isinstance(example, (list, tuple)) and self._nest is None and not self._ragged
         self.tuple_length = self._count if flat else 0
-        # A list of components is what the queue gives.
-        self._as_taken = flat and finish is None and self._make is list and self._count > 1
+        # A list of components is what the queue gives, and of a single one its batch.
+        alone = self._count == 1 and (self._apart is _itself or (flat and not hasattr(self._kind, "_make")))
+        self.whole = finish is None and (alone or (flat and self._make is list))
 
     def _find_ragged(self, many: bool) -> None:
         """Find the components whose rows vary in length, which are objects in the queue."""
@@ -207,7 +209,7 @@ class ExampleLayout:
     def rebuild(self, batch: Any) -> Any:
         """Put a batch that the queue gave into the container of the examples. The only one of a flat list comes
         bare, and so does that of a tuple."""
-        if self._as_taken and type(batch) is list:
+        if self.whole:
             return batch
         components = batch if self._count > 1 else [batch]
         if self._finish is not None:

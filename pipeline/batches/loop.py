@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pipeline import spans
+from pipeline._delivery import Next
 from pipeline.batches.content import combined
 from pipeline.batches.crew import Crew, Opening, abandon
 from pipeline.batches.feed import Feed
@@ -41,7 +42,7 @@ MaybeNone: TypeAlias = Any
 _log = logger("pipeline.batches")
 
 
-class Batches(Iterator[T_co]):
+class Batches(Next[T_co], Iterator[T_co]):
     """The batches that threads prepare: an iterator, and a context manager that stops the threads however you leave it.
 
     The first batch starts the threads; with `num_threads=0` there are none, and `next` reads the source. The loop ends
@@ -88,7 +89,7 @@ class Batches(Iterator[T_co]):
         self._planned: Feed | None = feed  # until it is started
         self._latest = feed
         self._open: Feed | None = None  # from its start to its end
-        self._taker: Feed | Inline | None = None  # what `next` takes from: once the threads have begun
+        self._taker: Feed | None = None  # what `next` takes from: once the threads have begun
         self._ended = self._closed = False
         self._opening: Opening | None = None  # the last one
         self._over: Feed | None = None  # whose input was used up
@@ -155,13 +156,8 @@ class Batches(Iterator[T_co]):
             self._over, self._guard, self._ended = None, None, False
         return self
 
-    def __next__(self) -> T_co:
-        """Return the next batch, in the container of the examples: arrays of shape [batch_size] + that of an example.
-
-        Raises:
-            StopIteration: The input is used up, or the loop was closed.
-            Exception: What a thread, or the source, raised.
-        """
+    def _next(self) -> T_co:
+        """As `next`, for the first batch and in a run that is traced."""
         began = spans.begin(spans.NEXT_BEGINS, self._name) if spans.on else 0
         taker = self._taker
         try:
@@ -184,6 +180,10 @@ class Batches(Iterator[T_co]):
         spans.end(spans.NEXT_ENDS, began, None)
         self._seen.over = self._over
         raise StopIteration
+
+    def _ended_by(self, taker: Feed) -> None:
+        self._end(taker)
+        self._seen.over = self._over
 
     def __enter__(self) -> Batches[T_co]:
         return self
@@ -360,7 +360,7 @@ class Batches(Iterator[T_co]):
             raise no_order(what, feed.request.inline)
         return feed
 
-    def _start(self) -> Feed | Inline | None:
+    def _start(self) -> Feed | None:
         """Get the first example, make the queue for it and start the threads; None after the end."""
         with self._lock:
             feed = self._planned
@@ -398,7 +398,7 @@ class Batches(Iterator[T_co]):
         self.queue, self._group, self._open = feed.queue, crew.group, feed
         self._planned, self._crew = None, crew  # Ctrl-C never strikes between the two
 
-    def _end(self, taker: Feed | Inline | None) -> None:
+    def _end(self, taker: Feed | None) -> None:
         """End the round that `taker` was for, or the one that was about to start, and raise what a thread raised."""
         with self._lock:
             if taker is not None and taker is not self._taker and not self._ended:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._delivery import Delivered, Outlet, Trail
+from pipeline._delivery import Delivered, Outlet
+from pipeline._trail import Trail
 from pipeline.batches.arrivals import Arrivals, Into, used_up
 from pipeline.batches.calls import Call, Caller, first_calls
 from pipeline.batches.counting import counted, counting_outlet
@@ -300,9 +301,8 @@ class OrderedFeed(Feed):
         return own
 
     def _is_plain(self) -> bool:
-        request, arrivals = self.request, self.arrivals
-        shared = request.shard is not None and request.shard[1] > 1
-        return arrivals is not None and not (arrivals.disarranged or shared) and request.fingerprint == "order"
+        request, arrivals, (_, hosts) = self.request, self.arrivals, self.request.shard or (0, 1)
+        return arrivals is not None and not arrivals.disarranged and hosts == 1 and request.fingerprint == "order"
 
     def _make_outlet(self) -> Outlet:
         self._plain, self._single = self._is_plain(), self.layout is not None and len(self.layout.dtypes) == 1

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pipeline._blocks import Blocks
-from pipeline._delivery import Trail
+from pipeline._trail import Trail
 from pipeline._turns import Calls
 from pipeline.batches.arrivals import Arrivals
 from pipeline.batches.calls import Call, Caller, block_ids, element_id

@@ -11,8 +11,9 @@ from helpers import ArrayBytes, run_in_thread, wait_until
 
 import pipeline
 from pipeline._blocks import Blocks, mixed_ids
-from pipeline._delivery import Delivered, Outlet, Trail
+from pipeline._delivery import Delivered, Outlet
 from pipeline._random import lockstep_pool
+from pipeline._trail import Trail
 
 
 def nothing(*_):

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 
+import numpy as np
 import pytest
 from endurance.interrupts import Interrupt, Striker, codes
 from helpers import LIMIT, run_in_thread, wait_until, waiting
@@ -14,7 +15,6 @@ from helpers import LIMIT, run_in_thread, wait_until, waiting
 import pipeline
 from pipeline.batches import counting
 from pipeline.batches.bucket_feed import BucketFeed
-from pipeline.batches.inline import Inline
 from pipeline.batches.layout import ExampleLayout
 from pipeline.batches.loop import Batches
 from pipeline.batches.ordered import OrderedFeed
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.skipif(
 
 STEP = 2
 ROWS = 22
-TAKES = [vars(each)["take"].__code__ for each in (*BucketFeed.__mro__[:2], OrderedFeed, OrderedBucketFeed, Inline)]
-STRUCK = codes(ExampleLayout, counting) | {Batches.__next__.__code__, OrderedFeed._counted.__code__, *TAKES}
+TAKES = [vars(each)["take"].__code__ for each in (*BucketFeed.__mro__[:2], OrderedFeed, OrderedBucketFeed)]
+STRUCK = codes(ExampleLayout, counting) | {Batches._next.__code__, OrderedFeed._counted.__code__, *TAKES}
 ORDERED = {"deterministic": True, "allow_smaller_final_batch": True}
 
 
@@ -35,8 +35,11 @@ def rows():
     return pipeline.range_input_producer(ROWS, num_epochs=1, seed=2, collection=[])
 
 
+NUMBERS = [{"row": number} for number in range(ROWS)]  # the queue gives no dicts: Python makes them
+
+
 def free(**more):
-    return pipeline.batch(list(range(ROWS)), 4, 1, allow_smaller_final_batch=True, **more)
+    return pipeline.batch(NUMBERS, 4, 1, allow_smaller_final_batch=True, **more)
 
 
 def free_buckets(**more):
@@ -62,7 +65,7 @@ def ordered_buckets():
 
 
 def alone():
-    return pipeline.batch(list(range(ROWS)), 4, 0, allow_smaller_final_batch=True)
+    return pipeline.batch(NUMBERS, 4, 0, allow_smaller_final_batch=True)
 
 
 def ordered_alone():
@@ -120,6 +123,39 @@ def check_the_rest(loop, make, batches, expected):
         batches.append(repr(batch))
     assert not taken(loop, batches)
     return on_its_way
+
+
+def slices():
+    columns = [np.arange(900), np.ones((900, 2))]
+    return pipeline.shuffle_batch(pipeline.slice_input_producer(columns, seed=3, collection=[]), 4, seed=1)
+
+
+def of_a_list():
+    return pipeline.batch([[number, 2 * number] for number in range(ROWS)], 4, capacity=ROWS)
+
+
+def of_an_array():
+    return pipeline.batch(np.arange(ROWS), 4, capacity=ROWS)
+
+
+@pytest.mark.parametrize("make", [slices, of_a_list, of_an_array])
+def test_a_batch_that_the_queue_has_whole_takes_no_step_of_python(make):
+    """So there is no moment at which Ctrl-C could strike it on its way, and no time goes by."""
+    calls, batches = [], []
+
+    def note(frame, event, _):
+        if event == "call":
+            calls.append(frame.f_code.co_name)
+
+    with make() as loop:
+        first = next(loop)
+        wait_until(lambda: loop.queue.stats().enqueued >= ROWS, "the queue to have them all")
+        sys.setprofile(note)
+        for _ in range(3):
+            batches.append(next(loop))
+        sys.setprofile(None)
+        assert not calls
+        assert [len(batch) for batch in batches] == [len(first)] * 3
 
 
 def waiting_row(go):

@@ -150,11 +150,13 @@ class RemoteQueue:
             block = self._form.dequeue_many(rows)
         if not rows:
             return
-        done = 0
+        done, there = 0, False
         with self._request() as request:
-            while (done := self._ask("enqueue", request, done, rows, block)) < rows:
-                block = None  # it is there
-                if deadline is not None and time.monotonic() >= deadline:
+            while done < rows:
+                reached = self._ask("enqueue", request, done, rows, None if there else block)
+                there = reached is not None
+                done = reached if there else done
+                if done < rows and deadline is not None and time.monotonic() >= deadline:
                     self._ask("withdraw", request)
                     raise DeadlineExceededError(
                         None, None, f"{_WHAT} {self.name!r}: full for {timeout} s; {done} of {rows} rows are in it"

@@ -18,7 +18,8 @@ from pipeline.errors import DeadlineExceededError
 from pipeline.queues.kinds import FIFOQueue, RandomShuffleQueue
 from pipeline.workers.chunks import FailedItem
 
-# Seconds that rows wait for a program to say that it has received them. After that it must have died.
+# Seconds that rows wait for a program to say that it has received them, and that a block waits for one to ask again for
+# room. After that it must have died.
 HOLD = 60.0
 
 
@@ -77,6 +78,7 @@ class Rows:
         self._blocks: dict[int, _Block] = {}  # by request, as the other two
         self._handed: dict[int, _Handed] = {}
         self._withdrawn: dict[int, float] = {}  # when, of those that were not there, or not yet
+        self._to_ask: dict[int, float] = {}  # when the programs were told whose blocks found no room for all rows
 
     def what(self) -> Any:
         """What it was made with."""
@@ -88,17 +90,20 @@ class Rows:
         Args:
             request: Whose rows they are.
             first, end: Which rows.
-            block: All rows; None: those that came with an earlier call.
+            block: All rows; None: those that came with an earlier call. If they are no longer here, as that was long
+                ago, None is returned: they shall come again.
         """
+        self._give_up_old()
         deadline = time.monotonic() + POLL
         # This actor owns it, so it outlives who enqueues it.
         reference = None if block is None else importlib.import_module("ray").put(block)
         with self._lock:
             if reference is not None and self._withdrawn.pop(request, None) is None:
                 self._blocks[request] = _Block(reference)
+            self._to_ask.pop(request, None)
             held = self._blocks.get(request)
-            if held is None:  # withdrawn before it came, so nobody waits for an answer
-                return end
+            if held is None:  # a block that was withdrawn before it came: nobody waits for an answer
+                return None if block is None else end
             held.left += end - first
         row, failed = first, None
         try:
@@ -112,6 +117,8 @@ class Rows:
         with self._lock:
             held.left -= end - row
             held.open = held.open and row < end and failed is None
+            if held.open:
+                self._to_ask[request] = time.monotonic()
             self._let_go(request, held)
         return failed or row
 
@@ -120,7 +127,7 @@ class Rows:
 
         A request that has got rows, and has not said that it received them, gets the same again.
         """
-        self._give_back_old()
+        self._give_up_old()
         with self._lock:
             handed = self._handed.get(request)
             if handed is not None:
@@ -155,6 +162,7 @@ class Rows:
         """The program does not want any more what it asked for: rows go back, and others are not enqueued."""
         with self._lock:
             held, handed = self._blocks.get(request), self._handed.pop(request, None)
+            self._to_ask.pop(request, None)
             if held is not None:
                 held.open = False
                 self._let_go(request, held)
@@ -165,7 +173,7 @@ class Rows:
 
     def size(self) -> int:
         """How many rows are there."""
-        self._give_back_old()
+        self._give_up_old()
         return int(self._queue.size())
 
     def close(self, cancel_pending_enqueues: bool) -> None:
@@ -183,14 +191,19 @@ class Rows:
         """Rows are in front of the queue again; of a shuffle queue, among the others."""
         self._queue._give_back((handed.blocks, handed.rows))
 
-    def _give_back_old(self) -> None:
-        """Give back what was handed to programs that have died since, what was taken first in front."""
+    def _give_up_old(self) -> None:
+        """Give up programs that have died: rows on their way to them go back, what was taken first in front, and no row
+        of theirs waits any longer.
+        """
         until = time.monotonic() - HOLD
         with self._lock:
             for request in [each for each, handed in self._handed.items() if handed.since <= until][::-1]:
                 self._give_back(self._handed.pop(request))
             for request in [each for each, since in self._withdrawn.items() if since <= until]:
                 del self._withdrawn[request]
+            for request in [each for each, since in self._to_ask.items() if since <= until]:
+                if not self._blocks[request].left:  # else those in the queue need it
+                    del self._to_ask[request], self._blocks[request]
 
     def _let_go(self, request: int, held: _Block) -> None:
         if not held.left and not held.open:

@@ -153,6 +153,39 @@ def test_rows_of_programs_that_have_died_come_again(monkeypatch):
     assert rows_in(rows.dequeue(5, 6, False, 0.0)) == list(range(6))
 
 
+def test_rows_that_a_program_was_killed_with_do_not_stay(monkeypatch):
+    """Its block stayed, with nobody to ask for room."""
+    monkeypatch.setattr(actors, "POLL", 0.0)
+    rows, block = actor(4), np.arange(9)
+    assert rows.enqueue(1, 0, 9, block) == 4
+    monkeypatch.setattr(actors, "HOLD", -1.0)
+    assert rows.size() == 4
+    assert list(rows._blocks) == [1]  # of which there are rows in the queue
+    monkeypatch.setattr(actors, "HOLD", 60.0)
+    assert rows_in(rows.dequeue(2, 4, False, 0.0)) == [0, 1, 2, 3]
+    rows.received(2)
+    assert list(rows._blocks) == [1]  # it may ask again
+    monkeypatch.setattr(actors, "HOLD", -1.0)
+    assert rows.size() == 0
+    assert not rows._blocks
+    assert not rows._to_ask
+    assert rows.enqueue(1, 4, 9) is None  # it was not dead
+    assert rows.enqueue(1, 4, 9, block) == 8
+    assert rows_in(rows.dequeue(3, 4, False, 0.0)) == [4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("ends", [actors.Rows.withdraw, lambda rows, request: rows.enqueue(request, 4, 6)])
+def test_who_no_longer_waits_for_room_is_not_given_up(monkeypatch, ends):
+    monkeypatch.setattr(actors, "POLL", 0.0)
+    rows = actor(4)
+    rows.enqueue(1, 0, 6, np.arange(6))
+    rows.dequeue(2, 2, False, 0.0)
+    ends(rows, 1)
+    assert not rows._to_ask
+    monkeypatch.setattr(actors, "HOLD", -1.0)
+    assert rows.size() in (4, 6)
+
+
 # What RemoteQueue makes of it -----------------------------------------------------------------------------------------
 
 
@@ -222,6 +255,30 @@ def test_ctrl_c_in_a_consumer_that_waits_for_rows(remote, waits):
         assert remote.struck.result() == []  # it took three of them and gave them back
     found = other.dequeue_many(4, timeout=20).tolist()
     assert (found if waits else sorted(found)) == [0, 1, 2, 3]  # who asks meanwhile may get 3 first
+    assert not remote.rows._blocks
+
+
+def test_a_producer_that_was_stopped_for_long_goes_on(remote, monkeypatch):
+    """The actor has given it up meanwhile: it sends its rows again."""
+    monkeypatch.setattr(actors, "POLL", 0.0)
+    remote.queue().enqueue_many(np.arange(4))
+    calls, ask = [], remote.ask
+
+    def stopped_once(ray, what, method, *args):
+        if method.name == "enqueue":
+            calls.append(args)
+        if len(calls) == 2:
+            with monkeypatch.context() as later:
+                later.setattr(actors, "HOLD", -1.0)
+                assert remote.rows.size() == 4
+            rows_in(remote.rows.dequeue(1, 4, False, 0.0))
+            remote.rows.received(1)
+        return ask(ray, what, method, *args)
+
+    monkeypatch.setattr(queues, "ask", stopped_once)
+    remote.queue().enqueue_many(np.arange(4, 8))
+    assert [block is None for *_, block in calls] == [False, True, False]
+    assert remote.queue().dequeue_many(4, timeout=20).tolist() == [4, 5, 6, 7]
     assert not remote.rows._blocks
 
 

@@ -27,7 +27,8 @@ from accept cimport fits
 from columns cimport ARRAY, BYTES, OBJECT, ROWS, Columns, Part, width_of
 from describe cimport describe, forget
 from enter cimport (
-    Room, fit, fit_many, is_direct, put_in_front, rows_type, store_converted, store_each, store_parts, values_of,
+    Room, fit, fit_many, is_direct, put_in_front, rows_fit, rows_type, store_converted, store_each, store_parts,
+    values_of,
 )
 from fastpath cimport put_fast
 from growth cimport free_orders
@@ -96,8 +97,8 @@ def note_waits(events):
 
 
 cdef object pull(Engine q, object n, Call call, int64_t deadline, object out):
-    """A dequeue while pulls are watched."""
-    within = q._pulling()
+    """A dequeue, within what belongs around it while pulls are watched."""
+    within = q._pulling() if watched() else None
     if within is None:
         return take(q, n, call, deadline, out)
     with within:
@@ -260,6 +261,11 @@ cdef class Engine:
             store_parts(&self.queue, &self.columns, self, room.parts, n, ENQUEUE_MANY, deadline, each)
         return 0
 
+    def _rows_of(self, int index, value):
+        """How many rows a value of a component holds if they can be stored as they are; else -1. For `_convert`."""
+        cdef Part part
+        return rows_fit(&self.columns.column[index], <PyObject*>value, &part, False, False)
+
     def _enqueue_given(self, tuple values, timeout=None):
         """As `enqueue`, for values that the caller gives away: large arrays that only `values` has are not copied."""
         cdef Room[Part] room
@@ -358,10 +364,7 @@ cdef class Engine:
             InvalidArgumentError: n < 0, or a component without a shape.
             ValueError: an unusable `out`; nothing was taken.
         """
-        cdef int64_t deadline = deadline_of(timeout)
-        if watched():
-            return pull(self, n, DEQUEUE_MANY, deadline, out)
-        return take(self, n, DEQUEUE_MANY, deadline, out)
+        return pull(self, n, DEQUEUE_MANY, deadline_of(timeout), out)
 
     def dequeue_up_to(self, n, name=None, *, timeout=None, out=None):
         """Take n elements as `dequeue_many` does, or, once the queue is closed, as many as are left.
@@ -369,10 +372,7 @@ cdef class Engine:
         Args, Returns, Raises: as `dequeue_many`, but OutOfRangeError only if nothing is left. With `out` given, the
         first rows of it are returned.
         """
-        cdef int64_t deadline = deadline_of(timeout)
-        if watched():
-            return pull(self, n, DEQUEUE_UP_TO, deadline, out)
-        return take(self, n, DEQUEUE_UP_TO, deadline, out)
+        return pull(self, n, DEQUEUE_UP_TO, deadline_of(timeout), out)
 
     # State
 

@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
 from accept cimport chosen_fit, fits, many_fit
-from columns cimport Columns, Part, take_places, width_of, write
+from columns cimport Column, Columns, Part, take_places, width_of, write
 from fastpath cimport put_fast
 from growth cimport claim, release
 from limits cimport COPIES, NAPPERS, NEAR, slot_room
@@ -71,6 +71,14 @@ cdef inline bint fit(const Columns* columns, tuple values, Part* parts, bint con
     return True
 
 
+cdef inline Py_ssize_t rows_fit(Column* c, PyObject* value, Part* part, bint converted, bint given) except -2:
+    """How many rows a value of one component holds if all can be stored as they are; else -1. See `many_fit`."""
+    if type_of(value) == rows_type:
+        chosen = <object>value
+        return chosen_fit(c, chosen.array, chosen.numbers, part)
+    return many_fit(c, <object>value, part, converted, given)       # no second reference, for `lasts`
+
+
 cdef inline Py_ssize_t fit_many(const Columns* columns, tuple values, Part* parts, bint converted,
                                 bint given) except -2:
     """How many elements the values hold if all can be stored as they are; else -1. See `many_fit`."""
@@ -79,11 +87,7 @@ cdef inline Py_ssize_t fit_many(const Columns* columns, tuple values, Part* part
     if PyTuple_GET_SIZE(values) < columns.width:
         return -1
     for i in range(columns.width):
-        if type_of(PyTuple_GET_ITEM(values, i)) == rows_type:
-            chosen = <object>PyTuple_GET_ITEM(values, i)
-            rows = chosen_fit(&columns.column[i], chosen.array, chosen.numbers, &parts[i])
-        else:                   # no second reference, for `lasts`
-            rows = many_fit(&columns.column[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted, given)
+        rows = rows_fit(&columns.column[i], PyTuple_GET_ITEM(values, i), &parts[i], converted, given)
         if rows < 0 or i and rows != n:
             return -1
         n = rows

@@ -187,9 +187,11 @@ class TypedQueue(Engine, QueueBase):
                 raise texts.too_many_values(error, values, self._components) from None
         converted, count = [], None
         for i, (value, each) in enumerate(zip(values, self._components, strict=False)):
-            rows, length = elements(value, each, i, count, self._where(i))
-            count = length if count is None else count
-            converted.append(rows)
+            length = self._rows_of(i, value)
+            if length < 0 or count not in (None, length):
+                value, length = elements(value, each, i, count, self._where(i))
+            count = length
+            converted.append(value)
         return tuple(converted)
 
     def _infer(self, vals: Any, many: bool) -> None:

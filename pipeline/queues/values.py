@@ -163,6 +163,17 @@ def element(value: Any, component: Component, index: int, where: str) -> Any:
     return converted if component.form == "bytes" else _owned(converted, value)
 
 
+def _plain_strings(value: Any) -> list[bytes] | None:
+    """The strings of a vector of bytes in a list of our own; None for anything else, and where one is not bytes."""
+    if type(value) is np.ndarray and value.ndim == 1 and value.dtype.kind in "OS":
+        own = value.tolist()
+    elif type(value) is list:
+        own = value.copy()
+    else:
+        return None
+    return own if all_bytes(own) else None
+
+
 def elements(value: Any, component: Component, index: int, count: int | None, where: str) -> tuple[Any, int]:
     """Convert many values of a component; return them and their number. Arguments and errors as `element`.
 
@@ -174,7 +185,7 @@ def elements(value: Any, component: Component, index: int, count: int | None, wh
             raise invalid(f"{where}: expected a sequence of objects, got {type(value).__name__}")
         converted: Any = list(value)
         shape: tuple[int, ...] = (len(converted),)
-    elif component.form == "bytes" and component.shape == () and type(value) is list and all_bytes(own := value.copy()):
+    elif component.form == "bytes" and component.shape == () and (own := _plain_strings(value)) is not None:
         converted, shape = own, (len(own),)
     else:
         converted = _strings(value, where) if component.form == "bytes" else _array(value, component.dtype, where)

@@ -259,9 +259,11 @@ def parse_shard(shard: Any, rows: int, what: str) -> tuple[int, int]:
     if count < 1 or not 0 <= index < count:
         raise ValueError(f"shard must be (index, count) with 0 <= index < count, not ({index}, {count})")
     if rows < count:
+        there = f"is only 1 {what.removesuffix('s')}" if rows == 1 else f"are only {rows} {what}"
         raise ValueError(
-            f"shard=({index}, {count}): there are only {rows} {what}, fewer than hosts, so some would get none. "
-            "Use more files, or let the batch function share out the examples"
+            f"shard=({index}, {count}): there {there}, fewer than hosts, so some would get none. "
+            f"Use more {what}, or let the batch function share out the examples; to hold some out, choose by their "
+            "content with `keep_input` of the batch function"
         )
     return index, count
 

@@ -21,23 +21,24 @@ from pipeline.files.os_errors import translated
 from pipeline.memory import in_memory
 from pipeline.nest import Nest, parts_of
 from pipeline.producers.numbered import digest
+from pipeline.producers.producers import parse_shard
 from pipeline.queues.rows import Rows
 from pipeline.sources.extras import MANY, Picked, last_used, stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
-# Stored arrays are read in pieces of about this many bytes: whole chunks.
+# Stored arrays are read in pieces of at least this many bytes of all of them: whole chunks.
 _PIECE_BYTES = 1 << 20
+
+# Pieces do not become larger than this only for the chunks of all columns to end where they do.
+_ALIGNED_BYTES = 16 << 20
+
+# Each host gets at least about so many pieces, if there are chunks enough: then shares hardly differ in size.
+_PIECES_OF_A_HOST = 8
 
 
 class Column(Protocol):
-    """A column of a table of arrays.
-
-    Attributes:
-        step: How many rows are read together, if rows are not had one by one.
-    """
-
-    step: int | None
+    """A column of a table of arrays."""
 
     def __len__(self) -> int: ...
 
@@ -62,8 +63,9 @@ def arrays(
 
     - an array of rank 1 or more, or what becomes one without reading a file: a tensor of PyTorch or JAX, a Series
     - the path of a `.npy` file, which is mapped into memory; one behind a URL is read
-    - an array of a store that has `chunks`, such as a Dataset of h5py or an Array of Zarr: it is read in whole chunks,
-      each once in an epoch, and `shuffle` gives a random order of the chunks and of the rows in each
+    - an array of a store that has `chunks`, such as a Dataset of h5py or an Array of Zarr: it is read in pieces of
+      whole chunks, at least a mebibyte each, once in an epoch; `shuffle` gives a random order of the pieces and of the
+      rows in each. Where chunks of several such arrays cannot end together, they are those of the widest rows
     - a list, which becomes an array, and any other object with `__len__` and `__getitem__`: its items are asked for
       one by one, and may themselves be nested
 
@@ -73,7 +75,7 @@ def arrays(
         num_epochs: How often the rows are read; None means without end.
         shuffle: Whether the order is random, another one in each epoch.
         seed: Seed of the orders.
-        shard: (index, count): read the rows (of stored arrays the chunks) `index`, `index + count`, ... of each order.
+        shard: (index, count): read the rows (of stored arrays the pieces) `index`, `index + count`, ... of each order.
 
     Returns:
         The source, for the batch functions. It is a sequence too.
@@ -84,14 +86,14 @@ def arrays(
         TypeError: A column is nothing of these, or a number is not an integer.
         NotFoundError: There is no such file. DataLossError: It is no `.npy` file.
     """
-    return TableSource(_Arrays(tensors), Epochs(num_epochs, shuffle, seed, shard))
+    return TableSource(_Arrays(tensors, shard), Epochs(num_epochs, shuffle, seed, shard))
 
 
 class _Arrays:
     kind = "arrays"
     most = MANY
 
-    def __init__(self, tensors: Any) -> None:
+    def __init__(self, tensors: Any, shard: tuple[int, int] | None) -> None:
         single = isinstance(tensors, list) or parts_of(tensors) is None
         self._nest = None if single else Nest(tensors, True)
         names = [""] if self._nest is None else self._nest.names
@@ -106,13 +108,13 @@ class _Arrays:
             listed = ", ".join(f"{name!r} has {count:,}" for name, count in zip(names, rows, strict=True))
             raise ValueError(f"arrays: all must have the same number of rows: {listed}")
         self._rows = rows[0]
-        step = max((each.step or 0 for each in self._columns), default=0)
-        self._pieces = None if step == 0 else range(0, self._rows, step)
-        self.unit = "rows" if step == 0 else "chunks"
-        self.sizes: Sequence[int] | None = (
-            None if self._pieces is None else [min(step, self._rows - first) for first in self._pieces]
-        )
-        self._columns = [_Pieces(each, step) if each.step else each for each in self._columns]
+        stored = [each for each in self._columns if isinstance(each, _Stored)]
+        step = _step(stored, self._rows, parse_shard(shard, sys.maxsize, "rows")[1]) if stored else None
+        self.unit = "rows" if step is None else "chunks"
+        self.sizes: Sequence[int] | None = None
+        if step is not None:
+            self.sizes = [min(step, self._rows - first) for first in range(0, self._rows, step)]
+            self._columns = [_Pieces(each, step) if isinstance(each, _Stored) else each for each in self._columns]
 
     @functools.cached_property
     def at_hand(self) -> bool:
@@ -148,6 +150,20 @@ def column(given: Any, where: str) -> Column:
     raise TypeError(f"arrays: {where} is no array and no sequence: {given!r:.80}")
 
 
+def _step(columns: Sequence[_Stored], rows: int, hosts: int) -> int:
+    """Return how many rows of stored columns to read at once, for `hosts` that share them.
+
+    Chunks of all columns end where a piece does, unless the pieces would be too large, or too few for the hosts. Then
+    the chunks of the widest rows do: parts of the narrower ones are cheap to read twice.
+    """
+    row_bytes = sum(each.row_bytes for each in columns)
+    share = sys.maxsize if hosts == 1 else rows // (_PIECES_OF_A_HOST * hosts)
+    unit = math.lcm(*(min(each.chunk, max(1, rows)) for each in columns))
+    if unit > min(share, _ALIGNED_BYTES // row_bytes):
+        unit = max(columns, key=lambda each: each.row_bytes).chunk
+    return unit * max(1, min(-(-_PIECE_BYTES // (unit * row_bytes)), share // unit))
+
+
 def _as_array(given: Any, where: str) -> NDArray[Any]:
     try:
         array = np.asarray(given)
@@ -162,8 +178,6 @@ def _as_array(given: Any, where: str) -> NDArray[Any]:
 
 
 class _InMemory:
-    step: int | None = None
-
     def __init__(self, array: NDArray[Any]) -> None:
         self.array = array
 
@@ -202,16 +216,20 @@ def _of_file(path: str | bytes, where: str) -> Column:
 
 
 class _Stored:
-    """An array of HDF5, Zarr or the like."""
+    """An array of HDF5, Zarr or the like.
+
+    Attributes:
+        chunk: How many rows are stored together.
+        row_bytes: How many bytes a row has.
+    """
 
     def __init__(self, stored: Any, where: str) -> None:
         if not stored.shape:
             raise ValueError(f"arrays: {where} must have rank 1 or more, got the scalar {stored!r:.80}")
         self._stored = stored
         self._lock = threading.Lock()  # what is thread safe differs from store to store
-        chunk = stored.chunks[0] if isinstance(stored.chunks, tuple) else 1
-        row_bytes = max(1, math.prod(stored.shape[1:]) * np.dtype(stored.dtype).itemsize)
-        self.step: int | None = int(chunk) * max(1, _PIECE_BYTES // (int(chunk) * row_bytes))
+        self.chunk: int = int(stored.chunks[0]) if isinstance(stored.chunks, tuple) else 1
+        self.row_bytes: int = max(1, math.prod(stored.shape[1:]) * np.dtype(stored.dtype).itemsize)
 
     def __len__(self) -> int:
         return int(self._stored.shape[0])
@@ -226,33 +244,31 @@ class _Stored:
 
 
 class _Pieces:
-    """A column that is read piece by piece, `step` rows each; the last few stay in memory."""
+    """A stored column that is read piece by piece, `step` rows each; the last few stay in memory."""
 
-    def __init__(self, whole: Column, step: int) -> None:
-        self.step: int | None = step
+    def __init__(self, whole: _Stored, step: int) -> None:
         self._whole = whole
+        self._step = step
         self._load = last_used(self._piece)
-        self.facts = whole.facts
 
     def __len__(self) -> int:
         return len(self._whole)
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        assert self.step is not None
-        piece = int(numbers[0]) // self.step
-        return Picked(numbers - piece * self.step).of(self._load(piece))
+        piece = int(numbers[0]) // self._step
+        return Picked(numbers - piece * self._step).of(self._load(piece))
 
     def _piece(self, piece: int) -> NDArray[Any]:
-        assert self.step is not None
-        first = piece * self.step
-        rows: NDArray[Any] = self._whole.take(np.array([first, min(first + self.step, len(self)) - 1]))
+        first = piece * self._step
+        rows: NDArray[Any] = self._whole.take(np.array([first, min(first + self._step, len(self)) - 1]))
         return rows
+
+    def facts(self) -> Any:
+        return [*self._whole.facts(), self._step]  # which decides the random orders
 
 
 class _Items:
     """The items of a sequence."""
-
-    step: int | None = None
 
     def __init__(self, items: Any, where: str) -> None:
         self._items = items

@@ -182,6 +182,60 @@ class TestStores:
         next(pipeline.batch(pipeline.arrays(stored), 8))
         assert stored.read == [(0, 2), (2, 4), (4, 6), (6, 8)]
 
+    def test_a_narrow_column_does_not_make_pieces_large(self):
+        x, y = Stored(np.zeros((2000, 1024), np.float32), (128, 1024)), Stored(np.arange(2000), (128,))
+        next(pipeline.shuffle_batch(pipeline.arrays((x, y), shuffle=True, seed=1), 16, min_after_dequeue=16))
+        assert {end - first for first, end in [*x.read, *y.read]} <= {256, 2000 % 256}  # 256 rows of 4,104 bytes
+
+    @pytest.mark.parametrize(
+        ("x_chunk", "y_chunk", "piece"),
+        [
+            (4, 6, 264),  # 12 of 4,104 bytes, until it is a mebibyte
+            (40, 2000, 2000),  # 8 MB are not too much for all to end together
+            (1000, 7, 1000),  # 7,000 rows are: those of the wide rows
+            (5000, 1, 5000),  # more than there are
+        ],
+    )
+    def test_pieces_are_whole_chunks(self, x_chunk, y_chunk, piece):
+        x, y = Stored(np.zeros((6000, 1024), np.float32), (x_chunk, 1024)), Stored(np.arange(6000), (y_chunk,))
+        source = pipeline.arrays((x, y))
+        assert (source[0][1], source[5999][1]) == (0, 5999)
+        assert x.read == y.read == [(0, piece), (5999 // piece * piece, min(6000, 5999 // piece * piece + piece))]
+
+    def test_hosts_share_the_chunks_of_a_small_file(self):
+        def share(index, chunk, **options):
+            columns = {"x": Stored(np.zeros((110, 4)), (10, 4)), "y": Stored(np.arange(110), (chunk,))}
+            source = pipeline.arrays(columns, shard=(index, 3), **options)
+            return [int(example["y"]) for example in source]
+
+        for options in ({}, {"shuffle": True, "seed": 1}):
+            for chunk in (10, 110):
+                shares = [share(index, chunk, **options) for index in range(3)]
+                assert sorted(number for each in shares for number in each) == list(range(110))
+                assert [len(each) for each in shares] == [40, 40, 30]
+
+    def test_a_single_chunk_is_not_shared(self):
+        with raises(ValueError, "shard=(0, 3): there is only 1 chunk, fewer than hosts, so some would get none. Use "):
+            pipeline.arrays(Stored(ROWS, (30, 3)), shard=(0, 3))
+
+    def test_a_state_knows_the_pieces(self):
+        """Other pieces make another random order."""
+
+        def loop(chunk):
+            source = pipeline.arrays(Stored(ROWS, (chunk, 3)), shuffle=True, seed=1, shard=(0, 2))
+            return pipeline.batch(source, 3, deterministic=True)
+
+        with loop(3) as batches:
+            next(batches)
+            state = batches.state_dict()
+        with loop(3) as again:
+            again.load_state_dict(state)
+            next(again)
+        with loop(5) as other:
+            other.load_state_dict(state)
+            with pytest.raises(pipeline.StateMismatchError, match="source 'arrays': arrays was"):
+                next(other)
+
 
 class Stored:
     """An array that notes which rows are read."""

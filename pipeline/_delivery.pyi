@@ -1,4 +1,3 @@
-from collections import deque
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -25,12 +24,22 @@ class Delivered:
         self, numbers: NDArray[np.int64], total: int, moment: Any = None, content: tuple[int, ...] = ()
     ) -> Delivered: ...
 
+BEHIND: int
+
+class History:
+    @property
+    def newest(self) -> Delivered: ...
+    @property
+    def oldest(self) -> Delivered: ...
+    def __new__(cls, first: Delivered) -> Self: ...
+    def copy(self) -> list[Delivered]: ...
+
 class Outlet:
     @property
     def lock(self) -> Lock: ...
     def __new__(
         cls,
-        delivered: deque[Delivered] | None,
+        delivered: History | None,
         trail: Trail | None,
         take: Callable[..., Any],
         *args: Any,

@@ -4,7 +4,9 @@ deterministic loop has delivered.
 """
 
 cimport cython
+from cpython.object cimport PyObject
 from cpython.pythread cimport PyThread_get_thread_ident
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint64_t
 from libcpp.atomic cimport atomic, memory_order_relaxed
 
@@ -18,10 +20,15 @@ from pipeline import spans
 from pipeline.errors import OutOfRangeError
 
 from mixing cimport folded
+from sync cimport mutex
 
 cnp.import_array()
 
 cdef object LAST = -1                   # as an object: indices of C have no wraparound here
+cdef enum:
+    KEPT = 128              # twice as many as a state can go back, so that nothing is forgotten while one is made
+
+BEHIND = KEPT // 2          # batches that `state_dict(behind=...)` can go back
 cdef dict TRACING = spans.__dict__      # its `on` changes
 
 
@@ -80,6 +87,68 @@ cdef class Delivered:
         return after
 
 
+@cython.final
+@cython.no_gc
+cdef class History:
+    """What was delivered after each of the last batches; `first`: before them.
+
+    Thread safety: any thread may call every method. `copy`, unlike that of a deque, is of one moment without the
+    interpreter's lock too. Nobody waits for a lock of Python's here: a critical section around `add` stays one.
+    """
+    cdef mutex lock
+    cdef PyObject* ring[KEPT]   # each a Delivered, or NULL
+    cdef size_t added
+
+    def __cinit__(self, Delivered first not None):
+        self.add(first)
+
+    def __dealloc__(self):
+        for i in range(KEPT):
+            Py_XDECREF(self.ring[i])
+
+    cdef void add(self, Delivered last) noexcept:
+        Py_INCREF(last)
+        self.lock.lock()
+        cdef PyObject* forgotten = self.ring[self.added % KEPT]
+        self.ring[self.added % KEPT] = <PyObject*>last
+        self.added += 1
+        self.lock.unlock()
+        Py_XDECREF(forgotten)
+
+    cdef Delivered one(self, bint newest):
+        self.lock.lock()
+        cdef size_t at = self.added - 1 if newest else max(self.added, <size_t>KEPT) - KEPT
+        cdef Delivered each = <Delivered>self.ring[at % KEPT]
+        self.lock.unlock()
+        return each
+
+    @property
+    def newest(self):
+        """What is delivered by now, a `Delivered`."""
+        return self.one(True)
+
+    @property
+    def oldest(self):
+        """The first that is not forgotten."""
+        return self.one(False)
+
+    def copy(self):
+        """All of them in a list, the oldest first."""
+        cdef PyObject* found[KEPT]
+        cdef size_t i, n
+        self.lock.lock()
+        n = min(self.added, <size_t>KEPT)
+        for i in range(n):
+            found[i] = self.ring[(self.added - n + i) % KEPT]
+            Py_INCREF(<object>found[i])
+        self.lock.unlock()
+        try:
+            return [<object>found[i] for i in range(n)]
+        finally:
+            for i in range(n):
+                Py_XDECREF(found[i])
+
+
 # Out of the loop ------------------------------------------------------------------------------------------------------
 
 @cython.final
@@ -107,7 +176,7 @@ cdef class Outlet:
     whose `next` was struck on the way goes to whoever asks next.
 
     Args:
-        delivered: A deque, to which each batch adds a `Delivered` as it leaves, if batches are counted.
+        delivered: To which each batch adds a `Delivered` as it leaves, if batches are counted.
         trail: Where the numbers are, unless they come with the batch.
         take: Takes a batch from the queue.
         args: Its arguments.
@@ -119,7 +188,8 @@ cdef class Outlet:
     """
 
     cdef readonly object lock
-    cdef object delivered, take, held, asked, acquire, release
+    cdef object take, held, asked, acquire, release
+    cdef History delivered
     cdef atomic[unsigned long] owner     # which thread has the lock; 0: none
     cdef object fill, size      # where whoever asks for a batch fills the queue
     cdef Py_ssize_t enough
@@ -132,10 +202,10 @@ cdef class Outlet:
     cdef list back              # those whose `next` was struck, in the order in which it was
     cdef list coming            # what was delivered after each that was counted and has not left, in order
 
-    def __cinit__(self, delivered, trail, take, *args, asked=RuntimeError, bint whole=False):
+    def __cinit__(self, History delivered, trail, take, *args, asked=RuntimeError, bint whole=False):
         self.delivered, self.trail, self.take, self.args, self.asked = delivered, trail, take, args, asked
         self.whole = whole
-        self.newest = None if delivered is None else delivered[LAST]
+        self.newest = None if delivered is None else delivered.newest
         self.full = False
         self.ways, self.back, self.coming = [], [], []
         self.after_fork()
@@ -336,10 +406,10 @@ cdef class Outlet:
 
     cdef int settle_to(self, Delivered last) except -1:
         if len(self.coming) == 1 and self.coming[0] is last:    # as with one thread
-            self.delivered.append(last)
+            self.delivered.add(last)
             self.coming.clear()
         while self.coming and (<Delivered>self.coming[0]).batches <= last.batches:
-            self.delivered.append(self.coming.pop(0))
+            self.delivered.add(self.coming.pop(0))
         return 0
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from pipeline._delivery import Delivered, Outlet
+from pipeline._delivery import Delivered, History, Outlet
 from pipeline._trail import Trail
 from pipeline.batches.content import content_of
 from pipeline.batches.crew import asked_meanwhile
@@ -17,9 +16,7 @@ from pipeline.batches.numbered import NumberedSource
 from pipeline.batches.request import Request
 
 
-def counting_outlet(
-    name: str, delivered: deque[Delivered], trail: Trail | None, take: Callable[..., Any], *args: Any
-) -> Outlet:
+def counting_outlet(name: str, delivered: History, trail: Trail | None, take: Callable[..., Any], *args: Any) -> Outlet:
     """The outlet of a loop with this name that counts its batches; for the rest see Outlet. FailedPreconditionError for
     a signal handler that asks for a batch while its thread takes one."""
     return Outlet(delivered, trail, take, *args, asked=functools.partial(asked_meanwhile, name, "waits for one,"))

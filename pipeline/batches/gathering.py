@@ -5,9 +5,9 @@ No function is called for them, so nothing is known of calls and pulls: only the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from pipeline._delivery import Delivered
+from pipeline._delivery import History
 from pipeline._trail import Trail
 from pipeline.batches.arrivals import Arrivals
 from pipeline.batches.calls import Call, Caller
@@ -43,7 +43,7 @@ class Gathering:
         layout: ExampleLayout,
         arrivals: Arrivals,
         firsts: list[Call],
-        delivered: Sequence[Delivered],
+        delivered: History,
         before: int,
         stopped: Callable[[], bool],
     ) -> None:
@@ -57,7 +57,7 @@ class Gathering:
         self._delivered = delivered
         self._before = before
         self._stopped = stopped
-        self._began = arrivals.count, delivered[-1].own
+        self._began = arrivals.count, delivered.newest.own
 
     def move(self, caller: Caller, turns: Turns) -> Call | None:
         """Move rows until the end, or until stopped; return the call that found the end, or failed, else None."""
@@ -75,7 +75,7 @@ class Gathering:
     def put_right(self) -> bool:
         """Ctrl-C has struck in the middle of a move: go on after the last row that is in the queue; return True."""
         count, own = self._began
-        stored, delivered = self._queue.stats().enqueued, self._delivered[-1]
+        stored, delivered = self._queue.stats().enqueued, self._delivered.newest
         left = stored - (delivered.own - own)
         self._firsts.clear()
         self._trail.trim()

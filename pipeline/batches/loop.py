@@ -306,7 +306,7 @@ class Batches(Next[T_co], Iterator[T_co]):
         Thread safety: any thread may call it.
         """
         feed = self._ordered("fingerprint")
-        delivered = feed.delivered[-1]
+        delivered = feed.delivered.newest
         text = fingerprint_text(delivered.own, delivered.value)
         if content and feed.request.fingerprint != "content":
             reason = 'fingerprint(content=True): pass fingerprint="content" to the batch function, so that bytes count'
@@ -324,7 +324,7 @@ class Batches(Next[T_co], Iterator[T_co]):
 
         Thread safety: any thread may ask for it.
         """
-        delivered = self._ordered("delivered").delivered[-1]
+        delivered = self._ordered("delivered").delivered.newest
         return delivered.batches, delivered.elements
 
     def report(self) -> Report:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._delivery import Delivered, Outlet
+from pipeline._delivery import Delivered, History, Outlet
 from pipeline._trail import Trail
 from pipeline.batches.arrivals import Arrivals, Into, used_up
 from pipeline.batches.calls import Call, Caller, first_calls
@@ -34,8 +33,6 @@ from pipeline.queues.components import parse_partial_shapes, parse_shapes
 from pipeline.queues.seeds import generator_seeds
 from pipeline.queues.typed import TypedQueue
 
-BEHIND = 64  # batches that `state_dict(behind=...)` can go back
-
 
 class OrderedFeed(Feed):
     """As Feed, in an order that depends on the input and the seeds alone.
@@ -48,8 +45,7 @@ class OrderedFeed(Feed):
     Attributes:
         ledger: What calls pull from; None before they begin.
         arrivals: What has entered the queue; None before.
-        delivered: What was delivered up to each of the last batches, in all rounds: twice as many as a state can go
-            back, so that nothing is forgotten while one is made.
+        delivered: What was delivered up to each of the last batches, in all rounds.
         before: How many elements were delivered in the rounds before this one.
         first_seeds: The seeds of the draws of the first round.
         loaded: The state that this began with, if one was loaded.
@@ -60,7 +56,7 @@ class OrderedFeed(Feed):
         self.first_seeds = generator_seeds(request.seed)
         super().__init__(request._replace(seed=self.first_seeds, deterministic=True))
         self.seeds_drawn = request.seed is None
-        self.delivered: collections.deque[Delivered] = collections.deque([Delivered(0, 0, 0, 0)], maxlen=2 * BEHIND)
+        self.delivered = History(Delivered(0, 0, 0, 0))
         self.before = 0
         self.loaded: dict[str, Any] | None = None
         self.replay: Replay | None = None
@@ -88,7 +84,7 @@ class OrderedFeed(Feed):
         assert isinstance(other, OrderedFeed)
         if self.opened:
             self.outlet.settle()
-        other.before = self.delivered[-1].elements
+        other.before = self.delivered.newest.elements
         other.loaded = other.replay = None
         other._begin_round()
         return other
@@ -109,7 +105,7 @@ class OrderedFeed(Feed):
         self.round, self.before = place
         self.request = self._planned.for_round(self.round)
         self._begin_round()
-        self.delivered = collections.deque([delivered], maxlen=BEHIND + 1)
+        self.delivered = History(delivered)
         self.loaded = loaded
 
     @property
@@ -139,7 +135,7 @@ class OrderedFeed(Feed):
     @property
     def taken(self) -> Delivered:
         """As `delivered`, after the batches too that are on their way out of `next`."""
-        return self.outlet.taken if self.opened else self.delivered[-1]
+        return self.outlet.taken if self.opened else self.delivered.newest
 
     @property
     def numbered(self) -> bool:
@@ -171,7 +167,7 @@ class OrderedFeed(Feed):
 
     def _trim(self) -> None:
         """Forget where the input stood before all that a state can be asked for."""
-        first, last = (each.elements - self.before for each in (self.delivered[0], self.delivered[-1]))
+        first, last = (each.elements - self.before for each in (self.delivered.oldest, self.delivered.newest))
         ended = self.replay is not None and self.replay.ended  # what is left is drawn in another way
         if not self.numbered and not ended and self.ledger is not None and first >= 0:
             self.ledger.journal.forget(self._pool.look(first, last))
@@ -260,9 +256,9 @@ class OrderedFeed(Feed):
             raise StateMismatchError([("layout", saved, here)])
         if self.held_back is not None:
             assert isinstance(self.queue, TypedQueue)
-            self.queue._skip_draws(self.delivered[-1].elements - self.before)
+            self.queue._skip_draws(self.delivered.newest.elements - self.before)
             if self._trail is not None:
-                self._trail.skip_draws(self.delivered[-1].elements - self.before)
+                self._trail.skip_draws(self.delivered.newest.elements - self.before)
 
     def _close_at_end(self) -> None:
         """Close the queue at the end of the input, and note how long that was: the last draws depend on it."""

@@ -247,14 +247,14 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
 
     def left_over(self) -> tuple[int, int]:
         left, _ = super().left_over()
-        return left, self.delivered[-1].elements - self.before + left
+        return left, self.delivered.newest.elements - self.before + left
 
     def _flushed(self, bucket: Bucket, batch: Any) -> None:
         assert self.arrivals is not None
         self._ready(bucket, batch, Moment(self.arrivals.count, True, ()))
 
     def _trim(self) -> None:
-        first = self.delivered[0]
+        first = self.delivered.oldest
         entered = sum(bucket.entered for bucket in self._buckets)
         if self.ledger is None or not self._buckets or first.elements < self.before or entered < self._trim_at:
             return

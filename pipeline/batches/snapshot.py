@@ -7,9 +7,9 @@ from collections.abc import Collection
 from typing import Any
 
 from pipeline import __version__
-from pipeline._delivery import Delivered
+from pipeline._delivery import BEHIND, Delivered
 from pipeline.batches.feed import Feed
-from pipeline.batches.ordered import BEHIND, OrderedFeed
+from pipeline.batches.ordered import OrderedFeed
 from pipeline.batches.replay import Replay
 from pipeline.errors import FailedPreconditionError, OpError, invalid
 from pipeline.explain.wording import named
@@ -149,7 +149,7 @@ def _warn_of_functions(saved: dict[str, Any], here: dict[str, Any]) -> None:
 
 
 def _replay(feed: OrderedFeed, entries: list[Entry], state: dict[str, Any], allow: Collection[str]) -> Replay:
-    delivered, total = feed.delivered[-1], state["ended"]
+    delivered, total = feed.delivered.newest, state["ended"]
     pool = feed.in_pool(delivered, total)
     resume_at, ended = feed.place(delivered, total)
     journal = state["journal"]
@@ -203,7 +203,7 @@ def why_dropped(left: int, read: int) -> str:
 
 def _none_since_load(feed: OrderedFeed) -> bool:
     """Whether a round went on from a state in or behind it, and has delivered nothing since."""
-    loaded, elements = feed.loaded, feed.delivered[-1].elements
+    loaded, elements = feed.loaded, feed.delivered.newest.elements
     return loaded is not None and feed.before < elements == loaded["delivered"]["elements"]
 
 
@@ -238,7 +238,7 @@ def _check_drawn(feed: OrderedFeed, delivered: Delivered, total: int | None) -> 
 
 
 def _delivered(feed: OrderedFeed, behind: int) -> Delivered:
-    history = [each for each in [*feed.delivered.copy()][-1 - BEHIND :] if each.elements >= feed.before]
+    history = [each for each in feed.delivered.copy()[-1 - BEHIND :] if each.elements >= feed.before]
     if not 0 <= behind < len(history):
         raise ValueError(
             f"state_dict: behind must be at least 0 and at most {len(history) - 1}, the number of batches "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import os
 import threading
@@ -63,7 +62,8 @@ class Sampler:
         self.listeners: list[Callable[[Report], object]] = []
         self.port: int | None = None
         self._views = views
-        self._looks: collections.deque[Look] = collections.deque(maxlen=keep)
+        self._keep = keep
+        self._looks: tuple[Look, ...] = ()  # replaced as a whole, so that other threads see it whole
         self._seen = Seen()
         self._lock = threading.Lock()  # guards the start and the end
         self._thread: threading.Thread | None = None  # until `stop` has done all
@@ -143,7 +143,7 @@ class Sampler:
             loop: The loop; None for everything.
             seconds: Let the window be about as long; None for all samples.
         """
-        looks = tuple(self._looks.copy())  # the thread of the sampler adds to them
+        looks = self._looks
         if self._thread is not None:
             looks = (*looks, look(self._seen))
         if seconds is not None:
@@ -151,7 +151,7 @@ class Sampler:
         return collect(looks, loop)
 
     def _sample(self) -> None:
-        self._looks.append(look(self._seen))
+        self._looks = (*self._looks, look(self._seen))[-self._keep :]
 
     def _run(self, stop: threading.Event) -> None:
         # A sample is taken in one go: what costs the others most is that somebody else takes the lock at all.

@@ -1,6 +1,5 @@
 """The numbers of elements beside a queue, batches that are counted once, and blocks that are moved into a queue."""
 
-import collections
 import random
 import sys
 import threading
@@ -11,7 +10,7 @@ from helpers import ArrayBytes, run_in_thread, wait_until
 
 import pipeline
 from pipeline._blocks import Blocks, mixed_ids
-from pipeline._delivery import Delivered, Outlet
+from pipeline._delivery import Delivered, History, Outlet
 from pipeline._random import lockstep_pool
 from pipeline._trail import Trail
 
@@ -34,7 +33,7 @@ def numbers_of(count, seed=0):
 
 
 def outlet_after(trail, delivered=None):
-    return Outlet(collections.deque([delivered or Delivered(0, 0, 0, 0)]), trail, nothing)
+    return Outlet(History(delivered or Delivered(0, 0, 0, 0)), trail, nothing)
 
 
 def counted(outlet, *args):
@@ -49,7 +48,7 @@ def test_the_fingerprint_is_that_of_the_numbers(sizes):
     """In blocks and one by one, while batches of any size are taken; the trail grows, and its places come again."""
     numbers = numbers_of(sum(sizes))
     trail = trail_alone()
-    delivered = collections.deque([Delivered(0, 0, 0, 0)])
+    delivered = History(Delivered(0, 0, 0, 0))
     outlet, expected = Outlet(delivered, trail, nothing), Delivered(0, 0, 0, 0)
     for _ in range(3):
         begin = taken = 0
@@ -66,8 +65,8 @@ def test_the_fingerprint_is_that_of_the_numbers(sizes):
                 taken += 7
         counted(outlet, begin - taken, 0, begin - taken, begin - taken)
         expected = expected.after(numbers[taken:begin], begin - taken)
-    assert delivered[-1].value == expected.value
-    assert (delivered[-1].batches, delivered[-1].elements) == (expected.batches, expected.elements)
+    assert delivered.newest.value == expected.value
+    assert (delivered.newest.batches, delivered.newest.elements) == (expected.batches, expected.elements)
 
 
 @pytest.mark.parametrize(("begin", "end"), [(0, 10), (0, 0), (10, 10), (2, 5), (9, 10), (0, 1)])
@@ -77,12 +76,12 @@ def test_the_fingerprint_of_a_share(begin, end):
     trail.put_many((None, numbers))
     delivered = expected = Delivered(4, 40, 20, 12345)
     outlet = outlet_after(trail, delivered)
-    history = collections.deque([delivered])
+    history = History(delivered)
     outlet = Outlet(history, trail, nothing)
     for i in range(3):
         counted(outlet, 10, begin, end, 10)
         expected = expected.after(numbers[i * 10 + begin : i * 10 + end], 10)
-    assert (history[-1].value, history[-1].own) == (expected.value, expected.own)
+    assert (history.newest.value, history.newest.own) == (expected.value, expected.own)
 
 
 def test_what_does_not_fit_leaves_no_number():
@@ -98,11 +97,11 @@ def test_what_does_not_fit_leaves_no_number():
     with pytest.raises(pipeline.InvalidArgumentError):
         trail.put_one((wrong, 7))
     trail.put_many((np.zeros((5, 2), np.float32), numbers[1:]))
-    history = collections.deque([Delivered(0, 0, 0, 0)])
+    history = History(Delivered(0, 0, 0, 0))
     outlet = Outlet(history, trail, queue.dequeue_many, 6)
     assert outlet.fetch().shape == (6, 2)
     counted(outlet, 6, 0, 6, 6)
-    assert history[-1].value == Delivered(0, 0, 0, 0).after(numbers, 6).value
+    assert history.newest.value == Delivered(0, 0, 0, 0).after(numbers, 6).value
 
 
 @pytest.mark.parametrize("held_back", [0, 1, 5, 300])
@@ -111,7 +110,7 @@ def test_numbers_are_drawn_as_the_elements_are(held_back):
     random.seed(held_back)
     queue = pipeline.RandomShuffleQueue(1000, held_back, "int64", shapes=[()], seed=(7, 8), deterministic=True)
     trail = trail_beside(queue, (7, 8), held_back)
-    history = collections.deque([Delivered(0, 0, 0, 0)])
+    history = History(Delivered(0, 0, 0, 0))
     expected, begin = Delivered(0, 0, 0, 0), 0
     for turn in range(60):
         numbers = numbers_of(random.choice([0, 1, 2, 50]), begin)
@@ -131,8 +130,8 @@ def test_numbers_are_drawn_as_the_elements_are(held_back):
             drawn = outlet.fetch()
             counted(outlet, n, n // 3, n, n)
             expected = expected.after(drawn[n // 3 :].copy(), n)
-            assert history[-1].value == expected.value
-    assert history[-1].elements == begin > 300
+            assert history.newest.value == expected.value
+    assert history.newest.elements == begin > 300
 
 
 def test_numbers_of_a_put_that_a_close_has_cut_short():
@@ -141,7 +140,7 @@ def test_numbers_of_a_put_that_a_close_has_cut_short():
     trail = trail_beside(queue, (7, 8), 6)
     numbers = numbers_of(16)
     blocked = run_in_thread(trail.put_many, (numbers.copy(), numbers))
-    history = collections.deque([Delivered(0, 0, 0, 0)])
+    history = History(Delivered(0, 0, 0, 0))
     outlet = Outlet(history, trail, queue.dequeue_many, 4)
     batches = [outlet.fetch().copy()]  # there is room for four more then, and for two no more
     counted(outlet, 4, 0, 4, 4)
@@ -152,18 +151,18 @@ def test_numbers_of_a_put_that_a_close_has_cut_short():
         batches.append(outlet.fetch().copy())
         counted(outlet, n, 0, n, n)
     assert isinstance(blocked.exception(), pipeline.CancelledError)
-    assert history[-1].value == Delivered(0, 0, 0, 0).after(np.concatenate(batches), 14).value
+    assert history.newest.value == Delivered(0, 0, 0, 0).after(np.concatenate(batches), 14).value
 
 
 def test_numbers_go_on_where_a_saved_run_was():
     seeds, held_back, numbers = (7, 8), 20, numbers_of(60)
 
     def drained(trail, queue, count, value=0):
-        history = collections.deque([Delivered(0, 0, 0, value)])
+        history = History(Delivered(0, 0, 0, value))
         outlet = Outlet(history, trail, queue.dequeue_many, count)
         taken = outlet.fetch().tolist()
         counted(outlet, count, 0, count, count)
-        return taken, history[-1].value
+        return taken, history.newest.value
 
     def loop():
         queue = pipeline.RandomShuffleQueue(100, held_back, "int64", shapes=[()], seed=seeds, deterministic=True)
@@ -202,7 +201,7 @@ def test_elements_without_numbers_are_an_error():
 
 def test_a_batch_is_counted_as_it_leaves():
     taken = iter(["first", "second", "third"])
-    history = collections.deque([Delivered(0, 0, 0, 0)])
+    history = History(Delivered(0, 0, 0, 0))
     trail = trail_alone()
     trail.put_many((None, np.arange(6)))
     outlet = Outlet(history, trail, lambda: next(taken))
@@ -210,23 +209,23 @@ def test_a_batch_is_counted_as_it_leaves():
     for _ in range(3):  # and on its way
         assert outlet.left
         own = outlet.kept() if outlet.struck else (outlet.fetch() and outlet.follow("own", 2, 0, 2, 2)) or "own"
-        assert (own, outlet.left, len(history), outlet.taken.elements) == ("own", False, 1, 2)
+        assert (own, outlet.left, len(history.copy()), outlet.taken.elements) == ("own", False, 1, 2)
         outlet.left = False
         assert outlet.struck
     assert run_in_thread(outlet.kept).result() == "own"  # of a thread that ends with it
     assert outlet.fetch() == "second"
     outlet.follow("own", 2, 0, 2, 2)
     outlet.left = True
-    assert [each.elements for each in history] == [0, 2, 4]
+    assert [each.elements for each in history.copy()] == [0, 2, 4]
     outlet.fetch()
     outlet.follow(None, 2, 2, 2, 2)  # nothing of it is this host's
-    assert (outlet.left, history[-1].elements, history[-1].own) == (True, 6, 4)
+    assert (outlet.left, history.newest.elements, history.newest.own) == (True, 6, 4)
     with pytest.raises(StopIteration):
         outlet.fetch()
 
 
 def test_batches_leave_in_any_order():
-    history = collections.deque([Delivered(0, 0, 0, 0)])
+    history = History(Delivered(0, 0, 0, 0))
     trail = trail_alone()
     trail.put_many((None, np.arange(8)))
     outlet = Outlet(history, trail, lambda n: [0] * n, 2)
@@ -242,16 +241,16 @@ def test_batches_leave_in_any_order():
     other = run_in_thread(first)
     assert begun.wait(30)
     outlet.deliver(True)
-    assert [each.batches for each in history] == [0]
+    assert [each.batches for each in history.copy()] == [0]
     outlet.left = True
-    assert [each.batches for each in history] == [0, 1, 2]
+    assert [each.batches for each in history.copy()] == [0, 1, 2]
     go.set()
     other.result()
     outlet.deliver(True)
-    assert (len(history), outlet.taken.batches) == (3, 3)
+    assert (len(history.copy()), outlet.taken.batches) == (3, 3)
     outlet.settle()  # another round begins
     outlet.left = True
-    assert [each.elements for each in history] == [0, 2, 4, 6]
+    assert [each.elements for each in history.copy()] == [0, 2, 4, 6]
 
 
 def test_one_thread_at_a_time_takes_and_counts():
@@ -266,7 +265,7 @@ def test_one_thread_at_a_time_takes_and_counts():
 
     trail = trail_alone()
     trail.put_many((None, np.arange(3)))
-    outlet = Outlet(collections.deque([Delivered(0, 0, 0, 0)]), trail, take)
+    outlet = Outlet(History(Delivered(0, 0, 0, 0)), trail, take)
     first = run_in_thread(outlet.deliver, True)
     assert inside.wait(30)
     assert outlet.lock.locked()
@@ -318,9 +317,9 @@ def test_blocks():
     numbers = np.concatenate([mixed_ids(10, 3), [12], mixed_ids(13, 2)])
     assert [values[0].tolist() for values in put] == [[0, 1, 2], [0], [0, 1]]
     assert all(len(values) == 1 for values in put)
-    history = collections.deque([Delivered(0, 0, 0, 0)])
+    history = History(Delivered(0, 0, 0, 0))
     counted(Outlet(history, trail, nothing), 6, 0, 6, 6)
-    assert history[-1].value == Delivered(0, 0, 0, 0).after(numbers, 6).value
+    assert history.newest.value == Delivered(0, 0, 0, 0).after(numbers, 6).value
     assert not blocks.move(iter([np.arange(2)] * 9), turn, worker, 14, 5)
     assert blocks.moved == 5
 

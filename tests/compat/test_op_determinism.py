@@ -14,6 +14,7 @@ import pipeline
 import pipeline.compat.v1 as tf
 from pipeline.compat.graph import determinism
 from pipeline.compat.queues import runner
+from pipeline.explain.workers import Worker
 
 
 @pytest.fixture(autouse=True)
@@ -243,11 +244,25 @@ def test_an_error_comes_after_all_that_was_taken_before(threads, blocks):
                 coord.join(started, stop_grace_period_secs=LIMIT)
 
 
-def test_an_error_names_the_record_that_another_thread_read(sess, folder):
+def test_an_error_names_the_record_that_another_thread_read(sess, folder, monkeypatch):
+    """Also if it is first reported by a thread that neither read the record nor met the error."""
     _, line = lines(folder[1:2])
-    failing = threading.Event()
+    failing, met, reported = threading.Event(), threading.Event(), threading.Event()
+    first = threading.Lock()
+
+    def fail(worker, error, really=Worker.fail):
+        if first.acquire(blocking=False):
+            met.set()
+            assert reported.wait(LIMIT)
+            return really(worker, error)
+        try:
+            return really(worker, error)
+        finally:
+            reported.set()
 
     def function(text):
+        if text == b"105":  # its thread is not there when the error is met
+            assert met.wait(LIMIT)
         if text == b"104":
             failing.set()
             raise ValueError("bad line")
@@ -255,6 +270,7 @@ def test_an_error_names_the_record_that_another_thread_read(sess, folder):
             assert failing.wait(LIMIT)
         return np.int64(text)
 
+    monkeypatch.setattr(Worker, "fail", fail)
     made = tf.train.batch([late(line, function)], 1, num_threads=4, capacity=100)
     coord = tf.train.Coordinator()
     sess.run(tf.local_variables_initializer())

@@ -216,15 +216,23 @@ def interrupt_each(calls):
     main = threading.get_ident()
     armed = []
 
-    def interrupt():
+    def interrupt(lost):
         while not armed or main not in reached:
             time.sleep(0.0005)
         os.kill(os.getpid(), signal.SIGINT)
+        for each in iter(lost.get, None):
+            if each.exc_type is KeyboardInterrupt and getattr(each.object, "__module__", "") == "_weakrefset":
+                # It struck what the interpreter calls as objects go, between any two steps, and which drops it.
+                os.kill(os.getpid(), signal.SIGINT)
+            else:
+                sys.__unraisablehook__(each)
 
     kept = queues_of_all()  # so that no address is used twice
     for name, call in calls.items():
         before = {key: state for key, state in states().items() if key in set(map(id, kept))}
-        sender = threading.Thread(target=interrupt, daemon=True)
+        lost = queues.SimpleQueue()
+        sys.unraisablehook = lost.put  # no Python code, which the signal that comes next could strike
+        sender = threading.Thread(target=interrupt, args=(lost,), daemon=True)
         sender.start()
         reached.discard(main)
         try:
@@ -232,6 +240,7 @@ def interrupt_each(calls):
             call()
         except KeyboardInterrupt:
             armed.clear()
+            lost.put(None)
             sender.join()
             after = {key: state for key, state in states().items() if key in before}
             if after != before:

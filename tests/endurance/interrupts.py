@@ -49,6 +49,7 @@ class Striker:
     def __call__(self, frame, event, _):
         if frame.f_code not in self._codes:
             return None
+        frame.f_trace = self._opcode  # 3.13 traces no opcodes of a function's first call without
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return self._opcode
 

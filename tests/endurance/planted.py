@@ -48,15 +48,15 @@ PLANTS = [
     Plant(
         "a resume takes up the draws one word too late",
         "pipeline/batches/ordered.py",
-        "self.queue._skip_draws(self.delivered[-1].elements - self.before)",
-        "self.queue._skip_draws(self.delivered[-1].elements - self.before + 1)",
+        "self.queue._skip_draws(self.delivered.newest.elements - self.before)",
+        "self.queue._skip_draws(self.delivered.newest.elements - self.before + 1)",
         f"{MOMENTS}[lines]",
     ),
     Plant(
         "the numbers beside the pool take up its draws one word too late",
         "pipeline/batches/ordered.py",
-        "self._trail.skip_draws(self.delivered[-1].elements - self.before)",
-        "self._trail.skip_draws(self.delivered[-1].elements - self.before + 1)",
+        "self._trail.skip_draws(self.delivered.newest.elements - self.before)",
+        "self._trail.skip_draws(self.delivered.newest.elements - self.before + 1)",
         f"{MOMENTS}[lines]",
     ),
     Plant(

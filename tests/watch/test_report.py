@@ -196,6 +196,16 @@ def test_a_listener_that_fails_is_called_no_more(caplog):
     assert "a listener of the sampler failed" in caplog.text
 
 
+def test_reports_while_samples_are_taken():
+    """Without the interpreter's lock the sampler adds one at any step of those who ask."""
+    sampler = Sampler(interval=1e-6, keep=100)
+    with sampler:
+        wait_until(lambda: len(sampler.report().stages) == 0 and len(sampler._looks) == 100, "as many as are kept")
+        reports = [sampler.report(seconds=2e-5) for _ in range(300)]
+        assert all(report.watched for report in reports)
+        assert len(sampler._looks) == 100
+
+
 @pytest.mark.parametrize(("show", "threads"), [(False, 1), ("plain", 2)])
 def test_a_sampler_starts_and_stops_once(show, threads):
     sampler = pipeline.monitor(interval=0.005, show=show)

@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 from ahead_functions import square
-from helpers import LIMIT, run_in_thread, wait_until
+from helpers import LIMIT, run_in_thread, wait_blocked, wait_until
 from traces import batches, load, names, sound, spans, traced, waits
 
 import pipeline
@@ -188,20 +188,23 @@ def test_what_a_thread_does_between_exact_spans_is_sampled(tmp_path):
 
 
 def test_a_join_and_several_loops(tmp_path):
-    def body():
-        one = pipeline.batch_join([rows(), rows()], 32, name="joined")
-        two = pipeline.batch(rows(), 25, name="numbers", num_threads=2)
+    one = pipeline.batch_join([rows(), rows()], 32, name="joined")
+    two = pipeline.batch(rows(), 25, name="numbers", num_threads=2)
+    with pipeline.trace(tmp_path / "t.json", interval=0.001) as trace:
         with one as a, two as b:
-            pairs = list(zip(a, b, strict=False))
-        return len(pairs), a.queue.stats(), b.queue.stats()
-
-    events, (pairs, joined, numbers) = traced(tmp_path / "t.json", body)
+            next(a), next(b)
+            wait_blocked(a.queue, enqueues=2)  # a thread that has ended before anybody looked has no name
+            before = trace._tracer.samples
+            wait_until(lambda: trace._tracer.samples > before + 1, "a sample")
+            pairs = 1 + len(list(zip(a, b, strict=False)))
+        joined, numbers = a.queue.stats(), b.queue.stats()
+    events = sound(load(tmp_path / "t.json")["traceEvents"])
     by_loop = [way["loop"] for *_, way in batches(events)]
     assert by_loop.count("numbers") == pairs
     assert by_loop.count("joined") >= pairs
     agree(events, "joined", joined)
     agree(events, "numbers", numbers)
-    assert sum("QueueRunnerThread-joined" in name for name in names(events).values()) >= 1
+    assert sum("QueueRunnerThread-joined" in name for name in names(events).values()) == 2
 
 
 def test_several_consumers_of_one_loop(tmp_path):

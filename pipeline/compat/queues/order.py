@@ -73,7 +73,7 @@ class Order:
         self._at_end = 0  # threads that are
         self._ending = threading.Lock()
         self._window: Window[_Call] | None = None
-        self._failure: BaseException | None = None
+        self._failure: tuple[BaseException, Sequence[bytes | str] | None] | None = None  # and the keys of its records
 
     def run(self, lane: int, work: Work) -> None:
         """Do the work once.
@@ -99,8 +99,7 @@ class Order:
 
     def _run_alone(self, lane: int, call: _Call) -> Exception | None:
         """As `_run`, for the only thread."""
-        if self._failure is not None:
-            raise self._failure
+        self._check_failed()
         call.take(self.course, whole=False)
         if isinstance(call.error, self._ends):
             self._lanes.over[lane] = call.error
@@ -143,13 +142,12 @@ class Order:
                 raise CancelledError(None, None, "Enqueue operation was cancelled")
         if self._failure is not None:
             self._pass_on()
-            raise self._failure
+            self._check_failed()
 
     def _next_ticket(self) -> int:
         window = self._window
         if window is not None and not window.wait_for_room(self._begun):
-            assert self._failure is not None
-            raise self._failure
+            self._check_failed()
         self._begun += 1
         return self._begun - 1
 
@@ -180,12 +178,22 @@ class Order:
         """Let every thread end by this error; forget what was not stored."""
         if self._failure is not None:
             return
-        self._failure = error
+        worker = current_worker()
+        self._failure = error, None if worker is None else worker.keys
         if self._window is not None:
             self._window.drop()
         for baton in self._batons:
             with contextlib.suppress(RuntimeError):
                 baton.release()
+
+    def _check_failed(self) -> None:
+        """Raise what another thread met, if one did. Whichever thread reports it first names the same record."""
+        if self._failure is not None:
+            error, keys = self._failure
+            worker = current_worker()
+            if worker is not None:
+                worker.keys = keys
+            raise error
 
 
 class _Call:

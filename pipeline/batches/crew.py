@@ -136,11 +136,6 @@ class Opening:
         self.under_way.release()
 
 
-def interrupted(name: str, during: str) -> FailedPreconditionError:
-    """The error of a loop with this name that Ctrl-C has struck where it cannot go on."""
-    return FailedPreconditionError(None, None, f"{name}: the loop was interrupted while {during}. Make a new one")
-
-
 def asked_meanwhile(name: str, does: str) -> FailedPreconditionError:
     """The error for a call of `next` within another one of the same thread, which could only wait for itself."""
     return FailedPreconditionError(

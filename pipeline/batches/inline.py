@@ -7,8 +7,9 @@ import functools
 import time
 from collections import deque
 
-from pipeline.batches.crew import asked_meanwhile, interrupted
+from pipeline.batches.crew import asked_meanwhile
 from pipeline.batches.feed import Feed
+from pipeline.batches.source import interrupted
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.explain.causes import InputUsedUp, because
 from pipeline.explain.live import groups

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.batches.iterables import is_generator_function, items
+from pipeline.batches.iterables import is_generator_function, items, starts_over
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
 from pipeline.pulls import Book, current_turn
 
@@ -148,10 +148,25 @@ class StatefulItems(_OfIterator):
 
 
 class OnceItems(_OfIterator):
-    """The items of what can only be read once, from the start."""
+    """The items of what can only be read once, from the start.
+
+    One that Ctrl-C struck counts as taken: nobody knows what the source had done, and a generator is at its end then.
+    """
+
+    _struck = 0
+
+    def _next(self) -> Any:
+        self._struck = 0 if starts_over(self.source) else 1
+        try:
+            item = super()._next()
+        except Exception:
+            self._struck = 0
+            raise
+        self._struck = 0
+        return item
 
     def _position(self) -> list[Any]:
-        return [self._taken]
+        return [self._taken + self._struck]
 
     def _go_to(self, position: Sequence[Any]) -> None:
         raise FailedPreconditionError(None, None, f"{self._no_state()}, so it cannot go to item {position[0]}")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pipeline._turns import Baton
-from pipeline.batches.crew import interrupted
 from pipeline.batches.replay import Replay, facts_of
+from pipeline.batches.source import interrupted
 from pipeline.errors import OutOfRangeError, StateMismatchError
 from pipeline.files.identity import merged, of_one
 from pipeline.pulls import Book, Positioned, Turn, in_use

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline import spans
 from pipeline.batches.iterables import WANTED, check_callable, check_iterable, is_generator_function, items, starts_over
-from pipeline.errors import DeadlineExceededError, OutOfRangeError
+from pipeline.errors import DeadlineExceededError, FailedPreconditionError, OutOfRangeError
 from pipeline.nest import map_values
 from pipeline.queues.base import QueueBase
 from pipeline.queues.rows import Rows
@@ -30,6 +30,9 @@ FIRST_BLOCK = 8  # rows, while their size is not known
 
 # A list with a source among so many items is one of sources. To look at 20,000 examples took longer than to batch them.
 _SOURCES = 64
+
+# What `OpenSource.keeping` keeps before the example, from the moment on at which it asks for that.
+_ASKED = object()
 
 # Seconds between two checks whether the loop was left, of a thread that waits in a queue that is not the loop's.
 CHECK_INTERVAL = 0.1
@@ -113,9 +116,9 @@ def open_source(
     if not is_iterable(source):
         name = op_name(source)
         opened = _without_turns(noted(source, name) if spans.on else source, many, name)
-        return opened._replace(keeping=_keeping(opened.examples))
+        return opened._replace(keeping=_keeping(opened.examples, name))
     examples, steady = items(source), type(source) in (list, tuple)
-    keeping = None if starts_over(source) else _keeping(examples)
+    keeping = None if starts_over(source) else _keeping(examples, op_name(source))
     if alone:
         return OpenSource(examples.__next__, many, True, op_name(source), None, examples, steady, keeping)
     lock = threading.Lock()
@@ -174,15 +177,26 @@ def _without_turns(take: Callable[[], Any], many: bool, name: str, iterator: boo
     return OpenSource(take, many, iterator, name, None, examples)
 
 
-def _keeping(examples: Iterator[Any]) -> Callable[[list[Any]], Any]:
-    """`OpenSource.keeping`, for a source that nobody else reads meanwhile."""
+def _keeping(examples: Iterator[Any], name: str) -> Callable[[list[Any]], Any]:
+    """`OpenSource.keeping`, for a source with this name that nobody else reads meanwhile.
+
+    It notes that it asks the source, too: where Ctrl-C struck that, nobody knows what the source had done.
+    """
 
     def take(kept: list[Any]) -> Any:
+        if kept == [_ASKED]:
+            raise interrupted(name, "it took its first example from this, which cannot go back")
         if not kept:
-            kept.extend(itertools.islice(examples, 1))  # without a step of Python in between
-        if not kept:
+            try:
+                # Without a step of Python in between.
+                kept.extend(itertools.chain((_ASKED,), itertools.islice(examples, 1)))
+            except Exception:
+                kept.clear()
+                raise
+        if len(kept) == 1:
+            kept.clear()
             raise StopIteration
-        return kept[0]
+        return kept[1]
 
     return take
 
@@ -300,3 +314,8 @@ def recall(sources: Sequence[Any]) -> None:
 def loop_left() -> OutOfRangeError:
     """The error that ends the threads of a loop that was left."""
     return OutOfRangeError(None, None, "the loop over the batches was left")
+
+
+def interrupted(name: str, during: str) -> FailedPreconditionError:
+    """The error of a loop with this name that Ctrl-C has struck where it cannot go on."""
+    return FailedPreconditionError(None, None, f"{name}: the loop was interrupted while {during}. Make a new one")

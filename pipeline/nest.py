@@ -13,6 +13,10 @@ class Parts(list[Any]):
     """A list that is part of the structure of a block, where other lists are columns of rows."""
 
 
+class TupleParts(tuple[Any, ...]):
+    """A tuple that is part of the structure of a block, where one of plain values, or lists of them, is a column."""
+
+
 def is_nested(value: Any, many: bool) -> bool:
     """Whether something inside an example has a structure of its own: a dict, tuple or dataclass, or a list of such.
 
@@ -22,7 +26,7 @@ def is_nested(value: Any, many: bool) -> bool:
     if isinstance(value, dict):
         return True
     if isinstance(value, tuple):
-        return not many or hasattr(value, "_make") or not all(map(_is_plain, value))
+        return not many or isinstance(value, TupleParts) or hasattr(value, "_make") or not all(map(_is_plain, value))
     if isinstance(value, list):
         return isinstance(value, Parts) or (not many and not all(map(_is_plain, value)))
     return is_dataclass(value)
@@ -94,7 +98,9 @@ class Nest:
     """
 
     def __init__(self, value: Any, many: bool) -> None:
-        self._kind = list if isinstance(value, list) else type(value)
+        self._kind: type[Any] = type(value)
+        if isinstance(value, (list, tuple)) and not hasattr(value, "_make"):
+            self._kind = list if isinstance(value, list) else tuple
         self._keys: list[Any] = []
         if isinstance(value, dict):
             self._keys = sorted(value, key=str)
@@ -141,7 +147,9 @@ class Nest:
             for key, part in zip(self._keys, parts, strict=True):
                 object.__setattr__(made, key, part)  # it may be frozen
             return made
-        return Parts(parts) if many and self._kind is list else make_like(self._kind, parts)
+        if many and self._kind in (list, tuple):
+            return Parts(parts) if issubclass(self._kind, list) else TupleParts(parts)
+        return make_like(self._kind, parts)
 
     def _parts(self, value: Any) -> list[Any]:
         """What is directly in a value; ValueError if that is not what is in the first."""

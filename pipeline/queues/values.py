@@ -213,7 +213,7 @@ def elements(value: Any, component: Component, index: int, count: int | None, wh
 
 def infer(value: Any, many: bool, where: str) -> tuple[np.dtype[Any], Shape]:
     """Return the dtype and shape that NumPy infers from the first value of a component (from a block if `many`)."""
-    if value is None:
+    if value is None or (many and isinstance(value, (list, tuple)) and value and value[0] is None):
         raise ValueError(f"{where}: None is not a value")
     if isinstance(value, (bytes, str, bytearray)) and not many:
         return STRING, ()

@@ -18,6 +18,8 @@ from pipeline.nest import Nest, has_nested, make_like
 from pipeline.pulls import this_thread
 from pipeline.queues.values import copied_lists
 
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # of an int64
+
 
 class Block(NamedTuple):
     """Examples of neighbouring items of a chunk that have the same structure, dtypes and shapes, stacked.
@@ -138,6 +140,7 @@ def map_chunk(
                 this_thread.draw = (draw.seed, draw.seed2, draw.numbers[i])
             try:
                 container, parts = _taken_apart(made_by(function, item))
+                forms = [_form(part) for part in parts]
             except Exception as error:
                 results.append(FailedItem(error))
                 continue
@@ -147,8 +150,8 @@ def map_chunk(
                 results.append(FailedItem(_left(error)))
                 continue
             last = results[-1] if results else None
-            if not isinstance(last, _Growing) or not last.add(container, parts):
-                results.append(_Growing(container, parts, 1 if results else len(items)))
+            if not isinstance(last, _Growing) or not last.add(container, parts, forms):
+                results.append(_Growing(container, parts, forms, 1 if results else len(items)))
     finally:
         this_thread.draw = before
     return [each if isinstance(each, FailedItem) else each.block() for each in results]
@@ -218,10 +221,18 @@ def _private(part: Any) -> Any:
 
 
 def _form(part: Any) -> Any:
-    """Return what the values of one component in a block must have in common."""
+    """Return what the values of one component in a block must have in common, so that they mean what each means alone.
+
+    Raises:
+        ValueError: It is a list of lists that differ in length.
+    """
     if isinstance(part, np.ndarray):
         return part.dtype, part.shape
-    return (type(part), np.shape(part)) if isinstance(part, (list, tuple)) else type(part)
+    if isinstance(part, (list, tuple)):
+        array = np.asarray(part)
+        return type(part), array.dtype.kind if array.dtype.kind in "SU" else array.dtype, array.shape
+    # NumPy makes floats of Python's integers where one of them has more than 64 bits with its sign.
+    return (int, _LEAST <= part <= _MOST) if type(part) is int else type(part)
 
 
 class _Growing:
@@ -229,21 +240,22 @@ class _Growing:
 
     Args:
         container, parts: The first example.
+        forms: Those of its parts.
         room: For how many there shall be room at first.
     """
 
-    def __init__(self, container: Any, parts: list[Any], room: int) -> None:
+    def __init__(self, container: Any, parts: list[Any], forms: list[Any], room: int) -> None:
         self._container = container
-        self._forms = [_form(part) for part in parts]
+        self._forms = forms
         self._size = 0
         self._columns: list[Any] = [
             here.empty((room, *part.shape), part.dtype) if isinstance(part, np.ndarray) else [] for part in parts
         ]
         self._add(parts)
 
-    def add(self, container: Any, parts: list[Any]) -> bool:
+    def add(self, container: Any, parts: list[Any], forms: list[Any]) -> bool:
         """Add an example, if it is like the first."""
-        alike = container == self._container and [_form(part) for part in parts] == self._forms
+        alike = container == self._container and forms == self._forms
         if alike:
             self._add(parts)
         return alike

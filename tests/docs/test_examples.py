@@ -129,3 +129,11 @@ def test_torch_training():
     right, again = map(int, re.findall(r"(\d+)%", said))
     assert right == again > 90
     assert said.endswith("the same weights: True\n")
+
+
+def test_a_torch_dataset():
+    pytest.importorskip("torch", reason="needs PyTorch: make test-torch")
+    counted, said, right = run("examples/torch_dataset.py").splitlines()
+    assert counted == "1,780 digits, 17 left out, such as the one of which it says:"
+    assert said == "its label cannot be read"
+    assert int(re.fullmatch(r"nearest to the average of their own: (\d+)%", right)[1]) > 85

@@ -1,0 +1,50 @@
+"""Reads a PyTorch Dataset as it is, by two threads, in shuffled batches: items that it fails to make are left out.
+
+    python examples/torch_dataset.py
+
+Needs PyTorch.
+"""
+
+import numpy as np
+import torch
+
+import pipeline.torch
+
+
+class Digits(torch.utils.data.Dataset):
+    """Images of digits. One label in 100 is not one."""
+
+    def __init__(self, name):
+        self.rows = np.loadtxt(name, delimiter=",", dtype=np.float32)
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        image, label = torch.from_numpy(self.rows[index, :64]), int(self.rows[index, 64])
+        if index % 100 == 99:
+            raise ValueError("its label cannot be read")
+        return {"image": image, "label": label}
+
+
+def main():
+    digits = pipeline.torch.dataset(Digits("examples/data/digits.csv"), shuffle=True, seed=1)
+    loop = pipeline.shuffle_batch(
+        digits, 100, min_after_dequeue=500, num_threads=2, seed=1, on_error="skip", allow_smaller_final_batch=True
+    )
+    sums, counts, right = np.zeros((10, 64)), np.zeros(10), 0
+    with loop:
+        for batch in loop:  # float32 [100, 64] and int64 [100]; fewer in the last batch
+            np.add.at(sums, batch["label"], batch["image"])
+            np.add.at(counts, batch["label"], 1)
+        print(f"{counts.sum():,.0f} digits, {loop.num_errors} left out, such as the one of which it says:")
+        print(loop.errors[0])
+        averages = sums / counts[:, None]
+        for batch in loop:  # the next epoch
+            distances = ((batch["image"][:, None] - averages) ** 2).sum(axis=2)
+            right += (distances.argmin(axis=1) == batch["label"]).sum()
+    print(f"nearest to the average of their own: {right / counts.sum():.0%}")
+
+
+if __name__ == "__main__":
+    main()

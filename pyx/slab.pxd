@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from streaming cimport STREAM_BATCH, stream, streamed
-from views cimport CHECKED, out_of_bounds, slot_t, within
+from views cimport CHECKED, fetch, out_of_bounds, slot_t, within
 
 cdef extern from *:
     """
@@ -26,6 +26,7 @@ cdef extern from *:
 
 cdef enum:
     CHUNKS = 33
+    SOON = 16                   # rows before one at which it is fetched
 
 cdef struct Slab:
     size_t row                  # bytes of one row
@@ -119,9 +120,12 @@ cdef inline void slab_write(const Slab* s, int bits, const slot_t[::1] slots, si
 
 cdef inline void pick(const Slab* s, int bits, const slot_t[::1] slots, size_t n, const char[:, ::1] rows,
                       const int64_t[::1] numbers, size_t at, size_t size) noexcept nogil:
-    """As `scatter`, of the rows that the numbers from `at` on name."""
-    cdef size_t i
-    for i in range(n):
+    """As `scatter`, of the rows that the numbers from `at` on name: anywhere, so each is fetched some rows before."""
+    cdef size_t i, fetched = n - min(n, <size_t>SOON)
+    for i in range(fetched):
+        fetch(&rows[numbers[at + i + SOON], 0])
+        memcpy(slab_row(s, bits, slots[i]), &rows[numbers[at + i], 0], size)
+    for i in range(fetched, n):
         memcpy(slab_row(s, bits, slots[i]), &rows[numbers[at + i], 0], size)
 
 

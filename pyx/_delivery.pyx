@@ -181,19 +181,22 @@ cdef class Outlet:
         take: Takes a batch from the queue.
         args: Its arguments.
         asked: Makes the error for a call of `next` within another one of the same thread, which would wait for itself.
-        whole: Whether what `draw` gives is a batch as it is, so that the loop need not ask its feed.
+
+    Attributes:
+        whole: Whether what the queue gives is a batch as it is, so that the loop need not ask its feed: it is what
+            `draw` gives, or `deliver` where batches are counted.
 
     Thread safety: any thread may call every method. A `with` block holds the lock, which has to guard `fetch`, and the
     `follow`, `count` or `drop` after it.
     """
 
     cdef readonly object lock
+    cdef public bint whole
     cdef object take, held, asked, acquire, release
     cdef History delivered
     cdef atomic[unsigned long] owner     # which thread has the lock; 0: none
     cdef object fill, size      # where whoever asks for a batch fills the queue
     cdef Py_ssize_t enough
-    cdef bint whole
     cdef object trail
     cdef Delivered newest       # what was delivered after the last batch that was counted
     cdef tuple args
@@ -241,8 +244,7 @@ cdef class Outlet:
 
         Args:
             fill: Called before a batch is taken where there is too little for one.
-            size: Tells how many elements the queue has.
-            enough: How many there must be for a batch.
+            size, enough: What tells how many elements the queue has; how many there must be for a batch.
             asked: As for the outlet.
         """
         self.fill, self.size, self.enough, self.asked = fill, size, enough, asked
@@ -278,16 +280,15 @@ cdef class Outlet:
                 self.begin(taken, None)
         return taken
 
-    def deliver(self, bint single):
-        """As `draw`, in a loop that counts, for batches that are all this host's; `single`: of one component, which is
-        not in a list then. Holds the lock."""
+    cpdef deliver(self):
+        """As `draw`, in a loop that counts, for batches that are all this host's. Holds the lock."""
         cdef Py_ssize_t rows
         self.enter()
         try:
             taken = self.kept()
             if taken is None:
                 taken = self.fetch()
-                rows = len(taken if single else taken[0])
+                rows = len((<list>taken)[0] if type(taken) is list else taken)
                 self.follow(taken, rows, 0, rows, rows)
             return taken
         finally:
@@ -414,16 +415,15 @@ cdef class Outlet:
 
 
 cdef class Next:
-    """The `next` of a loop. Between a batch that leaves its outlet and the caller there is no step of Python, where a
-    signal handler could strike.
+    """The `next` of a loop. There is no step of Python, where a signal handler could strike, once a batch has left its
+    outlet.
 
     A class that inherits from it has `_taker`, which has a method `take` and an `outlet`, or is None; `_next`, which is
     called where it is None, or while a run is traced; and `_ended_by`, which is told that a taker has no more batches.
     """
 
     @classmethod
-    def __class_getitem__(cls, item):
-        """As type checkers see it, it is generic in what a batch is."""
+    def __class_getitem__(cls, item):   # what a batch is, for type checkers
         return GenericAlias(cls, item)
 
     def __next__(self):
@@ -439,7 +439,7 @@ cdef class Next:
             return loop._next()
         outlet = taker.outlet
         try:
-            batch = outlet.draw() if outlet.whole else taker.take()
+            batch = (outlet.draw() if outlet.delivered is None else outlet.deliver()) if outlet.whole else taker.take()
             outlet.part(True)
             return batch
         except BaseException as error:

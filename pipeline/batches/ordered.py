@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -266,8 +265,7 @@ class OrderedFeed(Feed):
         self.queue.close()
 
     def _note_total(self) -> None:
-        assert self.arrivals is not None
-        if not self._left:
+        if self.arrivals is not None and not self._left:
             self.arrivals.total = self.arrivals.count
 
     def _arrange(self, places: NDArray[np.int64]) -> None:
@@ -284,7 +282,7 @@ class OrderedFeed(Feed):
         return facts_of_queue(self.queue)
 
     def take(self) -> Any:
-        own = self.outlet.deliver(self._single) if self._plain else self._carefully(self.outlet)
+        own = self.outlet.deliver() if self._plain else self._carefully(self.outlet)
         if own is None:
             raise OutOfRangeError(None, None, "this host has no share of the last batch")
         assert self.layout is not None
@@ -293,16 +291,18 @@ class OrderedFeed(Feed):
     def _carefully(self, outlet: Outlet) -> Any:
         with outlet:
             own = outlet.kept() if outlet.struck else self._counted(outlet.fetch(), outlet)
-        self._plain = self._is_plain()
+        self._looked_at(outlet)
         return own
 
-    def _is_plain(self) -> bool:
-        request, arrivals, (_, hosts) = self.request, self.arrivals, self.request.shard or (0, 1)
-        return arrivals is not None and not arrivals.disarranged and hosts == 1 and request.fingerprint == "order"
+    def _looked_at(self, outlet: Outlet) -> Outlet:
+        arrivals, order, (_, hosts) = self.arrivals, self.request.fingerprint == "order", self.request.shard or (0, 1)
+        self._plain = arrivals is not None and not arrivals.disarranged and hosts == 1 and order
+        outlet.whole = self._plain and self.layout is not None and self.layout.whole
+        return outlet
 
     def _make_outlet(self) -> Outlet:
-        self._plain, self._single = self._is_plain(), self.layout is not None and len(self.layout.dtypes) == 1
-        return counting_outlet(self.request.name, self.delivered, self._trail, self._dequeue(), self._at_once)
+        args = self._trail, self._dequeue(), self._at_once
+        return self._looked_at(counting_outlet(self.request.name, self.delivered, *args))
 
     def _counted(self, taken: Any, outlet: Outlet) -> Any:
         """Count what was taken from the queue; return what is this host's of it, None if that is nothing."""
@@ -422,8 +422,8 @@ class OrderedFeed(Feed):
         assert self._trail is not None
         if self.draws is not None and self.request.inline and self.draws.at_hand:
             into = self.queue, self._trail, self.layout, self.arrivals, self._firsts
-            self._gathering = Gathering(self.draws, *into, self.delivered, self.before, self._paused)
-            return functools.partial(self._gathering.move, caller, turns)
+            self._gathering = gathering = Gathering(self.draws, *into, self.delivered, self.before, self._paused)
+            return lambda: gathering.move(caller, turns)
         return quick_way(caller, self.layout, turns, self.arrivals, crossing, self._missing, self._trail)
 
     def _hand_over(self, call: Call, crossing: Crossing) -> None:

@@ -228,11 +228,11 @@ def test_batches_leave_in_any_order():
     history = History(Delivered(0, 0, 0, 0))
     trail = trail_alone()
     trail.put_many((None, np.arange(8)))
-    outlet = Outlet(history, trail, lambda n: [0] * n, 2)
+    outlet = Outlet(history, trail, lambda n: [[0] * n], 2)
     go = threading.Event()
 
     def first():
-        outlet.deliver(True)
+        outlet.deliver()
         begun.set()
         assert go.wait(30)
         outlet.left = True
@@ -240,13 +240,13 @@ def test_batches_leave_in_any_order():
     begun = threading.Event()
     other = run_in_thread(first)
     assert begun.wait(30)
-    outlet.deliver(True)
+    outlet.deliver()
     assert [each.batches for each in history.copy()] == [0]
     outlet.left = True
     assert [each.batches for each in history.copy()] == [0, 1, 2]
     go.set()
     other.result()
-    outlet.deliver(True)
+    outlet.deliver()
     assert (len(history.copy()), outlet.taken.batches) == (3, 3)
     outlet.settle()  # another round begins
     outlet.left = True
@@ -256,7 +256,7 @@ def test_batches_leave_in_any_order():
 def test_one_thread_at_a_time_takes_and_counts():
     """Numbers come in the order of the queue, so nobody may take between another's take and its count."""
     inside, go, other_asks = threading.Event(), threading.Event(), threading.Event()
-    taken = iter([[0, 0], [0]])
+    taken = iter([[[0, 0]], [[0]]])  # of one component
 
     def take():
         inside.set()
@@ -266,22 +266,22 @@ def test_one_thread_at_a_time_takes_and_counts():
     trail = trail_alone()
     trail.put_many((None, np.arange(3)))
     outlet = Outlet(History(Delivered(0, 0, 0, 0)), trail, take)
-    first = run_in_thread(outlet.deliver, True)
+    first = run_in_thread(outlet.deliver)
     assert inside.wait(30)
     assert outlet.lock.locked()
 
     def ask():
         other_asks.set()
-        return outlet.deliver(True)
+        return outlet.deliver()
 
     second = run_in_thread(ask)
     assert other_asks.wait(30)
     go.set()
-    assert (first.result(), second.result()) == ([0, 0], [0])
+    assert (first.result(), second.result()) == ([[0, 0]], [[0]])
     assert not outlet.lock.locked()
     outlet.after_fork()
     with pytest.raises(StopIteration):
-        outlet.deliver(True)
+        outlet.deliver()
     assert not outlet.lock.locked()
 
 

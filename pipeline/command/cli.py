@@ -252,6 +252,7 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
         ("every", 1, _MOST),
     ):
         _check_range(parser, f"--{name.replace('_', '-')}", getattr(arguments, name), least, most)
+    _check_names(parser, arguments)
     try:
         record_bytes(arguments.format)
     except ValueError as error:
@@ -275,6 +276,14 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
         format=arguments.format,
         deterministic=arguments.deterministic,
     )
+
+
+def _check_names(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Exit with status 2 if a name of a file is empty, as of a variable of a shell that is not set."""
+    named = ("FILE", arguments.files), ("--save-state", [arguments.save_state]), ("--resume", [arguments.resume])
+    for what, names in named:
+        if "" in names:
+            parser.error(f"{what} must not be empty")
 
 
 def _check_range(parser: argparse.ArgumentParser, option: str, given: Any, least: int, most: int) -> None:

@@ -22,7 +22,7 @@ from pipeline.decode.csv.numbers import number
 from pipeline.decode.csv.record import split_record
 from pipeline.errors import InvalidArgumentError
 from pipeline.files.compression import compression_of
-from pipeline.files.os_errors import os_error
+from pipeline.files.os_errors import translated
 from pipeline.producers.producers import string_input_producer
 from pipeline.pulls import together
 
@@ -173,8 +173,8 @@ def _first_line(files: Sequence[str], skip: int) -> bytes | None:
                 for line in itertools.islice(file, skip, None):
                     if text := line.rstrip(b"\r\n"):
                         return text
-        except OSError as error:
-            raise os_error(os.fsencode(name), error) from error
+        except (OSError, ValueError) as error:
+            raise translated(os.fsencode(name), error) from error
     raise nothing_in(files, "line with data")
 
 

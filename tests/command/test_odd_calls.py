@@ -124,6 +124,22 @@ def test_threads_have_a_limit(capsys, rows):
     assert "--threads must be at most 1024, got 1025" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("arguments", [["FILE"], ["--save-state", ""], ["--resume", ""]])
+def test_names_that_are_empty(capsys, rows, arguments):
+    """As those of a variable of a shell that is not set: the folder that one is in was no regular file."""
+    what, *given = arguments
+    options = ["--deterministic", what, *given] if given else [""]
+    with pytest.raises(SystemExit) as stopped:
+        main(["feed", rows, *options])
+    assert stopped.value.code == 2
+    assert f"error: {what} must not be empty" in capsys.readouterr().err
+
+
+def test_a_name_that_no_file_has(capsys):
+    assert main(["feed", "a\0b"]) == 1
+    assert "embedded null byte" in capsys.readouterr().err
+
+
 def test_csv_behind_a_url(capsys, rows):
     pytest.importorskip("fsspec")
     assert main(["feed", f"file://{rows}"]) == 0

@@ -67,4 +67,13 @@ def logger(name: str) -> logging.Logger:
     return found
 
 
+def is_heard(log: logging.Logger) -> bool:
+    """Whether the program has a handler for what this logger says."""
+    while not any(not isinstance(handler, logging.NullHandler) for handler in log.handlers):
+        if log.parent is None or not log.propagate:
+            return False
+        log = log.parent
+    return True
+
+
 logging.getLogger("pipeline").addHandler(logging.NullHandler())

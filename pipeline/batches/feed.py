@@ -139,6 +139,8 @@ class Feed:
 
     def left_over(self) -> tuple[int, int]:
         """At the end of the input: how many examples became no batch, and how many were read."""
+        if self.layout is None:  # no example came
+            return 0, 0
         stats = self.queue.stats()
         return stats.size, stats.enqueued
 

@@ -16,13 +16,14 @@ from pipeline.batches.crew import Crew, Opening, abandon
 from pipeline.batches.feed import Feed
 from pipeline.batches.inline import Inline
 from pipeline.batches.ordered import OrderedFeed
-from pipeline.batches.snapshot import fingerprint_text, load, no_order, state_of, why_dropped, why_empty
+from pipeline.batches.snapshot import CLOSED, READ_ONCE, fingerprint_text, load, no_order, state_of, what_to_say
 from pipeline.batches.source import is_iterable, loop_left
 from pipeline.batches.taken import note_taken
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
+from pipeline.explain.frames import warn
 from pipeline.explain.live import LoopFacts, LoopTimes, loops, noted_inputs
 from pipeline.explain.workers import WorkerGroup
-from pipeline.logs import logger
+from pipeline.logs import is_heard, logger
 from pipeline.queues.base import QueueBase
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.current_loop import batch_loop
@@ -54,8 +55,8 @@ class Batches(Next[T_co], Iterator[T_co]):
     generator functions: `for epoch in range(3): for batch in loop: ...` reads them three times, in another random
     order each time if they are shuffled. Other sources cannot be read again; a warning says so.
 
-    Examples at the end that fill no batch are dropped, unless `allow_smaller_final_batch`. A warning says so once, and
-    `num_dropped` counts them.
+    Examples at the end that fill no batch are dropped, unless `allow_smaller_final_batch`. The log says so once, as a
+    RuntimeWarning does without a handler if there was no batch at all; `num_dropped` counts them.
 
     Thread safety: several threads may take batches from one iterator; each batch goes to one of them. A new
     round begins for a thread that has seen the end of the last one.
@@ -148,8 +149,7 @@ class Batches(Next[T_co], Iterator[T_co]):
             if over is not self._over or self._closed or (not self._owner and self.coord.should_stop()):
                 return self
             if not over.starts_over:
-                text = "this loop is at its end, and its source cannot be read again: make a new loop for each epoch, "
-                self._tell(over, "once", text + "or pass an array, a list or a generator function")
+                self._say("once", READ_ONCE, True)
                 return self
             self._planned = self._latest = over.again()
             self.coord = self._planned.coord
@@ -186,6 +186,8 @@ class Batches(Next[T_co], Iterator[T_co]):
         self._seen.over = self._over
 
     def __enter__(self) -> Batches[T_co]:
+        if self._closed:
+            raise FailedPreconditionError(None, None, f"{self._name}: {CLOSED}")
         return self
 
     def __exit__(
@@ -403,34 +405,31 @@ class Batches(Next[T_co], Iterator[T_co]):
         with self._lock:
             if taker is not None and taker is not self._taker and not self._ended:
                 return  # another thread has begun a new round meanwhile
-            self._note_end()
+            said = self._note_end()
             over, self._over = self._over, None
             self._finish()
             self._over = over
+        for each in said:
+            self._say(*each)
 
-    def _note_end(self) -> None:
-        """If the input was used up, and not the loop left: count what filled no batch, and say so."""
+    def _note_end(self) -> list[tuple[str, str, bool]]:
+        """If the input was used up, and not the loop left: count what filled no batch, and return what to say."""
         feed = self._open or self._planned
         if self._ended or self._closed or feed is None or self.coord.should_stop():
-            return
-        self._over, opened = feed, self._taker is not None
-        why = why_empty(feed, opened) or ("the sources gave no example" if self._skips.count and not opened else "")
-        if why:
-            self._tell(feed, why, why + ("" if opened else self._skips.summary()))
-        left, read = feed.left_over() if opened else (0, 0)
+            return []
+        self._over, (left, read) = feed, feed.left_over()
         self.num_dropped += left
-        if left:
-            self._tell(feed, "dropped", why_dropped(left, read))
+        return what_to_say(feed, left, read, self._skips)
 
-    def _tell(self, feed: Feed, subject: str, text: str) -> None:
-        """Say something in the log, once for this loop."""
+    def _say(self, subject: str, text: str, in_vain: bool) -> None:
+        """Say something once for this loop: in the log, or, if nobody listens to it and a `for` was in vain, shown."""
+        show, subject = (warn, "shown") if in_vain and not is_heard(_log) else (_log.warning, subject)
         if subject not in self._told:
             self._told.add(subject)
-            _log.warning("%s: %s", feed.request.name, text)
+            show(f"{self._name}: {text}")
 
     def _finish(self) -> None:
-        """Stop what was started and raise what a thread raised, each time. If Ctrl-C strikes before all is done,
-        `close` does it again."""
+        """Stop what was started and raise what a thread raised, each time; after Ctrl-C here `close` does it again."""
         with self._lock:
             self._ended = True
             self._times.end()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
+
+import numpy as np
 
 from pipeline import __version__
 from pipeline._delivery import BEHIND, Delivered
@@ -15,6 +17,7 @@ from pipeline.errors import FailedPreconditionError, OpError, invalid
 from pipeline.explain.wording import named
 from pipeline.files.identity import difference, file_identity
 from pipeline.logs import logger
+from pipeline.on_error import Skips
 from pipeline.resume.checksum import is_changed, with_checksum
 from pipeline.resume.form import check_form
 from pipeline.resume.journal import Entry, packed, unpacked
@@ -29,6 +32,19 @@ ALLOWED = ("batch_size", "num_epochs", "shard", "mtime")
 _KEYS = {"format", "version", "made_by", "delivered", "fingerprint", "ended", "loop", "sources", "journal", "files"}
 
 _log = logger("pipeline.batches")
+
+# What loops say, once each.
+CLOSED = "this loop is closed, as the end of a `with` closes it: make a new one, or put all epochs into one `with`"
+READ_ONCE = (
+    "this loop is at its end, and its source cannot be read again: make a new loop for each epoch, or pass an array, a "
+    "list or a generator function"
+)
+_AT_THE_END = (
+    "the state is from the end of an epoch: this `for` has no batches, the next one begins the next epoch. "
+    "Save the number of the epoch that has ended with the state, not that of the next one"
+)
+_DROPPED = "fill no batch and are dropped. To get them too pass allow_smaller_final_batch=True"
+_TUPLE = ". A tuple is a sequence of examples: for the rows of its arrays pass pipeline.arrays of it"
 
 
 def fingerprint_text(elements: int, value: int) -> str:
@@ -178,27 +194,31 @@ def loop_facts(feed: OrderedFeed) -> dict[str, Any]:
     }
 
 
-def why_empty(feed: Feed, opened: bool) -> str:
-    """What to say at the end of a round that gave no batch; "" if there were some, or it is no wonder.
+def what_to_say(feed: Feed, left: int, read: int, skips: Skips) -> list[tuple[str, str, bool]]:
+    """What there is to say at the end of a round: subjects, texts, and whether each explains why there was no batch.
 
     Args:
         feed: Of the round.
-        opened: Whether it had a first example.
+        left: How many examples became no batch.
+        read: How many there were.
+        skips: Counts what was left out.
     """
+    said = []
     if isinstance(feed, OrderedFeed) and feed.starts_over and _none_since_load(feed):
-        return (
-            "the state is from the end of an epoch: this `for` has no batches, the next one begins the next epoch. "
-            "Save the number of the epoch that has ended with the state, not that of the next one"
-        )
-    return "the sources gave no example when they were read again" if feed.round and not opened else ""
+        said.append(("at the end", _AT_THE_END, False))
+    elif not read and (feed.round or not all(map(_is_empty, feed.request.sources))):
+        again = " when they were read again" if feed.round else ""
+        why = f"the sources gave no example{again}" if feed.request.keep_input is True else "no example was kept"
+        said.append((why, why + skips.summary(), True))
+    if left:
+        hint = _TUPLE if left == read and isinstance(feed.request.sources[0], tuple) else ""
+        said.append(("dropped", f"the last {left:,} of {read:,} examples {_DROPPED}{hint}", left == read))
+    return said
 
 
-def why_dropped(left: int, read: int) -> str:
-    """What to say of the examples that are left at the end, of those that were read."""
-    return (
-        f"the last {left:,} of {read:,} examples fill no batch and are dropped. "
-        "To get them too pass allow_smaller_final_batch=True"
-    )
+def _is_empty(source: Any) -> bool:
+    """Whether everybody sees that a source has no examples."""
+    return isinstance(source, (Sequence, np.ndarray)) and len(source) == 0
 
 
 def _none_since_load(feed: OrderedFeed) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Iterator
 from types import FrameType
@@ -29,6 +30,15 @@ def caller() -> Place | None:
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None
+
+
+def warn(text: str) -> None:
+    """Show a warning that people see without logging, at the place outside this package that called."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and is_ours(frame):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, RuntimeWarning, stacklevel=level)
 
 
 def shown(place: Place) -> str:

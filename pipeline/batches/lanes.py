@@ -24,8 +24,9 @@ JOINED_ROWS = 16
 
 _ALL_HOSTS = (
     "with shard, every host makes the examples of all hosts and keeps its share, because this source cannot be asked "
-    "for single items. To read only its own files, give each host string_input_producer(..., shard=(host, hosts)) "
-    "instead"
+    "for single items. If the examples are made by function= from an array, a list or a source of rows, pass "
+    "map_ahead(function, source) instead; to read only its own files, give each host "
+    "string_input_producer(..., shard=(host, hosts))"
 )
 _ONE_AT_A_TIME = (
     "num_threads is of no use: calls of this source run one at a time, or their order would depend on the threads. "

@@ -41,7 +41,8 @@ READ_ONCE = (
 )
 _AT_THE_END = (
     "the state is from the end of an epoch: this `for` has no batches, the next one begins the next epoch. "
-    "Save the number of the epoch that has ended with the state, not that of the next one"
+    "A program with a `for` of its own saves the number of the epoch that has ended, as this `for` is the rest of it; "
+    "`fit` of Keras goes on with the next epoch, whose number is the one to save there"
 )
 _DROPPED = "fill no batch and are dropped. To get them too pass allow_smaller_final_batch=True"
 _TUPLE = ". A tuple is a sequence of examples: for the rows of its arrays pass pipeline.arrays of it"

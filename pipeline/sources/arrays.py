@@ -107,6 +107,8 @@ class _Arrays:
         if len(set(rows)) > 1:
             listed = ", ".join(f"{name!r} has {count:,}" for name, count in zip(names, rows, strict=True))
             raise ValueError(f"arrays: all must have the same number of rows: {listed}")
+        if not rows[0]:
+            raise ValueError(f"arrays: {places[0]} has no rows")
         self._rows = rows[0]
         stored = [each for each in self._columns if isinstance(each, _Stored)]
         step = _step(stored, self._rows, parse_shard(shard, sys.maxsize, "rows")[1]) if stored else None
@@ -158,7 +160,7 @@ def _step(columns: Sequence[_Stored], rows: int, hosts: int) -> int:
     """
     row_bytes = sum(each.row_bytes for each in columns)
     share = sys.maxsize if hosts == 1 else rows // (_PIECES_OF_A_HOST * hosts)
-    unit = math.lcm(*(min(each.chunk, max(1, rows)) for each in columns))
+    unit = math.lcm(*(min(each.chunk, rows) for each in columns))
     if unit > min(share, _ALIGNED_BYTES // row_bytes):
         unit = max(columns, key=lambda each: each.row_bytes).chunk
     return unit * max(1, min(-(-_PIECE_BYTES // (unit * row_bytes)), share // unit))

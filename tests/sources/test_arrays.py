@@ -255,6 +255,8 @@ class TestErrors:
         ("given", "error", "text"),
         [
             ({}, ValueError, "arrays: there are no arrays"),
+            (np.zeros((0, 3)), ValueError, "arrays: the input has no rows"),
+            ({"a": [], "b": []}, ValueError, "arrays: component 'a' has no rows"),
             ({"a": 3}, TypeError, "arrays: component 'a' is no array and no sequence: 3"),
             ({"a": np.float32(3)}, ValueError, "arrays: component 'a' must have rank 1 or more, got the scalar"),
             (b"abc", TypeError, "arrays: the input is no array and no sequence: b'abc'"),

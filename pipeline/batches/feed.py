@@ -173,8 +173,6 @@ class Feed:
             return
         opened, index, first, reads = self._found or self._first_example(self._open_sources())
         self.queue = self._make_queue()
-        if self.layout is not None and isinstance(self.queue, TypedQueue) and not self.one_by_one:
-            self.queue.labels = self.layout.keys
         self._first, copies = [(first, reads)], self.request.num_threads or 1
         self.ops = [self._op(each, i, self._first if i == index else None) for i, each in enumerate(opened * copies)]
 

@@ -44,6 +44,8 @@ class ExampleLayout:
     """
 
     to_components: ToComponents
+    _first_labels: Sequence[str] = ()
+    _last_labels: Sequence[str] = ()
 
     def __init__(self, example: Any, many: bool, finish: Finish | None = None) -> None:
         check_example(example, many)
@@ -226,20 +228,22 @@ class ExampleLayout:
         return self._make(components)
 
     @property
-    def keys(self) -> list[Any] | None:
-        """The keys of examples that are dicts; of nested ones, where each component is."""
-        return self._keys
+    def labels(self) -> list[Any] | None:
+        """What errors call the components of the queue, where examples are dicts or nested."""
+        return None if self._keys is None else [*self._first_labels, *self._keys, *self._last_labels]
 
     def led_by(self, dtype: Any) -> ExampleLayout:
         """The layout for a queue that holds a scalar of this dtype before the components."""
         other = copy.copy(self)
         other.dtypes, other._shapes = [dtype, *self.dtypes], [(), *self._shapes]
+        other._first_labels = ["the length"]
         return other
 
     def followed_by(self, dtype: Any) -> ExampleLayout:
         """The layout for a queue that holds a scalar of this dtype after the components."""
         other = copy.copy(self)
         other.dtypes, other._shapes = [*self.dtypes, dtype], [*self._shapes, ()]
+        other._last_labels = ["the number"]
         return other
 
     def shape_as(self, facts: Sequence[Any] | None) -> None:

@@ -55,7 +55,9 @@ class RaggedRows:
                     dtype, shape = self._infer(row)
                     rank = (None,) * len(shape or ())
                     text = dtype == STRING
-                    self._decided = Component(np.dtype(object) if text else dtype, "bytes" if text else "array", rank)
+                    self._decided = Component(
+                        np.dtype(object) if text else dtype, "bytes" if text else "array", rank, keeps=True
+                    )
         return self._decided
 
 

@@ -15,6 +15,7 @@ from pipeline.queues.base import QueueBase
 from pipeline.queues.components import parse_capacity
 from pipeline.queues.kinds import FIFOQueue, PaddingFIFOQueue, PaddingShuffleQueue, RandomShuffleQueue
 from pipeline.queues.seeds import get_seed
+from pipeline.queues.typed import TypedQueue
 from pipeline.runners.coordinator import Coordinator
 from pipeline.sources.source import Source
 from pipeline.workers.ahead import MapAhead
@@ -131,12 +132,17 @@ class Request(NamedTuple):
         padded = self.dynamic_pad
         shapes = layout.padded_shapes(self.shapes) if padded else layout.fixed_shapes(self.shapes)
         named: dict[str, Any] = {"shared_name": self.shared_name, "name": self.name}
+        queue: TypedQueue
         if self.min_after_dequeue is None:
             kind = PaddingFIFOQueue if padded else FIFOQueue
-            return kind(self.queue_capacity, layout.dtypes, shapes, **named)
-        shuffled = PaddingShuffleQueue if padded else RandomShuffleQueue
-        named |= {"seed": self.seed, "deterministic": bool(self.deterministic)}
-        return shuffled(self.queue_capacity, self.min_after_dequeue, layout.dtypes, shapes, **named)
+            queue = kind(self.queue_capacity, layout.dtypes, shapes, **named)
+        else:
+            shuffled = PaddingShuffleQueue if padded else RandomShuffleQueue
+            named |= {"seed": self.seed, "deterministic": bool(self.deterministic)}
+            queue = shuffled(self.queue_capacity, self.min_after_dequeue, layout.dtypes, shapes, **named)
+        queue.labels = layout.labels
+        queue._keep_values()
+        return queue
 
 
 def check_shard(shard: Any) -> None:

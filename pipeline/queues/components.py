@@ -25,11 +25,13 @@ class Component(NamedTuple):
         form: How slots hold it: "rows" for rows of fixed size in a slab, "array" for references to arrays that vary in
             shape, "bytes" and "object" for references to these.
         shape: The shape of one value. None: any shape; a None in it: any size.
+        keeps: A NumPy value of another dtype is refused if the cast would change it.
     """
 
     dtype: np.dtype[Any]
     form: str
     shape: Shape
+    keeps: bool = False
 
 
 def parse_dtypes(given: Any) -> list[np.dtype[Any]]:

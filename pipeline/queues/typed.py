@@ -76,6 +76,10 @@ class TypedQueue(Engine, QueueBase):
         self._configure([(each.dtype, FORMS[each.form], each.shape) for each in components])
         self._components = components
 
+    def _keep_values(self) -> None:
+        """From now on refuse NumPy values of another dtype that a cast would change, as floats for integers."""
+        self._components = [each._replace(keeps=True) for each in self._components or ()]
+
     @property
     def holds_large(self) -> bool:
         """Whether rows are so large that arrays handed over to the queue are held by reference, not copied."""

@@ -44,16 +44,39 @@ def _strings(value: Any, where: str) -> Any:
     return result
 
 
-def _cast(array: np.ndarray[Any, Any], dtype: np.dtype[Any], where: str) -> np.ndarray[Any, Any]:
+def _cast(array: np.ndarray[Any, Any], component: Component, where: str) -> np.ndarray[Any, Any]:
     """Convert a NumPy array as astype does, without warnings; text and objects are checked as Python values."""
+    dtype = component.dtype
     if array.dtype == dtype:
         return array
     if array.dtype.kind in "SUT" or (array.dtype.kind == "O" and dtype.kind != "O"):
         return _from_python(array.tolist(), dtype, where)
+    checked = component.keeps and array.size > 0
+    if checked and not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise _loses(array, dtype, where)
     if array.dtype.kind == "c" and dtype.kind in "biuf":
         array = array.real
     with np.errstate(all="ignore"):
-        return array.astype(dtype)
+        cast = array.astype(dtype)
+        if checked and not _alike(array, cast):
+            if array.dtype.kind in "iu" and dtype.kind in "iu":
+                _check_range(array, dtype, where)
+            raise _loses(array, dtype, where)
+    return cast
+
+
+def _alike(array: np.ndarray[Any, Any], cast: np.ndarray[Any, Any]) -> bool:
+    """Whether a cast has kept the values; floats may be rounded."""
+    if array.dtype.kind in "biumM":
+        return np.array_equal(array, cast.astype(array.dtype), equal_nan=True)
+    return np.array_equal(np.isfinite(array), np.isfinite(cast))
+
+
+def _loses(array: np.ndarray[Any, Any], dtype: np.dtype[Any], where: str) -> TypeError:
+    return TypeError(
+        f"{where}: the first example has the dtype {dtype}, this one {array.dtype}: values such as "
+        f"{array.reshape(-1)[:1].tolist()[0]!r:.40} would be lost. Make all examples of one dtype, where they are made"
+    )
 
 
 def _check_range(inferred: np.ndarray[Any, Any], dtype: np.dtype[Any], where: str) -> None:
@@ -98,7 +121,8 @@ def copied_lists(value: Any) -> Any:
     return kind(map(copied_lists, value)) if kind is list or kind is tuple else value
 
 
-def _array(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any, Any]:
+def _array(value: Any, component: Component, where: str) -> np.ndarray[Any, Any]:
+    dtype = component.dtype
     if value is None:
         raise ValueError(f"{where}: None is not a value")
     if (
@@ -106,9 +130,9 @@ def _array(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any, Any]
     ):  # one number is checked like one of Python
         _check_range(np.asarray(value), dtype, where)
     if isinstance(value, (np.ndarray, np.generic)):
-        return _cast(np.asarray(value), dtype, where)
+        return _cast(np.asarray(value), component, where)
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
-        return _cast(np.asarray(value), dtype, where)
+        return _cast(np.asarray(value), component, where)
     return _from_python(value, dtype, where)
 
 
@@ -154,7 +178,7 @@ def element(value: Any, component: Component, index: int, where: str) -> Any:
     """
     if component.form == "object":
         return value
-    converted = _strings(value, where) if component.form == "bytes" else _array(value, component.dtype, where)
+    converted = _strings(value, where) if component.form == "bytes" else _array(value, component, where)
     if not compatible(_shape_of(converted), component.shape):
         assert component.shape is not None
         raise _mismatch(index, component.shape, _shape_of(converted), where)
@@ -188,7 +212,7 @@ def elements(value: Any, component: Component, index: int, count: int | None, wh
     elif component.form == "bytes" and component.shape == () and (own := _plain_strings(value)) is not None:
         converted, shape = own, (len(own),)
     else:
-        converted = _strings(value, where) if component.form == "bytes" else _array(value, component.dtype, where)
+        converted = _strings(value, where) if component.form == "bytes" else _array(value, component, where)
         shape = _shape_of(converted)
     if not shape:
         raise invalid(f"{where}: Shape () must have rank at least 1")

@@ -231,6 +231,8 @@ def _form(part: Any) -> Any:
     if isinstance(part, (list, tuple)):
         array = np.asarray(part)
         return type(part), array.dtype.kind if array.dtype.kind in "SU" else array.dtype, array.shape
+    if isinstance(part, np.generic) and part.dtype.kind in "mM":
+        return part.dtype  # with its unit
     # NumPy makes floats of Python's integers where one of them has more than 64 bits with its sign.
     return (int, _LEAST <= part <= _MOST) if type(part) is int else type(part)
 

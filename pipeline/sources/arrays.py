@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.dtypes import strings_as_bytes
-from pipeline.errors import DataLossError
+from pipeline.errors import DataLossError, invalid
 from pipeline.files.opening import read_whole
 from pipeline.files.os_errors import translated
 from pipeline.memory import in_memory
@@ -82,7 +82,8 @@ def arrays(
 
     Raises:
         ValueError: There is no column, a column has no rows, or they have different numbers of rows; a list is ragged;
-            a path does not end in `.npy`; or `num_epochs` or `shard` is out of range.
+            a path does not end in `.npy`; `num_epochs` or `shard` is out of range; or values are masked or null
+            (InvalidArgumentError).
         TypeError: A column is nothing of these, or a number is not an integer.
         NotFoundError: There is no such file. DataLossError: It is no `.npy` file.
     """
@@ -167,6 +168,10 @@ def _step(columns: Sequence[_Stored], rows: int, hosts: int) -> int:
 
 
 def _as_array(given: Any, where: str) -> NDArray[Any]:
+    missing = np.count_nonzero(given.mask) if isinstance(given, np.ma.MaskedArray) else getattr(given, "null_count", 0)
+    if isinstance(missing, (int, np.integer)) and missing:  # NumPy would drop the mask, and make NaN of nulls
+        count = f"{missing:,} of {np.size(given):,}"
+        raise invalid(f"arrays: {where} has {count} values missing: fill them before, or leave out their rows")
     try:
         array = np.asarray(given)
     except ValueError as error:

@@ -161,6 +161,11 @@ class TestStructure:
         assert ROWS[1].tolist() == [1, 10, 100]
 
 
+def test_no_value_is_missing_where_none_is_masked():
+    source = pipeline.arrays((np.ma.array([1, 2]), pyarrow.array([2**53 + 1, 4])))
+    assert [source[0], source[1]] == [(1, 2**53 + 1), (2, 4)]
+
+
 class TestStores:
     def test_each_chunk_is_read_once(self, monkeypatch):
         monkeypatch.setattr("pipeline.sources.arrays._PIECE_BYTES", 1)
@@ -255,6 +260,16 @@ class TestErrors:
         ("given", "error", "text"),
         [
             ({}, ValueError, "arrays: there are no arrays"),
+            (
+                {"a": np.ma.array([1, 2, 3], mask=[False, True, False])},
+                pipeline.InvalidArgumentError,
+                "arrays: component 'a' has 1 of 3 values missing: fill them before, or leave out their rows",
+            ),
+            (
+                (pyarrow.array([2**53 + 1, None, None]),),
+                pipeline.InvalidArgumentError,
+                "arrays: component '0' has 2 of 3 values missing: fill them before, or leave out their rows",
+            ),
             (np.zeros((0, 3)), ValueError, "arrays: the input has no rows"),
             ({"a": [], "b": []}, ValueError, "arrays: component 'a' has no rows"),
             ({"a": 3}, TypeError, "arrays: component 'a' is no array and no sequence: 3"),

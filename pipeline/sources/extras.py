@@ -78,15 +78,24 @@ def stacked(values: list[Any], where: str) -> Any:
     """
     if is_nested(values[0], False):
         nest = Nest(values[0], False)
-        columns = zip(*map(nest.flatten, values), strict=True)
-        return nest.pack([stacked(list(column), where) for column in columns], True)
+        try:
+            columns = list(zip(*map(nest.flatten, values), strict=True))
+        except ValueError as error:
+            raise invalid(f"{where}: {error}") from error
+        named = zip(nest.names, columns, strict=True)
+        return nest.pack([stacked(list(column), f"{where}: {name!r}") for name, column in named], True)
     if isinstance(values[0], (bytes, str)):
+        other = next((value for value in values if not isinstance(value, (bytes, str))), None)
+        if other is not None:
+            raise TypeError(f"{where}: expected bytes or str, as in the first example, got {other!r:.80}")
         return strings_as_bytes(object_vector(values))
     try:
         return stack([np.asarray(value) for value in values])
     except InvalidArgumentError as error:
         text = f"{where}: examples differ in shape: make them equal, or pass dynamic_pad=True to the batch function"
         raise invalid(text) from error
+    except TypeError as error:
+        raise TypeError(f"{where}: {error}") from error
 
 
 class Picked:

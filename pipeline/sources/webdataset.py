@@ -192,7 +192,16 @@ class _Shards:
             other = next(i for i, row in enumerate(rows) if row.keys() != rows[0].keys())
             first, second = (f"{piece[i].key!r} has {', '.join(sorted(rows[i]))}" for i in (0, other))
             raise invalid(f"webdataset: {piece[other].shard}: samples differ: {first}; {second}. Choose columns")
-        return {name: stacked([row[name] for row in rows], f"webdataset: {name!r}") for name in rows[0]}
+        return {name: self._column(piece, [row[name] for row in rows], name) for name in rows[0]}
+
+    def _column(self, piece: Sequence[Sample], values: list[Any], name: str) -> Any:
+        """A column of samples; an error names the first that is not like the first of all."""
+        try:
+            return stacked(values, f"webdataset: {name!r}")
+        except (TypeError, ValueError):
+            for sample, value in zip(piece, values, strict=True):
+                stacked([values[0], value], f"webdataset: {sample.shard}: sample {sample.key!r}: {name!r}")
+            raise
 
     def named(self, piece: Sequence[Sample], i: int) -> str:
         """Shard and key of a sample."""

@@ -137,3 +137,25 @@ def test_queues_that_are_used_by_hand_cast():
     queue = pipeline.FIFOQueue(2, "int64", [()])
     queue.enqueue(np.float64(0.75))
     assert queue.dequeue() == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "error", "text"),
+    [
+        ({"a": 1}, {"a": 0.5}, TypeError, "'a'.*float64"),
+        ({"a": "x"}, {"a": 1}, TypeError, "'a'.*expected bytes or str"),
+        ({"a": 1}, {"a": "x"}, TypeError, "'a'.*int64"),
+        ({"a": 1}, {"b": 1}, pipeline.errors.InvalidArgumentError, r"the keys \['b'\]"),
+        ({"a": [1]}, {"a": [1, 2]}, pipeline.errors.InvalidArgumentError, "'a': examples differ in shape"),
+    ],
+)
+def test_samples_that_differ_are_named(tmp_path, first, second, error, text):
+    name = str(tmp_path / "a.tar")
+    with tarfile.open(name, "w") as tar:
+        for i, each in enumerate([first, first, second]):
+            content = json.dumps(each).encode()
+            member = tarfile.TarInfo(f"s{i}.json")
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    with pytest.raises(error, match=f"{name}: sample 's2': 'json'.*{text}"):
+        next(batch(pipeline.webdataset(name, columns=["json"]), 3))

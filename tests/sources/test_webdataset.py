@@ -203,7 +203,7 @@ class TestErrors:
             ValueError, f"webdataset: {path}: samples differ: 'sample.d/0001' has __key__, cls, meta.json, png"
         ):
             batches()  # the third has a jpg
-        with pytest.raises(ValueError, match=r"webdataset: 'txt': examples differ in shape"):
+        with pytest.raises(ValueError, match=r"sample 'sample.d/0002': 'txt': examples differ in shape"):
             batches(["txt"], {"txt": lambda data: np.zeros(int(data[-1:]))})
 
     @pytest.mark.parametrize("deterministic", [False, True])

@@ -133,6 +133,9 @@ cdef class Trail:
         """Add these numbers; without them those that `mixed_ids` gives, from `base_of` their first."""
         cdef size_t at, first
         self.lock.lock()
+        if self.final:          # their put fails, and the last draws may happen meanwhile
+            self.lock.unlock()
+            return 0
         if not beside_room(&self.beside, n):
             self.lock.unlock()
             raise MemoryError("no memory for the numbers of elements")

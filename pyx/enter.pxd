@@ -13,7 +13,7 @@ from columns cimport Column, Columns, Part, take_places, width_of, write
 from fastpath cimport put_fast
 from growth cimport claim, release
 from limits cimport COPIES, NAPPERS, NEAR, slot_room
-from state cimport DEQUEUE_MANY, DONE, ENQUEUE, ENQUEUE_MANY, PENDING, Attempt, Call, Queue, start
+from state cimport DEQUEUE_MANY, DONE, ENQUEUE, ENQUEUE_MANY, LOCKSTEP, PENDING, Attempt, Call, Queue, start
 from steps cimport locked, step_ahead, step_enqueue, step_put_back
 from views cimport slot_t
 from waiting cimport Guard, check_process, deadline_of, guard_attempt, park, step_withdraw, withdraw_unowned
@@ -96,6 +96,12 @@ cdef inline Py_ssize_t fit_many(const Columns* columns, tuple values, Part* part
 
 # Writing and storing --------------------------------------------------------------------------------------------------
 
+cdef inline void may_nap(const Queue* q, const Columns* columns, Attempt* a, Call call) noexcept:
+    """Whether the owner of an enqueue may hear late that it is done; see invariant 8 of waiting.pxd."""
+    a.patient = q.order == LOCKSTEP and call == ENQUEUE_MANY
+    a.naps = a.patient or columns.small and call == ENQUEUE and q.capacity >= NAPPERS
+
+
 cdef inline int store_parts(Queue* q, Columns* columns, object owner, Part* parts, size_t n, Call call,
                             int64_t deadline, bint each) except -1:
     """Store n elements, in pieces; raise what the queue answered. `owner` has the hooks and makes the error of this
@@ -112,7 +118,7 @@ cdef inline int store_parts(Queue* q, Columns* columns, object owner, Part* part
     start(&a, ENQUEUE, slots, piece, n)
     guard_attempt(&guard, q, &a, withdraw_unowned)
     a.each = each
-    a.naps = columns.small and call == ENQUEUE and q.capacity >= NAPPERS
+    may_nap(q, columns, &a, call)
     try:
         while True:
             claim(q, columns, &claimed, slots, min(piece, n - at))

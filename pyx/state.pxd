@@ -55,6 +55,7 @@ cdef cppclass Attempt:          # one call in progress; lies on the stack of its
     bint each                   # enqueue: row by row, as that many enqueues of one element
     bint poked                  # the owner is to check whether it still wants to wait
     bint naps                   # while it sleeps: it wakes by itself soon, so its end may be told late
+    bint patient                # it naps even where no other call waits
     bint late                   # decided, and in the list of those that nobody has told yet
     # The owner's own: written only while the owner holds the lock, so it may read them without.
     size_t ready                # rows of the next piece that are in their slots
@@ -140,7 +141,7 @@ cdef inline void start(Attempt* a, Call call, slot_t* slots, size_t room, size_t
     a.begin = a.count = a.ready = a.requested = a.current = 0
     a.wake = NULL
     a.before = a.after = NULL
-    a.listed = a.each = a.poked = a.naps = a.late = a.blocked = a.nudged = a.spare = False
+    a.listed = a.each = a.poked = a.naps = a.patient = a.late = a.blocked = a.nudged = a.spare = False
     a.extra = NULL
 
 
@@ -217,6 +218,12 @@ cdef inline void unlate(Queue* q, Attempt* a) noexcept nogil:
     if a.late:
         unlink(&q.late, a)
         a.late = False
+
+
+cdef inline size_t half_full(const Queue* q) noexcept nogil:
+    """How many elements there are where half of the room is free; in lockstep half of that beside the pool, which stays
+    full."""
+    return (q.capacity + (q.min_after_dequeue if q.order == LOCKSTEP else 0)) // 2
 
 
 cdef inline void call_late(Queue* q) noexcept nogil:

@@ -11,7 +11,7 @@ from orders cimport ring_push, ring_take
 from serving cimport WAIT, SERVED, Outcome, flush, holds_dequeues, holds_enqueues, try_dequeue, try_enqueue
 from state cimport (
     BETWEEN, CANCELLED, EMPTY, ENQUEUE, FULL, LOCKSTEP, PENDING, Attempt, Fullness, Queue, Waiting, append, call_late,
-    held_back, look, put_back, remove, unlate, view_attempt, wake,
+    half_full, held_back, look, put_back, remove, unlate, view_attempt, wake,
 )
 from sync cimport coarse_now, fork_count, now
 from views cimport slot_t
@@ -84,7 +84,7 @@ cdef inline void step_dequeue(Queue* q, Attempt* a) noexcept nogil:
         q.left.waits += 1
     if outcome != WAIT and q.enqueues.head != NULL:
         flush(q)
-    if q.late.head != NULL and (outcome != SERVED or q.count <= q.capacity // 2):
+    if q.late.head != NULL and (outcome != SERVED or q.count <= half_full(q)):
         call_late(q)
 
 

@@ -29,7 +29,9 @@ Invariants, all under the queue's lock:
    wait. So those that put small elements one by one, but for the first, nap at first: their ends come as they always
    do, but are told to one of them at a time, when half of the room is free or a dequeue has to wait; the others hear of
    theirs when the nap ends. The more wait, the longer they nap, so that about one wakes by itself each millisecond.
-   `late` lists attempts that are decided and whose owners sleep in `wait_turn`, which takes them out.
+   Those that put blocks into a queue that draws in lockstep nap even alone: as how full it is decides nothing there,
+   they fill it in long runs, and the rows that wait for their draws are fewer and still in the cache. `late` lists
+   attempts that are decided and whose owners sleep in `wait_turn`, which takes them out.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -173,7 +175,7 @@ cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int
     cdef Side* side = &q.entered if a.call == ENQUEUE or a.call == CLOSE else &q.left
     a.asleep = now()
     a.wake = signal
-    nap = a.asleep + min(NAP * (<int64_t>(q.enqueues.count + q.late.count) - 1), <int64_t>LONGEST_NAP)
+    nap = a.asleep + min(NAP * (<int64_t>(q.enqueues.count + q.late.count) - (not a.patient)), <int64_t>LONGEST_NAP)
     while undecided(a) and not a.poked:
         limit = until
         if a.naps:

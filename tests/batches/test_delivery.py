@@ -154,6 +154,35 @@ def test_numbers_of_a_put_that_a_close_has_cut_short():
     assert history.newest.value == Delivered(0, 0, 0, 0).after(np.concatenate(batches), 14).value
 
 
+def test_what_comes_after_the_end_has_no_numbers():
+    """While its put fails, the rest of the pool is drawn from what had entered."""
+    queue = pipeline.RandomShuffleQueue(100, 10, "int64", shapes=[()], seed=(7, 8), deterministic=True)
+    history, expected = History(Delivered(0, 0, 0, 0)), Delivered(0, 0, 0, 0)
+
+    def put_many(components):
+        if queue.is_closed():
+            take()
+        queue.enqueue_many(components)
+
+    def take():
+        nonlocal expected
+        (numbers,) = outlet.deliver()
+        expected = expected.after(numbers, 4)
+        outlet.left = True
+        assert history.newest.value == expected.value
+
+    trail = Trail(queue.enqueue, put_many, lambda: queue.stats().enqueued, queue.is_closed, (7, 8), 10)
+    outlet = Outlet(history, trail, lambda: [queue.dequeue_many(4)])
+    trail.put_many((np.arange(20), np.arange(20)))
+    take()
+    queue.close()
+    take()
+    for _ in range(3):
+        with pytest.raises(pipeline.CancelledError):
+            trail.put_many((np.arange(50), np.arange(50)))
+    assert history.newest.elements == 20
+
+
 def test_numbers_go_on_where_a_saved_run_was():
     seeds, held_back, numbers = (7, 8), 20, numbers_of(60)
 

@@ -1,4 +1,5 @@
-"""Threads that put small elements one by one into a full queue, one or many: they may nap, and none is left."""
+"""Threads that put small elements one by one into a full queue, one or many, or blocks into one that draws in lockstep:
+they may nap, and none is left."""
 
 import threading
 
@@ -6,7 +7,7 @@ import numpy as np
 import pytest
 from helpers import plain, start_blocked, waiting
 
-from pipeline import FIFOQueue
+from pipeline import FIFOQueue, RandomShuffleQueue
 from pipeline.errors import CancelledError, DeadlineExceededError
 
 CAPACITY, CROWD = 64, 12
@@ -74,3 +75,57 @@ def test_every_row_of_a_crowd_arrives_once_and_in_the_order_of_its_thread(capaci
     for k in range(crowd):
         assert rows[rows[:, 0] == k, 1].tolist() == list(range(each))
     assert queue.size() == 0
+
+
+class TestBlocksInLockstep:
+    KEPT, BLOCK = 40, 8
+
+    @pytest.fixture
+    def pool(self):
+        queue = RandomShuffleQueue(100, self.KEPT, np.int32, shapes=(), seed=1, deterministic=True)
+        queue.enqueue_many([list(range(100))])
+        return queue
+
+    def blocks(self, crowd):
+        return [[list(range(100 + k * self.BLOCK, 100 + (k + 1) * self.BLOCK))] for k in range(crowd)]
+
+    @pytest.mark.parametrize("crowd", [1, 3])
+    @pytest.mark.parametrize("taken", [24, 60])
+    def test_all_that_are_served_return_though_nobody_calls_again(self, pool, taken, crowd):
+        calls = [start_blocked(pool, "enqueue_many", block) for block in self.blocks(crowd)]
+        drawn = plain(pool.dequeue_many(taken))
+        assert [call.result() for call in calls] == [None] * crowd
+        assert waiting(pool) == (0, 0)
+        pool.close()
+        assert sorted(drawn + plain(pool.dequeue_up_to(999))) == list(range(100 + crowd * self.BLOCK))
+
+    def test_a_block_that_is_partly_stored_waits_for_the_rest(self, pool):
+        (block,) = self.blocks(1)
+        call = start_blocked(pool, "enqueue_many", block)
+        drawn = plain(pool.dequeue_many(self.BLOCK - 3))
+        assert waiting(pool) == (1, 0)
+        drawn += plain(pool.dequeue_many(3))
+        assert call.result() is None
+        pool.close()
+        assert sorted(drawn + plain(pool.dequeue_up_to(999))) == list(range(100 + self.BLOCK))
+
+    def test_a_consumer_that_waits_gets_what_they_bring(self, pool):
+        def put():
+            for k in range(20):
+                pool.enqueue_many([list(range(100 + k * self.BLOCK, 100 + (k + 1) * self.BLOCK))])
+            pool.close()
+
+        thread = threading.Thread(target=put)
+        thread.start()
+        drawn = [number for _ in range(22) for number in plain(pool.dequeue_many(10))]
+        drawn += plain(pool.dequeue_up_to(999))
+        thread.join()
+        assert sorted(drawn) == list(range(100 + 20 * self.BLOCK))
+
+    def test_a_close_that_cancels_ends_only_what_is_not_stored(self, pool):
+        first, second = (start_blocked(pool, "enqueue_many", block) for block in self.blocks(2))
+        pool.dequeue_many(self.BLOCK)
+        pool.close(cancel_pending_enqueues=True)
+        assert first.result() is None
+        with pytest.raises(CancelledError):
+            second.result()

@@ -1,6 +1,5 @@
 """Delivery: what is between every two batches of a loop, as a thread that fills the queue waits for the interpreter
-meanwhile: `next`, batches on their way out of it, of which a signal handler that raises loses none, and what a
-deterministic loop has delivered.
+meanwhile: `next`, batches on their way out of it, which no signal handler that raises loses, and what was delivered.
 """
 
 cimport cython
@@ -13,7 +12,6 @@ from libcpp.atomic cimport atomic, memory_order_relaxed
 cimport numpy as cnp
 
 from threading import Lock as allocate_lock
-
 from types import GenericAlias
 
 from pipeline import spans
@@ -25,8 +23,7 @@ from sync cimport mutex
 cnp.import_array()
 
 cdef object LAST = -1                   # as an object: indices of C have no wraparound here
-cdef enum:
-    KEPT = 128              # twice as many as a state can go back, so that nothing is forgotten while one is made
+cdef enum: KEPT = 128        # twice as many as a state can go back, so that nothing is forgotten while one is made
 
 BEHIND = KEPT // 2          # batches that `state_dict(behind=...)` can go back
 cdef dict TRACING = spans.__dict__      # its `on` changes
@@ -45,8 +42,6 @@ cdef class Delivered:
         value: The fingerprint of these.
         moment: What else a state of that time needs to know; None if nothing.
         content: Checksums of their bytes, if these were asked for.
-
-    Thread safety: no state that changes.
     """
 
     cdef readonly int64_t batches
@@ -357,30 +352,33 @@ cdef class Outlet:
         """Whether a batch was struck on its way, and nobody has asked for one since."""
         return len(self.back) > 0
 
-    @property
-    def left(self):
-        """Whether this thread has no batch on its way.
-
-        To be set, which no signal handler can part from a `return` behind it: to True as a batch leaves `next`, and to
-        False where `next` raises.
-        """
+    cpdef Py_ssize_t under_way(self):
+        """How many batches of this thread are on their way: that of `next`, and of a call that this one is within."""
         cdef unsigned long thread = PyThread_get_thread_ident()
+        cdef Py_ssize_t count = 0
         with cython.critical_section(self):
             for each in self.ways:
-                if (<OnItsWay>each).thread == thread:
-                    return False
-        return True
+                count += (<OnItsWay>each).thread == thread
+        return count
+
+    @property
+    def left(self):
+        """Whether nothing of this thread is on its way. Set as a batch leaves: no handler parts it from a `return`."""
+        return self.under_way() == 0
 
     @left.setter
-    def left(self, bint left):
-        self.part(left)
+    def left(self, bint _):
+        self.part(True)
+
+    cpdef give_back(self, Py_ssize_t before):
+        """As `next` raises: whoever asks next gets what is on its way, unless there was so much `before` this call."""
+        if self.under_way() > before:
+            self.part(False)
 
     cdef int part(self, bint left) except -1:
         cdef unsigned long thread = PyThread_get_thread_ident()
         cdef OnItsWay way
         cdef Py_ssize_t i
-        if not left and self.owned():   # a call within another one, which may have a batch on its way
-            return 0
         with cython.critical_section(self):
             for i in range(len(self.ways) - 1, -1, -1):
                 way = <OnItsWay>self.ways[i]
@@ -435,15 +433,17 @@ cdef class Next:
         """
         cdef object loop = self, taker = loop._taker
         cdef Outlet outlet
+        cdef Py_ssize_t before
         if taker is None or TRACING["on"]:
             return loop._next()
         outlet = taker.outlet
+        before = outlet.under_way()
         try:
             batch = (outlet.draw() if outlet.delivered is None else outlet.deliver()) if outlet.whole else taker.take()
             outlet.part(True)
             return batch
         except BaseException as error:
-            outlet.part(False)      # whoever asks next gets it
+            outlet.give_back(before)
             if not isinstance(error, OutOfRangeError):
                 raise
             loop._ended_by(taker)

@@ -92,7 +92,7 @@ class Batches(Next[T_co], Iterator[T_co]):
         self._open: Feed | None = None  # from its start to its end
         self._taker: Feed | None = None  # what `next` takes from: once the threads have begun
         self._ended = self._closed = False
-        self._opening: Opening | None = None  # the last one
+        self._opening = Opening()  # the last one; this one is none
         self._over: Feed | None = None  # whose input was used up
         self._seen = threading.local()  # `over`: the same, as far as a thread knows
         self._told: set[str] = set()  # what the log says once
@@ -159,9 +159,10 @@ class Batches(Next[T_co], Iterator[T_co]):
     def _next(self) -> T_co:
         """As `next`, for the first batch and in a run that is traced."""
         began = spans.begin(spans.NEXT_BEGINS, self._name) if spans.on else 0
-        taker = self._taker
+        taker, before = self._taker, 0
         try:
             if taker is not None:
+                before = taker.outlet.under_way()
                 batch: T_co = taker.take()  # whoever names T knows the examples
             elif (taker := self._start()) is not None:
                 batch = self._times.timed_first(taker.take)
@@ -172,7 +173,7 @@ class Batches(Next[T_co], Iterator[T_co]):
                 return batch
         except BaseException as error:
             if taker is not None:
-                taker.outlet.left = False  # whoever asks next gets it
+                taker.outlet.give_back(before)
             if not isinstance(error, OutOfRangeError):
                 spans.end(spans.NEXT_ENDS, began, None)
                 raise
@@ -222,8 +223,7 @@ class Batches(Next[T_co], Iterator[T_co]):
             planned.stop()
             if self._owner:
                 self.coord.request_stop()
-            if self._opening is not None:
-                self._opening.wait(self._name, self.grace)
+            self._opening.wait(self._name, self.grace)
         with self._lock:
             if not (self._ended and (self.coord.joined if self._owner else self._open is None)):
                 self._finish()
@@ -368,15 +368,14 @@ class Batches(Next[T_co], Iterator[T_co]):
             feed = self._planned
             if self._ended or self._taker is not None:
                 return self._taker
-            if self._opening is not None:
-                self._opening.check_over(self._name)
+            self._opening.check_over(self._name)
             if feed is not None and self._guard is None:  # before there are threads: Ctrl-C may strike among them
                 self._guard = weakref.finalize(self, abandon, feed, self.coord if self._owner else None)
                 self._guard.atexit = False
             try:
                 if feed is not None:  # else a signal handler raised while the threads began
                     self._open_feed(feed)
-                taker = self._crew.begin()
+                taker = None if self._crew is None else self._crew.begin()  # None: a signal handler took all there was
                 self._taker = None if self._ended else taker  # a thread may have closed it
             except Exception as error:
                 if not isinstance(error, OutOfRangeError):  # as if it had happened in a thread
@@ -390,15 +389,17 @@ class Batches(Next[T_co], Iterator[T_co]):
             start_registered(self.coord)
             self._opening = opening = Opening()
             with noted_inputs() as inputs, opening.under_way:
+                if self._planned is not feed:  # a signal handler has opened it meanwhile
+                    return
                 feed.open()
-        if self._ended:  # by its own source
-            feed.leave()
-            raise loop_left()
-        self._times.begin()
-        crew = Inline(feed) if feed.request.inline else Crew(feed, weakref.ref(self), self._owner)
-        crew.group.takes_from(inputs)
-        self.queue, self._group, self._open = feed.queue, crew.group, feed
-        self._planned, self._crew = None, crew  # Ctrl-C never strikes between the two
+                if self._ended:  # by its own source
+                    feed.leave()
+                    raise loop_left()
+                self._times.begin()
+                crew = Inline(feed) if feed.request.inline else Crew(feed, weakref.ref(self), self._owner)
+                crew.group.takes_from(inputs)
+                self.queue, self._group, self._open = feed.queue, crew.group, feed
+                self._planned, self._crew = None, crew  # Ctrl-C never strikes between the two
 
     def _end(self, taker: Feed | None) -> None:
         """End the round that `taker` was for, or the one that was about to start, and raise what a thread raised."""

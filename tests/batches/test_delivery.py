@@ -239,7 +239,7 @@ def test_a_batch_is_counted_as_it_leaves():
         assert outlet.left
         own = outlet.kept() if outlet.struck else (outlet.fetch() and outlet.follow("own", 2, 0, 2, 2)) or "own"
         assert (own, outlet.left, len(history.copy()), outlet.taken.elements) == ("own", False, 1, 2)
-        outlet.left = False
+        outlet.give_back(0)
         assert outlet.struck
     assert run_in_thread(outlet.kept).result() == "own"  # of a thread that ends with it
     assert outlet.fetch() == "second"
@@ -328,7 +328,7 @@ def test_what_was_struck_goes_to_a_thread_that_waited_for_another():
     waiting = run_in_thread(outlet.draw)
     assert waits.wait(30)
     assert outlet.draw() == "batch"
-    outlet.left = False
+    outlet.give_back(0)
     ends.set()
     assert waiting.result() == "batch"
     assert not outlet.struck

@@ -53,6 +53,9 @@ class Striker:
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return self._opcode
 
+    def strike(self):
+        raise Interrupt
+
     def _opcode(self, frame, event, _):
         if event == "opcode":
             looked = self._last.get(frame) in LOOKS
@@ -62,7 +65,7 @@ class Striker:
                 if self.seen == self._number:
                     self.struck = True
                     self._last.clear()
-                    raise Interrupt
+                    self.strike()
         elif event == "return":
             self._last.pop(frame, None)
         return self._opcode

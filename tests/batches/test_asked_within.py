@@ -1,0 +1,80 @@
+"""Signal handlers that ask a loop for batches, at every moment of a call of `next`: each example comes once."""
+
+import itertools
+import sys
+
+import pytest
+from endurance.interrupts import Striker, codes
+from orchestration import no_thread_left
+
+import pipeline
+from pipeline.batches import counting, gathering
+from pipeline.batches import ordered as in_their_order
+from pipeline.batches.crew import Crew, Opening
+from pipeline.batches.feed import Feed
+from pipeline.batches.inline import Inline
+from pipeline.batches.loop import Batches
+from pipeline.batches.ordered import OrderedFeed
+
+LOOKED_AT = codes(Batches, Feed, OrderedFeed, Crew, Opening, Inline, in_their_order, counting, gathering)
+ITEMS = list("012345")
+
+
+class Asker(Striker):
+    """A trace function that asks a loop for some batches at the `number`-th moment, as a signal handler may."""
+
+    def __init__(self, number, loop, most):
+        super().__init__(number, LOOKED_AT)
+        self.batches = []
+        self._loop, self._most = loop, most
+
+    def strike(self):
+        for _ in range(self._most):
+            try:
+                self.batches += next(self._loop).tolist()
+            except (pipeline.FailedPreconditionError, StopIteration):
+                return
+
+
+def asked(make, ordered, number, most):
+    """Whether there was such a moment, the examples that a handler and others got of a loop, and its fingerprint."""
+    with make() as loop:
+        asker, rest = Asker(number, loop, most), []
+        sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
+        sys.settrace(asker)
+        try:
+            while (batch := next(loop, None)) is not None:  # `for` would begin a round of its own
+                rest += batch.tolist()
+        finally:
+            sys.settrace(None)
+        return asker.struck, sorted(asker.batches + rest), loop.fingerprint() if ordered else None
+
+
+def free():
+    return pipeline.batch(ITEMS, 2, encoding="ascii")
+
+
+def inline():
+    return pipeline.batch(ITEMS, 2, num_threads=0, encoding="ascii")
+
+
+def in_order():
+    return pipeline.batch(ITEMS, 2, deterministic=True, encoding="ascii")
+
+
+def mixed():
+    return pipeline.shuffle_batch(ITEMS, 2, 9, 3, num_threads=2, seed=1, deterministic=True, encoding="ascii")
+
+
+@pytest.mark.parametrize("most", [1, 9], ids=["one", "all"])
+@pytest.mark.parametrize(("make", "ordered"), [(free, False), (inline, False), (in_order, True), (mixed, True)])
+def test_each_example_comes_once(make, ordered, most):
+    _, *undisturbed = asked(make, ordered, 0, most)
+    assert undisturbed[0] == ITEMS
+    with no_thread_left():
+        for number in itertools.count(1):
+            struck, *found = asked(make, ordered, number, most)
+            assert found == undisturbed, number
+            if not struck:
+                break
+    assert number > 50

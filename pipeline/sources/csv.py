@@ -15,7 +15,7 @@ from pipeline.decode.csv.block import decode_block
 from pipeline.decode.csv.record import ColumnType, RecordFormat
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.logs import logger
-from pipeline.sources.csv_columns import FIELD, described, dtype_of, guessed, ordered, told
+from pipeline.sources.csv_columns import FIELD, described, dtype_of, guessed, ordered, refuse_rounding, told
 from pipeline.sources.csv_syntax import Syntax, quote
 from pipeline.sources.extras import MANY, chosen
 from pipeline.sources.order import Epochs
@@ -58,6 +58,8 @@ def csv(
         dtypes: The dtype of each column, by name, or one for all: float32, float64, int32, int64, or str, which gives
             bytes (str with `encoding="utf-8"` of the batch functions). Of columns that are left out the first 1,000
             rows of the first file decide: int64, float64 or str. The logger `pipeline.sources` tells which, as INFO.
+            Integers there that int64 cannot hold, or that are among missing ones, and that float64 would round, are an
+            error: read them as str, or give a default.
         defaults: What to give for a missing field, by column. Without one, a missing float is NaN, a missing string is
             b"", and a missing integer is an error.
         names: The names of the columns of files without a line for them.
@@ -77,8 +79,8 @@ def csv(
     Raises:
         NotFoundError: There is no such file, or a pattern matches nothing.
         InvalidArgumentError: A path is a pipe; there is no such column, or a name comes twice; a dtype or default does
-            not fit; no file has a line of names; or that line, and the next one, has another delimiter. A ValueError
-            too.
+            not fit; integers would become floats and lose digits; no file has a line of names; or that line, and the
+            next one, has another delimiter. A ValueError too.
         ValueError: `num_epochs`, `shard` or `skip_lines` is out of range.
         TypeError: `columns` or `names` is a string, `field_delim` or `na_value` is none, or a number is not an integer.
         ImportError: A path is a URL and fsspec is not installed; or the first file is compressed by zstd, Python is
@@ -163,6 +165,7 @@ class _Rows:
                 chosen(self._header, list(named), f"{where}: {option}")
         self._all = columns is None
         self._guessed = guessed([each for each in wanted if each not in given], rows, self._header, syntax, defaults)
+        refuse_rounding(self._guessed, rows, self._header, syntax, where)
         if self._guessed:
             text = "%s: by the first %d rows, the dtypes are: %s; dtypes= decides otherwise"
             _log.info(text, where, len(rows), told(self._guessed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.sources.csv_syntax import Syntax
 
 _GUESSES = (np.dtype(np.int64), np.dtype(np.float64))
+_INTEGER = re.compile(rb"\s*[-+]?\d+\s*")
 FIELD = re.compile(r"^Field (\d+)")
 
 
@@ -48,6 +50,32 @@ def guessed(
             except InvalidArgumentError:
                 columns[name] = _first_that_takes(name, defaults, before.dtype)
     return columns
+
+
+def refuse_rounding(
+    columns: Mapping[str, ColumnType], rows: Sequence[bytes], header: Sequence[str], syntax: Syntax, where: str
+) -> None:
+    """Raise InvalidArgumentError for integers that would lose digits in a guessed column of floats.
+
+    Args:
+        columns: As `guessed` describes them.
+        rows, header, syntax: As for `guessed`, which leaves no malformed rows.
+        where: What the error begins with.
+    """
+    floats = {name: ColumnType(STRING, b"") for name, column in columns.items() if column.dtype.kind == "f"}
+    if not floats:
+        return
+    texts = ordered(floats, header)
+    for name, array in zip(texts, decode_block(rows, syntax.form(header, texts)), strict=True):
+        fields = array[array != b""].tolist()
+        if not all(map(_INTEGER.fullmatch, fields)):
+            continue
+        for text in map(bytes.decode, fields):
+            if Decimal(text) != float(text):
+                raise invalid(
+                    f"{where}: column {name!r} of integers would become float64, which does not hold all "
+                    f"digits of {text.strip():.80}: see dtypes=, as in dtypes={{{name!r}: str}}, and defaults="
+                )
 
 
 def ordered(columns: Mapping[str, ColumnType], header: Sequence[str]) -> dict[str, ColumnType]:

@@ -99,6 +99,45 @@ def test_the_log_tells_the_dtypes_once(path, caplog):
         assert caplog.messages == []
 
 
+class TestIntegersThatFloatsRound:
+    @pytest.mark.parametrize(
+        ("fields", "text"),
+        [
+            (["1", "18446744073709551615", "18446744073709551614"], "18446744073709551615"),
+            (["-9223372036854775809", "2"], "-9223372036854775809"),
+            (["1", "", "9007199254740993"], "9007199254740993"),
+            (['" 9007199254740993 "', "-"], "9007199254740993"),
+            (["1", "9" * 5000], "9" * 80),
+        ],
+    )
+    def test_no_digit_is_lost_without_a_word(self, fields, text, path):
+        path.write_text("n,h\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))
+        expected = (
+            f"csv: {path}: column 'h' of integers would become float64, which does not hold all digits of {text}: "
+        )
+        expected += "see dtypes=, as in dtypes={'h': str}, and defaults="
+        with raises(pipeline.InvalidArgumentError, expected):
+            pipeline.csv(path, na_value="-")
+        [batch] = pipeline.batch(pipeline.csv(path, dtypes={"h": str}), len(fields))
+        assert batch["h"].tolist() == [field.strip('"').encode() for field in fields]
+        assert next(iter(pipeline.csv(path, ["n"]))) == {"n": 0}
+        assert next(iter(pipeline.csv(path, dtypes={"h": "float64"}, na_value="-")))["h"] == float(fields[0].strip('"'))
+
+    def test_a_default_keeps_the_digits(self, path):
+        path.write_text("n,h\n0,\n1,9007199254740993\n")
+        [batch] = pipeline.batch(pipeline.csv(path, defaults={"h": -1}), 2)
+        assert batch["h"].tolist() == [-1, 9007199254740993]
+
+    @pytest.mark.parametrize(
+        "fields", [["1", "", "9007199254740992"], ["18446744073709551616"], ["0.5", str(2**64 - 1)]]
+    )
+    def test_what_floats_hold_or_are_is_float64(self, fields, path):
+        path.write_text("n,h\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))
+        [batch] = pipeline.batch(pipeline.csv(path), len(fields))
+        assert batch["h"].dtype == np.float64
+        np.testing.assert_equal(batch["h"], [float(field or "nan") for field in fields])
+
+
 def test_an_empty_file_among_others_is_told(tmp_path, caplog):
     """Such as one that was never written: its rows would be missing without a word."""
     (tmp_path / "0.csv").write_text("n\n1\n2\n")

@@ -116,8 +116,8 @@ def batch(
             integer, `deterministic` is not a bool or None, `shard` is not a pair, `encoding` is not a str, or there is
             no such option.
         ValueError: A number is out of range; there is no such kind of `ragged`, or no such encoding; `keep_input` has
-            more than one dimension, or has one without `enqueue_many`; or `deterministic=False` comes with `shard` or
-            with `fingerprint="content"`.
+            more than one dimension, or has one without `enqueue_many`; `tensors` has masked values or nulls
+            (InvalidArgumentError); or `deterministic=False` comes with `shard` or with `fingerprint="content"`.
 
     Examples:
         >>> with pipeline.batch(range(7), batch_size=3, allow_smaller_final_batch=True) as batches:

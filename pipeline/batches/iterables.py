@@ -12,6 +12,7 @@ import numpy as np
 from pipeline import spans
 from pipeline.nest import Nest, parts_of
 from pipeline.runners.enqueue_ops import op_name
+from pipeline.sources.extras import refuse_missing
 
 WANTED = "the source of a batch must be a callable that returns an example, or an iterable, queue or producer of them"
 
@@ -46,7 +47,11 @@ def _noted(iterator: Iterator[Any], source: Any) -> Iterator[Any]:
 
 
 def check_iterable(source: Any) -> None:
-    """Raise TypeError for what is no source of examples, or whose items are not its rows."""
+    """Raise TypeError for what is no source of examples, or whose items are not its rows.
+
+    Raises:
+        InvalidArgumentError: It is an array with masked values or nulls.
+    """
     if _is_table(source):
         raise TypeError(
             f"{WANTED}, not a {_kind(source)}, whose items are columns: for its rows use pipeline.arrow(table)"
@@ -62,6 +67,7 @@ def check_iterable(source: Any) -> None:
         raise TypeError(f"{WANTED}, not {source!r:.80}")
     if isinstance(source, np.ndarray) and source.ndim == 0:
         raise TypeError(f"{WANTED}, not an array of shape (), which has no rows")
+    refuse_missing(source, "batch: the source")
 
 
 def check_callable(source: Any) -> None:

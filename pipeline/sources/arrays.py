@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.dtypes import strings_as_bytes
-from pipeline.errors import DataLossError, invalid
+from pipeline.errors import DataLossError
 from pipeline.files.opening import read_whole
 from pipeline.files.os_errors import translated
 from pipeline.memory import in_memory
@@ -23,7 +23,7 @@ from pipeline.nest import Nest, parts_of
 from pipeline.producers.numbered import digest
 from pipeline.producers.producers import parse_shard
 from pipeline.queues.rows import Rows
-from pipeline.sources.extras import MANY, Picked, last_used, stacked
+from pipeline.sources.extras import MANY, Picked, last_used, refuse_missing, stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
@@ -168,10 +168,7 @@ def _step(columns: Sequence[_Stored], rows: int, hosts: int) -> int:
 
 
 def _as_array(given: Any, where: str) -> NDArray[Any]:
-    missing = np.count_nonzero(given.mask) if isinstance(given, np.ma.MaskedArray) else getattr(given, "null_count", 0)
-    if isinstance(missing, (int, np.integer)) and missing:  # NumPy would drop the mask, and make NaN of nulls
-        count = f"{missing:,} of {np.size(given):,}"
-        raise invalid(f"arrays: {where} has {count} values missing: fill them before, or leave out their rows")
+    refuse_missing(given, f"arrays: {where}")
     try:
         array = np.asarray(given)
     except ValueError as error:

@@ -148,3 +148,54 @@ def test_a_state_knows_the_defaults(make):
         batches.load_state_dict(state)
         with pytest.raises(pipeline.errors.StateMismatchError, match=r"defaults.*'-1'.*'-2'"):
             next(batches)
+
+
+class OfPolars:
+    """As a Series of polars: the number of nulls is a method."""
+
+    def __init__(self, values):
+        self._values = pa.array(values)
+
+    def __len__(self):
+        return len(self._values)
+
+    def __getitem__(self, i):
+        return self._values[i].as_py()
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self._values, dtype)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return pa.chunked_array([self._values]).__arrow_c_stream__(requested_schema)
+
+    def null_count(self):
+        return self._values.null_count
+
+
+@pytest.mark.parametrize(
+    "make_column",
+    [
+        pa.array,
+        lambda values: pa.chunked_array([values[:1], values[1:]]),
+        OfPolars,
+        lambda values: np.ma.masked_values([-1 if value is None else value for value in values], -1),
+    ],
+    ids=["Array", "ChunkedArray", "Series", "MaskedArray"],
+)
+class TestColumnsByThemselves:
+    """Which NumPy would make floats of, with NaN, or without the mask."""
+
+    def test_missing_values_are_an_error(self, make_column):
+        column = make_column([2**53 + 1, None, 3, None])
+        text = "has 2 of 4 values missing: fill them before, or leave out their rows"
+        with raises(pipeline.InvalidArgumentError, f"batch: the source {text}"):
+            pipeline.batch(column, 2)
+        with raises(pipeline.InvalidArgumentError, f"arrays: the input {text}"):
+            pipeline.arrays(column)
+
+    def test_without_them_no_digit_is_lost(self, make_column):
+        column = make_column([2**53 + 1, 3])
+        for source in (column, pipeline.arrays(column)):
+            [batch] = pipeline.batch(source, 2)
+            assert batch.dtype == np.int64
+            assert batch.tolist() == [2**53 + 1, 3]

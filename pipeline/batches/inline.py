@@ -163,8 +163,8 @@ class Inline:
 
     def _stop(self, coord: Coordinator, error: Exception) -> None:
         """End the loop as the exception of a thread would: the loop then raises what its Coordinator knows."""
-        self._ops.clear()
         coord.request_stop(error)
         with because(coord.stopped):
             self.feed.queue.close(cancel_pending_enqueues=True)
+        self._ops.clear()  # last: without them nobody would end it if Ctrl-C struck before
         raise OutOfRangeError(None, None, "a source of the loop failed") from error

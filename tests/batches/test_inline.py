@@ -245,6 +245,27 @@ class TestEnds:
             with pytest.raises(FailedPreconditionError, match="interrupted while it read its source"):
                 next(batches)
 
+    def test_ctrl_c_strikes_again_while_it_ends(self):
+        strikes = [KeyboardInterrupt]
+
+        class Struck(Coordinator):
+            def request_stop(self, ex=None):
+                if strikes:
+                    raise strikes.pop()
+                super().request_stop(ex)
+
+        def interrupted():
+            yield from range(3)
+            signal.raise_signal(signal.SIGINT)
+
+        batches = batch(interrupted, 2, num_threads=0, coord=Struck())
+        assert next(batches).tolist() == [0, 1]
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                next(batches)
+        with pytest.raises(FailedPreconditionError, match="interrupted while it read its source"):
+            next(batches)
+
     @pytest.mark.parametrize("deterministic", [False, True])
     @pytest.mark.parametrize("number", [0, 5, 8])
     def test_its_source_closes_it(self, number, deterministic):

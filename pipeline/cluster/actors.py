@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from pipeline.cluster.connect import LEFT
+from pipeline.cluster.connect import LEFT, bare
 from pipeline.errors import AbortedError, FailedPreconditionError
 from pipeline.workers.chunks import FailedItem
 
@@ -121,13 +121,17 @@ def ask(ray: Any, what: str, method: Any, *args: Any) -> Any:
         AbortedError: The actor has ended, or this process has left the cluster.
         Exception: What its FailedItem holds.
     """
-    if not ray.is_initialized():  # Ray would make another cluster
+    if not ray.is_initialized():
         raise AbortedError(None, None, f"{what} cannot be asked: {LEFT}")
     try:
-        result = ray.get(method.remote(*args))
+        result = bare(ray.get)(bare(type(method)._remote)(method, args, {}))
     except ray.exceptions.RayActorError as error:
         text = f"{what} has ended, with the program or the machine that held it, and what was in it is gone"
         raise AbortedError(None, None, text) from error
+    except (Exception, SystemExit) as error:  # the latter is how Ray ends calls as it shuts down
+        if ray.is_initialized() and type(error) is not Exception:  # which says that the actor is of another cluster
+            raise
+        raise AbortedError(None, None, f"{what} cannot be asked: {LEFT}") from error
     if isinstance(result, FailedItem):
         raise result.error
     return result

@@ -110,3 +110,8 @@ def _checked(what: str, address: Any) -> re.Match[str] | None:
     if match is None:  # such as one of Ray's client protocol, by which nothing can be read in place
         raise ValueError(f"{what}: address must be 'host:port', 'auto' or 'local', got {address!r:.80}")
     return match
+
+
+def bare(function: Any) -> Any:
+    """A function of Ray that makes no cluster where a process has none: `ray.shutdown()` may come after every look."""
+    return getattr(function, "__wrapped__", function)

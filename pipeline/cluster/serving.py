@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from pipeline.cluster.actors import NAMESPACE, Lanes, ask, place
-from pipeline.cluster.connect import LEFT, connect
+from pipeline.cluster.connect import LEFT, bare, connect
 from pipeline.dtypes import integer
 from pipeline.errors import AbortedError, AlreadyExistsError, NotFoundError
 from pipeline.workers.chunks import FailedItem
@@ -178,9 +178,7 @@ class Server:
     def _serve(self) -> None:
         try:
             for number, batch in enumerate(self._batches):
-                if not self._ray.is_initialized():  # Ray would make another cluster
-                    raise AbortedError(None, None, f"{_served(self._name)} cannot go on: {LEFT}")
-                references = [self._ray.put(batch)]
+                references = [self._put(batch)]
                 while not self._closed.is_set() and not self._ask(self._lanes.put, number, references):
                     pass
                 if self._closed.is_set():
@@ -191,6 +189,14 @@ class Server:
                 self._error = error
                 with contextlib.suppress(AbortedError):  # there is nobody to tell
                     self._ask(self._lanes.end, FailedItem(error))
+
+    def _put(self, batch: Any) -> Any:
+        try:
+            return bare(self._ray.put)(batch)
+        except Exception as error:
+            if self._ray.is_initialized():
+                raise
+            raise AbortedError(None, None, f"{_served(self._name)} cannot go on: {LEFT}") from error
 
     def _ask(self, method: Any, *args: Any) -> Any:
         return ask(self._ray, _served(self._name), method, *args)

@@ -249,9 +249,12 @@ class Feed:
 
     def _rows_for(self, source: Any) -> int | None:
         """The largest block of use from a source; None to take its examples one by one: of files, the bad one alone is
-        left out, and shapes may differ."""
-        alone = self.skips.active or self.request.dynamic_pad
-        return None if alone and isinstance(source, (PartsCursor, TableCursor)) else self._block_rows
+        left out, and shapes may differ; a block of what is made singly has but one."""
+        if not isinstance(source, (PartsCursor, TableCursor)):
+            return self._block_rows
+        request = self.request
+        alone = self.skips.active or request.dynamic_pad or (request.ragged is not None and source.ahead == 1)
+        return None if alone else self._block_rows
 
     def _layout_of_queue(self, layout: ExampleLayout) -> ExampleLayout:
         """The layout of what a queue holds for an example."""

@@ -100,9 +100,10 @@ def batch(
         ragged: What becomes of a component whose rows are arrays of different lengths, such as lists of Arrow: "pad"
             makes one array of them, padded with zeros or b"", and "row_splits" a pair (values, row_splits), where row i
             is `values[row_splits[i]:row_splits[i + 1]]`. A dict says it by name, or by number where components have no
-            names: {"words": "pad"}; others are as they would be without. Of examples that come one by one, and of those
-            that a function makes, every array varies in length unless a dict, `shapes` or `dynamic_pad` says which.
-            None: an array of arrays; arrays of single examples that vary need `dynamic_pad` then.
+            names: {"words": "pad"}; others are as they would be without. Of examples that come or are made one by one,
+            as items of a dataset, and of those that a function makes, every array varies in length unless a dict,
+            `shapes` or `dynamic_pad` says which. None: an array of arrays; arrays of single examples that vary need
+            `dynamic_pad` then.
         encoding: The encoding of strings, such as "utf-8": batches then have str, in arrays of objects. None: bytes. A
             string that cannot be decoded is a UnicodeDecodeError of its batch, with the name of the component. All
             bytes count as strings, also binary columns of Arrow and Parquet: with such, leave it None, and decode the

@@ -48,7 +48,7 @@ class RaggedRows:
 
     def _component(self, row: Any) -> Component:
         if self._decided is None:
-            if isinstance(row, (list, tuple)) and not row:
+            if _tells_nothing(row):
                 return _EMPTY
             with self._lock:
                 if self._decided is None:
@@ -59,6 +59,13 @@ class RaggedRows:
                         np.dtype(object) if text else dtype, "bytes" if text else "array", rank, keeps=True
                     )
         return self._decided
+
+
+def _tells_nothing(row: Any) -> bool:
+    """Whether this is an empty list, or the array that NumPy makes of one."""
+    if isinstance(row, np.ndarray):
+        return bool(row.shape == (0,) and row.dtype == np.float64)
+    return isinstance(row, (list, tuple)) and not row
 
 
 def kinds_of(

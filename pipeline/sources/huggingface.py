@@ -147,6 +147,7 @@ class _Rows:
     def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None) -> None:
         self._dataset, self._fill = _prepared(dataset, defaults)
         self.most = 64 if self._fill is None else MANY  # what a format gives may be large
+        self.singly = self._fill is None and self._dataset.format["type"] == "custom"  # lists, whose rows may vary
 
     def __len__(self) -> int:
         return len(self._dataset)

@@ -135,13 +135,19 @@ def test_a_state_of_a_stream(taken):
     assert [numbers.tolist() for _, numbers in other] == [numbers.tolist() for _, numbers in one]
 
 
-def test_examples_of_a_stream_that_differ_in_shape():
+def test_examples_that_differ_in_shape():
     class Ragged(torch.utils.data.IterableDataset):
         def __iter__(self):
             return (torch.arange(i) for i in (3, 1, 2))
 
     (batch,) = pipeline.batch(pt.dataset(Ragged()), 3, dynamic_pad=True)
     assert batch.tolist() == [[0, 1, 2], [0, 0, 0], [0, 1, 0]]
+    for data in (Ragged(), [torch.arange(i) for i in (3, 1, 2)]):
+        (batch,) = pipeline.batch(pt.dataset(data), 3, ragged="pad")
+        assert batch.tolist() == [[0, 1, 2], [0, 0, 0], [0, 1, 0]]
+        ((values, splits),) = pipeline.batch(pt.dataset(data), 3, ragged="row_splits")
+        assert values.tolist() == [0, 1, 2, 0, 0, 1]
+        assert splits.tolist() == [0, 3, 4, 6]
 
 
 @pytest.mark.parametrize("workers", [0, 2])

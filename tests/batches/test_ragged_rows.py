@@ -1,7 +1,9 @@
 """ragged=: rows of varying length, from blocks, functions and single examples; and strings that are decoded."""
 
+import io
 import itertools
 import json
+import tarfile
 from typing import NamedTuple
 
 import numpy as np
@@ -91,6 +93,92 @@ def test_single_examples(source, options):
     assert batch["row"].tolist() == list(range(6))
 
 
+def itself(example):
+    return example
+
+
+class Items:
+    """A dataset of examples."""
+
+    def __init__(self, examples):
+        self.examples = examples
+
+    def __len__(self):
+        return len(self.examples)
+
+    def __getitem__(self, number):
+        return self.examples[number]
+
+
+def shards(folder):
+    examples = [{"json": {"w": ["w"] * i}, "npy": np.arange(i)} for i in range(8)]
+    with tarfile.open(folder / "a.tar", "w") as archive:
+        for i, example in enumerate(examples):
+            np.save(data := io.BytesIO(), example["npy"])
+            for kind, content in (("npy", data.getvalue()), ("json", json.dumps(example["json"]).encode())):
+                member = tarfile.TarInfo(f"{i}.{kind}")
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+    return (
+        pipeline.webdataset(folder / "a.tar", columns=["json", "npy"]),
+        examples,
+        {"npy": "row_splits", "json/w": "pad"},
+    )
+
+
+def images(folder):
+    examples = [(np.full((i + 1, 2, 3), i, np.uint8), i // 4) for i in range(8)]
+    for i, (image, label) in enumerate(examples):
+        place = folder / f"class{label}"
+        place.mkdir(exist_ok=True)
+        (place / f"{i}.png").write_bytes(pipeline.encode_png(image))
+    return pipeline.image_folder(folder), examples, {0: "pad"}
+
+
+def items(folder):
+    examples = [{"a": {"n": list(range(i)), "w": ["w"] * i}, "pair": np.arange(2), "row": i} for i in range(8)]
+    return pipeline.arrays(Items(examples)), examples, {"a/n": "row_splits", "a/w": "pad"}
+
+
+def beside_an_array(folder):
+    rows, pairs = [np.ones((i, 2), np.float32) for i in range(8)], np.arange(16).reshape(8, 2)
+    examples = [{"rows": row, "pairs": pair} for row, pair in zip(rows, pairs, strict=True)]
+    return pipeline.arrays({"rows": Items(rows), "pairs": pairs}), examples, {"rows": "pad"}
+
+
+def plain(value):
+    """Batches, with the dtype and the values of each array."""
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    return list(map(plain, value)) if isinstance(value, (list, tuple)) else (value.dtype, value.tolist())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"num_threads": 0},
+        {"deterministic": True},
+        {"function": itself},
+        {"function": itself, "num_threads": 0},
+        {"function": itself, "workers": pipeline.threads(2), "deterministic": True},
+    ],
+    ids=lambda options: " ".join(options),
+)
+@pytest.mark.parametrize("made", [shards, images, items, beside_an_array])
+def test_examples_that_are_made_one_by_one(tmp_path, made, options):
+    source, examples, named = made(tmp_path)
+    for ragged in ("pad", "row_splits", named):
+        options = {**options, "ragged": ragged}
+        expected = plain(list(pipeline.batch(examples, 4, **options)))
+        assert len(expected) == 2
+        assert plain(list(pipeline.batch(source, 4, **options))) == expected
+        if "workers" not in options:
+            shuffled = {**options, "capacity": 20, "min_after_dequeue": 4, "seed": 1, "deterministic": True}
+            expected = plain(list(pipeline.shuffle_batch(examples, 4, **shuffled)))
+            assert plain(list(pipeline.shuffle_batch(source, 4, **shuffled))) == expected
+
+
 def test_an_array_that_a_function_changes_afterwards():
     row = np.zeros(3, np.int64)
 
@@ -126,10 +214,12 @@ def test_components_without_names():
 
 @pytest.mark.parametrize("rows", [[[], ["a"], ["b", "c"]], [[], [1], [2, 3]], [[], [], [0.5]]])
 def test_lists_of_which_the_first_is_empty(rows):
-    for options in ({}, {"function": dict}, {"deterministic": True}):
-        [batch] = pipeline.batch([{"a": row} for row in rows], 3, ragged="row_splits", encoding="utf-8", **options)
+    examples = [{"a": row} for row in rows]
+    sources = examples, pipeline.arrays(Items(examples)), [{"a": np.array(row)} for row in rows]
+    for source, options in itertools.product(sources, ({}, {"function": dict}, {"deterministic": True})):
+        [batch] = pipeline.batch(source, 3, ragged="row_splits", encoding="utf-8", **options)
         assert lists(*batch["a"]) == rows
-        [batch] = pipeline.batch([{"a": row} for row in rows], 3, ragged="pad", **options)
+        [batch] = pipeline.batch(source, 3, ragged="pad", **options)
         assert batch["a"].dtype == (np.array(rows[2]).dtype if rows[2] != ["b", "c"] else object)
 
 

@@ -167,6 +167,19 @@ def test_a_transform():
     assert got["double"].tolist() == [[i, i] for i in range(COUNT)]
 
 
+@pytest.mark.parametrize("options", [{}, {"function": dict}, {"num_threads": 0}, {"deterministic": True}], ids=str)
+def test_a_transform_whose_rows_vary(options):
+    rows = [list(range(i % 5)) for i in range(COUNT)]
+    data = dataset().with_transform(lambda asked: {"ids": [list(range(n % 5)) for n in asked["n"]]})
+    [got] = pipeline.batch(pipeline.huggingface(data), COUNT, ragged="pad", **options)
+    assert got["ids"].tolist() == [row + [0] * (4 - len(row)) for row in rows]
+    for ragged in ("row_splits", {"ids": "row_splits"}):
+        [got] = pipeline.batch(pipeline.huggingface(data), COUNT, ragged=ragged, **options)
+        values, splits = got["ids"]
+        assert values.tolist() == [each for row in rows for each in row]
+        assert splits.tolist() == np.cumsum([0, *map(len, rows)]).tolist()
+
+
 def test_two_loops_share_a_stream():
     source = pipeline.huggingface(dataset().to_iterable_dataset(), COLUMNS)
     first, second = pipeline.batch(source, 5), pipeline.batch(source, 5)

@@ -65,7 +65,7 @@ def check_iterable(source: Any) -> None:
         raise TypeError(f"{WANTED}, not {source!r:.80}")
     if not hasattr(type(source), "__iter__") and not hasattr(type(source), "__getitem__"):
         raise TypeError(f"{WANTED}, not {source!r:.80}")
-    if isinstance(source, np.ndarray) and source.ndim == 0:
+    if isinstance(source, (np.ndarray, np.generic)) and source.ndim == 0:
         raise TypeError(f"{WANTED}, not an array of shape (), which has no rows")
     refuse_missing(source, "batch: the source")
 

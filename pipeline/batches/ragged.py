@@ -88,5 +88,5 @@ def kinds_of(
         return [ragged] * count, [i for i in range(count) if vary and shapes[i]]
     for name in ragged:
         if name not in names:
-            raise invalid(f"ragged: there is no component {name!r}; there are {', '.join(map(repr, names))}")
+            raise invalid(f"ragged: there is no component {name!r}; the components are {', '.join(map(repr, names))}")
     return [ragged.get(name) for name in names], [i for i in range(count) if names[i] in ragged and shapes[i]]

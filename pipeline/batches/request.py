@@ -107,6 +107,8 @@ class Request(NamedTuple):
         size = integer(self.batch_size, "batch_size")
         if size < 1:
             raise ValueError(f"batch_size must be >= 1, got {self.batch_size}")
+        if size > 2**31 - 1:
+            raise invalid(f"batch_size must be less than 2**31, got {size}")
         if self.fingerprint not in ("order", "content"):
             raise ValueError(f"fingerprint must be 'order' or 'content', got {self.fingerprint!r:.80}")
         if self.shard is not None:
@@ -187,6 +189,6 @@ def check_not_negative(min_after_dequeue: int) -> None:
 def seed_of(seed: int | None) -> int | None:
     """The seed of a queue that is made later: under a global seed, the order of the calls of batch functions counts."""
     if seed is not None:
-        return int(seed)
+        return integer(seed, "seed")
     pair = get_seed(None)
     return None if pair == (0, 0) else pair[1]

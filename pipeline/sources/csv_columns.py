@@ -93,7 +93,10 @@ def _first_that_takes(name: str, defaults: Mapping[str, Any], after: np.dtype[An
 
 def dtype_of(name: str, given: Any) -> np.dtype[Any]:
     """Return the dtype of a column; InvalidArgumentError if there are no such columns, TypeError if it is none."""
-    dtype: np.dtype[Any] = np.dtype(given)
+    try:
+        dtype: np.dtype[Any] = np.dtype(given)
+    except TypeError as error:
+        raise TypeError(f"csv: dtypes of column {name!r}: {error}") from None
     if dtype.kind in "SUTO":
         return STRING
     if dtype.name not in TYPE_NAMES:

@@ -242,5 +242,5 @@ def _told(name: str, call: Callable[[], Any]) -> Any:
         if isinstance(error, OSError) and error.errno is None and os.path.isfile(name):  # Arrow's own, not the system's
             raise DataLossError(None, None, f"{name}; {error}") from error
         if os.path.isdir(name):
-            error = IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            error = IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; for the files in it pass '{name}/*'")
         raise translated(os.fsencode(name), error) from error

@@ -3,9 +3,11 @@
 import inspect
 import typing
 
+import numpy as np
 import pytest
 from helpers import raises
 
+import pipeline
 from pipeline.batches import buckets
 from pipeline.batches import functions as batching
 from pipeline.batches import functions as joining
@@ -144,3 +146,19 @@ def test_errors_of_pools_name_the_argument(function, name, value):
 def test_what_is_no_coordinator():
     with raises(TypeError, "coord must be a Coordinator or None, got 5"):
         batching.batch([1, 2], 2, coord=5)
+
+
+@pytest.mark.parametrize("seed", ["a", 1.5])
+def test_a_seed_is_an_integer(seed):
+    with raises(TypeError, f"seed must be an integer, got {type(seed).__name__} {seed!r}"):
+        pipeline.shuffle_batch([1, 2], 2, seed=seed)
+
+
+def test_a_batch_size_that_no_batch_can_have():
+    with raises(ValueError, f"batch_size must be less than 2**31, got {2**70}"):
+        pipeline.batch([1, 2], 2**70)
+
+
+def test_a_scalar_of_numpy_is_no_source():
+    with raises(TypeError, "the source of a batch must be a callable"):
+        pipeline.batch(np.float32(3), 2)

@@ -201,7 +201,7 @@ def test_components_without_names():
     named = [Pair(np.arange(i), i) for i in range(4)]
     [batch] = pipeline.batch(named, 4, ragged={"values": "row_splits"})
     assert lists(*batch.values) == [list(range(i)) for i in range(4)]
-    with raises(ValueError, "ragged: there is no component 0; there are 'values', 'number'"):
+    with raises(ValueError, "ragged: there is no component 0; the components are 'values', 'number'"):
         next(pipeline.batch(named, 4, ragged={0: "pad"}))
     nested = [{"a": {"b": np.arange(i), "c": i}} for i in range(4)]
     [batch] = pipeline.batch(nested, 4, ragged={"a/b": "row_splits"})
@@ -308,7 +308,7 @@ def test_errors():
         kind = bad["a"] if isinstance(bad, dict) else bad
         with raises(ValueError, f"ragged must be 'pad', 'row_splits', a dict of these, or None, got {kind!r}"):
             pipeline.batch(EXAMPLES, 2, ragged=bad)
-    with raises(ValueError, "ragged: there is no component 'm'; there are 'n', 'row', 'words'"):
+    with raises(ValueError, "ragged: there is no component 'm'; the components are 'n', 'row', 'words'"):
         next(pipeline.batch(EXAMPLES, 2, ragged={"m": "pad"}))
 
 

@@ -336,3 +336,16 @@ class TestErrors:
         resumed.load_state_dict(state)
         with pytest.raises(pipeline.StateMismatchError, match="source 'arrays': arrays was"):
             next(resumed)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"seed": "a"}, "seed must be an integer, got str 'a'"),
+        ({"seed": 1.5, "shuffle": True}, "seed must be an integer, got float 1.5"),
+        ({"shuffle": "no"}, "shuffle must be a bool, got 'no'"),
+    ],
+)
+def test_options_of_the_order(options, text):
+    with raises(TypeError, text):
+        pipeline.arrays([1, 2], **options)

@@ -206,7 +206,10 @@ class TestErrors:
         path.write_bytes(b"no table" * 10)
         with raises(pipeline.DataLossError, f"{path}; "):
             function(path)
-        with raises(pipeline.errors.FailedPreconditionError, f"{tmp_path}; Is a directory"):
+        with raises(
+            pipeline.errors.FailedPreconditionError,
+            f"{tmp_path}; Is a directory; for the files in it pass '{tmp_path}/*'",
+        ):
             function(tmp_path)
         with raises(pipeline.NotFoundError, f"{function.__name__}: '{tmp_path}/*.x' matches no file"):
             function(f"{tmp_path}/*.x")

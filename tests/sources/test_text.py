@@ -304,6 +304,8 @@ class TestErrors:
             pipeline.csv(path, "a")
         with raises(ValueError, "csv: column 'a' cannot be bool: dtypes are float32, float64, int32, int64 and str"):
             pipeline.csv(path, dtypes={"a": bool})
+        with raises(TypeError, "csv: dtypes of column 'a': data type 'nonsense' not understood"):
+            pipeline.csv(path, dtypes="nonsense")
         for default, kind in ((1.5, "int64"), (2**70, "int64"), ("x", "int64"), (None, "float64"), (1, "str")):
             with raises(ValueError, f"csv: {default!r} is no default for column 'a' of {kind}"):
                 pipeline.csv(path, dtypes={"a": kind}, defaults={"a": default})

@@ -290,3 +290,13 @@ def _one_of(ids: Any, index: int) -> Any:
 
 def _first(ids: Any) -> int:
     return int(ids[0]) if type(ids) is tuple or len(ids) else 0
+
+
+def taken_out(calls: list[Call]) -> Iterator[Call]:
+    """Take calls out of a list, the first one first, until there are none; several threads may share them."""
+    while True:
+        try:
+            call = calls.pop(0)
+        except IndexError:  # to look first would not do: another thread may take the last one after that
+            return
+        yield call

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pipeline._delivery import Delivered, History, Outlet
 from pipeline._trail import Trail
 from pipeline.batches.arrivals import Arrivals, Into, used_up
-from pipeline.batches.calls import Call, Caller, first_calls
+from pipeline.batches.calls import Call, Caller, first_calls, taken_out
 from pipeline.batches.counting import counted, counting_outlet
 from pipeline.batches.crossing import Crossing, put_into
 from pipeline.batches.feed import Feed
@@ -387,8 +387,8 @@ class OrderedFeed(Feed):
             if end is not None:
                 raise used_up(end)
             try:
-                while self._firsts:
-                    self._hand_over(self._firsts.pop(0), crossing)
+                for first in taken_out(self._firsts):
+                    self._hand_over(first, crossing)
                 while not self._paused():
                     if ended:
                         turns.end_lane(caller.index)

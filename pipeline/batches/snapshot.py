@@ -66,7 +66,15 @@ def state_of(feed: OrderedFeed, behind: int) -> dict[str, Any]:
     """
     if feed.ledger is None and feed.loaded is not None and behind == 0:
         return copy.deepcopy(feed.loaded)
-    delivered = _delivered(feed, behind)
+    while True:
+        delivered = _delivered(feed, behind)
+        state = _state_after(feed, delivered)
+        # Else other threads have taken so many batches meanwhile that the journal may have forgotten the place.
+        if delivered.batches >= feed.delivered.oldest.batches:
+            return state
+
+
+def _state_after(feed: OrderedFeed, delivered: Delivered) -> dict[str, Any]:
     ledger, total = feed.ledger, None
     journal: dict[str, Any] = {"columns": [], "first": [], "steps": []}
     facts: list[dict[str, Any]] = []

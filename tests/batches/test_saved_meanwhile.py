@@ -1,9 +1,14 @@
 """States that one thread saves while others take batches, which without the interpreter's lock run at the same time."""
 
+import itertools
+import threading
+
 import pytest
-from helpers import run_in_thread
+from helpers import LIMIT, run_in_thread
 
 import pipeline
+from pipeline.batches import calls as calls_module
+from pipeline.batches import snapshot
 
 
 @pytest.mark.parametrize("settings", [{}, {"num_threads": 2}, {"num_threads": 0}], ids=str)
@@ -33,3 +38,41 @@ def test_states_are_those_of_a_moment(settings):
         with loop_over(range(10**9)) as again:
             again.load_state_dict(state)
             assert next(again)[0] == 4 * state["delivered"]["batches"]
+
+
+def test_a_state_that_many_batches_overtake(monkeypatch):
+    """Between two steps of its thread others may take more batches than are remembered."""
+    overtaken = []
+
+    def delivered(feed, behind):
+        found = last(feed, behind)
+        if len(overtaken) < 2:
+            overtaken.append([next(loop) for _ in range(1000)])
+        return found
+
+    last = snapshot._delivered
+    monkeypatch.setattr(snapshot, "_delivered", delivered)
+    with ordered_generator() as loop:
+        next(loop)
+        state = loop.state_dict()
+        following = next(loop).tolist()
+    assert len(overtaken) == 2
+    with ordered_generator() as again:
+        again.load_state_dict(state)
+        assert next(again).tolist() == following
+
+
+def ordered_generator():
+    return pipeline.batch(pipeline.range_input_producer(10**6, shuffle=False).dequeue, 4, deterministic=True)
+
+
+def test_calls_that_several_threads_take_out():
+    calls = list(range(20_000))
+    gate = threading.Barrier(4)
+
+    def take():
+        gate.wait(LIMIT)
+        return list(calls_module.taken_out(calls))
+
+    found = [each.result() for each in [run_in_thread(take) for _ in range(4)]]
+    assert sorted(itertools.chain(*found)) == list(range(20_000))

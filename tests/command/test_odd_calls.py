@@ -137,7 +137,8 @@ def test_names_that_are_empty(capsys, rows, arguments):
 
 def test_a_name_that_no_file_has(capsys):
     assert main(["feed", "a\0b"]) == 1
-    assert "embedded null byte" in capsys.readouterr().err
+    assert "feed: a\0b: ValueError" in (said := capsys.readouterr().err)
+    assert "embedded null" in said  # byte, or character: as Python says it
 
 
 def test_csv_behind_a_url(capsys, rows):

@@ -3,6 +3,7 @@
 A trace function stands in for it: like a handler it runs in the thread itself, and it comes to every line.
 """
 
+import gc
 import inspect
 import sys
 import threading
@@ -20,6 +21,11 @@ from pipeline.explain.workers import WorkerGroup
 from pipeline.queues import seeds
 from pipeline.queues.typed import TypedQueue
 from pipeline.runners.stop_flag import StopFlag
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_of_other_tests():
+    gc.collect()  # a loop that one dropped ends by `StopFlag.set`, where these handlers strike
 
 
 class Handler:

@@ -253,7 +253,7 @@ class Feed:
         if not isinstance(source, (PartsCursor, TableCursor)):
             return self._block_rows
         request = self.request
-        alone = self.skips.active or request.dynamic_pad or (request.ragged is not None and source.ahead == 1)
+        alone = self.skips.active or request.dynamic_pad or (request.ragged is not None and source.singly)
         return None if alone else self._block_rows
 
     def _layout_of_queue(self, layout: ExampleLayout) -> ExampleLayout:

@@ -168,7 +168,7 @@ Taken = tuple[int, Iterator[Any], Callable[[int], str] | None]  # see PlacedItem
 def _take(cursor: PartsCursor | TableCursor, most: int) -> Taken:
     """How many examples a source gives next, these, and what they are called."""
     pulled = cursor._pull(most)
-    return len(pulled), rows_of(map_values(gathered, cursor._rows_of(pulled))), cursor._named(pulled)
+    return len(pulled), cursor._examples_of(pulled), cursor._named(pulled)
 
 
 def _take_carefully(cursor: PartsCursor | TableCursor, most: int) -> Taken:
@@ -176,17 +176,14 @@ def _take_carefully(cursor: PartsCursor | TableCursor, most: int) -> Taken:
     pulled = cursor._pull(most)
     count, named = len(pulled), cursor._named(pulled)
 
-    def made(part: Any) -> Iterator[Any]:
-        return rows_of(map_values(gathered, cursor._rows_of(part)))
-
     def alone(i: int) -> Any:
         try:
-            return next(made(pulled[i : i + 1]))
+            return next(cursor._examples_of(pulled[i : i + 1]))
         except Exception as error:
             return FailedItem(error)
 
     try:
-        return count, made(pulled), named
+        return count, cursor._examples_of(pulled), named
     except Exception as error:
         return count, map(alone, range(count)) if count > 1 else iter([FailedItem(error)]), named
 

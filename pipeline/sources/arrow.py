@@ -190,11 +190,6 @@ def columns_of(schema: Any) -> list[list[str]]:
     return [[field.name, str(field.type)] for field in schema]
 
 
-def as_block(table: Any, where: str, fill: Mapping[str, Any]) -> dict[str, Any]:
-    """Make a block of the rows of a Table or RecordBatch; see `fillings`."""
-    return {name: as_array(table[name], name, where, fill) for name in table.schema.names}
-
-
 @functools.cache
 def _types() -> Any:
     return needs("pyarrow.types", "arrow", "arrow")
@@ -250,21 +245,14 @@ def as_array(column: Any, name: str, where: str, fill: Mapping[str, Any] | None 
         InvalidArgumentError: It has missing values, and is not of floats.
     """
     pyarrow, types = needs("pyarrow", where, "arrow"), _types()
-    if isinstance(column, pyarrow.ChunkedArray):
-        column = column.combine_chunks()
-        if isinstance(column, pyarrow.ChunkedArray):  # of no chunk, with some versions
-            column = pyarrow.concat_arrays(column.chunks) if column.num_chunks else pyarrow.array([], column.type)
+    column = in_one(column)
     kind = column.type
     if types.is_dictionary(kind):
         return as_array(column.dictionary_decode(), name, where, fill)
     if column.null_count and fill and name in fill:
         column = column.fill_null(fill[name])
-    if column.null_count and not (
-        types.is_floating(kind) or types.is_struct(kind)
-    ):  # of a struct, its fields have none
-        count = f"{column.null_count:,} of {len(column):,}"
-        hint = "fill them before" if fill is None else "see defaults="
-        raise invalid(f"{where}: column {name!r} of type {kind} has missing values, {count}: {hint}")
+    if not (types.is_floating(kind) or types.is_struct(kind)):  # of a struct, its fields have none
+        refuse_nulls(column, name, where, "fill them before" if fill is None else "see defaults=")
     if types.is_struct(kind):
         fields = zip(kind, column.flatten(), strict=True)
         return {field.name: as_array(values, f"{name}/{field.name}", where, fill) for field, values in fields}
@@ -276,6 +264,23 @@ def as_array(column: Any, name: str, where: str, fill: Mapping[str, Any] | None 
     if _is_bytes(kind):
         column = column.cast(pyarrow.large_binary())
     return column.to_numpy(zero_copy_only=False)
+
+
+def in_one(column: Any) -> Any:
+    """Return a column that may come in chunks as one array of Arrow."""
+    pyarrow = needs("pyarrow", "arrow", "arrow")
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.combine_chunks()
+        if isinstance(column, pyarrow.ChunkedArray):  # of no chunk, with some versions
+            column = pyarrow.concat_arrays(column.chunks) if column.num_chunks else pyarrow.array([], column.type)
+    return column
+
+
+def refuse_nulls(column: Any, name: str, where: str, hint: str) -> None:
+    """Raise InvalidArgumentError if a column has missing values; the hint says what to do."""
+    if column.null_count:
+        count = f"{column.null_count:,} of {len(column):,}"
+        raise invalid(f"{where}: column {name!r} of type {column.type} has missing values, {count}: {hint}")
 
 
 def _ragged(column: Any, name: str, where: str) -> NDArray[Any]:

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import strings_as_bytes
 from pipeline.errors import invalid
 from pipeline.producers.producers import parse_shard
-from pipeline.sources.arrow import as_block, check, facts_of, fillings
-from pipeline.sources.extras import MANY, needs, stacked
+from pipeline.sources.extras import needs
+from pipeline.sources.huggingface_columns import apart, form_of
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import Source, TableSource
-from pipeline.sources.stream import Columns, StreamSource
+from pipeline.sources.stream import StreamSource
 
 # Examples of a stream that are read at once.
 _PIECE = 256
@@ -34,14 +33,19 @@ def huggingface(
 ) -> Source:
     """Make a source of the examples of a dataset of Hugging Face: dicts with a value for each column.
 
-    A `Dataset` without a format is read as Arrow, block by block; see `arrow` for what becomes of its columns. With a
-    format, such as `with_format("numpy")` or a transform, the examples are what that gives; so they are if a feature,
-    such as an image, has to be decoded. A `Dataset` is a sequence too, an `IterableDataset` is read as a stream.
+    Without a format, a dataset whose features are known is read as Arrow, block by block; see `arrow` for what becomes
+    of its columns. Features such as images are decoded, columns beside them are as they would be alone. An `Array2D` is
+    an array of the dtype of its feature. With a format, such as `with_format("numpy")` or a transform, the examples are
+    what that gives. A `Dataset` is a sequence too, an `IterableDataset` is read as a stream.
+
+    The features say which columns vary in length, whatever their rows are: a `List` without a length, and an `Array2D`
+    without a first dimension. Images must be of one size, unless `dynamic_pad=True` or `ragged=` of the batch function
+    pads them.
 
     Args:
         dataset: A Dataset or IterableDataset.
         columns: The columns to read; None means all.
-        defaults: What to give for a missing value, by column, as for `arrow`; of a dataset that is read as Arrow only.
+        defaults: What to give for a missing value, by column, as for `arrow`; of a column that is read as Arrow only.
         num_epochs: How often it is read; None means without end.
         shuffle: Whether the order is random, another one in each epoch. An IterableDataset gets `set_epoch`, which
             orders its shards anew, and with them its own `shuffle`. The buffer of that is not part of a state, but the
@@ -89,54 +93,6 @@ def _selected(dataset: Any, columns: Sequence[str] | None) -> Any:
     return dataset.select_columns(list(columns))
 
 
-def _as_arrow(dataset: Any) -> bool:
-    """Whether what Arrow has are the examples: nobody asked for a format, and no feature has to be decoded."""
-    # Only a Dataset tells its format.
-    formatted = dataset.format["type"] if hasattr(dataset, "format") else getattr(dataset, "_formatting", None)
-    if formatted is not None or dataset.features is None:
-        return False
-    pyarrow = needs("pyarrow", "huggingface", "huggingface")
-    decoded = needs("datasets.features.features", "huggingface", "huggingface").require_decoding
-    kinds = [field.type for field in dataset.features.arrow_schema]
-    return not any(map(decoded, dataset.features.values())) and not any(
-        isinstance(kind, pyarrow.BaseExtensionType) for kind in kinds
-    )
-
-
-def _prepared(dataset: Any, defaults: Mapping[str, Any] | None) -> tuple[Any, dict[str, Any] | None]:
-    """Return the dataset in the format that it is read in; and, if that is Arrow, its `fillings`."""
-    if _as_arrow(dataset):
-        schema = dataset.features.arrow_schema
-        for field in schema:
-            check(field.type, field.name, "huggingface")
-        return dataset.with_format("arrow"), fillings(schema, defaults, "huggingface")
-    if defaults:
-        raise ValueError(
-            "huggingface: defaults= is for datasets that are read as Arrow; this one has a format, a transform or "
-            "features to decode, or does not know its features: fill in missing values by its map"
-        )
-    formatted = dataset.format["type"] if hasattr(dataset, "format") else getattr(dataset, "_formatting", None)
-    return (dataset.with_format("numpy") if formatted is None else dataset), None
-
-
-def _columns(columns: Any) -> dict[str, Any]:
-    """Make a block of the columns that a format gives."""
-    return {name: _column(values, f"huggingface: column {name!r}") for name, values in columns.items()}
-
-
-def _column(values: Any, where: str) -> Any:
-    if isinstance(values, list):
-        return stacked(values, where)
-    if isinstance(values, dict):
-        return {name: _column(inner, where) for name, inner in values.items()}
-    return strings_as_bytes(np.asarray(values))
-
-
-def _facts(dataset: Any, fill: Mapping[str, Any] | None) -> dict[str, Any]:
-    features = dataset.features or {}
-    return {"columns": [[name, str(feature)] for name, feature in features.items()], **facts_of(fill or {})}
-
-
 class _Rows:
     """A Dataset, by number."""
 
@@ -145,21 +101,26 @@ class _Rows:
     sizes: Sequence[int] | None = None
 
     def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None) -> None:
-        self._dataset, self._fill = _prepared(dataset, defaults)
-        self.most = 64 if self._fill is None else MANY  # what a format gives may be large
-        self.singly = self._fill is None and self._dataset.format["type"] == "custom"  # lists, whose rows may vary
+        self._form = form_of(dataset, defaults)
+        self._dataset, self.most, self.singly = self._form.dataset, self._form.most, self._form.singly
 
     def __len__(self) -> int:
         return len(self._dataset)
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
+        return self._form.block(self._piece(numbers))
+
+    def loose(self, numbers: NDArray[np.int64]) -> Any:
+        return self._form.block(self._piece(numbers), apart)
+
+    def _piece(self, numbers: NDArray[np.int64]) -> Any:
         first, last = int(numbers[0]), int(numbers[-1])
         neighbours = last - first + 1 == len(numbers) and bool((np.diff(numbers) == 1).all())
         rows = self._dataset[slice(first, last + 1) if neighbours else numbers.tolist()]
-        return _columns(rows) if self._fill is None else as_block(rows, self.kind, self._fill)
+        return self._form.piece(rows)
 
     def facts(self) -> dict[str, Any]:
-        return {**_facts(self._dataset, self._fill), "rows": len(self)}
+        return {**self._form.facts(), "rows": len(self)}
 
 
 def _with_own_place(dataset: Any) -> Any:
@@ -191,9 +152,9 @@ class _Stream:
     no_state: str | None = None
 
     def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None, shuffle: bool) -> None:
-        self._dataset, self._fill = _prepared(dataset, defaults)
+        self._form = form_of(dataset, defaults)
+        self._dataset, self.most, self.singly = self._form.dataset, self._form.most, self._form.singly
         self._shuffle = shuffle
-        self.most = 64 if self._fill is None else MANY
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield pieces; a place is the state of the dataset before one, or nothing for the start."""
@@ -204,11 +165,14 @@ class _Stream:
             dataset.load_state_dict(copy.deepcopy(place))
         before = place or {}  # what a dataset says before its first example is not its place
         for piece in dataset.iter(batch_size=_PIECE):
-            yield before, Columns(_columns(piece)) if self._fill is None else piece
+            yield before, self._form.piece(piece)
             before = copy.deepcopy(dataset.state_dict())
 
     def block(self, piece: Any) -> Any:
-        return piece.block if self._fill is None else as_block(piece, self.kind, self._fill)
+        return self._form.block(piece)
+
+    def loose(self, piece: Any) -> Any:
+        return self._form.block(piece, apart)
 
     def facts(self) -> dict[str, Any]:
-        return {**_facts(self._dataset, self._fill), "shuffled": self._shuffle}
+        return {**self._form.facts(), "shuffled": self._shuffle}

@@ -25,7 +25,7 @@ _AHEAD = 256
 
 def ahead(given: Any) -> int:
     """How many examples to take at once of a table or stream if they are wanted one by one."""
-    return 1 if getattr(given, "singly", False) else _AHEAD
+    return 1 if getattr(given, "singly", False) and not hasattr(given, "loose") else _AHEAD
 
 
 class Cursor(Protocol):
@@ -39,6 +39,9 @@ class Cursor(Protocol):
 
     def block(self, n: int) -> Any:
         """Take the next examples: at least 1, at most `n`, as arrays. OutOfRangeError at the end."""
+
+    def examples(self, n: int) -> Iterator[Any]:
+        """As `block`, but one by one: their shapes may differ."""
 
 
 class Source:
@@ -67,10 +70,10 @@ class Source:
         cursor = self.cursor()
         while True:
             try:
-                block = cursor.block(cursor.ahead)
+                examples = cursor.examples(cursor.ahead)
             except OutOfRangeError:
                 return
-            yield from rows_of(block)
+            yield from examples
 
 
 class Table(Protocol):
@@ -97,9 +100,10 @@ class Table(Protocol):
     def facts(self) -> dict[str, Any]:
         """What tells the rows from others; plain data. A method `files` may tell the files from changed ones.
 
-        An attribute `singly` may say that rows are made one by one, so that they can be had where shapes differ,
-        `at_hand` that any rows lie in memory, and only have to be gathered. A method `named` may return what the row of
-        a number is called, such as its file; else it is "row" and the number.
+        An attribute `singly` may say that rows are made one by one, so that they can be had where shapes differ. If it
+        costs less to make several at once, a method `loose` does as `take`, with objects for arrays of several shapes.
+        `at_hand` says that any rows lie in memory, and only have to be gathered. A method `named` may return what the
+        row of a number is called, such as its file; else it is "row" and the number.
         """
 
 
@@ -167,7 +171,7 @@ class TableCursor:
     def __init__(self, source: TableSource, round_number: int) -> None:
         self.name = self.__qualname__ = source.name
         self._source = source
-        self.ahead = ahead(source.table)
+        self.ahead, self.singly = ahead(source.table), getattr(source.table, "singly", False)
         self._numbered = source.order.numbered()
         self._begin = round_number * (source.total or 0)  # the first element of this round
         self._next = 0
@@ -184,6 +188,10 @@ class TableCursor:
             ValueError: `n` is less than 1.
         """
         return map_values(gathered, self.rows(n))
+
+    def examples(self, n: int) -> Iterator[Any]:
+        """As `block`, but one by one: their shapes may differ."""
+        return self._examples_of(self._pull(n))
 
     def rows(self, n: int) -> Any:
         """As `block`, but rows of arrays may be left for the queue to gather."""
@@ -307,6 +315,10 @@ class TableCursor:
     def _rows_of(self, numbers: NDArray[np.int64]) -> Any:
         """Return the rows of these numbers as a block."""
         return self._source.table.take(numbers)
+
+    def _examples_of(self, numbers: NDArray[np.int64]) -> Iterator[Any]:
+        """Return the rows of these numbers one by one."""
+        return rows_of(map_values(gathered, getattr(self._source.table, "loose", self._rows_of)(numbers)))
 
     def _named(self, numbers: NDArray[np.int64]) -> Callable[[int], str]:
         """Return what names each of these rows, by its place among them."""

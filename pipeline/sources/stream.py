@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from pipeline.errors import InvalidArgumentError, OutOfRangeError
@@ -16,7 +16,7 @@ from pipeline.on_error import ending
 from pipeline.producers.queue import at_least_one
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.sources.order import Epochs, Order
-from pipeline.sources.source import Source, ahead, gathered
+from pipeline.sources.source import Source, ahead, gathered, rows_of
 
 
 class Parts(Protocol):
@@ -44,8 +44,8 @@ class Parts(Protocol):
     def facts(self) -> dict[str, Any]:
         """What decides the examples; plain data.
 
-        `singly` as of a Table. A method `named` may return what an example is called, such as its
-        file and line, by the piece, or a slice of one, and its place there.
+        `singly` and `loose`, of a piece, as of a Table. A method `named` may return what an example is called, such as
+        its file and line, by the piece, or a slice of one, and its place there.
         """
 
 
@@ -124,7 +124,7 @@ class PartsCursor:
         self.name = self.__qualname__ = source.name
         self._source = source
         self._parts = source.parts
-        self.ahead = ahead(source.parts)
+        self.ahead, self.singly = ahead(source.parts), getattr(source.parts, "singly", False)
         self._numbered = source.order.numbered()
         self._first_epoch = round_number * (source.order.num_epochs or 0)
         self._lock = threading.Lock()
@@ -160,6 +160,10 @@ class PartsCursor:
         if self._pieces is not None:
             self._pieces.close()
 
+    def examples(self, n: int) -> Iterator[Any]:
+        """As `block`, but one by one: their shapes may differ."""
+        return self._examples_of(self._pull(n))
+
     def rows(self, n: int) -> Any:
         """As `block`, but rows of arrays may be left for the queue to gather."""
         return self._rows_of(self._pull(n))
@@ -182,6 +186,10 @@ class PartsCursor:
 
     def _rows_of(self, piece: Any) -> Any:
         return self._parts.block(piece)
+
+    def _examples_of(self, piece: Any) -> Iterator[Any]:
+        """Return the examples of a piece one by one."""
+        return rows_of(map_values(gathered, getattr(self._parts, "loose", self._rows_of)(piece)))
 
     def _named(self, piece: Any) -> Callable[[int], str] | None:
         """Return what names each example of a piece, by its place in it; None if they have no names."""

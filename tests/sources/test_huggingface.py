@@ -161,6 +161,138 @@ def test_images_are_decoded():
         assert got["label"].tolist() == list(range(6))
 
 
+def beside_images(count=6):
+    """Images, and columns that need not be decoded beside them."""
+    import datasets
+
+    def image(number, side):
+        return {"bytes": pipeline.encode_png(np.full((side, side, 3), number, np.uint8)), "path": None}
+
+    value = datasets.Value
+    features = {
+        "image": datasets.Image(),
+        "count": value("int32"),
+        "score": value("float64"),
+        "ids": datasets.List(value("int16")),
+        "words": datasets.List(value("string")),
+        "box": {"side": value("int8"), "name": value("string"), "crop": datasets.Image()},
+        "grid": datasets.Array2D((2, 2), "int16"),
+        "track": datasets.Array2D((None, 2), "uint8"),
+        "frames": datasets.List(datasets.Image()),
+    }
+    columns = {
+        "image": [image(i, 4) for i in range(count)],
+        "count": list(range(count)),
+        "score": [i + 2.0**-40 for i in range(count)],
+        "ids": [[i, i] for i in range(count - 1)] + [[7]],
+        "words": [["é"]] * count,
+        "box": [{"side": i, "name": "x", "crop": image(i, 2)} for i in range(count)],
+        "grid": [[[i, 2], [3, 4]] for i in range(count)],
+        "track": [[[i, i]] * 2 for i in range(count - 1)] + [[]],
+        "frames": [[image(i, 2)] * (i % 2) for i in range(count)],
+    }
+    return datasets.Dataset.from_dict(columns, features=datasets.Features(features))
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_columns_beside_images_are_what_their_features_say(streamed):
+    """The first batch has rows of equal lengths in all columns."""
+    data = beside_images()
+    data = data.to_iterable_dataset() if streamed else data
+    for batch in pipeline.batch(pipeline.huggingface(data), 2):
+        assert batch["image"].shape == (2, 4, 4, 3)
+        assert batch["count"].dtype == np.int32
+        assert batch["score"].tolist() == [i + 2.0**-40 for i in batch["count"].tolist()]
+        assert [row.dtype for row in batch["ids"]] == 2 * [np.int16]
+        assert batch["words"][0].tolist() == ["é".encode()]
+        assert batch["box"]["side"].dtype == np.int8
+        assert batch["box"]["name"].tolist() == [b"x", b"x"]
+        assert batch["box"]["crop"].shape == (2, 2, 2, 3)
+        assert batch["grid"].dtype == np.int16
+        assert batch["grid"].shape == (2, 2, 2)
+        assert [row.dtype for row in batch["track"]] == 2 * [np.uint8]
+        assert [len(row) for row in batch["frames"]] == [0, 1]
+    *_, batch = pipeline.batch(pipeline.huggingface(data, ["image", "ids", "track", "words"]), 2, ragged="pad")
+    assert batch["ids"].tolist() == [[4, 4], [7, 0]]
+    assert batch["track"].tolist() == [[[4, 4], [4, 4]], [[0, 0], [0, 0]]]
+    assert batch["words"].tolist() == [["é".encode()]] * 2
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_missing_values_beside_images(streamed):
+    import datasets
+
+    image = np.zeros((2, 2, 3), np.uint8)
+    features = datasets.Features({"image": datasets.Image(), "n": datasets.Value("int32")})
+    data = datasets.Dataset.from_dict({"image": [image] * 3 + [None], "n": [1, None, 3, 4]}, features=features)
+    data = data.to_iterable_dataset() if streamed else data
+    source = pipeline.huggingface(data)
+    with raises(ValueError, "huggingface: column 'image' of type struct<bytes: binary, path: string> has missing val"):
+        list(pipeline.batch(source, 4))
+    [batch] = pipeline.batch(source, 2, on_error="skip")
+    assert batch["n"].tolist() == [1, 3]
+    filled = pipeline.huggingface(data, defaults={"n": -1})
+    [batch] = pipeline.batch(filled, 3, on_error="skip")
+    assert batch["n"].tolist() == [1, -1, 3]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_images_of_several_sizes(streamed):
+    """The first of them are of one size."""
+    import datasets
+
+    images = [np.full((4 + (i == 5), 4, 3), i, np.uint8) for i in range(6)]
+    data = datasets.Dataset.from_dict({"image": images}, features=datasets.Features({"image": datasets.Image()}))
+    source = pipeline.huggingface(data.to_iterable_dataset() if streamed else data)
+    with raises(ValueError, "huggingface: column 'image': examples differ in shape"):
+        list(pipeline.batch(source, 6))
+    for options in ({"dynamic_pad": True}, {"ragged": "pad"}, {"ragged": {"image": "pad"}}):
+        shapes = [batch["image"].shape for batch in pipeline.batch(source, 3, **options)]
+        assert shapes == [(3, 4, 4, 3), (3, 5, 4, 3)]
+    for options in ({}, {"on_error": "skip"}, {"workers": pipeline.threads(2)}):
+        [batch] = pipeline.batch(source, 6, function=lambda row: row["image"][-4:], **options)
+        assert batch[:, 0, 0, 0].tolist() == list(range(6))
+    assert [example["image"].shape[0] for example in source] == [4] * 5 + [5]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("kind", ["numpy", "arrow"])
+def test_columns_of_a_format_vary_if_their_features_say_so(kind, streamed):
+    """All rows of the first block, and all of the second one, are of one length."""
+    import datasets
+
+    features = {
+        "ids": datasets.List(datasets.Value("int32")),
+        "pair": datasets.List(datasets.Value("int32"), length=2),
+        "box": {"ids": datasets.List(datasets.Value("string")), "n": datasets.Value("int64")},
+    }
+    rows = [[1, 2]] * 70 + [[3]] * 70
+    columns = {"ids": rows, "pair": [[1, 2]] * 140, "box": [{"ids": list(map(str, row)), "n": 1} for row in rows]}
+    data = datasets.Dataset.from_dict(columns, features=datasets.Features(features)).with_format(kind)
+    source = pipeline.huggingface(data.to_iterable_dataset() if streamed else data)
+    for batch, length in zip(pipeline.batch(source, 70), (2, 1), strict=True):
+        assert [len(row) for row in batch["ids"]] == [length] * 70
+        assert batch["box"]["ids"][0].tolist() == [b"1", b"2"][:length] or length == 1
+        assert batch["pair"].shape == (70, 2)
+        assert batch["box"]["n"].tolist() == [1] * 70
+    for options in ({}, {"function": dict}, {"num_threads": 0}):
+        [batch] = pipeline.batch(source, 140, ragged={"ids": "pad", "box/ids": "row_splits"}, **options)
+        assert batch["ids"].tolist() == [[1, 2]] * 70 + [[3, 0]] * 70
+        assert batch["box"]["ids"][0].tolist() == [b"1", b"2"] * 70 + [b"3"] * 70
+    [batch] = pipeline.batch(pipeline.huggingface(data, ["ids", "pair"]), 140, ragged="pad")
+    assert batch["ids"].tolist() == [[1, 2]] * 70 + [[3, 0]] * 70
+    assert batch["pair"].tolist() == [[1, 2]] * 140
+
+
+@pytest.mark.parametrize("options", [{}, {"function": dict}, {"num_threads": 0}], ids=str)
+def test_a_stream_whose_features_nobody_knows(options, monkeypatch):
+    """All rows of its first pieces are of one length."""
+    monkeypatch.setattr("pipeline.sources.huggingface._PIECE", 7)
+    stream = dataset().to_iterable_dataset().map(lambda row: {"ids": [1] * (2 if row["n"] < 20 else 3)})
+    batches = pipeline.batch(pipeline.huggingface(stream, ["n", "ids"]), 10, ragged="pad", **options)
+    assert [batch["ids"].shape for batch in batches] == [(10, 2), (10, 2), (10, 3)]
+
+
 def test_a_transform():
     data = dataset().with_transform(lambda rows: {"double": [np.array([n, n]) for n in rows["n"]]})
     [got] = pipeline.batch(pipeline.huggingface(data), COUNT)

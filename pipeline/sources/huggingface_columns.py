@@ -1,0 +1,198 @@
+"""The columns of datasets of Hugging Face: their features, and not the rows at hand, say what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pipeline.dtypes import object_vector, strings_as_bytes
+from pipeline.errors import invalid
+from pipeline.sources.arrow import as_array, check, facts_of, fillings, in_one, refuse_nulls
+from pipeline.sources.extras import MANY, needs, stacked
+from pipeline.sources.source import rows_of
+from pipeline.sources.stream import Columns
+
+Join = Callable[[list[Any], str], Any]
+
+# Rows to decode at once, or to take in a format: they may be large.
+_FEW = 64
+
+
+def apart(rows: list[Any], where: str) -> list[Any]:
+    """As `stacked`, but the shapes of rows may differ."""
+    return [next(rows_of(stacked([row], where))) for row in rows]
+
+
+class ArrowForm:
+    """Makes blocks of a dataset that nobody gave a format: it is read as Arrow, and what has to be is decoded.
+
+    Args:
+        dataset: The dataset; its features are known.
+        defaults: What to give for missing values, by column.
+
+    Raises:
+        InvalidArgumentError, TypeError: As `pipeline.huggingface`.
+
+    Attributes:
+        dataset: It, in the format in which it is read.
+        most: How many rows to read at once.
+        singly: The shapes of rows are not known before they are decoded.
+    """
+
+    def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None) -> None:
+        features = dataset.features
+        fields = list(features.arrow_schema)
+        for field in fields:
+            _check(field.type, features[field.name], field.name)
+        plain = [field for field in fields if not _is_special(field.type, features[field.name])]
+        self._features = features
+        self._fill = fillings(plain, defaults, "huggingface")
+        self.singly = any(map(_is_decoded, features.values()))
+        self.most = _FEW if self.singly else MANY
+        self._tokens = getattr(dataset, "_token_per_repo_id", None)  # a stream may open files when it decodes them
+        self.dataset = dataset.with_format("arrow")
+
+    def piece(self, rows: Any) -> Any:
+        """What the dataset gave as something that takes slices."""
+        return rows
+
+    def block(self, rows: Any, join: Join = stacked) -> dict[str, Any]:
+        """Make a block of a piece; `join` makes columns of what is decoded."""
+        return {name: self._column(in_one(rows[name]), feature, name, join) for name, feature in self._features.items()}
+
+    def facts(self) -> dict[str, Any]:
+        """What decides the values; plain data."""
+        return {"columns": _described(self._features), **facts_of(self._fill)}
+
+    def _column(self, column: Any, feature: Any, name: str, join: Join) -> Any:
+        if not _is_special(column.type, feature):
+            return as_array(column, name, "huggingface", self._fill)
+        if isinstance(feature, dict):
+            fields = zip(column.type, column.flatten(), strict=True)
+            return {
+                each.name: self._column(part, feature[each.name], f"{name}/{each.name}", join) for each, part in fields
+            }
+        refuse_nulls(column, name, "huggingface", "leave out their rows, such as by its filter")
+        if not _is_decoded(feature):
+            return _by_shape(column.to_numpy(zero_copy_only=False), feature)
+        features = needs("datasets", "huggingface", "huggingface").Features({name: feature})
+        decoded = features.decode_batch({name: column.to_pylist()}, token_per_repo_id=self._tokens)
+        return _of_lists(decoded[name], feature, f"huggingface: column {name!r}", join)
+
+
+class GivenForm:
+    """Makes blocks of a dataset in the format that it has, or, if its features are not known, as arrays.
+
+    Attributes are those of ArrowForm.
+    """
+
+    most = _FEW
+
+    def __init__(self, dataset: Any, kind: str | None) -> None:
+        features = dataset.features or {}
+        self._features = {} if kind == "custom" else features  # what a transform gives is something else
+        # Lists of a transform may vary, and so may what nobody knows.
+        self.singly = not self._features or any(map(_is_decoded, features.values()))
+        self._described = _described(features)
+        self.dataset = dataset.with_format("numpy") if kind is None else dataset
+
+    def piece(self, rows: Any) -> Any:
+        """As that of ArrowForm."""
+        return Columns(dict(rows.items()))
+
+    def block(self, piece: Any, join: Join = stacked) -> dict[str, Any]:
+        """As that of ArrowForm; `join` makes columns of what may have any shape."""
+        features, where = self._features, "huggingface: column {!r}".format
+        return {name: _given(each, features.get(name), where(name), join) for name, each in piece.block.items()}
+
+    def facts(self) -> dict[str, Any]:
+        """As that of ArrowForm."""
+        return {"columns": self._described}
+
+
+def form_of(dataset: Any, defaults: Mapping[str, Any] | None) -> ArrowForm | GivenForm:
+    """Return how to read a dataset.
+
+    Raises:
+        InvalidArgumentError, TypeError: As `pipeline.huggingface`.
+        ValueError: There are defaults, and it is not read as Arrow.
+    """
+    # Only a Dataset tells its format.
+    kind = dataset.format["type"] if hasattr(dataset, "format") else _format_of_stream(dataset)
+    kind = None if kind == "arrow" else kind
+    if kind is None and dataset.features is not None:
+        return ArrowForm(dataset, defaults)
+    if defaults:
+        raise ValueError(
+            "huggingface: defaults= is for datasets that are read as Arrow; this one has a format or a transform, or "
+            "does not know its features: fill in missing values by its map"
+        )
+    return GivenForm(dataset, kind)
+
+
+def _format_of_stream(dataset: Any) -> Any:
+    formatting = getattr(dataset, "_formatting", None)
+    return getattr(formatting, "format_type", formatting)
+
+
+def _described(features: Mapping[str, Any]) -> list[list[str]]:
+    return [[name, str(feature)] for name, feature in features.items()]
+
+
+def _is_decoded(feature: Any) -> bool:
+    """Whether values have to be decoded, such as images."""
+    features = needs("datasets.features.features", "huggingface", "huggingface")
+    return bool(features.require_decoding(feature))
+
+
+def _is_special(kind: Any, feature: Any) -> bool:
+    """Whether a column is more than what its type of Arrow says."""
+    return _is_decoded(feature) or isinstance(kind, needs("pyarrow", "huggingface", "huggingface").BaseExtensionType)
+
+
+def _check(kind: Any, feature: Any, name: str) -> None:
+    """Raise InvalidArgumentError for a type that does not become an array."""
+    if not _is_special(kind, feature):
+        check(kind, name, "huggingface")
+    elif isinstance(feature, dict):
+        for field in kind:
+            _check(field.type, feature[field.name], f"{name}/{field.name}")
+
+
+def _varies(feature: Any) -> bool:
+    """Whether a feature says that its rows are arrays of varying length."""
+    if hasattr(feature, "shape"):  # Array2D and the others
+        return feature.shape[0] is None
+    return hasattr(feature, "feature") and getattr(feature, "length", -1) == -1
+
+
+def _by_shape(rows: Any, feature: Any) -> Any:
+    """The rows of an Array2D or the like."""
+    return object_vector(list(rows)) if _varies(feature) else rows
+
+
+def _of_lists(rows: list[Any], feature: Any, where: str, join: Join) -> Any:
+    """Make a column of decoded values, or of lists of them."""
+    inner = getattr(feature, "feature", None)
+    if inner is None:
+        return join(rows, where)
+    arrays = [_of_lists(row, inner, where, stacked) if row else np.empty(0) for row in rows]
+    return object_vector(arrays) if _varies(feature) else join(arrays, where)
+
+
+def _given(values: Any, feature: Any, where: str, join: Join) -> Any:
+    """Make a column of what a format gives for a feature; None where that is not known."""
+    if isinstance(values, dict):
+        fields = feature if isinstance(feature, dict) else {}
+        return {name: _given(inner, fields.get(name), where, join) for name, inner in values.items()}
+    if isinstance(feature, dict):
+        if any(row is None for row in values):
+            raise invalid(f"{where} has missing values: fill them in by its map, or leave out their rows by its filter")
+        return {name: _given([row[name] for row in values], inner, where, join) for name, inner in feature.items()}
+    if feature is not None and _varies(feature):
+        return object_vector([strings_as_bytes(np.asarray(row)) for row in values])
+    if isinstance(values, list) or (feature is not None and _is_decoded(feature)):
+        return join(list(values), where)
+    return strings_as_bytes(np.asarray(values))

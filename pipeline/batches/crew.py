@@ -147,6 +147,4 @@ def abandon(feed: Feed, coord: Coordinator | None) -> None:
     """Stop what a loop has started that nobody can ask for batches any more."""
     if coord is not None:
         coord.request_stop()
-    feed.stop()
-    if hasattr(feed, "queue"):  # not while it waits for the first example
-        feed.leave()
+    feed.leave()

@@ -133,7 +133,7 @@ class Feed:
         other.coord = Coordinator() if self.request.coord is None else self.coord
         other.layout, other._left = other._found, other.opened = None, False
         other._hand, other._kept = None, [[] for _ in self.request.sources]
-        for name in ("queue", "outlet"):  # `abandon` asks whether there is one
+        for name in ("queue", "outlet"):  # `leave` asks whether there is one
             other.__dict__.pop(name, None)
         return other
 
@@ -232,7 +232,8 @@ class Feed:
     def leave(self) -> None:
         """Close the queue, so that threads waiting to enqueue end as at the end of the input."""
         self._left = True
-        self.queue.close(cancel_pending_enqueues=True)
+        if hasattr(self, "queue"):  # not while it waits for the first example
+            self.queue.close(cancel_pending_enqueues=True)
         recall(self.request.sources)
 
     def after_fork(self) -> None:

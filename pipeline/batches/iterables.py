@@ -85,7 +85,8 @@ def check_example(example: Any, many: bool) -> None:
         nest = Nest(example, many)
         for name, value in zip(nest.names, nest.flatten(example), strict=True):
             where = f"component {name if name.isdigit() else repr(name)} of the first example"
-            _check_value(value, where)
+            rows = value if many and isinstance(value, list) else ()
+            _check_value(rows[0] if rows else value, where)
             if isinstance(value, Mapping):
                 raise TypeError(f"batch: {where} is a {_kind(value)}; make a dict of it")
 

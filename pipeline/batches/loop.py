@@ -434,13 +434,13 @@ class Batches(Next[T_co], Iterator[T_co]):
         with self._lock:
             self._ended = True
             self._times.end()
-            if self._open is not None:
-                self._open.leave()
+            feed = self._open or self._planned
+            if feed is not None:
+                feed.leave()
             if self._owner:
                 self.coord.request_stop()
             if self._guard is not None:
-                # It would keep the feed alive, and so this loop if an error that the feed knows came through here.
-                self._guard.detach()
+                self._guard.detach()  # it would keep the feed alive, and so this loop, by an error that the feed knows
             crew, self._crew, self._open, self._taker = self._crew, None, None, None
             if crew is not None:
                 crew.settle(self.grace)

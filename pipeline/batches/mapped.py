@@ -19,7 +19,7 @@ from pipeline.sources.stream import PartsCursor
 from pipeline.workers.ahead import MapAhead
 from pipeline.workers.chunks import FailedItem, made_by
 from pipeline.workers.items import Calls, ItemNames, PlacedItems, is_called, is_sequence, items_of, names_of
-from pipeline.workers.map_ahead import check_executor, map_ahead
+from pipeline.workers.map_ahead import check_executor, check_function, map_ahead
 
 # A chunk is a batch, unless that is too little to be worth the way to a worker, or keeps one worker busy for long.
 _LEAST, _MOST = 8, 256
@@ -53,6 +53,7 @@ def mapped(
                 "source is a dataset, an object with __getitem__ and __len__, and workers make its items"
             )
         function, source = source.__getitem__, range(len(source))
+    check_function("function", function)
     gives_blocks = hasattr(source, "block") and not callable(source) and not hasattr(type(source), "__iter__")
     if careful and is_sequence(source) and not hasattr(type(source), "__iter__"):
         source = CarefulItems(source)

@@ -260,7 +260,7 @@ class MapAhead(Iterator[Any]):
             return ()
 
     def _receive(self, chunk: Chunk, others: tuple[Chunk, ...]) -> None:
-        """Keep the results of a chunk, or raise the error of the chunk as a whole."""
+        """Keep the results of a chunk. Of one that failed as a whole the items are made again, each alone."""
         from concurrent.futures import BrokenExecutor  # loaded by now: the user has an executor
 
         in_flight, error = self._in_flight, chunk.future.exception()
@@ -277,32 +277,30 @@ class MapAhead(Iterator[Any]):
             in_flight.chunks, self._results = others, made[::-1]  # without a call in between, as in _fill
             made.clear()  # who made it may still hold it: a queue copies arrays that somebody else has, too
             return
-        if isinstance(error, WorkerDied):
-            self._bury(chunk, others, error)
-            return
         if isinstance(error, BrokenExecutor):
             hint = "" if hasattr(self._executor, "rest") else f"\n{BROKEN}"  # ours says what it was
             self._abort(f"the executor broke at {chunk}: {named(error)}{hint}", error)
             in_flight.chunks = ()
             return
+        known = isinstance(error, WorkerDied) and error.index is not None
+        if len(chunk.items) > 1 and not known:  # such as a result that cannot be sent, of one item
+            in_flight.chunks = in_flight.alone(chunk) + others
+            return
+        if isinstance(error, WorkerDied):
+            self._bury(chunk, others, error)
+            return
         if not isinstance(error, Exception):  # SystemExit or KeyboardInterrupt in a worker must not end this process
             other = RuntimeError(f"map_ahead: a worker abandoned {chunk} because of {named(error)}")
             other.__cause__, error = error, other
-        name_item(error, str(chunk), f"map_ahead: {chunk}")
-        in_flight.chunks, self._delivered = others, self._delivered + len(chunk.items)
+        key, place = self._place(chunk.numbers[0], chunk.items[0])
+        name_item(error, key, f"map_ahead: {place}")
+        in_flight.chunks, self._delivered = others, self._delivered + 1
         raise error
 
     def _bury(self, chunk: Chunk, others: tuple[Chunk, ...], error: WorkerDied) -> None:
-        """Go on after a worker died: the item that it was at has failed, and the chunk's others are made again.
-
-        If nobody knows which item that was, all are made again, each in a chunk of its own.
-        """
-        again, count = self._in_flight.again, len(chunk.items)
-        if error.index is None and count > 1:
-            alone = [each for i in range(count) for each in again(chunk, i, i + 1)]
-            self._in_flight.chunks = (*alone, *others)
-            return
-        index = min(error.index or 0, count - 1)
+        """Go on after a worker died: the item that it was at has failed, and the chunk's others are made again."""
+        again = self._in_flight.again
+        index = min(error.index or 0, len(chunk.items) - 1)
         ((numbers, items, future),) = again(chunk, index, index + 1)
         _, place = self._place(numbers[0], items[0])
         failed = AbortedError(None, None, f"map_ahead: a worker process {error.how} at {place}")
@@ -320,6 +318,7 @@ class MapAhead(Iterator[Any]):
         """End the input with an error; it is raised after everything before it is delivered."""
         error = AbortedError(None, None, f"map_ahead: {text}")
         error.__cause__ = cause
+        ending(error)
         self._items, self._next_items, self._final_error = None, [], error
 
     # A Positioned. Whoever calls it sees to it that nobody takes meanwhile.

@@ -70,11 +70,15 @@ class InFlight:
         return chunk
 
     def again(self, chunk: Chunk, begin: int, end: int | None) -> tuple[Chunk, ...]:
-        """Some items of a chunk whose worker died, to be submitted again like those of a cancelled one."""
+        """Some items of a chunk that failed as a whole, to be submitted again like those of a cancelled one."""
         numbers, items = chunk.numbers[begin:end], chunk.items[begin:end]
         future = type(chunk.future)()
         future.cancel()
         return (Chunk(numbers, items, future),) if items else ()
+
+    def alone(self, chunk: Chunk) -> tuple[Chunk, ...]:
+        """The items of a chunk that failed as a whole, each to be submitted again in a chunk of its own."""
+        return tuple(each for i in range(len(chunk.items)) for each in self.again(chunk, i, i + 1))
 
     def cancel(self) -> None:
         """Cancel the chunks that no worker has begun, and let processes that were started for them end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -62,14 +63,15 @@ def map_ahead(
     Returns:
         A source for `batch`, `shuffle_batch` and so on, for which one reading thread is enough; also an iterator over
         the examples. The end of the loop, and `close`, cancel the chunks that no worker has begun. An error of the
-        function (or of a chunk that cannot be pickled) names the item in a note; the next call goes on with the next
-        item. If a worker of `pipeline.processes` dies, that is an AbortedError that names the item it was at and the
-        signal; the next call goes on, and the function is called again with the other items of the chunk.
+        function names the item in a note; the next call goes on with the next item. If a chunk cannot be sent, or what
+        the function made of it, each of its items is tried again alone. If a worker of `pipeline.processes` dies, that
+        is an AbortedError that names the item it was at and the signal; the next call goes on, and the function is
+        called again with the other items of the chunk.
         See `MapAhead.block` for the errors. Thread safe.
 
     Raises:
-        TypeError: `function` is not callable or cannot be sent to the processes, `items` is not iterable, there is not
-            exactly one of `workers` and `executor`, or it is not an executor.
+        TypeError: `function` is not callable, is async, yields, or cannot be sent to the processes, `items` is not
+            iterable, there is not exactly one of `workers` and `executor`, or it is not an executor.
         ValueError: `chunksize`, `buffersize` or `buffer_bytes` is less than 1.
 
     Examples:
@@ -78,8 +80,7 @@ def map_ahead(
         ...     [numbers.tolist() for numbers in batches]
         [[0, 1, 4], [9, 16, 25]]
     """
-    if not callable(function):
-        raise TypeError(f"map_ahead: function must be callable, not {function!r:.80}")
+    check_function("map_ahead: function", function)
     if (executor is None) is (workers is None):
         given = "not both" if executor is not None else "such as workers=pipeline.processes(4)"
         raise TypeError(f"map_ahead: workers, or executor, must say who calls the function, {given}")
@@ -99,6 +100,17 @@ def map_ahead(
         return MapAhead(function, items, executor, sizes["chunksize"], buffer)
     except TypeError:
         raise TypeError(f"map_ahead: items must be iterable, not {items!r:.80}") from None
+
+
+def check_function(what: str, function: Any) -> None:
+    """Raise TypeError for what cannot make one example of an item."""
+    if not callable(function):
+        raise TypeError(f"{what} must be callable, not {function!r:.80}")
+    for call in (function, type(function).__call__):
+        if inspect.iscoroutinefunction(call):
+            raise TypeError(f"{what} must return an example, and {function!r:.80} is async: nobody awaits it here")
+        if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
+            raise TypeError(f"{what} must return an example, and {function!r:.80} yields: it would give a generator")
 
 
 def check_executor(what: str, executor: Any) -> Executor:

@@ -349,6 +349,22 @@ class TestNoExamples:
         with pytest.raises(TypeError, match=text):
             next(batch(example, 2))
 
+    @pytest.mark.parametrize("threads", [0, 1, 2])
+    def test_are_refused_of_a_function_too(self, threads):
+        with pytest.raises(TypeError, match="the first example is a generator"):
+            next(batch(range(4), 2, function=lambda i: four(), num_threads=threads))
+        with pytest.raises(TypeError, match="component 'a' of the first example is a map"):
+            next(batch(range(4), 2, function=lambda i: {"a": map(str, "a")}, num_threads=threads))
+
+    @pytest.mark.parametrize("threads", [0, 1])
+    def test_a_function_that_makes_none_is_refused_at_the_call(self, threads):
+        with pytest.raises(TypeError, match=r"^function must be callable, not 5"):
+            batch(range(4), 2, function=5, num_threads=threads)
+        with pytest.raises(TypeError, match=r"^function must return an example, and .*coroutine.* is async"):
+            batch(range(4), 2, function=coroutine, num_threads=threads)
+        with pytest.raises(TypeError, match=r"^function must return an example, and .*four.* yields"):
+            batch(range(4), 2, function=four, num_threads=threads)
+
     def test_a_coroutine(self):
         made = []
 

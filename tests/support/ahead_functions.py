@@ -122,6 +122,16 @@ def not_to_be_sent(i):
     return (lambda: i,)
 
 
+def sent_but_six(i):
+    return threading.Lock() if i == 6 else i
+
+
+def interrupted_at_six(i):
+    if i == 6:
+        raise KeyboardInterrupt
+    return i
+
+
 def process(i):
     return os.getpid()
 

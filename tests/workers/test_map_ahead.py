@@ -1,5 +1,6 @@
 """map_ahead: what goes in and what comes out."""
 
+import functools
 import os
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -124,10 +125,22 @@ def test_processes_do_the_work(pools):
     assert os.getpid() not in workers
 
 
+def yields(i):
+    yield i
+
+
+class AsyncCall:
+    async def __call__(self, i):
+        return i
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
         ({"function": 3}, TypeError, "function must be callable, not 3"),
+        ({"function": yields}, TypeError, r"must return an example, and <function yields .*> yields"),
+        ({"function": functools.partial(yields)}, TypeError, "must return an example, and .* yields"),
+        ({"function": AsyncCall()}, TypeError, "must return an example, and .*AsyncCall.* is async"),
         ({"items": 3}, TypeError, "items must be iterable, not 3"),
         ({"executor": 3}, TypeError, "executor must be a concurrent.futures.Executor, not 3"),
         ({"chunksize": 0}, ValueError, "chunksize must be at least 1, got 0"),

@@ -10,7 +10,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.object cimport PyObject
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from fields cimport FLOAT32, FLOAT64, INT32, INT64, SKIPPED, STRING, Column, Piece, read_number, read_short
+from fields cimport FLOAT32, FLOAT64, INT32, INT64, SKIPPED, STRING, UINT64, Column, Piece, read_number, read_short
 from powers cimport find_powers
 
 cnp.import_array()
@@ -26,7 +26,9 @@ cdef extern from *:  # macros that read fields of objects: no reference is taken
     const char* text_of(PyObject* line) noexcept nogil
     Py_ssize_t size_of(PyObject* line) noexcept nogil
 
-cdef dict KINDS = {(c"f", 4): FLOAT32, (c"f", 8): FLOAT64, (c"i", 4): INT32, (c"i", 8): INT64}
+cdef dict KINDS = {
+    (c"f", 4): FLOAT32, (c"f", 8): FLOAT64, (c"i", 4): INT32, (c"i", 8): INT64, (c"u", 8): UINT64
+}
 
 cdef enum:
     AT_ONCE = 4096  # records whose strings are found before they are made: 24 bytes each for a column of strings

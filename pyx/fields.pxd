@@ -1,6 +1,6 @@
 """Fields of records, and the columns that they go into."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from number_text cimport SINGLE_TENS, TENS, Decimal, past_spaces, read_real, read_whole, real_of, short_decimal
 
@@ -8,7 +8,7 @@ cdef enum:
     SURE = 7  # digits of a number that a float holds
 
 cdef enum Kind:
-    SKIPPED, STRING, FLOAT32, FLOAT64, INT32, INT64  # numbers last
+    SKIPPED, STRING, FLOAT32, FLOAT64, INT32, INT64, UINT64  # numbers last
 
 
 cdef struct Piece:
@@ -23,7 +23,7 @@ cdef struct Column:
     bint quick        # a field that begins like a number is one, and not the text of a missing field
     int size          # of a number, in bytes
     char default[8]   # as a number
-    char* out         # numbers: where record 0 goes; an address, as there are columns of four dtypes
+    char* out         # numbers: where record 0 goes; an address, as there are columns of five dtypes
     Piece* pieces     # strings: AT_ONCE of them
 
 
@@ -37,8 +37,10 @@ cdef inline const char* read_number(const char* at, const char* end, Column* col
         at = read_real(at, end, <double*>out)
     elif column.kind == INT32:
         at = read_whole(at, end, <int32_t*>out)
-    else:
+    elif column.kind == INT64:
         at = read_whole(at, end, <int64_t*>out)
+    else:
+        at = read_whole(at, end, <uint64_t*>out)
     if at is NULL:
         return NULL
     return past_spaces(at, end)
@@ -74,6 +76,10 @@ cdef inline const char* read_short(
         return NULL
     elif column.kind == INT32:
         (<int32_t*>out)[0] = <int32_t>(-<int64_t>number.whole if negative else <int64_t>number.whole)
+    elif not negative:
+        (<uint64_t*>out)[0] = number.whole
+    elif column.kind == INT64:
+        (<int64_t*>out)[0] = -<int64_t>number.whole
     else:
-        (<int64_t*>out)[0] = -<int64_t>number.whole if negative else <int64_t>number.whole
+        return NULL
     return rest

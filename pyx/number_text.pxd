@@ -26,6 +26,7 @@ cdef extern from *:
 ctypedef fused whole:
     int32_t
     int64_t
+    uint64_t
 
 cdef enum:
     MOST_DIGITS = 19  # that fit into 64 bits, whatever they are
@@ -258,13 +259,25 @@ cdef inline const char* read_real(const char* at, const char* end, real* value) 
     return real_of(at, rest, end, &number, negative, value)
 
 
+cdef inline bint twenty_digits(const char* first, uint64_t number) noexcept nogil:
+    """Whether a number of twenty digits, added up in 64 bits, is what its text says: below 2**64."""
+    return first[0] == b"0" or (first[0] == b"1" and number >= 10000000000000000000ULL)
+
+
 cdef inline const char* read_whole(const char* at, const char* end, whole* value) noexcept nogil:
     """Read a whole number; NULL if it is none, or is too large."""
     cdef Decimal number
     cdef uint64_t most = 0x7FFFFFFF if whole is int32_t else 0x7FFFFFFFFFFFFFFFULL
-    cdef bint negative = at < end and at[0] == b"-"
-    at = decimal(at + negative, end, &number)
-    if number.digits == 0 or number.digits > MOST_DIGITS or number.point or number.whole > most + negative:
+    cdef bint negative = at < end and at[0] == b"-", known
+    cdef const char* first = at + negative
+    at = decimal(first, end, &number)
+    known = number.digits <= MOST_DIGITS
+    if whole is uint64_t:
+        most = 0 if negative else 0xFFFFFFFFFFFFFFFFULL
+        known |= number.digits == MOST_DIGITS + 1 and twenty_digits(first, number.whole)
+    else:
+        most += negative
+    if number.digits == 0 or not known or number.point or number.whole > most:
         return NULL
     value[0] = <whole>(0 - number.whole if negative else number.whole)
     return at

@@ -72,9 +72,10 @@ def refuse_rounding(
             continue
         for text in map(bytes.decode, fields):
             if Decimal(text) != float(text):
+                exact = "'uint64'" if all(0 <= Decimal(each.decode()) < 1 << 64 for each in fields) else "str"
                 raise invalid(
                     f"{where}: column {name!r} of integers would become float64, which does not hold all "
-                    f"digits of {text.strip():.80}: see dtypes=, as in dtypes={{{name!r}: str}}, and defaults="
+                    f"digits of {text.strip():.80}: see dtypes=, as in dtypes={{{name!r}: {exact}}}, and defaults="
                 )
 
 

@@ -225,7 +225,7 @@ def test_a_cut_and_a_tuple_of_its_records_give_the_same():
         width = choice.randint(1, 4)
         text = b"\n".join(records(choice, width, ",")) + b"\n"
         cut, _ = cut_records(text, 0, len(text), b",", True, True, 999)
-        kinds = choice.choices([np.int32, np.int64, np.float32, np.float64, object], k=width)
+        kinds = choice.choices([np.int32, np.int64, np.uint64, np.float32, np.float64, object], k=width)
         found = []
         for each in (cut, tuple(cut)):
             arrays = [np.zeros(len(cut), kind) for kind in kinds]
@@ -234,11 +234,12 @@ def test_a_cut_and_a_tuple_of_its_records_give_the_same():
         assert repr(found[0]) == repr(found[1])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64, np.uint64])
 def test_short_numbers_are_what_they_are_by_themselves(dtype):
     """Alone, and two records at a time: fields of each length, with a point in each place, at the end or not."""
     digits = ["0" * 7, "1" * 17, "9" * 17, "1234567", "16777217", "99999999", "0000001", "7654321" * 3, "2147483648"]
-    texts = {text[:size] for text in digits for size in range(19)}
+    digits += [str(2**64 - 1), str(2**64), "1" + "0" * 19, "20000000000000000000", "0" * 13 + "1234567"]
+    texts = {text[:size] for text in digits for size in range(21 if dtype == np.uint64 else 19)}
     if np.dtype(dtype).kind == "f":
         texts |= {f"{text[:i]}.{text[i:]}" for text in texts for i in range(len(text) + 1)}
         texts |= {

@@ -24,8 +24,8 @@ def number(field: bytes, dtype: np.dtype[Any]) -> Any:
         whole = int(text)
     except ValueError:
         return None
-    bound = 1 << (8 * dtype.itemsize - 1)
-    return dtype.type(whole) if -bound <= whole < bound and not text.startswith(b"+") else None
+    limits = np.iinfo(dtype)
+    return dtype.type(whole) if limits.min <= whole <= limits.max and not text.startswith(b"+") else None
 
 
 def _float32(value: float, text: bytes) -> np.float32:

@@ -12,7 +12,7 @@ from pipeline.decode.csv.numbers import number
 from pipeline.errors import InvalidArgumentError, invalid
 
 STRING = np.dtype(object)
-TYPE_NAMES = {"float32": "float", "float64": "double", "int32": "int32", "int64": "int64"}
+TYPE_NAMES = {"float32": "float", "float64": "double", "int32": "int32", "int64": "int64", "uint64": "uint64"}
 
 
 class ColumnType(NamedTuple):

@@ -60,6 +60,16 @@ def integer(given: Any, what: str) -> int:
         raise TypeError(f"{what} must be an integer, got {type(given).__name__} {given!r:.80}") from None
 
 
+def truth(given: Any, what: str) -> bool:
+    """Return whether an option is on; `what` names it in the TypeError for a text, as "no" would be on, or an array."""
+    try:
+        if not isinstance(given, (str, bytes)):
+            return bool(given)
+    except ValueError:
+        pass
+    raise TypeError(f"{what} must be a bool, got {given!r:.80}")
+
+
 def interval(given: Any, what: str) -> float:
     """Return the seconds between two looks at something; `what` names them in errors.
 

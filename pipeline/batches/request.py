@@ -9,7 +9,7 @@ from pipeline.batches.finish import Finish
 from pipeline.batches.layout import ExampleLayout
 from pipeline.batches.mapped import chunk_of, mapped
 from pipeline.batches.source import check_source
-from pipeline.dtypes import integer, whole
+from pipeline.dtypes import integer, truth, whole
 from pipeline.errors import invalid
 from pipeline.queues.base import QueueBase
 from pipeline.queues.components import parse_capacity
@@ -104,11 +104,7 @@ class Request(NamedTuple):
         """The request with its numbers as ints; TypeError or ValueError for sources or numbers that make no sense."""
         for source in self.sources:
             check_source(source)
-        size = integer(self.batch_size, "batch_size")
-        if size < 1:
-            raise ValueError(f"batch_size must be >= 1, got {self.batch_size}")
-        if size > 2**31 - 1:
-            raise invalid(f"batch_size must be less than 2**31, got {size}")
+        size = checked_size(self.batch_size)
         if self.fingerprint not in ("order", "content"):
             raise ValueError(f"fingerprint must be 'order' or 'content', got {self.fingerprint!r:.80}")
         if self.shard is not None:
@@ -120,6 +116,8 @@ class Request(NamedTuple):
         capacity = parse_capacity(self.capacity)
         if capacity == 0:  # a queue may have it, as in TensorFlow, but then no example ever gets into it
             raise ValueError(f"capacity must be >= 1 (or -1: unbounded), got {self.capacity}")
+        for option in ("enqueue_many", "dynamic_pad", "allow_smaller_final_batch"):
+            truth(getattr(self, option), option)
         threads = None if self.num_threads is None else integer(self.num_threads, "num_threads")
         if self.joined and threads:
             raise ValueError(
@@ -147,6 +145,16 @@ class Request(NamedTuple):
         return queue
 
 
+def checked_size(batch_size: int) -> int:
+    """Return the size of batches as an int; raise for what is none."""
+    size = integer(batch_size, "batch_size")
+    if size < 1:
+        raise ValueError(f"batch_size must be >= 1, got {batch_size}")
+    if size > 2**31 - 1:
+        raise invalid(f"batch_size must be less than 2**31, got {size}")
+    return size
+
+
 def check_shard(shard: Any) -> None:
     """Raise for what is not the number of a host and how many there are."""
     if not isinstance(shard, (tuple, list)) or len(shard) != 2:
@@ -161,7 +169,7 @@ def pool_capacity(capacity: int | None, min_after_dequeue: int, num_threads: int
     if capacity is not None:
         return capacity
     batches = integer(num_threads, "num_threads") + 3
-    return integer(min_after_dequeue, "min_after_dequeue") + batches * integer(batch_size, "batch_size")
+    return integer(min_after_dequeue, "min_after_dequeue") + batches * checked_size(batch_size)
 
 
 def check_min_after_dequeue(capacity: int | None, min_after_dequeue: int) -> None:

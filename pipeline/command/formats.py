@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from pipeline.errors import DataLossError
 from pipeline.files.tfrecord import HEADER
-from pipeline.readers import tfrecord
+from pipeline.readers import fixed, tfrecord
 from pipeline.readers.base import ReaderBase
-from pipeline.readers.fixed import FixedLengthRecordReader
 from pipeline.readers.text import TextLineReader
 from pipeline.readers.whole import WholeFileReader
 
@@ -41,11 +40,21 @@ def make_reader(given: str, skip_header_lines: int) -> ReaderBase:
     return WholeFileReader() if given == "files" else TextLineReader(skip_header_lines)
 
 
-class TFRecordReader(tfrecord.TFRecordReader):
-    """For the command, a file that ends within the header of a record is cut short; for TensorFlow it is complete.
+class FixedLengthRecordReader(fixed.FixedLengthRecordReader):
+    """For the command, a file that ends within a record is cut short; TensorFlow leaves that record out.
 
-    The class is called what its base is called, since saved states say of which class a reader is.
+    The classes here are called what their bases are called, since saved states say of which class a reader is.
     """
+
+    def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
+        if self._file.has(1) and not self._file.has(self._needed):
+            at = f"{self._file.offset} of {os.fsdecode(self._work_item)}"
+            raise DataLossError(None, None, f"truncated record at {at}: the file ends within its {self._needed} bytes")
+        return super()._cut(wanted)
+
+
+class TFRecordReader(tfrecord.TFRecordReader):
+    """For the command, a file that ends within the header of a record is cut short; for TensorFlow it is complete."""
 
     def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
         if self._file.has(1) and not self._file.has(HEADER.size):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from pipeline.dtypes import integer
+from pipeline.dtypes import integer, truth
 from pipeline.errors import invalid
 from pipeline.explain.ends import end_of_input
 from pipeline.producers.epochs import EpochLimit, EpochShuffle
@@ -229,7 +229,7 @@ def _produce(
         raise TypeError(f"cancel_op must be a callable without arguments, not {cancel_op!r:.80}")
     if epochs.num_epochs is None and source.length == 0:
         raise ValueError(f"{queue.name}: the input has no rows, and num_epochs=None would look for one forever")
-    shuffle = EpochShuffle(source.length, epochs.seed) if epochs.shuffle else None
+    shuffle = EpochShuffle(source.length, epochs.seed) if truth(epochs.shuffle, "shuffle") else None
     numbered = Numbered(source.length, limit.limit, shuffle, epochs.shard)
     block = max(1, _BLOCK_BYTES // max(1, source.row_bytes))
 

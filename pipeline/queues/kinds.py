@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.dtypes import whole
+from pipeline.dtypes import truth, whole
 from pipeline.errors import invalid
 from pipeline.queues.components import (
     Component,
@@ -126,7 +126,7 @@ class RandomShuffleQueue(TypedQueue):
     ) -> None:
         components, names = _described(dtypes, shapes, names)
         capacity, min_after_dequeue = shuffle_limits(capacity, min_after_dequeue)
-        order = "lockstep" if deterministic else "shuffle"
+        order = "lockstep" if truth(deterministic, "deterministic") else "shuffle"
         self._setup(order, capacity, name, components, names, min_after_dequeue, generator_seeds(seed))
 
 
@@ -203,7 +203,8 @@ class PaddingShuffleQueue(TypedQueue):
     ) -> None:
         components = _partly_described(dtypes, shapes)
         capacity, min_after_dequeue = shuffle_limits(capacity, min_after_dequeue)
-        order, seeds = "lockstep" if deterministic else "shuffle", generator_seeds(seed)
+        order = "lockstep" if truth(deterministic, "deterministic") else "shuffle"
+        seeds = generator_seeds(seed)
         parsed_names = parse_names(names, len(components))
         self._setup(order, capacity, name, components, parsed_names, min_after_dequeue, seeds)
 

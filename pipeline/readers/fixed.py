@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import struct
 from collections.abc import Sequence
 from typing import Any
 
+from pipeline.dtypes import integer
 from pipeline.errors import OutOfRangeError, invalid
 from pipeline.files.compression import WINDOW_BITS
 from pipeline.readers.stream import StreamReader
@@ -50,9 +50,9 @@ class FixedLengthRecordReader(StreamReader):
     ) -> None:
         super().__init__(name, on_error=on_error, max_errors=max_errors)
         self._record = _number("record_bytes", record_bytes)
-        self._header = _number("header_bytes", header_bytes or 0)
-        self._needed = self._record + _number("footer_bytes", footer_bytes or 0)
-        self._hop = _number("hop_bytes", hop_bytes or 0) or self._record
+        self._header = _number("header_bytes", 0 if header_bytes is None else header_bytes)
+        self._needed = self._record + _number("footer_bytes", 0 if footer_bytes is None else footer_bytes)
+        self._hop = _number("hop_bytes", 0 if hop_bytes is None else hop_bytes) or self._record
         self._compression = encoding if encoding in WINDOW_BITS else ""
 
     def _skip_header(self) -> None:
@@ -114,8 +114,8 @@ def _cut_out(data: bytes, start: int, size: int, hop: int, count: int) -> list[b
     return pieces + list(struct.unpack_from(one * last + f"{size}s", data, start + whole * 100 * hop))
 
 
-def _number(name: str, value: int) -> int:
-    value = operator.index(value)
-    if value < 0:
-        raise invalid(f"{name} must be >= 0 not {value}")
-    return value
+def _number(name: str, value: int | None) -> int:
+    number = integer(value, name)
+    if number < 0:
+        raise invalid(f"{name} must be >= 0 not {number}")
+    return number

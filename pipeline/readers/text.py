@@ -55,7 +55,7 @@ class TextLineReader(StreamReader):
     ) -> None:
         super().__init__(name, on_error=on_error, max_errors=max_errors)
         self._max_bytes = byte_limit(max_record_bytes)
-        self._skip_lines = integer(skip_header_lines or 0, "skip_header_lines")
+        self._skip_lines = integer(0 if skip_header_lines is None else skip_header_lines, "skip_header_lines")
         if self._skip_lines < 0:
             raise invalid(f"skip_header_lines must be >= 0 not {self._skip_lines}")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline._csv import cut_records
 from pipeline.decode.csv.record import ColumnType, RecordFormat, split_record
+from pipeline.dtypes import truth
 from pipeline.errors import invalid
 from pipeline.files.read_buffer import ReadBuffer
 from pipeline.sources.extras import MANY
@@ -33,7 +34,7 @@ class Syntax:
         self.delim, self.na = _as_bytes(delim, "field_delim"), _as_bytes(na, "na_value")
         if len(self.delim) != 1 or self.delim in b'\r\n"':
             raise invalid(f"csv: field_delim must be one character, and no quote or line end; got {delim!r}")
-        self.quotes, self.skip_lines = bool(quotes), skip_lines
+        self.quotes, self.skip_lines = truth(quotes, "csv: use_quote_delim"), skip_lines
         if isinstance(names, (str, bytes)):
             raise TypeError(f"csv: names must be a list of names, such as [{names!r}], not {names!r}")
         self.names = None if names is None else _checked(list(names), "csv")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,8 @@ def chosen(names: Sequence[str], columns: Sequence[str] | None, where: str) -> l
     """
     if isinstance(columns, (str, bytes)):
         raise TypeError(f"{where}: columns must be a list of names, such as [{columns!r}], not {columns!r}")
+    if columns is not None and not isinstance(columns, Iterable):
+        raise TypeError(f"{where}: columns must be a list of names, not {columns!r:.80}")
     wanted = list(names) if columns is None else list(columns)
     missing = [name for name in wanted if name not in names]
     if missing or not wanted:

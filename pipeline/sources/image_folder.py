@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.decode.image.decode import decode_image
-from pipeline.dtypes import object_vector
+from pipeline.dtypes import object_vector, path_text
 from pipeline.errors import NotFoundError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.files.opening import file_system, read_whole
@@ -66,7 +66,7 @@ def image_folder(
     """
     if decode is not None and not callable(decode):
         raise TypeError(f"image_folder: decode must be callable or None, not {decode!r:.80}")
-    return ImageFolder(_Images(os.fspath(root), decode), Epochs(num_epochs, shuffle, seed, shard))
+    return ImageFolder(_Images(path_text(root, "image_folder: root"), decode), Epochs(num_epochs, shuffle, seed, shard))
 
 
 class ImageFolder(TableSource):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._random import permutation
-from pipeline.dtypes import integer
+from pipeline.dtypes import integer, truth
 from pipeline.producers.epochs import EpochLimit, EpochShuffle
 from pipeline.producers.numbered import Numbered
 from pipeline.producers.producers import parse_shard
@@ -65,9 +65,7 @@ class Order:
             count = len(range(shard[0], count, shard[1]))
         if epochs.seed is not None:
             integer(epochs.seed, "seed")
-        if isinstance(epochs.shuffle, (str, bytes)):  # "no" would shuffle
-            raise TypeError(f"shuffle must be a bool, got {epochs.shuffle!r:.80}")
-        self.shuffle = EpochShuffle(count, epochs.seed) if epochs.shuffle else None
+        self.shuffle = EpochShuffle(count, epochs.seed) if truth(epochs.shuffle, "shuffle") else None
         self._rows, self._sizes, self._shard = rows, sizes, shard
         self.length = self.numbered().length
 

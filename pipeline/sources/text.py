@@ -205,9 +205,10 @@ def opened(name: str) -> Iterator[ReadBuffer]:
 
 
 def skip(file: ReadBuffer, lines: int, name: str) -> None:
-    """Leave out lines."""
+    """Leave out lines, as many as there are."""
     for _ in range(lines):
-        first_line(file, name)
+        if not first_line(file, name):
+            return
 
 
 def first_line(file: ReadBuffer, name: str) -> bytes:

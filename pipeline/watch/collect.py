@@ -16,6 +16,9 @@ from pipeline.watch.look import Look, look, processors
 from pipeline.watch.model import Level, Progress, Report, Stage, Tank, Verdict
 from pipeline.watch.verdict import judge
 
+# How far the clock of a queue may be behind, in seconds; by it a queue that has lived for less has not lived at all.
+TICK = 0.004
+
 NEVER = (0,) * len(DOINGS)
 _ZERO = QueueStats(0, 0, False, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0)
 
@@ -44,7 +47,8 @@ class _Collector:
         facts = [each for each in self.loops.values() if each.times.begun_at is not None]
         running = [each for each in facts if each.state == "running"]
         begun = [each.times.begun_at or 0.0 for each in running or facts]
-        self.begin = looks[0].at if looks else min(begun, default=self.now.at)
+        ages = [TICK, *(each.age_s for each in self.now.queues.values())]  # without loops these tell how long it took
+        self.begin = looks[0].at if looks else min(begun, default=self.now.at - max(ages))
         self.end = self.now.at
         if only is not None and self.loops:
             self._clip_to(next(iter(self.loops.values())))
@@ -251,7 +255,7 @@ class _Collector:
         if self.end < self.now.at and known:
             after = known[-1]
         changes: list[Any] = [a - b for a, b in zip(after, before, strict=True)]
-        return stats, QueueStats(*changes), max(min(self.seconds, stats.age_s), 1e-9)
+        return stats, QueueStats(*changes), max(min(self.seconds, max(stats.age_s, TICK)), 1e-9)
 
     def _spent(self, group: WorkerGroup | None) -> float:
         """The share of the time that a loop without threads has spent with its source; 0 if it has threads."""

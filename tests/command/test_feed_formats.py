@@ -26,7 +26,8 @@ def numbers(tmp_path):
         ("csv", 3, {"int64": 2}, 13),
         ("lines", 3, {"bytes": 1}, 13),
         ("files", 1, {"bytes": 1}, 13),
-        ("fixed:4", 3, {"uint8": 1}, 12),
+        ("fixed:1", 13, {"uint8": 1}, 13),
+        ("fixed:13", 1, {"uint8": 1}, 13),
     ],
 )
 def test_formats(capsys, numbers, form, examples, columns, size):
@@ -34,6 +35,14 @@ def test_formats(capsys, numbers, form, examples, columns, size):
     assert (status, err) == (0, "")
     assert (report["examples"], report["columns"], report["bytes"]) == (2 * examples, columns, 2 * size)
     assert report["settings"]["format"] == form
+
+
+@pytest.mark.parametrize(("size", "whole"), [(4, 12), (5, 10), (14, 0)])
+def test_a_file_that_ends_within_a_record_of_fixed_size(capsys, numbers, size, whole):
+    """TensorFlow leaves it out; for the command the file is cut short."""
+    status, report, err = feed(capsys, numbers, "--format", f"fixed:{size}")
+    assert (status, report) == (1, None)
+    assert err == (f"pipeline feed: truncated record at {whole} of {numbers}: the file ends within its {size} bytes\n")
 
 
 def test_records(capsys, tmp_path):

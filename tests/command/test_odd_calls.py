@@ -85,7 +85,7 @@ def test_names_that_a_terminal_cannot_show(program, environment):
 @pytest.mark.parametrize("name", [os.devnull, "empty", "blank"])
 def test_nothing_to_read(capsys, tmp_path, form, name):
     """Two files without an example end with an error, as one does."""
-    for file, text in ("empty", ""), ("blank", "" if form == "tfrecord" else "\n\n\n"):
+    for file, text in ("empty", ""), ("blank", "\n\n\n" if form in ("csv", "lines") else ""):
         (tmp_path / file).write_text(text)
     path = str(tmp_path / name)  # which is os.devnull if the name is
     for given, where in ([path], "it"), ([path, str(tmp_path / "empty")], "any file"):

@@ -17,6 +17,7 @@ from source_contract import SourceContract
 
 import pipeline
 from pipeline.files.read_buffer import ReadBuffer
+from pipeline.sources import text as text_source
 from pipeline.sources.text import cut_lines, cut_pieces
 
 if sys.version_info >= (3, 14):
@@ -243,6 +244,21 @@ class TestAgainstArrow:
         assert np.isnan(ours["none"])
 
 
+def test_more_lines_to_skip_than_there_are(tmp_path, monkeypatch):
+    """The end of the file ends it, and not the count."""
+    (tmp_path / "a").write_text("1\n2\n")
+    taken, first_line = [], text_source.first_line
+
+    def counted(*args):
+        taken.append(first_line(*args))
+        assert len(taken) < 10
+        return taken[-1]
+
+    monkeypatch.setattr(text_source, "first_line", counted)
+    assert list(pipeline.text(tmp_path / "a", skip_lines=10**12)) == []
+    assert taken == [b"1\n", b"2\n", b""]
+
+
 def test_names_and_syntax(tmp_path):
     path = tmp_path / "t.tsv"
     path.write_bytes(b"\xef\xbb\xbf# made by hand\n1\tNA\t'a\"\r\n2\t3\tb")
@@ -333,6 +349,9 @@ class TestErrors:
         for delim in (",,", "", '"', "\n", "é"):
             with raises(ValueError, "csv: field_delim must be one character, and no quote or line end; got "):
                 pipeline.csv(path, field_delim=delim)
+        for columns in (5, True):
+            with raises(TypeError, f"csv: {path}: columns must be a list of names, not {columns}"):
+                pipeline.csv(path, columns=columns)
         for function in (pipeline.csv, pipeline.text):
             with raises(ValueError, f"{function.__name__}: skip_lines must be at least 0, got -1"):
                 function(path, skip_lines=-1)

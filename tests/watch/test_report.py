@@ -52,6 +52,25 @@ def named(report):
     return {(stage.kind, stage.name.rpartition(".")[2]): stage for stage in report.stages}
 
 
+def test_rates_of_a_moment():
+    """The clock of a queue ticks every few milliseconds: what moved before its first tick did not take no time."""
+    for _ in range(20):
+        loop = pipeline.batch(pipeline.arrays(np.arange(400)), 10)
+        assert len(list(loop)) == 40
+        report = loop.report()
+        for stage in report.stages:
+            assert stage.rate <= 1.001 * stage.elements / min(report.seconds, collect.TICK)
+
+
+def test_rates_of_queues_without_a_loop():
+    with_nobody = pipeline.FIFOQueue(100, np.int64, ())
+    with_nobody.enqueue_many(np.arange(100))
+    with_nobody.dequeue_many(50)
+    report = pipeline.report()
+    assert named(report)["queue", "fifo_queue"].rate <= 50 / collect.TICK
+    assert report.seconds >= collect.TICK
+
+
 def test_stages_and_edges(lines):
     with csv_loop(lines) as loop:
         next(loop)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from pipeline.decode.csv.block import decode_block
 from pipeline.decode.csv.record import STRING, TYPE_NAMES, ColumnType, RecordFormat, to_bytes
+from pipeline.dtypes import integer, truth
 from pipeline.errors import invalid
 
 
@@ -55,18 +56,29 @@ def decode_csv(
     """
     form = _record_format(
         tuple(map(_hashable, record_defaults)),
-        field_delim.encode() if isinstance(field_delim, str) else bytes(field_delim),
+        field_delim.encode() if isinstance(field_delim, str) else _bytes(field_delim, "field_delim"),
         use_quote_delim,
-        na_value.encode() if isinstance(na_value, str) else bytes(na_value),
-        None if select_cols is None else tuple(int(column) for column in select_cols),
+        na_value.encode() if isinstance(na_value, str) else _bytes(na_value, "na_value"),
+        None if select_cols is None else tuple(integer(column, "select_cols") for column in select_cols),
     )
     if isinstance(records, np.ndarray) and records.ndim == 0:
         records = records.item()
     if isinstance(records, (bytes, str)):
         return form.decode(records.encode() if isinstance(records, str) else bytes(records), 0)
     shape = records.shape if isinstance(records, np.ndarray) else None
-    columns = decode_block(records.ravel().tolist() if shape is not None else records, form)
+    try:
+        columns = decode_block(records.ravel().tolist() if shape is not None else records, form)
+    except TypeError:
+        if isinstance(records, Iterable):
+            raise
+        raise TypeError(f"records must be a string, or a list or array of them, got {records!r:.80}") from None
     return columns if shape is None else [column.reshape(shape) for column in columns]
+
+
+def _bytes(given: Any, what: str) -> bytes:
+    if not isinstance(given, (bytes, bytearray, memoryview)):  # of a number it would make as many zeros
+        raise TypeError(f"{what} must be a string, got {given!r:.80}")
+    return bytes(given)
 
 
 @lru_cache(maxsize=64)
@@ -84,7 +96,7 @@ def _record_format(
     if not defaults:
         raise invalid("record_defaults describes no column")
     columns = tuple(_column_type(default, i) for i, default in enumerate(defaults))
-    return RecordFormat(columns, delim, quotes, na, select)
+    return RecordFormat(columns, delim, truth(quotes, "use_quote_delim"), na, select)
 
 
 def _hashable(default: Any) -> tuple[Any, ...]:

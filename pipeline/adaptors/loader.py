@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import itertools
 import json
 from collections.abc import Collection, Iterator, Mapping
 from types import TracebackType
@@ -62,7 +61,8 @@ class Loader:
             raise ValueError(f"prefetch must be at least 0 and at most 64, got {ahead}")
         self._loop = loop
         self._convert: Change | None = None  # once there is a batch
-        self._ready: collections.deque[Any] = collections.deque()  # (converted, batch), not asked for yet
+        self._ready: collections.deque[Any] = collections.deque()  # batches that were not asked for yet
+        self._made = 0  # how many of them are converted: all, or all but the last
         self._end: Exception | None = None  # what `next` of the loop raised in this epoch
         self._epoch = 0  # counts the calls of `iter`: only the iterator of the last one gives batches
         self._inside = False  # batches of this epoch were taken, and its end was not seen
@@ -80,6 +80,8 @@ class Loader:
     def _conversion(self, batch: Any) -> Change:
         """What is done to all batches; this is the first one."""
         raise NotImplementedError
+
+    _waits = False  # whether `_given` does something
 
     def _given(self, batch: Any) -> Any:
         """A converted batch, now that it is asked for."""
@@ -137,7 +139,7 @@ class Loader:
     def _replace(self, loop: Batches[Any]) -> None:
         """Go on with another loop, and leave the last one."""
         before, self._loop = self._loop, loop
-        self._ready.clear()
+        self._forget()
         self._end = None
         before.close()
 
@@ -152,41 +154,33 @@ class Loader:
             self._go_to_epoch(self._told_epoch)
         ready = self._ready
         self._inside = True
-        while self._end is None:
-            converted, batch = ready[-1] if ready else (True, None)
-            if not converted:
-                try:
-                    ready[-1] = True, self._converted(batch)
-                except Exception as error:  # the batches before come first
-                    self._end = error
-            elif len(ready) > self._ahead:
-                break
-            else:
-                self._fetch()
-        if ready and ready[0][0]:
-            return self._given(ready.popleft()[1])
+        while self._end is None and (self._made < len(ready) or len(ready) <= self._ahead):
+            try:
+                if self._made == len(ready):
+                    # In C from the loop to where it waits: between two steps of Python, Ctrl-C could lose it.
+                    ready += map(next, (self._loop,))
+                if self._made == len(ready):
+                    self._end = StopIteration()
+                else:
+                    convert = self._convert or self._first_conversion(ready[-1])
+                    ready[-1] = convert(ready[-1])
+                    self._made += 1
+            except Exception as error:  # the batches before come first
+                self._end = error
+        if self._made:
+            batch = self._given(ready[0]) if self._waits else ready[0]
+            del ready[0]  # without a call: between two of them, Ctrl-C could lose the batch
+            self._made -= 1
+            return batch
         if isinstance(self._end, StopIteration):
             self._inside, self._over = False, True
             raise StopIteration
         assert self._end is not None
         raise self._end
 
-    def _fetch(self) -> None:
-        """Take the next batch of the loop, or note why there is none."""
-        before = len(self._ready)
-        try:
-            # In C from the loop to where it waits: between two steps of Python, Ctrl-C could lose it.
-            self._ready.extend(zip(itertools.repeat(False), itertools.starmap(next, ((self._loop,),))))
-        except Exception as error:  # the batches before come first
-            self._end = error
-        else:
-            if len(self._ready) == before:
-                self._end = StopIteration()
-
-    def _converted(self, batch: Any) -> Any:
-        if self._convert is None:
-            self._convert = self._conversion(batch)
-        return self._convert(batch)
+    def _first_conversion(self, batch: Any) -> Change:
+        self._convert = self._conversion(batch)
+        return self._convert
 
     def close(self) -> None:
         """Stop the threads of the loop; does nothing the second time.
@@ -209,7 +203,12 @@ class Loader:
     def _leave(self) -> None:
         self._closed = True
         self._epoch += 1
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop the batches that were not asked for."""
         self._ready.clear()
+        self._made = 0
 
     # States
 
@@ -274,10 +273,11 @@ class _Epoch(Iterator[Any]):
         self._number = epoch
 
     def __next__(self) -> Any:
-        if self._loader is None:
+        loader = self._loader
+        if loader is None:
             raise StopIteration
         try:
-            return self._loader._next(self._number)
+            return loader._next(self._number)
         except StopIteration:
             self._loader = None
             raise

@@ -36,7 +36,7 @@ def mapping(example: Any, change_of: Callable[[Any, str], Change], name: str = "
     if alike is itself:
         return itself
     if isinstance(example, dict):
-        return _of_dict(dict(zip(keys, changes, strict=True)), alike)
+        return _of_dict(dict(zip(keys, changes, strict=True)))
     if is_dataclass(example):
         return _of_dataclass(type(example), list(zip(keys, changes, strict=True)))
     return _of_sequence(type(example), changes, alike)
@@ -50,13 +50,11 @@ def _keys(example: Any) -> list[Any]:
     return list(range(len(example)))
 
 
-def _of_dict(changes: dict[Any, Change], alike: Change | None) -> Change:
-    if alike is not None:
-        return lambda batch: {key: alike(value) for key, value in batch.items()}
+def _of_dict(changes: dict[Any, Change]) -> Change:
     pairs = [(key, change) for key, change in changes.items() if change is not itself]
 
     def changed(batch: Any) -> Any:
-        made = dict(batch)
+        made = {**batch}
         for key, change in pairs:
             made[key] = change(made[key])
         return made

@@ -103,6 +103,7 @@ class DataLoader(Loader):
             _log.warning("%r: pin_memory does nothing, as there is no accelerator", self)
         self._streams: Any = None if self._device is None else torch.get_device_module(self._device)
         self._stream = None if self._streams is None else self._streams.Stream()
+        self._waits = self._streams is not None
 
     @property
     def batch_sampler(self) -> SimpleNamespace:
@@ -139,11 +140,10 @@ class DataLoader(Loader):
 
     def _given(self, batch: Any) -> Any:
         """Let what the caller does with a batch wait for its copy, and its memory for what the caller does."""
-        if self._streams is not None:
-            stream = self._streams.current_stream()
-            stream.wait_stream(self._stream)
-            if self._device.type != "cpu":
-                mapping(batch, lambda value, name: lambda each: _record(each, stream))(batch)
+        stream = self._streams.current_stream()
+        stream.wait_stream(self._stream)
+        if self._device.type != "cpu":
+            mapping(batch, lambda value, name: lambda each: _record(each, stream))(batch)
         return batch
 
 

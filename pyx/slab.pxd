@@ -20,7 +20,29 @@ cdef extern from *:
     static inline void pipeline_ahead(const char* row) {
         for (int i = 0; i < 256; i += 64) __builtin_prefetch(row + i);
     }
+
+    enum { pipeline_small = 512 };
+
+    /* Prefetch all lines of a small row: it rarely begins where a line does. */
+    static inline __attribute__((always_inline)) void pipeline_fetch_row(const char* row, size_t size) {
+        if (size > pipeline_small) size = pipeline_small;
+        for (size_t i = 0; i < size; i += 64) __builtin_prefetch(row + i);
+        if (size > 16) __builtin_prefetch(row + size - 1);
+    }
+
+    /* Copy a row: of the usual sizes by moves of a processor, not by a call. */
+    static inline __attribute__((always_inline)) void pipeline_move(char* to, const char* from, size_t size) {
+        switch (size) {
+        case 32: memcpy(to, from, 32); break;
+        case 64: memcpy(to, from, 64); break;
+        case 128: memcpy(to, from, 128); break;
+        default: memcpy(to, from, size);
+        }
+    }
     """
+    void fetch_row "pipeline_fetch_row"(const char* row, size_t size) noexcept nogil
+    void move "pipeline_move"(char* to, const char* source, size_t size) noexcept nogil
+    int SMALL "pipeline_small"          # bytes of a row up to which rows leave one by one, unless all are neighbours
     int bit_length "pipeline_bit_length"(unsigned int x) noexcept nogil
     void ahead "pipeline_ahead"(const char* row) noexcept nogil
 
@@ -123,10 +145,10 @@ cdef inline void pick(const Slab* s, int bits, const slot_t[::1] slots, size_t n
     """As `scatter`, of the rows that the numbers from `at` on name: anywhere, so each is fetched some rows before."""
     cdef size_t i, fetched = n - min(n, <size_t>SOON)
     for i in range(fetched):
-        fetch(&rows[numbers[at + i + SOON], 0])
-        memcpy(slab_row(s, bits, slots[i]), &rows[numbers[at + i], 0], size)
+        fetch_row(&rows[numbers[at + i + SOON], 0], size)
+        move(slab_row(s, bits, slots[i]), &rows[numbers[at + i], 0], size)
     for i in range(fetched, n):
-        memcpy(slab_row(s, bits, slots[i]), &rows[numbers[at + i], 0], size)
+        move(slab_row(s, bits, slots[i]), &rows[numbers[at + i], 0], size)
 
 
 cdef inline void slab_fill(const Slab* s, int bits, const slot_t[::1] slots, size_t n, const char[:, ::1] rows,
@@ -142,11 +164,22 @@ cdef inline void slab_fill(const Slab* s, int bits, const slot_t[::1] slots, siz
         pick(s, bits, slots, n, rows, numbers, at, s.row)
 
 
+cdef inline void gather_far(const Slab* s, int bits, const slot_t[::1] slots, size_t n,
+                            char[:, ::1] rows) noexcept nogil:
+    """As `gather`, for rows of more than a line or two: each is fetched some rows before. To look for neighbours took
+    as long as to copy a row of 128 bytes."""
+    cdef size_t i
+    for i in range(n):
+        if i + SOON < n:
+            fetch_row(slab_row(s, bits, slots[i + SOON]), s.row)
+        move(&rows[i, 0], slab_row(s, bits, slots[i]), s.row)
+
+
 cdef inline void slab_read(const Slab* s, int bits, const slot_t[::1] slots, size_t n,
                            char[:, ::1] rows) noexcept nogil:
     """Copy the rows of n slots out."""
     cdef size_t i = 0, length
-    if n and s.row <= 16 and neighbours(slots, n, bits):
+    if n and s.row <= SMALL and neighbours(slots, n, bits):
         copy_out(s, bits, slots[0], rows, 0, n)
     elif s.row == 4:
         gather(s, bits, slots, n, rows, 4)
@@ -154,6 +187,8 @@ cdef inline void slab_read(const Slab* s, int bits, const slot_t[::1] slots, siz
         gather(s, bits, slots, n, rows, 8)
     elif s.row == 16:
         gather(s, bits, slots, n, rows, 16)
+    elif s.row <= SMALL:
+        gather_far(s, bits, slots, n, rows)
     else:
         while i < n:
             length = run(slots, i, n, bits)

@@ -276,6 +276,17 @@ class TestGiven:
         assert all((each == each[0, 0]).all() for each in got)
 
 
+@pytest.mark.parametrize("size", [1, 8, 17, 31, 32, 33, 63, 64, 65, 100, 128, 129, 512, 513, 1000])
+def test_small_rows_come_out_of_a_pool_whole(size):
+    """Of some sizes a row is a few moves of the processor, and all of some are fetched ahead of that."""
+    block = np.random.default_rng(size).integers(0, 256, (300, size), np.uint8)
+    queue = queue_of("shuffle", size)
+    queue.enqueue_many([block[:100]])
+    queue.enqueue_many([Rows(block, np.arange(299, 99, -1))])
+    out = np.concatenate([queue.dequeue_many(n) for n in (1, 7, 292)])
+    assert sorted(map(bytes, out)) == sorted(map(bytes, block))
+
+
 @pytest.mark.parametrize("size", [LARGE, SMALL, 4, 8, 16])
 class TestRows:
     """Rows by their numbers, large ones held and small ones copied, some by a move of a processor."""

@@ -277,9 +277,9 @@ cdef class Engine:
         elif not self.columns.quick or not put_fast(&self.queue, &self.columns, room.parts):
             store_parts(&self.queue, &self.columns, self, room.parts, 1, ENQUEUE, deadline_of(timeout), False)
 
-    def _enqueue_from(self, examples, Py_ssize_t n, bint steady):
+    def _enqueue_from(self, examples, Py_ssize_t n, bint steady, worker, stopped):
         """Put up to n examples of an iterator in, one by one, and return how many there were; see `store_each`."""
-        return store_each(&self.queue, &self.columns, self, examples, n, steady)
+        return store_each(&self.queue, &self.columns, self, examples, n, steady, worker, stopped)
 
     def _enqueue_many_given(self, tuple values, timeout=None):
         """As `enqueue_many`, for values given away, if the queue is FIFO: in another a row could keep a whole block."""

@@ -163,11 +163,12 @@ cdef inline int store_converted(Queue* q, Columns* columns, object owner, tuple 
     return 0
 
 
-cdef inline Py_ssize_t store_each(Queue* q, Columns* columns, object owner, object examples, Py_ssize_t n,
-                                  bint steady) except -1:
+cdef inline Py_ssize_t store_each(Queue* q, Columns* columns, object owner, object examples, Py_ssize_t n, bint steady,
+                                  object worker, object stopped) except -1:
     """Store up to n examples of an iterator, each as soon as it came, and return how many there were. The queue has one
     component, and each example is its value; one that nobody else has is taken as it is where it can be. With `steady`
-    no example changes before it leaves the queue."""
+    no example changes before it leaves the queue. After each `stopped` says whether to ask for no more, and so does
+    `worker.keys`, unless it is None."""
     cdef Room[Part] room
     cdef Part* part = room.of(1)
     cdef list copies = None if steady else []
@@ -181,7 +182,7 @@ cdef inline Py_ssize_t store_each(Queue* q, Columns* columns, object owner, obje
         moved += 1
         if not steady and moved % COPIES == 0:
             copies.clear()
-        if moved == n:
+        if moved == n or stopped is not None and (worker.keys is not None or stopped()):
             break
     return moved
 

@@ -1,7 +1,7 @@
-"""The short way of single examples into the queue: one loop in Python, if nobody has to look at them on the way.
+"""The short way of single examples into the queue: one loop, if nobody has to look at them on the way.
 
-The time that Python takes for each example counts here: a row of 16 bytes from a generator, in a batch, costs 0.17 us
-this way, and 0.46 us if the runner makes a call for each.
+The time that Python takes for each example counts here: a row of 16 bytes from a generator, in a batch, costs 0.11 us
+if compiled code takes it, 0.17 us by a loop in Python, and 0.46 us if the runner makes a call for each.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def mover(
         if stopped():
             raise loop_left()
         left = missing()
-        if left > 0 and bare:
+        if bare:
             left = strides.move(left, worker)
         for each in values if left < 0 else itertools.islice(values, left):
             # Most examples are tuples of the right length. Looking at them here saves 70 ns.
@@ -86,8 +86,8 @@ def _in_turn(turn: AbstractContextManager[Any], move: Callable[[], None]) -> Cal
 
 
 class _Strides:
-    """Moves a known number of examples with no step of Python for each: many at once if that takes no time, fewer if a
-    stop would have to wait. It is for one thread.
+    """Moves examples with no step of Python for each: many at once if that takes no time, fewer if others would have to
+    wait for the interpreter's lock, or a stop for a loop that has no thread. It is for one thread at a time.
 
     Args:
         examples: What gives them.
@@ -101,23 +101,25 @@ class _Strides:
         self._stride = 1
 
     def move(self, wanted: int, worker: Worker) -> int:
-        """Move so many examples; return how many are left to be moved one by one, because records are read for them.
+        """Move so many examples, or with -1 all, until stopped; return how many are left to be moved one by one, as
+        records are read for them.
 
         Raises:
-            OutOfRangeError: The source is at its end, or nothing more is wanted.
+            OutOfRangeError: The source is at its end.
         """
         while wanted:
             worker.keys, began = None, time.monotonic()
-            stride = min(self._stride, wanted)
-            moved = self._enqueue(self._examples, stride, self._steady)
+            stride = self._stride if wanted < 0 else min(self._stride, wanted)
+            moved = self._enqueue(self._examples, stride, self._steady, worker, self._stopped if wanted < 0 else None)
+            if self._stopped():
+                return 0
+            if wanted > 0:
+                wanted -= moved
+            if worker.keys is not None:
+                worker.keys, self._stride = None, 1
+                return wanted
             if moved < stride:
                 raise _used_up()
-            wanted -= moved
-            if worker.keys is not None:
-                self._stride = 1
-                return wanted
-            if self._stopped():
-                raise loop_left()
             self._stride = 2 * stride if time.monotonic() - began < _SOON else max(1, stride // 2)
         return 0
 

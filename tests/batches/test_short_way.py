@@ -108,7 +108,8 @@ def test_an_error_of_an_iterator_comes_after_the_examples_before_it(threads):
     assert got == [1] * 9
 
 
-def test_an_error_names_the_record_it_is_about_and_no_earlier_one(tmp_path):
+@pytest.mark.parametrize(("threads", "size"), [(0, 1), (0, 3), (1, 1)])
+def test_an_error_names_the_record_it_is_about_and_no_earlier_one(tmp_path, threads, size):
     (tmp_path / "f").write_bytes(b"1\n2\n3\nx\n")
     files = pipeline.string_input_producer([tmp_path / "f"], num_epochs=1)
     reader = TextLineReader()
@@ -118,16 +119,55 @@ def test_an_error_names_the_record_it_is_about_and_no_earlier_one(tmp_path):
             yield int(reader.read(files).value)
         raise KeyError("of no record")
 
-    batches = batch(examples(), 1)
+    batches = batch(examples(), size, num_threads=threads)
+    with pytest.raises(KeyError, match="of no record"):
+        list(batches)
+    with pytest.raises(OutOfRangeError, match=r"KeyError: 'of no record'$"):
+        batches.queue.dequeue_many(size)
+    batches = batch(lambda: int(reader.read(files).value), size, num_threads=threads)
+    with pytest.raises(ValueError, match="invalid literal"):
+        list(batches)
+    with pytest.raises(OutOfRangeError, match=r"ValueError: invalid literal .* \(record '.*f:4'\)$"):
+        batches.queue.dequeue_many(size)
+
+
+def test_an_error_after_many_examples_names_no_record_of_another_one(tmp_path):
+    """Examples that take no time are moved many at once, until one is made of a record."""
+    (tmp_path / "f").write_bytes(b"1\n")
+    files = pipeline.string_input_producer([tmp_path / "f"], num_epochs=1)
+    reader = TextLineReader()
+
+    def examples():
+        yield from range(1000)
+        yield int(reader.read(files).value)
+        raise KeyError("of no record")
+
+    batches = batch(examples(), 1, capacity=2000)
     with pytest.raises(KeyError, match="of no record"):
         list(batches)
     with pytest.raises(OutOfRangeError, match=r"KeyError: 'of no record'$"):
         batches.queue.dequeue()
-    batches = batch(lambda: int(reader.read(files).value), 1)
-    with pytest.raises(ValueError, match="invalid literal"):
-        list(batches)
-    with pytest.raises(OutOfRangeError, match=r"ValueError: invalid literal .* \(record '.*f:4'\)$"):
-        batches.queue.dequeue()
+
+
+def test_a_loop_that_is_left_asks_for_no_more_than_the_example_on_its_way():
+    """Though the examples before took no time and were moved many at once."""
+    go, asked = threading.Semaphore(0), []
+
+    def examples():
+        yield from range(3000)
+        for i in itertools.count(3000):
+            asked.append(i)
+            assert go.acquire(timeout=30)
+            yield i
+
+    batches = batch(examples(), 1, capacity=5000)
+    next(batches)
+    wait_until(lambda: asked, "the first slow example")
+    closed = run_in_thread(batches.close)
+    wait_until(batches.queue.is_closed, "the end of the queue")
+    go.release()
+    closed.result()
+    assert asked == [3000]
 
 
 @pytest.mark.parametrize("num_threads", [0, 1])

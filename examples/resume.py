@@ -67,4 +67,6 @@ def main(path, threads):
 
 
 if __name__ == "__main__":
+    if not sys.argv[1:]:
+        sys.exit("usage: python examples/resume.py STATE [THREADS]")
     main(sys.argv[1], threads=int(sys.argv[2]) if sys.argv[2:] else 3)

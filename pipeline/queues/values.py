@@ -149,9 +149,12 @@ def _shape_of(value: Any) -> tuple[int, ...]:
     return value.shape if isinstance(value, np.ndarray) else ()
 
 
-def _mismatch(index: int, expected: tuple[int | None, ...], got: tuple[int, ...], where: str) -> InvalidArgumentError:
+def _mismatch(
+    index: int, expected: tuple[int | None, ...], got: tuple[int, ...], where: str, counted: bool = False
+) -> InvalidArgumentError:
+    """The error for a shape; `counted`: the components of a block do not have equally many rows, as `where` says."""
     text = f"Shape mismatch in tuple component {index}. Expected {show(expected)}, got {show(got)}\n{where}"
-    if len(got) == len(expected) and None not in expected:
+    if len(got) == len(expected) and None not in expected and not counted:
         text += ": rows that vary in size need dynamic_pad=True or ragged= (batch functions), or a padding queue"
     return invalid(text)
 
@@ -225,7 +228,10 @@ def elements(value: Any, component: Component, index: int, count: int | None, wh
     else:
         rows = shape[0] if count is None else count
         if shape[0] != rows or not compatible(shape[1:], component.shape):
-            raise _mismatch(index, (rows, *component.shape), shape, where)
+            counted = shape[0] != rows
+            if counted:
+                where = f"{where} has {shape[0]} rows, and component 0 has {rows}"
+            raise _mismatch(index, (rows, *component.shape), shape, where, counted)
     if component.form == "rows":
         return np.ascontiguousarray(converted), shape[0]
     if isinstance(converted, list):

@@ -50,8 +50,11 @@ def test_a_component_of_another_length(queue, at, rows):
     block = [*FLOATS, STRINGS, np.arange(3, dtype=np.int32)]
     block[at] = (STRINGS * 2)[:rows] if at == 12 else np.zeros(rows, np.float32 if at < 12 else np.int32)
     wrong = at or 1  # the first one says how many there must be
-    with pytest.raises(InvalidArgumentError, match=f"Shape mismatch in tuple component {wrong}"):
+    with pytest.raises(InvalidArgumentError, match=f"Shape mismatch in tuple component {wrong}") as caught:
         queue.enqueue_many(block)
+    first = 3 if at else rows
+    said = f"component {wrong} has {rows if at else 3} rows, and component 0 has {first}"  # padding could not help
+    assert str(caught.value).endswith(said)
     assert queue.size() == 0
 
 

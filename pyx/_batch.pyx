@@ -22,6 +22,8 @@ from stacking cimport (
 )
 from streaming cimport STREAM_ROW, stream, streamed
 
+from os import fstat
+
 import numpy as np
 
 from pipeline.dtypes import memory_of
@@ -373,6 +375,13 @@ def put_past(cnp.ndarray rows not None, Py_ssize_t at, cnp.ndarray row not None)
     return True
 
 
+cdef int check_length(int descriptor, Py_ssize_t size) except -1:
+    """Memory past the end of a file cannot be read: the process would end."""
+    if descriptor >= 0 and fstat(descriptor).st_size < size:
+        raise ValueError(f"Mapped: the file has less than {size} bytes")
+    return 0
+
+
 cdef class Mapped:
     """Memory of a file, or without one for the descriptor -1, that this process shares with others.
 
@@ -384,13 +393,15 @@ cdef class Mapped:
         size: How many bytes of it.
 
     Raises:
-        OSError: There is no room for it.
+        OSError: There is no room for it, or no such file.
+        ValueError: The file has fewer bytes.
     """
 
     cdef void* _begin
     cdef Py_ssize_t _size
 
     def __cinit__(self, int descriptor, Py_ssize_t size):
+        check_length(descriptor, size)
         cdef int flags = MAP_SHARED | MAP_ANON if descriptor < 0 else MAP_SHARED
         cdef void* begin = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, descriptor, 0)
         if begin == MAP_FAILED:

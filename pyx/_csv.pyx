@@ -21,10 +21,12 @@ cdef extern from *:  # macros that read fields of objects: no reference is taken
     static inline PyObject* item_of(PyObject* items, Py_ssize_t index) { return PyTuple_GET_ITEM(items, index); }
     static inline const char* text_of(PyObject* line) { return PyBytes_AS_STRING(line); }
     static inline Py_ssize_t size_of(PyObject* line) { return PyBytes_GET_SIZE(line); }
+    static inline int are_bytes(PyObject* line) { return PyBytes_Check(line); }
     """
     PyObject* item_of(PyObject* items, Py_ssize_t index) noexcept nogil
     const char* text_of(PyObject* line) noexcept nogil
     Py_ssize_t size_of(PyObject* line) noexcept nogil
+    bint are_bytes(PyObject* line) noexcept nogil
 
 cdef dict KINDS = {
     (c"f", 4): FLOAT32, (c"f", 8): FLOAT64, (c"i", 4): INT32, (c"i", 8): INT64, (c"u", 8): UINT64
@@ -33,6 +35,7 @@ cdef dict KINDS = {
 cdef enum:
     AT_ONCE = 4096  # records whose strings are found before they are made: 24 bytes each for a column of strings
     SLOWLY = 32     # records that are read one by one once there was another number than a short one
+    MOST = 0x3FFFFFFFFFFFFFFF  # records, where no array says how many
     RELEASE = 512   # fields; to read fewer costs less than to give the GIL away
 
 
@@ -169,8 +172,12 @@ def cut_records(
 
 
 cdef inline Span span_of(PyObject* lines, const Span* spans, Py_ssize_t i) noexcept nogil:
-    """Record number i: of spans, or if there are none, of a tuple."""
-    return spans[i] if spans is not NULL else Span(text_of(item_of(lines, i)), size_of(item_of(lines, i)))
+    """Record number i: of spans, or if there are none, of a tuple; what is no bytes object has no field."""
+    if spans is not NULL:
+        return spans[i]
+    if not are_bytes(item_of(lines, i)):
+        return Span(NULL, 0)
+    return Span(text_of(item_of(lines, i)), size_of(item_of(lines, i)))
 
 
 cdef class Table:
@@ -188,15 +195,22 @@ cdef class Table:
 
     cdef Column* columns
     cdef Py_ssize_t width, na_size
+    cdef Py_ssize_t room        # records that all arrays have a place for
     cdef bint exact, quotes, strings, quick
     cdef list arrays, defaults
     cdef bytes na
     cdef char delim
     cdef bint stops[256]  # bytes that end a field, or must not be in it
 
-    def __cinit__(self, list arrays, list defaults, bytes delim, bint quotes, bytes na, bint exact):
+    def __cinit__(
+        self, list arrays not None, list defaults not None, bytes delim not None, bint quotes, bytes na not None,
+        bint exact
+    ):
         cdef Py_ssize_t i
-        self.arrays, self.defaults, self.na, self.exact = arrays, defaults, na, exact
+        if len(arrays) != len(defaults):
+            raise ValueError(f"Table: {len(defaults)} defaults for {len(arrays)} columns")
+        self.arrays, self.defaults, self.na, self.exact = arrays[:], defaults[:], na, exact
+        self.room = MOST
         self.delim, self.quotes, self.width, self.na_size = delim[0], quotes, len(arrays), len(na)
         memset(self.stops, 0, sizeof(self.stops))
         for byte in delim + b'\r\n"'[:2 + quotes]:
@@ -207,13 +221,16 @@ cdef class Table:
             raise MemoryError()
         memset(self.columns, 0, self.width * sizeof(Column))
         for i in range(self.width):
-            if arrays[i] is not None:
-                self.describe(&self.columns[i], arrays[i], defaults[i])
+            if self.arrays[i] is not None:
+                self.describe(&self.columns[i], self.arrays[i], self.defaults[i])
             self.quick &= self.columns[i].quick
 
     cdef int describe(self, Column* column, cnp.ndarray array, default) except -1:
         cdef bytes raw
         cdef char kind = (<cnp.dtype>cnp.PyArray_DESCR(array)).kind
+        if cnp.PyArray_NDIM(array) != 1 or not cnp.PyArray_ISCARRAY(array):
+            raise ValueError(f"Table: expected contiguous arrays that can be written to, got {array!r:.80}")
+        self.room = min(self.room, cnp.PyArray_DIM(array, 0))
         column.kind = STRING if kind == c"O" else KINDS[kind, cnp.PyArray_ITEMSIZE(array)]
         column.optional = default is not None
         column.quick = column.kind != STRING and (not self.na or self.na[:1] not in b"-0123456789")
@@ -226,6 +243,8 @@ cdef class Table:
         column.size, column.out = array.itemsize, cnp.PyArray_BYTES(array)
         if default is not None:
             raw = default.tobytes()
+            if raw is None or len(raw) != column.size:
+                raise ValueError(f"Table: {default!r} is no default for {array.dtype}")
             memcpy(column.default, <const char*>raw, column.size)
         return 0
 
@@ -242,8 +261,13 @@ cdef class Table:
         Args:
             records: A Cut, or a tuple of bytes.
             first: The number of a record.
+
+        Raises:
+            IndexError: `first` is negative, or there are more records than the arrays have places.
         """
         cdef Py_ssize_t count = len(records), last, done
+        if first < 0 or count > self.room:
+            raise IndexError(f"Table.fill: records {first} to {count}, and {self.room} places")
         cdef tuple lines = None if type(records) is Cut else records
         cdef const Span* spans = (<Cut>records).spans if lines is None else NULL
         while first < count:

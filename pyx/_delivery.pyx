@@ -1,6 +1,5 @@
-"""Delivery: what is between every two batches of a loop, as a thread that fills the queue waits for the interpreter
-meanwhile: `next`, batches on their way out of it, which no signal handler that raises loses, and what was delivered.
-"""
+"""Delivery: what is between every two batches of a loop, while a thread that fills the queue waits for the interpreter:
+`next`, batches on their way out of it, which no signal handler that raises loses, and what was delivered."""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -44,9 +43,7 @@ cdef class Delivered:
         content: Checksums of their bytes, if these were asked for.
     """
 
-    cdef readonly int64_t batches
-    cdef readonly int64_t elements
-    cdef readonly int64_t own
+    cdef readonly int64_t batches, elements, own
     cdef readonly uint64_t value
     cdef readonly object moment
     cdef readonly tuple content
@@ -275,6 +272,7 @@ cdef class Outlet:
                 self.begin(taken, None)
         return taken
 
+    @cython.boundscheck(True)
     cpdef deliver(self):
         """As `draw`, in a loop that counts, for batches that are all this host's. Holds the lock."""
         cdef Py_ssize_t rows
@@ -308,6 +306,7 @@ cdef class Outlet:
             self.held, self.full = self.taking(), True
         return self.held
 
+    @cython.nonecheck(True)
     cpdef count(self, own, cnp.ndarray numbers, int64_t total, moment=None, tuple content=()):
         """Count what was fetched, of which `own` is on its way then; the rest is as for `Delivered.after`."""
         self.begin(own, self.newest.after(numbers, total, moment, content))
@@ -316,11 +315,11 @@ cdef class Outlet:
         """As `count`, with the numbers of the trail: n elements, of which those from `begin` to `end` are this host's.
 
         Raises:
-            ValueError: `begin` and `end` are no part of n.
+            ValueError: `begin` and `end` are no part of n, or the outlet does not count.
             RuntimeError: The trail has fewer numbers.
         """
-        if not 0 <= begin <= end <= n:
-            raise ValueError(f"Outlet.follow: {begin} to {end} is no part of {n}")
+        if self.newest is None or not 0 <= begin <= end <= n:
+            raise ValueError(f"Outlet.follow: {begin} to {end} is no part of {n}, or nothing is counted")
         cdef Delivered last = self.newest
         cdef uint64_t value = self.trail.follow(n, begin, end, last.value)
         self.begin(own, last.then(end - begin, value, total, None, content))
@@ -424,6 +423,7 @@ cdef class Next:
     def __class_getitem__(cls, item):   # what a batch is, for type checkers
         return GenericAlias(cls, item)
 
+    @cython.nonecheck(True)
     def __next__(self):
         """Return the next batch, in the container of the examples: arrays of shape [batch_size] + that of an example.
 

@@ -25,9 +25,9 @@ from pipeline.queues.rows import Rows
 
 from accept cimport fits
 from columns cimport ARRAY, BYTES, OBJECT, ROWS, Columns, Part, width_of
-from describe cimport describe, forget
+from describe cimport check_order, describe, forget
 from enter cimport (
-    Room, fit, fit_many, is_direct, put_in_front, rows_fit, rows_type, store_converted, store_each, store_parts,
+    Room, fit, fit_many, is_direct, put_in_front, rows_of, rows_type, store_converted, store_each, store_parts,
     values_of,
 )
 from fastpath cimport put_fast
@@ -144,6 +144,7 @@ cdef class Engine:
         """Make the queue usable. Components follow, in `_configure`, at once or with the first element."""
         if self.queue.forks != -1:
             raise RuntimeError(f"{type(self).__name__}: __init__ was called a second time")
+        check_order(order, capacity, min_after_dequeue)
         self.queue.order = <Order>order
         self.queue.capacity = capacity
         self.queue.min_after_dequeue = min_after_dequeue
@@ -156,7 +157,7 @@ cdef class Engine:
         """Whether values may be taken as they come: not where they are dicts."""
         self.columns.direct = direct
 
-    def _configure(self, list components):
+    def _configure(self, list components not None):
         """Set the components: a list of (dtype, form, shape), with None for an unknown shape or size. Once."""
         cdef list dtypes = [dtype for dtype, _, _ in components]
         describe(&self.queue, &self.columns, self, components)
@@ -263,10 +264,9 @@ cdef class Engine:
 
     def _rows_of(self, int index, value):
         """How many rows a value of a component holds if they can be stored as they are; else -1. For `_convert`."""
-        cdef Part part
-        return rows_fit(&self.columns.column[index], <PyObject*>value, &part, False, False)
+        return rows_of(&self.columns, self, index, <PyObject*>value)
 
-    def _enqueue_given(self, tuple values, timeout=None):
+    def _enqueue_given(self, tuple values not None, timeout=None):
         """As `enqueue`, for values that the caller gives away: large arrays that only `values` has are not copied."""
         cdef Room[Part] room
         cdef list copies = []
@@ -281,7 +281,7 @@ cdef class Engine:
         """Put up to n examples of an iterator in, one by one, and return how many there were; see `store_each`."""
         return store_each(&self.queue, &self.columns, self, examples, n, steady, worker, stopped)
 
-    def _enqueue_many_given(self, tuple values, timeout=None):
+    def _enqueue_many_given(self, tuple values not None, timeout=None):
         """As `enqueue_many`, for values given away, if the queue is FIFO: in another a row could keep a whole block."""
         cdef Room[Part] room
         cdef Py_ssize_t n = -1

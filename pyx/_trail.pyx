@@ -12,6 +12,7 @@ cimport numpy as cnp
 from beside cimport Beside, beside_arrange, beside_begin, beside_end, beside_room, beside_skip, beside_take
 from given cimport move_back, moved
 from mixing cimport base_of, mix_to
+from resume cimport is_permutation
 from sync cimport mutex
 
 cnp.import_array()
@@ -39,6 +40,7 @@ cdef class Trail:
     cdef uint64_t added         # how many numbers ever came, less those that `trim` has dropped
     cdef bint final             # no element will enter, and all numbers are of elements that did
 
+    @cython.boundscheck(True)
     def __cinit__(self, put_one, put_many, entered, closed, tuple seeds=(0, 0), held_back=None):
         self.one, self.many, self.entered, self.closed = put_one, put_many, entered, closed
         self.added, self.final = 0, False
@@ -47,6 +49,7 @@ cdef class Trail:
     def __dealloc__(self):
         beside_end(&self.beside)
 
+    @cython.boundscheck(True)
     def put_one(self, tuple values not None):
         """Put an element in. Its number comes after its components in `values`, which nobody else may know.
 
@@ -57,6 +60,7 @@ cdef class Trail:
         self.add(&number, 0, 1)
         self.put(self.one, values)
 
+    @cython.boundscheck(True)
     def put_many(self, tuple values not None):
         """As `put_one`, for a block; its numbers are an int64 array.
 
@@ -65,7 +69,7 @@ cdef class Trail:
             ValueError: The numbers are something else.
         """
         cdef cnp.ndarray numbers = values[len(values) - 1]
-        if cnp.PyArray_TYPE(numbers) != cnp.NPY_INT64 or numbers.ndim != 1:
+        if numbers is None or cnp.PyArray_TYPE(numbers) != cnp.NPY_INT64 or numbers.ndim != 1:
             raise ValueError(f"Trail.put_many: numbers must be an int64 array, got {numbers!r:.80}")
         numbers = cnp.PyArray_GETCONTIGUOUS(numbers)
         self.add(<const uint64_t*>cnp.PyArray_DATA(numbers), 0, numbers.shape[0])
@@ -76,8 +80,11 @@ cdef class Trail:
 
         Raises:
             Exception: What the queue raised.
+            ValueError: There are no rows.
         """
         cdef uint64_t number = <uint64_t>ticket
+        if rows < 1:
+            raise ValueError(f"Trail.put_block: expected at least 1 row, got {rows}")
         if rows == 1:
             self.add(&number, 0, 1)
         else:
@@ -118,7 +125,10 @@ cdef class Trail:
 
         Raises:
             RuntimeError: The pool has more of them, or fewer.
+            ValueError: It is no permutation.
         """
+        if not is_permutation(places):
+            raise ValueError(f"Trail.arrange: the {places.shape[0]} places are not 0, 1, ... in some order")
         cdef uint64_t* there = <uint64_t*>malloc((places.shape[0] + 1) * sizeof(uint64_t))
         if there == NULL:
             raise MemoryError("no memory for the numbers of elements")
@@ -161,7 +171,10 @@ cdef class Trail:
 
         Raises:
             RuntimeError: There are fewer numbers.
+            ValueError: `begin` and `end` are no part of n.
         """
+        if not begin <= end <= n:
+            raise ValueError(f"Trail.follow: {begin} to {end} is no part of {n}")
         if self.beside.draws and not self.final and self.closed():
             self.trim()         # the last draws depend on how many there are
             self.final = True

@@ -1,8 +1,10 @@
 """Turns: the turn of a thread that calls a function for a deterministic loop, the baton between such threads, and the
 loop that calls a function whose examples nobody has to look at."""
 
+cimport cython
+from cpython.list cimport PyList_GET_SIZE
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from collections import deque
 from threading import Lock as allocate_lock
@@ -10,6 +12,7 @@ from threading import Lock as allocate_lock
 from sync cimport coarse_now, mutex
 
 
+@cython.nonecheck(True)
 cdef class Baton:
     """What the threads of a function pass on, so that one at a time pulls, and the ticket of the next call.
 
@@ -140,8 +143,7 @@ cdef class Turn:
     """
 
     cdef readonly object book
-    cdef public int64_t ticket
-    cdef public int64_t place
+    cdef public int64_t ticket, place
     cdef public int lane
     cdef public object number
     cdef public int passes_at
@@ -149,10 +151,9 @@ cdef class Turn:
     cdef public tuple usual
     cdef public bint held
     cdef public bint alone
-    cdef public int pulls
-    cdef public tuple how
-    cdef public object boundary
-    cdef public object given
+    cdef readonly int pulls
+    cdef readonly tuple how     # never empty
+    cdef public object boundary, given
     cdef list several           # what `ids` is, unless
     cdef bint one               # the only pull gave one element,
     cdef int64_t id             # with this number: then there is no list until somebody asks
@@ -209,8 +210,10 @@ cdef class Turn:
             how: As there, in one tuple.
 
         Raises:
-            FailedPreconditionError: As there.
+            FailedPreconditionError, ValueError: As there; it is empty.
         """
+        if not how:
+            raise ValueError("Turn.pull: expected what is pulled from")
         if self.depth == 0:
             if not self.held and not self.given:
                 self.book.check(self)
@@ -232,6 +235,7 @@ cdef class Turn:
         self.depth += 1
         return self
 
+    @cython.boundscheck(True)
     cpdef element(self):
         """The number of the single example that the call gives, as the fingerprint knows it; None if that takes more
         than a look at its only pull."""
@@ -243,9 +247,7 @@ cdef class Turn:
         if self.one:
             return self.id
         ids = self.several[0]
-        if type(ids) is tuple:
-            return (<tuple>ids)[0]
-        return None
+        return (<tuple>ids)[0] if type(ids) is tuple else None
 
     def __enter__(self):
         return self
@@ -331,9 +333,15 @@ cdef class Ready:
 
     cdef int64_t place(self, producer) except -1:
         """Where the next element is among those that are ready."""
-        if self.next < 0 or not 0 <= self.next - self.first < len(self.elements):
+        if not self.is_ready():
             producer._make_ready()
+            if not self.is_ready():
+                raise RuntimeError(f"Ready: element {self.next} is not there")
         return self.next - self.first
+
+    cdef inline bint is_ready(self) noexcept:
+        cdef uint64_t at = self.next - self.first
+        return at < <uint64_t>PyList_GET_SIZE(self.elements) and at < <uint64_t>PyList_GET_SIZE(self.rows)
 
 
 cdef class Calls:
@@ -360,9 +368,8 @@ cdef class Calls:
     cdef Baton baton
     cdef bint irregular         # the turns have been told of a call that does not pull once
 
-    def __cinit__(
-        self, turns, Baton baton not None, window, wait, function, to_components, number_of, put, store, stopped
-    ):
+    def __cinit__(self, turns, Baton baton not None, window, wait, function, to_components, number_of, put, store,
+                  stopped):
         self.turns, self.baton, self.window, self.wait = turns, baton, window, wait
         self.function, self.to_components, self.number_of = function, to_components, number_of
         self.put, self.store, self.stopped = put, store, stopped

@@ -231,17 +231,24 @@ cdef inline Py_ssize_t many_fit(Column* c, object value, Part* part, bint conver
         if c.lends and (frozen(<cnp.ndarray>value) or given and lasts(<cnp.ndarray>value, True)):
             part.ref = <PyObject*>value
         return n
-    if not converted:
+    if not converted or type(value) is not list:
         return -1
     part.refs = list_items(value)
     return PyList_GET_SIZE(value)
 
 
+cdef inline bint are_row_numbers(cnp.ndarray numbers) noexcept:
+    if numbers is None or cnp.PyArray_NDIM(numbers) != 1 or cnp.PyArray_TYPE(numbers) != cnp.NPY_INT64:
+        return False
+    return cnp.PyArray_ISCARRAY_RO(numbers)
+
+
 cdef inline Py_ssize_t chosen_fit(Column* c, cnp.ndarray array, cnp.ndarray numbers, Part* part):
     """As `many_fit`, for the rows with those numbers of an array that does not change; `numbers` are int64."""
-    cdef Py_ssize_t n = cnp.PyArray_DIM(numbers, 0), rows
-    if c.form != ROWS or not array_fits(c, array, 1):
+    cdef Py_ssize_t n, rows
+    if c.form != ROWS or array is None or not array_fits(c, array, 1) or not are_row_numbers(numbers):
         return -1
+    n = cnp.PyArray_DIM(numbers, 0)
     rows = cnp.PyArray_DIM(array, 0)
     view_part(part, <char*>cnp.PyArray_DATA(array), rows, c.slab.row)
     view_numbers(part, <const int64_t*>cnp.PyArray_DATA(numbers), n)

@@ -15,6 +15,7 @@ from views cimport fetch
 
 cdef enum:
     LEAST = 256             # numbers that there is room for at first
+    MOST = 0x100000000      # there is no memory for more; a size in bytes would wrap around
 
 cdef struct Beside:
     uint64_t* ring          # of those that are in no pool
@@ -31,7 +32,7 @@ cdef struct Beside:
 cdef inline int beside_begin(Beside* b, bint draws, size_t places, uint64_t seed, uint64_t seed2) except -1:
     """As the queue begins: one that draws holds back so many elements as there are places."""
     b.room, b.draws, b.places, b.first, b.count, b.held = LEAST, draws, places, 0, 0, 0
-    b.pool = <uint64_t*>malloc((places + 1) * sizeof(uint64_t))
+    b.pool = <uint64_t*>malloc((places + 1) * sizeof(uint64_t)) if places < MOST - 1 else NULL
     b.ring = <uint64_t*>malloc(LEAST * sizeof(uint64_t))
     if b.ring == NULL or b.pool == NULL:
         raise MemoryError("no memory for the numbers of elements")
@@ -50,6 +51,8 @@ cdef inline bint beside_room(Beside* b, size_t n) noexcept nogil:
     cdef uint64_t* ring
     if b.count + n <= room:
         return True
+    if n > MOST or b.count > MOST:
+        return False
     while room < b.count + n:
         room *= 2
     ring = <uint64_t*>malloc(room * sizeof(uint64_t))

@@ -1,25 +1,54 @@
 """Describing the components: from (dtype, form, shape) to columns."""
 
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
+from libc.stdint cimport INT32_MAX
 from libc.stdlib cimport calloc, free, malloc
 
 cimport numpy as cnp
 
 from blocks cimport ASSEMBLES
 from borrowed cimport Borrowed, borrowed
-from columns cimport LARGE, LARGE_ALONE, ROWS, Column, Columns, Form, close_recyclers, publish_width
+from columns cimport (
+    ARRAY, BYTES, LARGE, LARGE_ALONE, OBJECT, ROWS, Column, Columns, Form, close_recyclers, publish_width,
+)
 from fastpath cimport PAYLOAD
 from growth cimport kept_chunks
 from limits cimport PIECE_BYTES, PIECE_SLOTS
 from recycling cimport new_recycler
 from slab cimport bit_length, chunk_first
-from state cimport FIFO, Queue
+from state cimport FIFO, PRIORITY, Queue
 from views cimport slot_t
+
+cdef enum:
+    MOST_BITS = 48              # of the bytes of a row: no memory has more, and sums of these do not wrap around
+
+
+cdef inline int check_order(int order, size_t capacity, size_t min_after_dequeue) except -1:
+    if not 0 <= order <= <int>PRIORITY or capacity > <size_t>INT32_MAX or min_after_dequeue > capacity:
+        raise ValueError(f"there is no order {order} with the capacity {capacity} and {min_after_dequeue} held back")
+    return 0
+
+
+cdef inline int check_component(object dtype, int form, tuple shape) except -1:
+    """Raise if a slot could not hold such a component."""
+    if not cnp.PyArray_DescrCheck(dtype):
+        raise TypeError(f"expected a dtype, got {type(dtype).__name__}")
+    if form != <int>ROWS and form != <int>BYTES and form != <int>OBJECT and form != <int>ARRAY:
+        raise ValueError(f"there is no form {form}")
+    row = dtype.itemsize
+    for size in shape or ():
+        if size is not None and size < 0 or size is None and form == <int>ROWS:
+            raise ValueError(f"a component cannot have the shape {shape}")
+        row *= size or 1
+    if form == <int>ROWS and (shape is None or dtype.hasobject or row >> MOST_BITS):
+        raise ValueError(f"rows of {dtype} and the shape {shape} are too large, or have no fixed size")
+    return 0
 
 
 cdef inline int describe_column(Column* c, object dtype, int form, object shape) except -1:
     """Fill in the column of one component; the sizes of a shape, and the shape itself, may be None for unknown."""
     cdef int k
+    check_component(dtype, form, shape)
     c.form = <Form>form
     c.descr = <void*>dtype
     c.type_num = -1
@@ -67,6 +96,8 @@ cdef inline int describe(Queue* q, Columns* columns, object owner, list componen
             dtype, form, shape = components[i]
             describe_column(&column[i], dtype, form, shape)
             total += column[i].slab.row
+        if q.order == PRIORITY and (width == 0 or column[0].type_num != cnp.NPY_INT64 or column[0].ndim != 0):
+            raise ValueError("the first component of a queue with priorities has to be an int64 scalar")
     except BaseException:
         forget_columns(column, width)
         raise

@@ -79,6 +79,14 @@ cdef inline Py_ssize_t rows_fit(Column* c, PyObject* value, Part* part, bint con
     return many_fit(c, <object>value, part, converted, given)       # no second reference, for `lasts`
 
 
+cdef inline Py_ssize_t rows_of(const Columns* columns, object owner, int index, PyObject* value) except -2:
+    """How many rows a value of component number `index` holds if they can be stored as they are; else -1."""
+    cdef Part part
+    if not 0 <= index < width_of(columns):
+        raise IndexError(f"{type(owner).__name__}: component {index} of {width_of(columns)}")
+    return rows_fit(&columns.column[index], value, &part, False, False)
+
+
 cdef inline Py_ssize_t fit_many(const Columns* columns, tuple values, Part* parts, bint converted,
                                 bint given) except -2:
     """How many elements the values hold if all can be stored as they are; else -1. See `many_fit`."""
@@ -146,16 +154,16 @@ cdef inline int store_parts(Queue* q, Columns* columns, object owner, Part* part
     return 0
 
 
-cdef inline int store_converted(Queue* q, Columns* columns, object owner, tuple values, bint many, int64_t deadline,
-                                bint each) except -1:
+cdef inline int store_converted(Queue* q, Columns* columns, object owner, tuple values, bint many,
+                                int64_t deadline, bint each) except -1:
     """Store values that `_convert` has brought into the form that slots take."""
     cdef Room[Part] room
     cdef Part* parts = room.of(columns.width)
-    cdef Py_ssize_t n
-    if many:
+    cdef Py_ssize_t n = -1
+    if values is not None and many:
         n = fit_many(columns, values, parts, True, False)
-    else:
-        n = 1 if fit(columns, values, parts, True, None, False) else -1
+    elif values is not None and fit(columns, values, parts, True, None, False):
+        n = 1
     if n < 0:
         raise SystemError(f"{type(owner).__name__}: converted values do not fit: {values!r}")
     if n:
@@ -173,6 +181,8 @@ cdef inline Py_ssize_t store_each(Queue* q, Columns* columns, object owner, obje
     cdef Part* part = room.of(1)
     cdef list copies = None if steady else []
     cdef Py_ssize_t moved = 0
+    if width_of(columns) > 1:
+        raise ValueError(f"{type(owner).__name__}: expected one component, got {columns.width}")
     for example in examples:
         check_process(q, owner)
         if not is_direct(columns) or not fits(&columns.column[0], example, part, False, True, copies):
@@ -191,7 +201,7 @@ cdef inline int put_in_front(Queue* q, Columns* columns, object owner, tuple val
     """Undo a dequeue: converted elements are in front again, even if the queue is full or closed."""
     cdef Room[Part] room
     cdef Part* parts = room.of(columns.width)
-    cdef Py_ssize_t n = fit_many(columns, values, parts, True, False)
+    cdef Py_ssize_t n = -1 if values is None else fit_many(columns, values, parts, True, False)
     cdef Attempt a, claimed
     cdef slot_t* slots
     check_process(q, owner)     # the values may have forked while they were converted

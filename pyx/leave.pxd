@@ -206,11 +206,15 @@ cdef inline object collect_many(Queue* q, Columns* columns, object owner, int wi
         count = PyLong_AsLongLongAndOverflow(n, &overflow)
     if not 0 <= count < 1 << 31:
         count = owner._count(n, <int>call)
+        if not 0 <= count < 1 << 31:
+            raise SystemError(f"{type(owner).__name__}: {count} elements")
     if width and not columns.batches:
         raise owner._no_shapes()
     if out is not None:
         direct = columns.direct and columns.width == 1 and cnp.PyArray_Check(out)
         outs = (out,) if direct else owner._outputs(out)
+        if outs is None or len(outs) != columns.width:
+            raise SystemError(f"{type(owner).__name__}: {outs!r} for {columns.width} components")
         for i in range(columns.width):
             check_out(columns, owner, i, outs[i], count, False)
         check_apart(columns, owner, outs)

@@ -132,8 +132,7 @@ class Batches(Next[T_co], Iterator[T_co]):
             TypeError: It is not known: a source is a function, a queue or an iterator, or has no end; blocks come from
                 `enqueue_many`; `keep_input` or `on_error` leave something out; or the examples go into buckets.
         """
-        count = self._latest.number_of_batches()
-        if count is None:
+        if (count := self._latest.number_of_batches()) is None:
             raise TypeError(f"{self._name}: how many batches there are is known only at the end of its source")
         return count
 
@@ -218,8 +217,7 @@ class Batches(Next[T_co], Iterator[T_co]):
             self._ended, self._taker = True, None
             self.coord.request_stop()
             return
-        planned = self._planned
-        if planned is not None and not self._ended:  # a start that waits for the first example holds the lock
+        if (planned := self._planned) is not None and not self._ended:  # a start that waits for its source has the lock
             planned.stop()
             if self._owner:
                 self.coord.request_stop()
@@ -364,6 +362,8 @@ class Batches(Next[T_co], Iterator[T_co]):
 
     def _start(self) -> Feed | None:
         """Get the first example, make the queue for it and start the threads; None after the end."""
+        if self._closed:  # whoever closes it has the lock, and may wait for the `next` that this one is within
+            return None
         with self._lock:
             feed = self._planned
             if self._ended or self._taker is not None:

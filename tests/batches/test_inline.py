@@ -207,6 +207,26 @@ class TestEnds:
         taking.result()
         assert len(calls) == 5
 
+    @LOOPS
+    def test_another_thread_closes_it_while_the_source_works_and_asks_for_a_batch(self, make):
+        """As a signal handler may: it gets none, and does not wait for the thread that waits for it."""
+        found = []
+
+        def source():
+            if len(found) == 4:
+                found.append(run_in_thread(batches.close))
+                wait_until(lambda: batches.coord.should_stop(), "the loop to be closed")
+                found.append(next(batches, None))
+            elif len(found) < 4:
+                found.append(0)
+            return np.zeros(1)
+
+        batches = make(source)
+        batches.grace = 1
+        list(batches)
+        found[4].result()
+        assert found[5:] == [None]
+
     def test_close_waits_for_the_source_as_long_as_for_threads(self):
         entered, go = threading.Event(), threading.Event()
 

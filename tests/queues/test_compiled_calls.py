@@ -1,0 +1,175 @@
+"""No call of the compiled modules ends the process, whatever it is given: each raises, or returns."""
+
+from pathlib import Path
+
+from helpers import run_script
+
+FOLDER = Path(__file__).parents[1] / "fuzz"
+HEAD = """
+import tempfile
+import numpy as np
+import pipeline
+from pipeline import FIFOQueue
+from pipeline._batch import Mapped
+from pipeline._csv import Table
+from pipeline._delivery import Delivered, History, Next, Outlet
+from pipeline._queue import Engine, FORMS, ORDERS
+from pipeline._trail import Trail
+from pipeline._turns import Baton, Ready, Turn
+from pipeline.queues.rows import Rows
+
+whole = np.dtype(np.int64)
+
+class Idle:
+    outlet = None
+    def _make_ready(self): pass
+    def adopt(self, *_): pass
+    def pulled(self, *_): pass
+    def _convert(self, values, many): return self.values
+    def _outputs(self, out): return ()
+    def _count(self, n, call): return -5
+
+class Loop(Next):
+    _taker = Idle()
+
+class Careless(Idle, FIFOQueue):
+    pass
+
+def alone():
+    baton = Baton()
+    baton.note_at = 9
+    return baton
+
+def turn(**options):
+    made = Turn(Idle(), 0)
+    made.pull((None,))
+    for name, value in options.items():
+        setattr(made, name, value)
+    return made
+
+def short():
+    ready, rows, elements = Ready(), [1] * 9, [1] * 9
+    ready.fill(0, rows, elements)
+    rows.clear()
+    ready.next = 8
+    return ready
+
+def trail(**options):
+    made = Trail(print, lambda values: None, lambda: 2, lambda: False, **options)
+    made.put_many((np.arange(2),))
+    return made
+
+def engine(component, order="fifo", capacity=5, held_back=0):
+    made = Engine()
+    made._open(ORDERS[order], capacity, held_back, 1, 2, True)
+    made._configure([component])
+    made.enqueue_many(np.zeros((3, 2), np.int64), timeout=0)
+    made.enqueue(np.int64(1), timeout=0)
+
+def rows(array=np.arange(9), numbers=np.arange(3)):
+    made = Rows(np.arange(9), np.arange(3))
+    made.array, made.numbers = array, numbers
+    FIFOQueue(5, np.int64, [()]).enqueue_many((made,), timeout=0)
+
+def careless(values=None, dtypes=[object]):
+    made = Careless(5, dtypes, [()] * len(dtypes))
+    made.values = values
+    return made
+
+def table(arrays, defaults=[None], lines=(b"1",) * 1000000, first=0):
+    Table(arrays, defaults, b",", True, b"", True).fill(lines, first)
+
+def mapped():
+    with tempfile.TemporaryFile() as file:
+        bytes(memoryview(Mapped(file.fileno(), 8192)))
+"""
+CALLS = {
+    "Baton.begin": ["alone().begin_alone(None)"],
+    "Turn": ["turn().pull(())", "turn().pull(None)", "turn().pulling()"],
+    "Turn.ids": ["(t := turn(), t.pulled(), t.ids.clear(), t.element())"],
+    "Ready": ["Ready().take_directly(Idle())", "Ready().take(Idle(), Turn(Idle(), 0))", "short().take(Idle(), turn())"],
+    "Trail": ["trail().put_one(())", "trail().put_many(())", "trail().put_many((None,))"],
+    "Trail.put_block": [f"trail().put_block((), 1, {rows})" for rows in ("-1", "0", "2**61", "2**63 - 1")],
+    "Trail's seeds": ["trail(seeds=())", "trail(seeds=None)", "trail(seeds=(1, 2), held_back=2**61 - 1)"],
+    "Trail.arrange": ["trail(seeds=(1, 2), held_back=2).arrange(np.array([0, 10**9]))"],
+    "Trail.follow": ["trail().follow(2, 2, 0, 0)", "trail().follow(2, 0, 2**62, 0)"],
+    "Outlet.deliver": ["Outlet(History(Delivered(0, 0, 0, 0)), None, lambda: []).deliver()"],
+    "Outlet.count": [
+        "Outlet(None, None, list).count(1, np.arange(3), 3)",
+        "Outlet(None, None, list).follow(1, 3, 0, 3, 3)",
+    ],
+    "Next": ["next(Loop())"],
+    "Engine._rows_of": ["Engine()._rows_of(5, 1)", "FIFOQueue(5, np.int64, [()])._rows_of(10**6, np.arange(3))"],
+    "Engine._enqueue_given": ["careless()._enqueue_given(None)", "careless()._enqueue_many_given(None)"],
+    "Engine._enqueue_from": ["FIFOQueue(5, [np.int64] * 3, [()] * 3)._enqueue_from([1, 2], 2, True)"],
+    "Engine._open": ["Engine()._open(77, 5, 0, 1, 2, True)", "engine((whole, 0, ()), 'lockstep', 5, 2**64 - 1)"],
+    "Engine._configure": [
+        *[
+            "engine((np.dtype(object), 0, ()))",
+            "engine((5, 0, ()))",
+            "engine((whole, 0, (-1,)))",
+            "engine((whole, 0, None))",
+        ],
+        *[
+            "engine((whole, 9, ()))",
+            "engine((whole, 0, (1 << 32, 1 << 32)))",
+            "engine((np.dtype(object), 2, ()), 'priority')",
+        ],
+    ],
+    "Rows": ["rows(None)", "rows(numbers=None)", "rows(numbers=np.array(1))", "rows(numbers=np.zeros(10**6, np.int8))"],
+    "Queue._convert": [
+        "careless().enqueue_many('x')",
+        "careless((5,)).enqueue_many('x')",
+        "careless((5,))._give_back('x')",
+    ],
+    "Queue._outputs": ["careless(dtypes=[np.int64] * 2).dequeue_many(2, out=(1, 2))", "careless().dequeue_many('x')"],
+    "Table": ["table(None)", "table([np.zeros(3)] * 99, [])", "table([np.zeros(1)])", "table([np.zeros(1, object)])"],
+    "Table's arrays": [
+        "table([np.broadcast_to(0.0, 10**6)])",
+        "table([np.zeros(20)[::2]])",
+        "table([np.zeros(3)], [np.int8(3)])",
+    ],
+    "Table.fill": ["table([np.zeros(3)], lines=(b'1',), first=-10**9)", "table([np.zeros(3)], lines=None)"],
+    "Mapped": ["mapped()"],
+}
+
+
+def test_an_odd_call_raises():
+    """Each in a process of its own, so that all those are named that end it."""
+    done = run_script(f"""{HEAD}
+import os
+import signal
+
+for call in {[call for calls in CALLS.values() for call in calls]}:
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        try:
+            eval(call)
+        except Exception:
+            os._exit(0)
+        os._exit(1)
+    status = os.waitpid(child, 0)[1]
+    if status:
+        print(call, "ended with the status", status)
+""")
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+
+
+def test_what_is_no_record_is_read_by_no_table():
+    done = run_script(
+        HEAD
+        + """
+numbers = np.zeros(3)
+table = Table([numbers], [None], b",", True, b"", True)
+assert table.fill((b"1", None, b"3"), 0) == 1
+assert table.fill((b"1", 5, b"3"), 2) == 3
+assert numbers.tolist() == [1, 0, 3]
+"""
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_random_calls():
+    done = run_script(f"import sys; sys.path.append({str(FOLDER)!r}); from odd_calls import main; main(0, 6, 200)")
+    assert done.returncode == 0, "\n".join(done.stdout.splitlines()[-3:]) + done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import operator
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from pipeline._delivery import Outlet
 from pipeline.batches.feed import Feed
 from pipeline.batches.layout import ToComponents
 from pipeline.batches.request import Request
+from pipeline.dtypes import integer
 from pipeline.errors import OutOfRangeError
 from pipeline.queues.base import QueueBase
 from pipeline.queues.components import parse_partial_shapes, parse_shapes
@@ -80,7 +80,13 @@ class BucketFeed(Feed):
 
     def _to_components(self, many: bool, index: int) -> ToComponents:
         to_components, length = super()._to_components(many, index), self._length
-        return lambda example: (operator.index(length(example)), *to_components(example))
+
+        def led_by_length(example: Any) -> Sequence[Any]:
+            given = length(example)
+            found = given if type(given) is int else integer(given, "what input_length returns")
+            return found, *to_components(example)
+
+        return led_by_length
 
     def _put_of(self, many: bool) -> Callable[[Sequence[Any]], None]:
         def put(components: Sequence[Any]) -> None:

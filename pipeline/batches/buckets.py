@@ -67,7 +67,7 @@ def bucket_by_sequence_length(
     Raises:
         ValueError: There are no boundaries, or they do not increase; a number is out of range; or there is a `shard`:
             share out the input instead, as by `string_input_producer(..., shard=(host, hosts))`.
-        TypeError: `input_length` is not callable, or a number is not an integer.
+        TypeError: `input_length` is not callable, or a number is not an integer; when a batch is taken, so is a length.
 
     Examples:
         >>> lines = [[1], [1, 2, 3], [2], [4, 5]]
@@ -120,9 +120,9 @@ def _boundaries(given: Any) -> list[int]:
         try:
             boundaries.append(operator.index(boundary))
         except TypeError:
-            raise TypeError(f"bucket boundaries must be integers, but saw: {boundary!r}") from None
+            raise TypeError(f"bucket_boundaries must be integers, but saw: {boundary!r}") from None
     if boundaries[0] < 1 or any(low >= high for low, high in itertools.pairwise(boundaries)):
-        raise ValueError(f"Buckets must be sequential and increasing, from 1 up, but saw: {boundaries}")
+        raise ValueError(f"bucket_boundaries must be increasing, from 1 up, but saw: {boundaries}")
     return boundaries
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.dtypes import strings_as_bytes
-from pipeline.errors import DataLossError
+from pipeline.errors import DataLossError, FailedPreconditionError
 from pipeline.files.opening import read_whole
 from pipeline.files.os_errors import translated
 from pipeline.memory import in_memory
@@ -86,6 +86,7 @@ def arrays(
             (InvalidArgumentError).
         TypeError: A column is nothing of these, or a number is not an integer.
         NotFoundError: There is no such file. DataLossError: It is no `.npy` file.
+        FailedPreconditionError: An array of HDF5 is of a file that was closed, also when a batch is taken.
     """
     return TableSource(_Arrays(tensors, shard), Epochs(num_epochs, shuffle, seed, shard))
 
@@ -141,6 +142,8 @@ def column(given: Any, where: str) -> Column:
     """Make a column of what `arrays` takes for one."""
     if isinstance(given, (str, os.PathLike)):
         return _of_file(os.fspath(given), where)
+    if _is_closed(given):
+        raise _closed(where)
     if hasattr(given, "chunks") and isinstance(getattr(given, "shape", None), tuple):
         return _Stored(given, where)
     kind = type(given)
@@ -174,7 +177,7 @@ def _as_array(given: Any, where: str) -> NDArray[Any]:
     except ValueError as error:
         raise ValueError(
             f"arrays: {where} is a list of rows of different shapes. Pass the list itself to a batch function, with "
-            "dynamic_pad=True"
+            "dynamic_pad=True or ragged="
         ) from error
     if array.ndim == 0:
         raise ValueError(f"arrays: {where} must have rank 1 or more, got the scalar {given!r:.40}")
@@ -219,6 +222,16 @@ def _of_file(path: str | bytes, where: str) -> Column:
     return (_InMemory if remote else _Mapped)(_as_array(array, where))
 
 
+def _is_closed(stored: Any) -> bool:
+    """Whether this is a Dataset of h5py whose file was closed."""
+    return not getattr(getattr(stored, "id", None), "valid", True)
+
+
+def _closed(where: str) -> FailedPreconditionError:
+    text = f"arrays: {where} cannot be read, as its file was closed: keep that open for as long as batches are made"
+    return FailedPreconditionError(None, None, text)
+
+
 class _Stored:
     """An array of HDF5, Zarr or the like.
 
@@ -231,16 +244,21 @@ class _Stored:
         if not stored.shape:
             raise ValueError(f"arrays: {where} must have rank 1 or more, got the scalar {stored!r:.80}")
         self._stored = stored
+        self._rows = int(stored.shape[0])
+        file = getattr(getattr(stored, "file", None), "filename", None)
+        self._where = f"{where}, {stored.name!r} of {file!r}," if file else where
         self._lock = threading.Lock()  # what is thread safe differs from store to store
         self.chunk: int = int(stored.chunks[0]) if isinstance(stored.chunks, tuple) else 1
         self.row_bytes: int = max(1, math.prod(stored.shape[1:]) * np.dtype(stored.dtype).itemsize)
 
     def __len__(self) -> int:
-        return int(self._stored.shape[0])
+        return self._rows
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
         """Return the rows from the first of these numbers to the last."""
         with self._lock:
+            if _is_closed(self._stored):
+                raise _closed(self._where)
             return strings_as_bytes(np.asarray(self._stored[int(numbers[0]) : int(numbers[-1]) + 1]))
 
     def facts(self) -> Any:

@@ -112,8 +112,8 @@ def stacked(values: list[Any], where: str) -> Any:
     try:
         return stack([np.asarray(value) for value in values])
     except InvalidArgumentError as error:
-        text = f"{where}: examples differ in shape: make them equal, or pass dynamic_pad=True to the batch function"
-        raise invalid(text) from error
+        hint = "make them equal, or pass dynamic_pad=True or ragged= to the batch function"
+        raise invalid(f"{where}: examples differ in shape: {hint}") from error
     except TypeError as error:
         raise TypeError(f"{where}: {error}") from error
 

@@ -308,9 +308,27 @@ class TestErrors:
         with pytest.raises(pipeline.DataLossError, match=r"objects\.npy: Array can't be memory-mapped"):
             pipeline.arrays(tmp_path / "objects.npy")
 
+    def test_of_a_closed_file(self, tmp_path):
+        h5py = pytest.importorskip("h5py")
+        path = tmp_path / "data.h5"
+        for chunks in (None, (5, 3)):
+            with h5py.File(path, "w") as file:
+                data = file.create_dataset("group/x", data=ROWS, chunks=chunks)
+                source = pipeline.arrays({"x": data, "n": NUMBERS})
+                batches = pipeline.batch(source, 2)
+            said = "cannot be read, as its file was closed: keep that open for as long as batches are made"
+            with raises(pipeline.errors.FailedPreconditionError, f"arrays: component 'x' {said}"):
+                pipeline.arrays({"x": data, "n": NUMBERS})
+            for call in (lambda batches=batches: list(batches), lambda source=source: source[0]):
+                with raises(
+                    pipeline.errors.FailedPreconditionError,
+                    f"arrays: component 'x', '/group/x' of '{path}', {said}",
+                ):
+                    call()
+
     def test_items_of_different_shapes(self):
         items = type("Items", (), {"__len__": lambda _: 3, "__getitem__": lambda _, i: np.zeros(i)})()
-        with pytest.raises(ValueError, match=r"arrays: the input: examples differ in shape.*dynamic_pad=True"):
+        with pytest.raises(ValueError, match=r"the input: examples differ in shape.*dynamic_pad=True or ragged="):
             list(pipeline.batch(pipeline.arrays(items), 3))
 
     @pytest.mark.parametrize("deterministic", [False, True])

@@ -48,6 +48,25 @@ def test_parquet():
     assert int(lines[1]) > 80
 
 
+def test_arrow_tables():
+    said = r"customer \d+ of 50 spent most: (\d+) in memory, (\d+) in files\n"
+    in_memory, in_files = re.fullmatch(said, run("examples/arrow_tables.py")).groups()
+    assert in_memory == in_files
+
+
+def test_compressed_text():
+    times = "{} times the disk, {} times the network\n".format
+    assert run("examples/compressed_text.py") == f"error: {times(200, 200)}warning: {times(200, 0)}"
+
+
+@pytest.mark.parametrize("library", ["grain", "tensorflow"])
+def test_other_pipelines(library):
+    if find_spec(library) is None:
+        pytest.skip(f"needs {library}: make test-jax")
+    said = f"{library}: 1,000 right of the dataset, 1,000 of its iterator\n"
+    assert run("examples/other_pipelines.py", library) == said
+
+
 def test_csv_by_name():
     said = r"(\d,\d+) for the address, (\d+) for a room, ([\d.]+) for a square metre; 2000 left out\n"
     address, room, metre = re.fullmatch(said, run("examples/csv_by_name.py")).groups()

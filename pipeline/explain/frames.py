@@ -101,7 +101,12 @@ def waiting_in(number: int, frame: FrameType) -> tuple[Any, str] | None:
     if ref is None or (id(frame), frame.f_lasti) != (frame_id, instruction):
         return None
     queue = ref()
-    return (queue, call) if queue is not None and any(queue.stats()[-2:]) else None
+    if queue is None:
+        return None
+    # The instruction may be that of compiled code which enqueues many examples and asks their source, too.
+    stats = queue.stats()
+    waiting = stats.waiting_dequeues if call.startswith("dequeue") else stats.waiting_enqueues
+    return (queue, call) if waiting else None
 
 
 def _outwards(frame: FrameType) -> Iterator[FrameType]:

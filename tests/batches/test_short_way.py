@@ -1,6 +1,7 @@
 """The short way of single examples into the queue: faster, and in no other way different."""
 
 import itertools
+import queue
 import threading
 import zlib
 
@@ -11,6 +12,7 @@ from orchestration import fresh_collection, no_thread_left, source
 
 import pipeline
 from pipeline import Coordinator, OutOfRangeError, TextLineReader, batch, batch_join
+from pipeline.explain.frames import whereabouts
 
 
 @pytest.fixture(autouse=True)
@@ -168,6 +170,23 @@ def test_a_loop_that_is_left_asks_for_no_more_than_the_example_on_its_way():
     go.release()
     closed.result()
     assert asked == [3000]
+
+
+def test_a_thread_that_waits_in_its_source_is_not_said_to_wait_for_room():
+    """It waited for room before, in the same call of compiled code."""
+    given = queue.SimpleQueue()
+    for i in range(50):
+        given.put(i)
+    with batch(iter(given.get, None), 5, capacity=10) as batches:
+        next(batches)
+        wait_blocked(batches.queue, enqueues=1)
+        (loader,) = (each for each in threading.enumerate() if each.name.endswith("batch-callable_iterator"))
+        assert whereabouts(loader).endswith("is blocked in enqueue of FIFOQueue 'batch'")
+        call = run_in_thread(list, batches)
+        wait_blocked(batches.queue, dequeues=1)
+        assert "blocked in enqueue" not in whereabouts(loader)
+        given.put(None)
+        call.result()
 
 
 @pytest.mark.parametrize("num_threads", [0, 1])

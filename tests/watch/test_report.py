@@ -63,11 +63,11 @@ def test_rates_of_a_moment():
 
 
 def test_rates_of_queues_without_a_loop():
-    with_nobody = pipeline.FIFOQueue(100, np.int64, ())
+    with_nobody = pipeline.FIFOQueue(100, np.int64, (), name="with_nobody")
     with_nobody.enqueue_many(np.arange(100))
     with_nobody.dequeue_many(50)
     report = pipeline.report()
-    assert named(report)["queue", "fifo_queue"].rate <= 50 / collect.TICK
+    assert named(report)["queue", "with_nobody"].rate <= 50 / collect.TICK
     assert report.seconds >= collect.TICK
 
 

@@ -182,15 +182,29 @@ def _of_lists(rows: list[Any], feature: Any, where: str, join: Join) -> Any:
     return object_vector(arrays) if _varies(feature) else join(arrays, where)
 
 
+def _of_dicts(rows: Any, features: Mapping[str, Any], where: str, join: Join) -> dict[str, Any]:
+    """Make a column of rows that are dicts, with a feature for each key; None where that is not known."""
+    if any(row is None for row in rows):
+        raise invalid(f"{where} has missing values: fill them in by its map, or leave out their rows by its filter")
+    if any(row.keys() != features.keys() for row in rows):
+        raise invalid(f"{where} has rows with other keys than the first, {', '.join(map(repr, features))}")
+    columns = {}
+    for name, feature in features.items():
+        column = [row[name] for row in rows]
+        if feature is None and len({each.shape for each in column if isinstance(each, np.ndarray)}) > 1:
+            columns[name] = object_vector([strings_as_bytes(each) for each in column])
+        else:
+            columns[name] = _given(column, feature, where, join)
+    return columns
+
+
 def _given(values: Any, feature: Any, where: str, join: Join) -> Any:
     """Make a column of what a format gives for a feature; None where that is not known."""
     if isinstance(values, dict):
         fields = feature if isinstance(feature, dict) else {}
         return {name: _given(inner, fields.get(name), where, join) for name, inner in values.items()}
-    if isinstance(feature, dict):
-        if any(row is None for row in values):
-            raise invalid(f"{where} has missing values: fill them in by its map, or leave out their rows by its filter")
-        return {name: _given([row[name] for row in values], inner, where, join) for name, inner in feature.items()}
+    if isinstance(feature, dict) or (feature is None and isinstance(next(iter(values), None), dict)):
+        return _of_dicts(values, feature or dict.fromkeys(next(iter(values))), where, join)
     if feature is not None and _varies(feature):
         return object_vector([strings_as_bytes(np.asarray(row)) for row in values])
     if isinstance(values, list) or (feature is not None and _is_decoded(feature)):

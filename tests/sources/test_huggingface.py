@@ -293,6 +293,23 @@ def test_a_stream_whose_features_nobody_knows(options, monkeypatch):
     assert [batch["ids"].shape for batch in batches] == [(10, 2), (10, 2), (10, 3)]
 
 
+@pytest.mark.parametrize("options", [{}, {"function": dict}], ids=str)
+@pytest.mark.parametrize("ragged", [None, "pad", {"box/ids": "row_splits"}], ids=str)
+def test_structs_of_a_stream_whose_features_nobody_knows(ragged, options):
+    stream = dataset().to_iterable_dataset()
+    stream = stream.map(lambda row: {"box": {"n": row["n"], "word": row["word"], "ids": [row["n"]] * (row["n"] % 3)}})
+    for batch in pipeline.batch(pipeline.huggingface(stream, ["n", "box"]), 10, ragged=ragged, **options):
+        assert batch["box"]["n"].tolist() == batch["n"].tolist()
+        assert batch["box"]["word"].tolist() == [f"{i}é".encode() for i in batch["n"].tolist()]
+        ids = batch["box"]["ids"]
+        if ragged is None:
+            assert [row.tolist() for row in ids] == [[i] * (i % 3) for i in batch["n"].tolist()]
+        elif ragged == "pad":
+            assert ids.shape == (10, 2)
+        else:
+            assert ids[0].tolist() == [i for i in batch["n"].tolist() for _ in range(i % 3)]
+
+
 def test_a_transform():
     data = dataset().with_transform(lambda rows: {"double": [np.array([n, n]) for n in rows["n"]]})
     [got] = pipeline.batch(pipeline.huggingface(data), COUNT)

@@ -36,8 +36,9 @@ class Crew(QueueRunner):
         self._feed = feed
         self._loop = loop
         self._owner = owner
-        self._beginning = threading.Lock()
+        self._beginning = threading.RLock()  # reentrant: a finalizer may close the loop
         self._begun = False
+        self.group.of_loop = True
         self._failed: list[BaseException] = []  # why they could not begin
 
     def begin(self) -> Feed:
@@ -66,16 +67,18 @@ class Crew(QueueRunner):
         with self._beginning:
             if self._begun:
                 return
-            self._begun = True
+            self._begun, self.group.starter = True, threading.current_thread()
             try:
                 with batch_loop(coord):
                     self.create_threads(coord=coord, daemon=True, start=True)
             except BaseException as error:
                 self._failed.append(error)
+            finally:
+                self.group.starter = None
 
     def after_fork(self) -> None:
         """In the child of a fork: a thread that had the lock is not there."""
-        self._beginning = threading.Lock()
+        self._beginning = threading.RLock()
 
     def settle(self, _: float) -> None:
         """The loop has ended: no threads begin any more."""

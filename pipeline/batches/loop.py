@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from pipeline import spans
 from pipeline._delivery import Next
 from pipeline.batches.content import combined
-from pipeline.batches.crew import Crew, Opening, abandon
+from pipeline.batches.crew import Crew, Opening, abandon, asked_meanwhile
 from pipeline.batches.feed import Feed
 from pipeline.batches.inline import Inline
 from pipeline.batches.ordered import OrderedFeed
@@ -118,9 +118,7 @@ class Batches(Next[T_co], Iterator[T_co]):
 
     @property
     def _state(self) -> str:
-        if self._closed:
-            return "closed"
-        return "ended" if self._ended else "not started" if self._taker is None else "running"
+        return "closed" if self._closed else "ended" if self._ended else "running" if self._taker else "not started"
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
@@ -364,6 +362,8 @@ class Batches(Next[T_co], Iterator[T_co]):
         """Get the first example, make the queue for it and start the threads; None after the end."""
         if self._closed:  # whoever closes it has the lock, and may wait for the `next` that this one is within
             return None
+        if self._group is not None and self._group.includes(threading.current_thread()):
+            raise asked_meanwhile(self._name, "makes examples: by its own source, by a finalizer, or")
         with self._lock:
             feed = self._planned
             if self._ended or self._taker is not None:

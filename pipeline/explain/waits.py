@@ -11,7 +11,7 @@ from pipeline.explain.causes import Cause, InputUsedUp
 from pipeline.explain.ends import EndOfInput
 from pipeline.explain.frames import shown
 from pipeline.explain.wording import count
-from pipeline.explain.workers import WorkerGroup, current_worker
+from pipeline.explain.workers import Worker, WorkerGroup, current_worker
 from pipeline.logs import logger
 from pipeline.stats import QueueStats
 
@@ -90,14 +90,18 @@ class Watchdog:
         """Check, before a dequeue waits, that something can end the wait; return the seconds until the next check.
 
         Raises:
-            FailedPreconditionError: The queue's runners were never started, or all their threads failed.
+            FailedPreconditionError: The queue's runners were never started, or all their threads failed; or this is a
+                thread of the loop whose queue it is.
         """
         groups = self._groups
         if not groups and self._reported:
             return None
         if groups:
+            worker = current_worker()
+            if worker is not None and worker.group.of_loop and worker.group in groups:
+                self._asks_itself(queue, call, worker)
             # A thread of another QueueRunner may run before the call that starts all runners gets to this one.
-            if current_worker() is None and not any(group.begun for group in groups):
+            if worker is None and not any(group.begun for group in groups):
                 self._never_started(queue, call)
             self._all_lost(queue, call)
         if not self._reported and self._filling_since is None:
@@ -126,6 +130,12 @@ class Watchdog:
         verb = "was" if len(groups) == 1 else "were"
         text = f"{call} of {queue.kind} '{queue.name}' would wait forever: {which}{made} {verb} never started."
         raise FailedPreconditionError(None, None, f"{text}\n{_missing_call(groups[0])}")
+
+    def _asks_itself(self, queue: WatchedQueue, call: str, worker: Worker) -> None:
+        who = worker.group.member(worker.number, own=True)
+        text = f"{call} of {queue.kind} '{queue.name}' would wait forever: {who}"
+        hint = "The source of a loop cannot ask it for batches, and a finalizer that runs meanwhile cannot either."
+        raise FailedPreconditionError(None, None, f"{text} asks for what it makes itself.\n{hint}")
 
     def _all_lost(self, queue: WatchedQueue, call: str) -> None:
         """Raise if every thread of every runner is gone, the queue is still open, and a failure went unreported."""

@@ -45,6 +45,8 @@ class WorkerGroup:
         begun: Whether threads were ever created.
         ended: The loop that calls the ops itself, without threads, has ended.
         gate: The threads wait for it before they begin; None to begin at once.
+        of_loop: Whether they are those of a loop over batches, which take nothing from its queue.
+        starter: The thread that creates them, meanwhile.
         ops: The names of the enqueue ops.
         inputs: What the threads take from, as far as it was noted: readers, producers. Held weakly.
     """
@@ -60,6 +62,8 @@ class WorkerGroup:
         self.begun = False
         self.ended = False
         self.gate: threading.Event | None = None
+        self.of_loop = False
+        self.starter: threading.Thread | None = None
         self._lock = threading.RLock()  # reentrant: a signal handler may call a queue that these threads fill
         self._threads: list[threading.Thread] = []
         self._running: set[threading.Thread] = set()
@@ -132,8 +136,8 @@ class WorkerGroup:
             self._ends.append((end if isinstance(end, EndOfInput) else EndOfInput(), error.__cause__))
 
     def includes(self, thread: threading.Thread) -> bool:
-        """Whether this is one of the threads that were created last."""
-        return thread in self._threads
+        """Whether this is one of the threads that were created last, or creates them."""
+        return thread is self.starter or thread in self._threads
 
     def failed(self, failure: WorkerFailure) -> None:
         """Note a failure that no Coordinator hears of."""

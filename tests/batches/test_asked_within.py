@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from endurance.interrupts import Striker, codes
+from helpers import run_in_thread
 from orchestration import no_thread_left
 
 import pipeline
@@ -78,3 +79,41 @@ def test_each_example_comes_once(make, ordered, most):
             if not struck:
                 break
     assert number > 50
+
+
+@pytest.mark.parametrize("call", [2, 30])
+def test_a_thread_that_asks_for_what_it_makes(call):
+    """As a finalizer does that runs there: it would wait for itself."""
+    calls = itertools.count(1)
+
+    def source():
+        while next(calls) >= call:
+            next(loop)
+        return 1
+
+    loop = pipeline.batch(source, 4, capacity=8)
+    with pytest.raises(pipeline.FailedPreconditionError, match=r"asks for what it makes|while it makes examples"):
+        list(loop)
+
+
+@pytest.mark.parametrize("run", [lambda take: take(), lambda take: run_in_thread(take).result()], ids=["main", "other"])
+@pytest.mark.parametrize("ask", [next, Batches.close])
+def test_a_finalizer_while_the_threads_begin(run, ask, monkeypatch):
+    """The thread that starts them has a lock, or its starter waits for it with one."""
+    found = []
+
+    def create_threads(crew, **options):
+        try:
+            found.append(ask(loop))
+        except pipeline.FailedPreconditionError as error:
+            found.append(error)
+        return original(crew, **options)
+
+    original = Crew.create_threads
+    monkeypatch.setattr(Crew, "create_threads", create_threads)
+    loop = pipeline.batch(ITEMS, 2)
+    with no_thread_left():
+        taken = run(lambda: list(loop))
+        loop.close()
+    assert len(taken) == (3 if ask is next else 0)
+    assert [type(each) for each in found] == [pipeline.FailedPreconditionError if ask is next else type(None)]

@@ -6,23 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from pipeline._trail import Trail
+from pipeline._trail import Delivered, Trail
 
 T_co = TypeVar("T_co", covariant=True)
-
-class Delivered:
-    batches: int
-    elements: int
-    own: int
-    value: int
-    moment: Any
-    content: tuple[int, ...]
-    def __init__(
-        self, batches: int, elements: int, own: int, value: int, moment: Any = None, content: tuple[int, ...] = ()
-    ) -> None: ...
-    def after(
-        self, numbers: NDArray[np.int64], total: int, moment: Any = None, content: tuple[int, ...] = ()
-    ) -> Delivered: ...
 
 BEHIND: int
 

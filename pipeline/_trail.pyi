@@ -5,6 +5,20 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
+class Delivered:
+    batches: int
+    elements: int
+    own: int
+    value: int
+    moment: Any
+    content: tuple[int, ...]
+    def __init__(
+        self, batches: int, elements: int, own: int, value: int, moment: Any = None, content: tuple[int, ...] = ()
+    ) -> None: ...
+    def after(
+        self, numbers: NDArray[np.int64], total: int, moment: Any = None, content: tuple[int, ...] = ()
+    ) -> Delivered: ...
+
 class Trail:
     def __new__(
         cls,
@@ -21,4 +35,6 @@ class Trail:
     def trim(self) -> None: ...
     def skip_draws(self, draws: int) -> None: ...
     def arrange(self, places: NDArray[np.int64]) -> None: ...
-    def follow(self, n: int, begin: int, end: int, value: int) -> int: ...
+    def follow(
+        self, last: Delivered, n: int, begin: int, end: int, total: int, content: tuple[int, ...]
+    ) -> Delivered: ...

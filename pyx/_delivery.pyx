@@ -5,7 +5,7 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.ref cimport Py_INCREF, Py_XDECREF
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 from libcpp.atomic cimport atomic, memory_order_relaxed
 
 cimport numpy as cnp
@@ -14,9 +14,9 @@ from threading import Lock as allocate_lock
 from types import GenericAlias
 
 from pipeline import spans
+from pipeline._trail import Delivered
 from pipeline.errors import OutOfRangeError
 
-from mixing cimport folded
 from sync cimport mutex
 
 cnp.import_array()
@@ -26,57 +26,6 @@ cdef enum: KEPT = 128        # twice as many as a state can go back, so that not
 
 BEHIND = KEPT // 2          # batches that `state_dict(behind=...)` can go back
 cdef dict TRACING = spans.__dict__      # its `on` changes
-
-
-@cython.final
-@cython.freelist(8)
-@cython.no_gc
-cdef class Delivered:
-    """What was delivered up to a moment; immutable.
-
-    Args:
-        batches: How many.
-        elements: How many, to all hosts.
-        own: How many, to this host.
-        value: The fingerprint of these.
-        moment: What else a state of that time needs to know; None if nothing.
-        content: Checksums of their bytes, if these were asked for.
-    """
-
-    cdef readonly int64_t batches, elements, own
-    cdef readonly uint64_t value
-    cdef readonly object moment
-    cdef readonly tuple content
-
-    def __init__(self, int64_t batches, int64_t elements, int64_t own, uint64_t value, moment=None, tuple content=()):
-        self.batches, self.elements, self.own, self.value = batches, elements, own, value
-        self.moment, self.content = moment, content
-
-    def after(self, cnp.ndarray numbers not None, int64_t total, moment=None, tuple content=()):
-        """What was delivered after one more batch.
-
-        For each id in order, `value = value * 0x9E3779B97F4A7C15 + mix(id)` modulo 2**64, where `mix` is the finalizer
-        of splitmix64 with its increment. It does not depend on how the ids are split into batches.
-
-        Args:
-            numbers: An int64 array of the ids of its elements, those of this host.
-            total: How many elements it has, for all hosts.
-            moment, content: Afterwards.
-
-        Raises:
-            TypeError, ValueError: `numbers` is something else.
-        """
-        # With the GIL: giving it away takes more time than the ids of a batch.
-        cdef Py_ssize_t n = numbers.shape[0] if numbers.ndim == 1 else -1
-        if n < 0 or cnp.PyArray_TYPE(numbers) != cnp.NPY_INT64 or not cnp.PyArray_ISCARRAY_RO(numbers):
-            raise ValueError(f"Delivered.after: numbers must be an int64 array, got {numbers!r:.80}")
-        return self.then(n, folded(<uint64_t*>cnp.PyArray_DATA(numbers), n, self.value), total, moment, content)
-
-    cdef Delivered then(self, int64_t own, uint64_t value, int64_t total, object moment, tuple content):
-        cdef Delivered after = Delivered.__new__(Delivered)
-        after.batches, after.elements, after.own = self.batches + 1, self.elements + total, self.own + own
-        after.value, after.moment, after.content = value, moment, content
-        return after
 
 
 @cython.final
@@ -91,14 +40,16 @@ cdef class History:
     cdef PyObject* ring[KEPT]   # each a Delivered, or NULL
     cdef size_t added
 
-    def __cinit__(self, Delivered first not None):
+    def __cinit__(self, first):
+        if type(first) is not Delivered:
+            raise TypeError(f"History: first must be a Delivered, got {first!r:.80}")
         self.add(first)
 
     def __dealloc__(self):
         for i in range(KEPT):
             Py_XDECREF(self.ring[i])
 
-    cdef void add(self, Delivered last) noexcept:
+    cdef void add(self, object last) noexcept:
         Py_INCREF(last)
         self.lock.lock()
         cdef PyObject* forgotten = self.ring[self.added % KEPT]
@@ -107,10 +58,10 @@ cdef class History:
         self.lock.unlock()
         Py_XDECREF(forgotten)
 
-    cdef Delivered one(self, bint newest):
+    cdef object one(self, bint newest):
         self.lock.lock()
         cdef size_t at = self.added - 1 if newest else max(self.added, <size_t>KEPT) - KEPT
-        cdef Delivered each = <Delivered>self.ring[at % KEPT]
+        cdef object each = <object>self.ring[at % KEPT]
         self.lock.unlock()
         return each
 
@@ -156,7 +107,7 @@ cdef class OnItsWay:
 
     cdef unsigned long thread
     cdef object taken
-    cdef Delivered after
+    cdef object after          # a `Delivered`
 
 
 @cython.final
@@ -190,7 +141,7 @@ cdef class Outlet:
     cdef object fill, size      # where whoever asks for a batch fills the queue
     cdef Py_ssize_t enough
     cdef object trail
-    cdef Delivered newest       # what was delivered after the last batch that was counted
+    cdef object newest          # what was delivered after the last batch that was counted
     cdef tuple args
     cdef bint full
     cdef list ways              # of all threads, each an OnItsWay
@@ -320,13 +271,11 @@ cdef class Outlet:
         """
         if self.newest is None or not 0 <= begin <= end <= n:
             raise ValueError(f"Outlet.follow: {begin} to {end} is no part of {n}, or nothing is counted")
-        cdef Delivered last = self.newest
-        cdef uint64_t value = self.trail.follow(n, begin, end, last.value)
-        self.begin(own, last.then(end - begin, value, total, None, content))
+        self.begin(own, self.trail.follow(self.newest, n, begin, end, total, content))
         if own is None:         # nobody gets it
             self.left = True
 
-    cdef int begin(self, object own, Delivered after) except -1:
+    cdef int begin(self, object own, object after) except -1:
         cdef OnItsWay way = OnItsWay.__new__(OnItsWay)
         way.thread, way.taken, way.after = PyThread_get_thread_ident(), own, after
         with cython.critical_section(self):
@@ -402,11 +351,11 @@ cdef class Outlet:
             if self.coming:
                 self.settle_to(self.coming[LAST])
 
-    cdef int settle_to(self, Delivered last) except -1:
+    cdef int settle_to(self, object last) except -1:
         if len(self.coming) == 1 and self.coming[0] is last:    # as with one thread
             self.delivered.add(last)
             self.coming.clear()
-        while self.coming and (<Delivered>self.coming[0]).batches <= last.batches:
+        while self.coming and self.coming[0].batches <= last.batches:
             self.delivered.add(self.coming.pop(0))
         return 0
 

@@ -1,4 +1,4 @@
-"""Trail: the numbers of the elements of a queue, which follow beside it.
+"""Trail: the numbers of the elements of a queue, which follow beside it, and what was delivered of them.
 
 Threads that fill the queue note them and whoever takes batches looks them up, so they cost no component of it.
 """
@@ -9,14 +9,194 @@ from libc.stdlib cimport free, malloc
 
 cimport numpy as cnp
 
-from beside cimport Beside, beside_arrange, beside_begin, beside_end, beside_room, beside_skip, beside_take
+from beside cimport (
+    Beside, beside_add, beside_arrange, beside_begin, beside_drop, beside_end, beside_skip, beside_take,
+)
 from given cimport move_back, moved
-from mixing cimport base_of, mix_to
+from mixing cimport base_of, folded
 from resume cimport is_permutation
 from sync cimport mutex
 
 cnp.import_array()
 
+
+cdef enum:
+    BATCHES = 32                # whose fingerprints are found together
+    ELEMENTS = 4096             # or fewer, with that many elements
+
+
+# What was delivered ---------------------------------------------------------------------------------------------------
+
+@cython.final
+@cython.no_gc
+cdef class Found:
+    """The fingerprints after some batches, as they are found."""
+
+    cdef uint64_t[BATCHES] values
+    cdef size_t known           # how many are found
+
+
+@cython.final
+@cython.no_gc
+cdef class Numbers:
+    """The numbers of the elements of a queue, and of batches that have left it and whose fingerprint nobody asked for.
+
+    Whoever takes batches holds the interpreter, for which a thread that fills the queue may have to wait. So a batch is
+    only noted, and the fingerprints of many are found at once, when numbers, pool and code are in the cache but once.
+
+    It refers to nothing that could refer back to what was delivered, so no garbage collection has to look here.
+
+    Thread safety: one thread at a time calls `follow`, and any thread the others.
+    """
+
+    cdef mutex lock
+    cdef Beside beside
+    cdef uint64_t added         # how many numbers ever came, less those that `drop` has dropped
+    cdef bint final             # no element will enter, and all numbers are of elements that did
+    cdef uint64_t value         # the last fingerprint that was found
+    cdef uint64_t serial        # how many batches there were
+    cdef Found found            # where those of the batches go of which the following is noted
+    cdef size_t batches
+    cdef size_t[BATCHES] sizes, begins, ends
+    cdef size_t elements        # of those batches whose fingerprints are not found yet
+
+    def __cinit__(self, bint draws, size_t held_back, uint64_t seed, uint64_t seed2):
+        self.found = Found.__new__(Found)
+        beside_begin(&self.beside, draws, held_back, seed, seed2)
+
+    def __dealloc__(self):
+        beside_end(&self.beside)
+
+    cdef int add(self, const uint64_t* numbers, uint64_t base, size_t n) except -1:
+        """As `beside_add`."""
+        self.lock.lock()
+        try:
+            if n and not self.final:        # else their put fails, and the last draws may happen meanwhile
+                beside_add(&self.beside, numbers, base, n)
+                self.added += n
+        finally:
+            self.lock.unlock()
+        return 0
+
+    cdef void drop(self, uint64_t entered) noexcept:
+        """Drop the numbers of elements that did not enter the queue."""
+        self.lock.lock()
+        if self.added > entered:
+            beside_drop(&self.beside, self.added - entered)
+            self.added = entered
+        self.lock.unlock()
+
+    cdef int follow(self, Delivered last, Delivered after, size_t n, size_t begin, size_t end) except -1:
+        """Note a batch of n elements, of which those from `begin` to `end` were delivered after `last`; `after` is what
+        was delivered then. RuntimeError: there are fewer numbers."""
+        cdef bint enough, goes_on = last.numbers is self and last.serial == self.serial
+        cdef uint64_t before = 0 if goes_on else last.fingerprint()
+        cdef Found following = Found.__new__(Found) if self.batches == BATCHES else self.found
+        self.lock.lock()
+        enough = n <= self.beside.count + self.beside.held - self.elements
+        if enough:
+            if not goes_on or self.batches == BATCHES or self.elements >= ELEMENTS:
+                self.settle()
+                self.value = self.value if goes_on else before
+            if following is not self.found:
+                self.found, self.batches = following, 0
+            after.numbers, after.found, after.place = self, following, self.batches
+            self.sizes[self.batches], self.begins[self.batches], self.ends[self.batches] = n, begin, end
+            self.batches += 1
+            self.elements += n
+            self.serial += 1
+            after.serial = self.serial
+        self.lock.unlock()
+        if not enough:
+            raise RuntimeError(f"Trail: {n} elements have come without their numbers")
+        return 0
+
+    cdef void settle(self) noexcept:
+        """Find the fingerprints of all batches that are noted, with the lock."""
+        cdef size_t i
+        for i in range(self.found.known, self.batches):
+            self.value = beside_take(&self.beside, self.sizes[i], self.begins[i], self.ends[i], self.value)
+            self.found.values[i] = self.value
+        self.found.known = self.batches
+        self.elements = 0
+
+    cdef uint64_t fingerprint(self, Delivered each) noexcept:
+        self.lock.lock()
+        if each.place >= each.found.known:      # else a later one was asked for, or another is noted in its place
+            self.settle()
+        cdef uint64_t value = each.found.values[each.place]
+        self.lock.unlock()
+        return value
+
+
+@cython.final
+@cython.freelist(8)
+@cython.no_gc
+cdef class Delivered:
+    """What was delivered up to a moment; immutable.
+
+    Args:
+        batches: How many.
+        elements: How many, to all hosts.
+        own: How many, to this host.
+        value: The fingerprint of these.
+        moment: What else a state of that time needs to know; None if nothing.
+        content: Checksums of their bytes, if these were asked for.
+    """
+
+    cdef readonly int64_t batches
+    cdef readonly int64_t elements
+    cdef readonly int64_t own
+    cdef readonly object moment
+    cdef readonly tuple content
+    cdef uint64_t known         # the fingerprint, unless
+    cdef Numbers numbers        # these find it when somebody asks, else None,
+    cdef Found found            # and keep it here,
+    cdef size_t place           # at this place
+    cdef uint64_t serial        # of how many batches there were
+
+    def __init__(self, int64_t batches, int64_t elements, int64_t own, uint64_t value, moment=None, tuple content=()):
+        self.batches, self.elements, self.own, self.known = batches, elements, own, value
+        self.moment, self.content = moment, content
+
+    @property
+    def value(self):
+        return self.fingerprint()
+
+    cdef uint64_t fingerprint(self) noexcept:
+        return self.known if self.numbers is None else self.numbers.fingerprint(self)
+
+    def after(self, cnp.ndarray numbers not None, int64_t total, moment=None, tuple content=()):
+        """What was delivered after one more batch.
+
+        For each id in order, `value = value * 0x9E3779B97F4A7C15 + mix(id)` modulo 2**64, where `mix` is the finalizer
+        of splitmix64 with its increment. It does not depend on how the ids are split into batches.
+
+        Args:
+            numbers: An int64 array of the ids of its elements, those of this host.
+            total: How many elements it has, for all hosts.
+            moment, content: Afterwards.
+
+        Raises:
+            TypeError, ValueError: `numbers` is something else.
+        """
+        # With the GIL: giving it away takes more time than the ids of a batch.
+        cdef Py_ssize_t n = numbers.shape[0] if numbers.ndim == 1 else -1
+        if n < 0 or cnp.PyArray_TYPE(numbers) != cnp.NPY_INT64 or not cnp.PyArray_ISCARRAY_RO(numbers):
+            raise ValueError(f"Delivered.after: numbers must be an int64 array, got {numbers!r:.80}")
+        cdef Delivered after = self.then(n, total, moment, content)
+        after.known = folded(<uint64_t*>cnp.PyArray_DATA(numbers), n, self.fingerprint())
+        return after
+
+    cdef Delivered then(self, int64_t own, int64_t total, object moment, tuple content):
+        """As `after`, but for the fingerprint."""
+        cdef Delivered after = Delivered.__new__(Delivered)
+        after.batches, after.elements, after.own = self.batches + 1, self.elements + total, self.own + own
+        after.moment, after.content = moment, content
+        return after
+
+
+# Beside the queue -----------------------------------------------------------------------------------------------------
 
 @cython.final
 cdef class Trail:
@@ -34,20 +214,15 @@ cdef class Trail:
     Thread safety: one thread at a time puts elements in, and one at a time takes their numbers; a mutex guards these.
     """
 
-    cdef mutex lock
     cdef object one, many, entered, closed
-    cdef Beside beside
-    cdef uint64_t added         # how many numbers ever came, less those that `trim` has dropped
-    cdef bint final             # no element will enter, and all numbers are of elements that did
+    cdef Numbers numbers
+    cdef bint draws
 
     @cython.boundscheck(True)
     def __cinit__(self, put_one, put_many, entered, closed, tuple seeds=(0, 0), held_back=None):
         self.one, self.many, self.entered, self.closed = put_one, put_many, entered, closed
-        self.added, self.final = 0, False
-        beside_begin(&self.beside, held_back is not None, held_back or 0, seeds[0], seeds[1])
-
-    def __dealloc__(self):
-        beside_end(&self.beside)
+        self.draws = held_back is not None
+        self.numbers = Numbers(self.draws, held_back or 0, seeds[0], seeds[1])
 
     @cython.boundscheck(True)
     def put_one(self, tuple values not None):
@@ -57,7 +232,7 @@ cdef class Trail:
             Exception: What the queue raised.
         """
         cdef uint64_t number = <uint64_t><int64_t>values[len(values) - 1]
-        self.add(&number, 0, 1)
+        self.numbers.add(&number, 0, 1)
         self.put(self.one, values)
 
     @cython.boundscheck(True)
@@ -72,7 +247,7 @@ cdef class Trail:
         if numbers is None or cnp.PyArray_TYPE(numbers) != cnp.NPY_INT64 or numbers.ndim != 1:
             raise ValueError(f"Trail.put_many: numbers must be an int64 array, got {numbers!r:.80}")
         numbers = cnp.PyArray_GETCONTIGUOUS(numbers)
-        self.add(<const uint64_t*>cnp.PyArray_DATA(numbers), 0, numbers.shape[0])
+        self.numbers.add(<const uint64_t*>cnp.PyArray_DATA(numbers), 0, numbers.shape[0])
         self.put(self.many, values)
 
     def put_block(self, tuple values not None, int64_t ticket, Py_ssize_t rows):
@@ -86,9 +261,9 @@ cdef class Trail:
         if rows < 1:
             raise ValueError(f"Trail.put_block: expected at least 1 row, got {rows}")
         if rows == 1:
-            self.add(&number, 0, 1)
+            self.numbers.add(&number, 0, 1)
         else:
-            self.add(NULL, base_of(number), rows)
+            self.numbers.add(NULL, base_of(number), rows)
         self.many(values)
 
     cdef int put(self, object put, tuple values) except -1:
@@ -104,18 +279,13 @@ cdef class Trail:
 
     cpdef trim(self):
         """Drop the numbers of elements that did not enter the queue: a put was interrupted, or has failed."""
-        cdef uint64_t entered = self.entered()
-        self.lock.lock()
-        if self.added > entered:
-            self.beside.count -= min(self.beside.count, self.added - entered)
-            self.added = entered
-        self.lock.unlock()
+        self.numbers.drop(self.entered())
 
     def skip_draws(self, uint64_t draws):
         """Leave out the draws that a saved run has made; before the first one."""
-        self.lock.lock()
-        beside_skip(&self.beside, draws)
-        self.lock.unlock()
+        self.numbers.lock.lock()
+        beside_skip(&self.numbers.beside, draws)
+        self.numbers.lock.unlock()
 
     def arrange(self, const int64_t[::1] places not None):
         """Move the numbers to the places in the pool that their elements have, as the queue moves these.
@@ -132,42 +302,25 @@ cdef class Trail:
         cdef uint64_t* there = <uint64_t*>malloc((places.shape[0] + 1) * sizeof(uint64_t))
         if there == NULL:
             raise MemoryError("no memory for the numbers of elements")
-        self.lock.lock()
-        cdef bint fits = beside_arrange(&self.beside, places, there)
-        self.lock.unlock()
+        self.numbers.lock.lock()
+        cdef bint fits = beside_arrange(&self.numbers.beside, places, there)
+        self.numbers.lock.unlock()
         free(there)
         if not fits:
             raise RuntimeError(f"Trail: the pool has not {places.shape[0]} numbers")
 
-    cdef int add(self, const uint64_t* numbers, uint64_t base, size_t n) except -1:
-        """Add these numbers; without them those that `mixed_ids` gives, from `base_of` their first."""
-        cdef size_t at, first
-        self.lock.lock()
-        if self.final:          # their put fails, and the last draws may happen meanwhile
-            self.lock.unlock()
-            return 0
-        if not beside_room(&self.beside, n):
-            self.lock.unlock()
-            raise MemoryError("no memory for the numbers of elements")
-        at = (self.beside.first + self.beside.count) & (self.beside.room - 1)
-        first = min(n, self.beside.room - at)
-        mix_to(&self.beside.ring[at], numbers, base, 0, first)
-        mix_to(self.beside.ring, numbers, base, first, n)
-        self.beside.count += n
-        self.added += n
-        self.lock.unlock()
-        return 0
-
-    def follow(self, size_t n, size_t begin, size_t end, uint64_t value):
-        """Take the numbers of n elements.
+    def follow(self, Delivered last not None, size_t n, size_t begin, size_t end, int64_t total, tuple content):
+        """Follow a batch of n elements.
 
         Args:
+            last: What was delivered before.
             n: As many have just left the queue.
-            begin, end: Which of them count, a part of n.
-            value: The fingerprint before.
+            begin, end: Which of them count, a part of n: those of this host.
+            total: How many count for all hosts.
+            content: As of a `Delivered`.
 
         Returns:
-            The fingerprint after those that count.
+            What is delivered after those that count.
 
         Raises:
             RuntimeError: There are fewer numbers.
@@ -175,13 +328,9 @@ cdef class Trail:
         """
         if not begin <= end <= n:
             raise ValueError(f"Trail.follow: {begin} to {end} is no part of {n}")
-        if self.beside.draws and not self.final and self.closed():
+        cdef Delivered after = last.then(end - begin, total, None, content)
+        if self.draws and not self.numbers.final and self.closed():
             self.trim()         # the last draws depend on how many there are
-            self.final = True
-        self.lock.lock()
-        if n > self.beside.count + self.beside.held:
-            self.lock.unlock()
-            raise RuntimeError(f"Trail: {n} elements have come without their numbers")
-        value = beside_take(&self.beside, n, begin, end, value)
-        self.lock.unlock()
-        return value
+            self.numbers.final = True
+        self.numbers.follow(last, after, n, begin, end)
+        return after

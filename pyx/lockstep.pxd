@@ -8,7 +8,8 @@ the last draw that took it.
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from philox cimport (
-    AHEAD, WORDS, Philox, philox_below, philox_fraction, philox_next, philox_refill, philox_seed, philox_skip,
+    AHEAD, WORDS, Philox, philox_below, philox_fraction, philox_jump, philox_next, philox_places, philox_refill,
+    philox_seed, philox_skip,
 )
 
 
@@ -53,6 +54,24 @@ cdef inline void scan_back(uint64_t seed, uint64_t seed2, uint64_t draws, int64_
             break
         begin -= WORDS
         used = WORDS
+
+
+cdef inline void scan_on(uint64_t seed, uint64_t seed2, uint64_t draws, uint64_t more,
+                         int64_t[::1] places) noexcept nogil:
+    """From what the places hold before draw number `draws`, set what they hold so many draws later."""
+    cdef uint32_t m = <uint32_t>places.shape[0]
+    cdef uint64_t fraction = philox_fraction(m + 1), i = 0
+    cdef uint32_t[WORDS] drawn
+    cdef Philox g
+    cdef int k, words
+    philox_seed(&g, seed, seed2)
+    philox_jump(&g, draws)
+    while i < more:
+        words = philox_places(&g, more - i, fraction, m + 1, drawn)
+        for k in range(words):
+            if drawn[k] < m:
+                places[drawn[k]] = m + draws + i + k
+        i += words
 
 
 cdef inline int64_t draw_last(int64_t[::1] places, size_t count, Philox* g) noexcept nogil:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline._delivery import Delivered
+from pipeline._trail import Delivered
 from pipeline.batches.request import Request
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pipeline._delivery import Delivered, History, Outlet
-from pipeline._trail import Trail
+from pipeline._delivery import History, Outlet
+from pipeline._trail import Delivered, Trail
 from pipeline.batches.content import content_of
 from pipeline.batches.crew import asked_meanwhile
 from pipeline.batches.numbered import NumberedSource

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._delivery import Delivered, History, Outlet
-from pipeline._trail import Trail
+from pipeline._delivery import History, Outlet
+from pipeline._trail import Delivered, Trail
 from pipeline.batches.arrivals import Arrivals, Into, used_up
 from pipeline.batches.calls import Call, Caller, first_calls, taken_out
 from pipeline.batches.counting import counted, counting_outlet

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._delivery import Delivered, Outlet
+from pipeline._delivery import Outlet
 from pipeline._random import lockstep_end, lockstep_pool
+from pipeline._trail import Delivered
 from pipeline.batches.bucket_feed import Bucket, BucketFeed
 from pipeline.batches.content import content_of
 from pipeline.batches.counting import counting_outlet

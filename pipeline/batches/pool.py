@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._random import lockstep_end, lockstep_pool
+from pipeline._random import lockstep_end, lockstep_on, lockstep_pool
 
 # Draws between two looks at which element is the oldest, at least.
 _LOOK = 1024
+
+# Looks ahead, at most, to which the draws in between are made: with more, a scan back takes less.
+_NEAR = 8
 
 
 class Pool:
@@ -25,9 +28,11 @@ class Pool:
         self._seeds = seeds
         self._held_back = held_back
         # The oldest element after each number of draws that is a multiple of this. The scan of a pool of 10**6 takes
-        # 57 ms, so it is made once in so many draws; at multiples, so that all runs give the same states.
+        # 57 ms, so it is made once in so many draws; at multiples, so that all runs give the same states. The first
+        # scan is of all draws that matter, 10 to 15 a place; the next ones go on from the pool at the last look.
         self._look = max(held_back or 0, _LOOK)
         self._oldest: dict[int, int] = {}
+        self._looked: tuple[int, NDArray[np.int64]] | None = None  # after how many draws, and what the pool held
 
     def held(self, draws: int, total: int | None) -> NDArray[np.int64] | None:
         """The element at each place after so many draws; None for a queue in order.
@@ -60,14 +65,26 @@ class Pool:
         draws = draws // self._look * self._look
         known = self._oldest.get(draws)
         if known is None:
-            known = int(lockstep_pool(*self._seeds, held_back, draws).min()) if held_back else draws
+            known = int(self._at_look(draws, held_back).min()) if held_back else draws
             self._oldest[draws] = known
         return known
+
+    def _at_look(self, draws: int, held_back: int) -> NDArray[np.int64]:
+        """What the pool holds after so many draws, found from the last look if it is not far from there."""
+        before, pool = self._looked or (0, None)
+        more = draws - before
+        if pool is not None and 0 <= more <= _NEAR * self._look:
+            pool = lockstep_on(*self._seeds, pool, before, more)
+        else:
+            pool = lockstep_pool(*self._seeds, held_back, draws)
+        self._looked = draws, pool
+        return pool
 
     def look(self, first: int, last: int) -> int:
         """`oldest` after the draws `first`. Makes the next looks, after `last`, ahead; forgets those before `first`."""
         for draws in [draws for draws in list(self._oldest) if draws + self._look <= first]:
             self._oldest.pop(draws, None)
-        self.oldest(last, None)
-        self.oldest(last + self._look, None)
-        return self.oldest(first, None)
+        oldest, *_ = [
+            self.oldest(draws, None) for draws in (first, last, last + self._look)
+        ]  # each from the one before
+        return oldest

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from pipeline import __version__
-from pipeline._delivery import BEHIND, Delivered
+from pipeline._delivery import BEHIND
+from pipeline._trail import Delivered
 from pipeline.batches.feed import Feed
 from pipeline.batches.ordered import OrderedFeed
 from pipeline.batches.replay import Replay

@@ -8,7 +8,7 @@ import functools
 import numpy as np
 
 from pipeline import spans
-from pipeline._delivery import Delivered
+from pipeline._trail import Delivered
 from pipeline.batches.bucket_feed import BucketFeed
 from pipeline.batches.feed import Feed
 from pipeline.batches.ordered import OrderedFeed

@@ -1,8 +1,10 @@
 """The numbers of elements beside a queue, batches that are counted once, and blocks that are moved into a queue."""
 
+import gc
 import random
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -10,9 +12,9 @@ from helpers import ArrayBytes, run_in_thread, wait_until
 
 import pipeline
 from pipeline._blocks import Blocks, mixed_ids
-from pipeline._delivery import Delivered, History, Outlet
+from pipeline._delivery import History, Outlet
 from pipeline._random import lockstep_pool
-from pipeline._trail import Trail
+from pipeline._trail import Delivered, Trail
 
 
 def nothing(*_):
@@ -132,6 +134,67 @@ def test_numbers_are_drawn_as_the_elements_are(held_back):
             expected = expected.after(drawn[n // 3 :].copy(), n)
             assert history.newest.value == expected.value
     assert history.newest.elements == begin > 300
+
+
+@pytest.mark.parametrize("held_back", [None, 40])
+@pytest.mark.parametrize("size", [1, 3, 2500])
+def test_fingerprints_are_known_whenever_they_are_asked_for(size, held_back):
+    """Of blocks without numbers among others; also those of old batches, while numbers are added."""
+    batches, order = 200 if size < 100 else 5, random.Random(size)
+    total = size * batches + (held_back or 0)
+    many, one = mixed_ids(3, total // 2 + 5000), numbers_of(total)
+    given = np.concatenate([many, one])[:total]
+    queue = (
+        pipeline.FIFOQueue(total, "int64", shapes=[()])
+        if held_back is None
+        else pipeline.RandomShuffleQueue(total, held_back, "int64", shapes=[()], seed=(7, 8), deterministic=True)
+    )
+    trail = trail_beside(queue, *(() if held_back is None else ((7, 8), held_back)))
+    history, kept = History(Delivered(0, 0, 0, 0)), []
+    outlet, expected = Outlet(history, trail, queue.dequeue_many, size), [Delivered(0, 0, 0, 0)]
+    trail.put_block((many[:total],), 3, min(total, len(many)))
+    if total > len(many):
+        trail.put_many((given[len(many) :].copy(), given[len(many) :].copy()))
+    for _ in range(batches):
+        drawn = outlet.fetch()
+        counted(outlet, size, size // 3, size, size)
+        kept.append(history.newest)
+        expected.append(expected[-1].after(drawn[size // 3 :].copy(), size))
+        if order.random() < 0.05:
+            old = order.randrange(len(kept))
+            assert kept[old].value == expected[old + 1].value
+    assert [each.value for each in kept] == [each.value for each in expected[1:]]
+
+
+def test_fingerprints_follow_what_was_counted_otherwise():
+    """A batch whose numbers came with it, between others."""
+    trail, numbers = trail_alone(), numbers_of(30)
+    trail.put_many((None, numbers[:10]))
+    trail.put_many((None, numbers[20:]))
+    outlet = outlet_after(trail)
+    counted(outlet, 10, 0, 10, 10)
+    outlet.count(outlet.fetch(), numbers[10:20], 10)
+    outlet.left = True
+    counted(outlet, 10, 0, 10, 10)
+    assert outlet.taken.value == Delivered(0, 0, 0, 0).after(numbers, 30).value
+
+
+def test_a_loop_that_was_left_is_not_kept_by_its_fingerprints():
+    """What was delivered is out of the garbage collector's sight, so it may not refer to the queue."""
+
+    def used():
+        queue = pipeline.FIFOQueue(10, "int64", shapes=[()])
+        history = History(Delivered(0, 0, 0, 0))
+        trail = Trail(queue.enqueue, queue.enqueue_many, lambda: history and queue.size(), queue.is_closed)
+        outlet = Outlet(history, trail, queue.dequeue_many, 3)
+        trail.put_many((np.arange(3), np.arange(3)))
+        outlet.fetch()
+        counted(outlet, 3, 0, 3, 3)
+        return weakref.ref(queue)
+
+    gone = used()
+    gc.collect()
+    assert gone() is None
 
 
 def test_numbers_of_a_put_that_a_close_has_cut_short():

@@ -12,9 +12,9 @@ import pipeline
 from pipeline import FIFOQueue
 from pipeline._batch import Mapped
 from pipeline._csv import Table
-from pipeline._delivery import Delivered, History, Next, Outlet
+from pipeline._delivery import History, Next, Outlet
 from pipeline._queue import Engine, FORMS, ORDERS
-from pipeline._trail import Trail
+from pipeline._trail import Delivered, Trail
 from pipeline._turns import Baton, Ready, Turn
 from pipeline.queues.rows import Rows
 
@@ -92,7 +92,7 @@ CALLS = {
     "Trail.put_block": [f"trail().put_block((), 1, {rows})" for rows in ("-1", "0", "2**61", "2**63 - 1")],
     "Trail's seeds": ["trail(seeds=())", "trail(seeds=None)", "trail(seeds=(1, 2), held_back=2**61 - 1)"],
     "Trail.arrange": ["trail(seeds=(1, 2), held_back=2).arrange(np.array([0, 10**9]))"],
-    "Trail.follow": ["trail().follow(2, 2, 0, 0)", "trail().follow(2, 0, 2**62, 0)"],
+    "Trail.follow": [f"trail().follow(Delivered(0, 0, 0, 0), 2, {part}, 2, ())" for part in ("2, 0", "0, 2**62")],
     "Outlet.deliver": ["Outlet(History(Delivered(0, 0, 0, 0)), None, lambda: []).deliver()"],
     "Outlet.count": [
         "Outlet(None, None, list).count(1, np.arange(3), 3)",

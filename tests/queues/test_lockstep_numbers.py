@@ -11,8 +11,9 @@ from lockstep import folded, play, word
 
 from pipeline import RandomShuffleQueue
 from pipeline._blocks import mixed_id, mixed_ids
-from pipeline._delivery import Delivered
-from pipeline._random import NumberPool, lockstep_end, lockstep_pool, philox
+from pipeline._random import NumberPool, lockstep_end, lockstep_on, lockstep_pool, philox
+from pipeline._trail import Delivered
+from pipeline.batches.pool import Pool
 
 SEEDS = (87654321, 5)  # of seed=5
 SEED = st.integers(0, 2**64 - 1)
@@ -55,6 +56,24 @@ def test_larger_pools(m, draws):
     assert lockstep_pool(*SEEDS, m, draws).tolist() == pool[:m]
 
 
+@given(m=st.integers(0, 70), draws=st.sampled_from([0, 1, 33, 150, 10**12, 2**61]), more=st.integers(0, 300))
+def test_going_on_is_as_looking_back_from_there(m, draws, more):
+    before = lockstep_pool(*SEEDS, m, draws)
+    kept = before.copy()
+    assert lockstep_on(*SEEDS, before, draws, more).tolist() == lockstep_pool(*SEEDS, m, draws + more).tolist()
+    assert (before == kept).all()
+
+
+def test_the_oldest_element_of_a_pool():
+    """After steps of all lengths, forwards and backwards: that of the last multiple of the pool's size."""
+    m = 1500
+    pool = Pool(SEEDS, m)
+    for draws in [0, 1, m - 1, m, 5 * m + 7, 4 * m, 30 * m, 29 * m + 3, 31 * m]:
+        expected = lockstep_pool(*SEEDS, m, draws // m * m).min()
+        assert pool.oldest(draws, None) == expected
+        assert pool.look(draws, draws + 2 * m) == expected
+
+
 def test_a_million_places_after_very_many_draws():
     """Each place holds the arrival at the last draw that took it."""
     m, draws = 10**6, 2**62
@@ -82,6 +101,9 @@ def test_what_is_left_of_an_input_that_has_ended(m, arrivals, share):
         (lockstep_pool, (1, 2, 2**32 - 1, 0)),
         (lockstep_pool, (1, 2, 3, -1)),
         (lockstep_pool, (1, 2, 3, 2**62 + 1)),
+        (lockstep_on, (1, 2, np.arange(3), -1, 5)),
+        (lockstep_on, (1, 2, np.arange(3), 5, -1)),
+        (lockstep_on, (1, 2, np.arange(3), 2**62, 1)),
         (lockstep_end, (1, 2, 3, 5, 6)),
         (lockstep_end, (1, 2, 3, -1, 0)),
         (lockstep_end, (1, 2, -1, 5, 0)),

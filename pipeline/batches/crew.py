@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.batches.feed import Feed
 from pipeline.errors import FailedPreconditionError
 from pipeline.runners.coordinator import Coordinator
-from pipeline.runners.current_loop import batch_loop
+from pipeline.runners.current_loop import loop_of_thread
 from pipeline.runners.ending import EndingThread
 from pipeline.runners.runner import QueueRunner
 
@@ -63,14 +63,13 @@ class Crew(QueueRunner):
         return self._feed
 
     def _begin(self) -> None:
-        coord = self._feed.coord
+        loop_of_thread.coord = coord = self._feed.coord  # as in the thread that asks, which this may be
         with self._beginning:
             if self._begun:
                 return
             self._begun, self.group.starter = True, threading.current_thread()
             try:
-                with batch_loop(coord):
-                    self.create_threads(coord=coord, daemon=True, start=True)
+                self.create_threads(coord=coord, daemon=True, start=True)
             except BaseException as error:
                 self._failed.append(error)
             finally:

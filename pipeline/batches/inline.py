@@ -17,7 +17,7 @@ from pipeline.explain.workers import Worker, WorkerGroup
 from pipeline.explain.workers import this_thread as worker_of_thread
 from pipeline.pulls import this_thread as turn_of_thread
 from pipeline.runners.coordinator import Coordinator
-from pipeline.runners.current_loop import current_loop, work_for
+from pipeline.runners.current_loop import loop_of_thread
 from pipeline.runners.enqueue_ops import op_name
 
 
@@ -121,12 +121,12 @@ class Inline:
                 self._stop(coord, interrupted(feed.request.name, "it read its source"))
             self._ops = deque(feed.ops)
         thread, turn = worker_of_thread, turn_of_thread.turn
-        outer = thread.worker, thread.reads, current_loop()
+        outer = thread.worker, thread.reads, loop_of_thread.coord
         self._reading = True
         self.group.reads()
         try:
             thread.worker = self._worker
-            work_for(coord)
+            loop_of_thread.coord = coord
             self._call_ops(feed, coord)
             self._reading = False
         except Exception as error:
@@ -136,8 +136,7 @@ class Inline:
             self._stop(coord, error)
         finally:
             turn_of_thread.turn = turn  # Ctrl-C may have ended a call before it gave back its turn
-            thread.worker, thread.reads, loop = outer
-            work_for(loop)
+            thread.worker, thread.reads, loop_of_thread.coord = outer
             self.group.has_read()
 
     def _call_ops(self, feed: Feed, coord: Coordinator) -> None:

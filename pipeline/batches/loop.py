@@ -26,7 +26,7 @@ from pipeline.explain.workers import WorkerGroup
 from pipeline.logs import is_heard, logger
 from pipeline.queues.base import QueueBase
 from pipeline.runners.coordinator import Coordinator
-from pipeline.runners.current_loop import batch_loop
+from pipeline.runners.current_loop import loop_of_thread
 from pipeline.runners.registry import start_registered
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ class Batches(Next[T_co], Iterator[T_co]):
         self.coord = feed.coord
         self.queue: QueueBase | MaybeNone = None
         self._skips = feed.skips
-        self._owner = feed.request.coord is None
-        self._name = feed.request.name
+        self._owner, self._name = feed.request.coord is None, feed.request.name
         self._lock = threading.RLock()  # guards the start and the end
         self._planned: Feed | None = feed  # until it is started
         self._latest = feed
@@ -196,8 +195,7 @@ class Batches(Next[T_co], Iterator[T_co]):
         except Exception as other:
             if error is None:
                 raise
-            # What broke the loop matters more, and this may well be the same exception.
-            if other is not error:
+            if other is not error:  # what broke the loop matters more
                 _log.warning("while a loop over batches ended because of %r: %r", error, other)
 
     def close(self) -> None:
@@ -372,6 +370,7 @@ class Batches(Next[T_co], Iterator[T_co]):
             if feed is not None and self._guard is None:  # before there are threads: Ctrl-C may strike among them
                 self._guard = weakref.finalize(self, abandon, feed, self.coord if self._owner else None)
                 self._guard.atexit = False
+            outer, loop_of_thread.coord = loop_of_thread.coord, self.coord
             try:
                 if feed is not None:  # else a signal handler raised while the threads began
                     self._open_feed(feed)
@@ -382,24 +381,25 @@ class Batches(Next[T_co], Iterator[T_co]):
                     self.coord.request_stop(error)
                     self._finish()
                 raise
+            finally:
+                loop_of_thread.coord = outer
             return self._taker
 
     def _open_feed(self, feed: Feed) -> None:
-        with batch_loop(self.coord):
-            start_registered(self.coord)
-            self._opening = opening = Opening()
-            with noted_inputs() as inputs, opening.under_way:
-                if self._planned is not feed:  # a signal handler has opened it meanwhile
-                    return
-                feed.open()
-                if self._ended:  # by its own source
-                    feed.leave()
-                    raise loop_left()
-                self._times.begin()
-                crew = Inline(feed) if feed.request.inline else Crew(feed, weakref.ref(self), self._owner)
-                crew.group.takes_from(inputs)
-                self.queue, self._group, self._open = feed.queue, crew.group, feed
-                self._planned, self._crew = None, crew  # Ctrl-C never strikes between the two
+        start_registered(self.coord)
+        self._opening = opening = Opening()
+        with noted_inputs() as inputs, opening.under_way:
+            if self._planned is not feed:  # a signal handler has opened it meanwhile
+                return
+            feed.open()
+            if self._ended:  # by its own source
+                feed.leave()
+                raise loop_left()
+            self._times.begin()
+            crew = Inline(feed) if feed.request.inline else Crew(feed, weakref.ref(self), self._owner)
+            crew.group.takes_from(inputs)
+            self.queue, self._group, self._open = feed.queue, crew.group, feed
+            self._planned, self._crew = None, crew  # Ctrl-C never strikes between the two
 
     def _end(self, taker: Feed | None) -> None:
         """End the round that `taker` was for, or the one that was about to start, and raise what a thread raised."""

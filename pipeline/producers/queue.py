@@ -24,7 +24,7 @@ from pipeline.pulls import Book, Turn, in_use, this_thread
 from pipeline.queues.kinds import FIFOQueue
 from pipeline.queues.texts import insufficient
 from pipeline.runners.coordinator import Coordinator
-from pipeline.runners.current_loop import current_loop
+from pipeline.runners.current_loop import loop_of_thread
 from pipeline.runners.runner import QueueRunner
 from pipeline.stats import QueueStats
 
@@ -244,7 +244,7 @@ class ProducerQueue(FIFOQueue):
         """
         if self.owner is not None:
             raise in_use(self)
-        coord = current_loop()
+        coord = loop_of_thread.coord
         if coord is None and self._ready.next < 0:
             return []
         if self.at_hand:

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Iterator
 
 from pipeline.runners.coordinator import Coordinator
 
-_thread = threading.local()
+
+class _LoopOfThread(threading.local):
+    """Its attribute is set and set back by hand: Ctrl-C may strike in calls, and a thread that went on with the loop
+    that it left would give its next producer to a Coordinator that has stopped.
+    """
+
+    coord: Coordinator | None = None
 
 
-@contextlib.contextmanager
-def batch_loop(coord: Coordinator) -> Iterator[None]:
-    """Within the body, this thread belongs to a loop: a producer that it takes from may start, under `coord`."""
-    outer = current_loop()
-    _thread.coord = coord
-    try:
-        yield
-    finally:
-        _thread.coord = outer
-
-
-def work_for(coord: Coordinator | None) -> None:
-    """As `batch_loop`, for the rest of a thread's life: it saves the 1 us per example of a context manager."""
-    _thread.coord = coord
-
-
-def current_loop() -> Coordinator | None:
-    """Return the Coordinator of the loop that this thread belongs to, or None."""
-    return getattr(_thread, "coord", None)
+loop_of_thread = _LoopOfThread()

@@ -19,7 +19,7 @@ from pipeline.explain.wording import count
 from pipeline.explain.workers import Worker, WorkerGroup
 from pipeline.logs import logger
 from pipeline.runners.coordinator import Coordinator
-from pipeline.runners.current_loop import current_loop, work_for
+from pipeline.runners.current_loop import loop_of_thread
 from pipeline.runners.ending import EndingThread
 from pipeline.runners.enqueue_ops import Fillable, make_callable, op_name
 
@@ -171,7 +171,7 @@ class QueueRunner:
         closing: list[EndingThread] = []
         started: list[EndingThread] = []
         try:
-            group, loop = self._group_for(sess), current_loop()
+            group, loop = self._group_for(sess), loop_of_thread.coord
             for number, op in enumerate(self._enqueue_ops, 1):
                 worker = Worker(group, number)
                 threads.append(self._thread(self._run, op_name(op), running, sess, coord, op, worker, loop))
@@ -238,7 +238,7 @@ class QueueRunner:
         loop: Coordinator | None,
     ) -> None:
         try:
-            work_for(loop)
+            loop_of_thread.coord = loop
             with worker.as_current():
                 self._fill(running, sess, coord, op, worker)
         except BaseException as error:

@@ -16,6 +16,7 @@ from pipeline.explain.workers import WorkerGroup
 from pipeline.queues.typed import TypedQueue
 from pipeline.runners import registry, runner
 from pipeline.runners.coordinator import Coordinator
+from pipeline.runners.current_loop import loop_of_thread
 from pipeline.runners.stop_flag import StopFlag
 
 # Signal handlers run after calls, at the start of functions and where loops go round.
@@ -103,13 +104,14 @@ def interrupted(loop, number, closed):
         pass
     finally:
         sys.settrace(None)
+    assert loop_of_thread.coord is None
     return striker.struck
 
 
 def taken_from(loop, struck, number=0):
     """Whether Ctrl-C struck at this moment of the code in `struck`, and the batches that came nevertheless.
 
-    0 strikes at none. A loop that goes on after it is asked again, until it ends.
+    0 strikes at none. A loop that goes on after it is asked again, until it ends. The thread belongs to no loop then.
     """
     batches, striker = [], Striker(number, struck)
     sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
@@ -122,6 +124,7 @@ def taken_from(loop, struck, number=0):
                 return striker.struck, batches
             except Interrupt:
                 sys.settrace(None)
+                assert loop_of_thread.coord is None
     finally:
         sys.settrace(None)
 

@@ -432,7 +432,7 @@ class Batches(Next[T_co], Iterator[T_co]):
     def _finish(self) -> None:
         """Stop what was started and raise what a thread raised, each time; after Ctrl-C here `close` does it again."""
         with self._lock:
-            self._ended = True
+            self._ended, self._taker = True, None  # before the Coordinator knows: `next` ends from then on
             self._times.end()
             feed = self._open or self._planned
             if feed is not None:
@@ -441,7 +441,7 @@ class Batches(Next[T_co], Iterator[T_co]):
                 self.coord.request_stop()
             if self._guard is not None:
                 self._guard.detach()  # it would keep the feed alive, and so this loop, by an error that the feed knows
-            crew, self._crew, self._open, self._taker = self._crew, None, None, None
+            crew, self._crew, self._open = self._crew, None, None
             if crew is not None:
                 crew.settle(self.grace)
             if self._owner and not self.coord.joined:

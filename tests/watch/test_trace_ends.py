@@ -132,6 +132,36 @@ print("went on")
     assert len(events) > 10
 
 
+@pytest.mark.parametrize(("name", "size"), [("run.json", 41), ("run.json.gz", 13)])
+def test_a_disk_that_is_full_at_any_byte_leaves_a_whole_file(tmp_path, name, size):
+    """Also where the end itself does not fit behind the last flush, and where only the end is what fails."""
+    script = f"""
+import resource, signal
+from pipeline.watch.trace_file import TraceFile
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+for limit in range(800, 2400, 3):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    file = TraceFile({str(tmp_path)!r} + f"/{{limit}}.{name}", 1 << 20)
+    try:
+        for number in range(limit // {size} + limit % 5 * 3):
+            file.write({{"ph": "i", "name": f"event {{number * 2654435761 % 2**32}}"}})
+            if number % 5 == 0:
+                file.flush()
+        file.close({{"seconds": limit}})
+    except OSError:
+        file.abandon({{"seconds": limit}})
+        print("cut")
+"""
+    done = run_script(script)
+    assert done.stderr == ""
+    assert 100 < len(done.stdout.split()) < 500, "not only some are cut"
+    for limit in range(800, 2400, 3):
+        trace = load(tmp_path / f"{limit}.{name}")
+        assert trace["otherData"] == {"seconds": limit}
+        assert all(each["ph"] == "i" for each in trace["traceEvents"])
+
+
 def test_an_error_of_the_trace_itself_does_not_reach_the_pipeline(tmp_path, caplog, monkeypatch):
     trace = pipeline.trace(tmp_path / "run.json", interval=0.001).start()
 

@@ -7,13 +7,13 @@ each time. It prints the calls that do not end with KeyboardInterrupt or do not 
 """
 
 import contextlib
-import gc
 import os
 import queue as queues
 import signal
 import sys
 import threading
 import time
+import weakref
 from functools import partial
 
 import numpy as np
@@ -162,10 +162,11 @@ def ended(call):
 
 
 reached = set()  # threads that are about to wait
+made = []  # weak references to all queues
 
 
 def note_waits():
-    """Note which threads are about to wait."""
+    """Note which threads are about to wait, and which queues there are."""
 
     def noting(wait):
         def noted(*arguments, **options):
@@ -175,6 +176,13 @@ def note_waits():
 
         return noted
 
+    set_up = TypedQueue._setup
+
+    def setup(queue, *arguments, **options):
+        set_up(queue, *arguments, **options)
+        made.append(weakref.ref(queue))
+
+    TypedQueue._setup = setup
     classes = [TypedQueue]
     for each in classes:
         classes += each.__subclasses__()
@@ -192,8 +200,12 @@ def wait_for_waits(count):
 
 
 def queues_of_all():
-    """Return all queues that are ready to be used."""
-    return [each for each in gc.get_objects() if isinstance(each, TypedQueue) and hasattr(each, "_watchdog")]
+    """Return all queues that are ready to be used.
+
+    They are not looked for among the objects of the collector: in these are tuples that other threads are still making,
+    and whose making fails once somebody has seen them ("bad argument to internal function").
+    """
+    return [queue for each in made.copy() if (queue := each()) is not None]
 
 
 def states():

@@ -6,6 +6,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
+from _thread import get_ident
 from sys import _current_frames as current_frames
 
 from sync cimport mutex, now, sleep_for
@@ -29,15 +30,21 @@ cdef object NOTHING = object()      # parked for None: None in the ring is an em
 
 
 def frames_now():
-    """Return the innermost frame of each thread by its identifier, as `sys._current_frames` does.
+    """Return the innermost frame of each other thread by its identifier, as `sys._current_frames` does.
+
+    The caller's own frame would hold itself by what it keeps here: a cycle, and with it all that the frames of the other
+    threads refer to, until the next garbage collection.
 
     Up to Python 3.11 that holds a lock of the interpreter while it makes frames. If a garbage collection begins there
     and a finalizer lets another thread run that starts or ends a thread, both wait for ever. Between the two calls here
     no other thread runs, so none sees that the collector is off.
     """
     cdef int was_on = PyGC_Disable()
+    cdef dict frames
     try:
-        return current_frames()
+        frames = current_frames()
+        del frames[get_ident()]
+        return frames
     finally:
         if was_on:
             PyGC_Enable()

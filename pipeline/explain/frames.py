@@ -77,7 +77,8 @@ def is_running(thread: threading.Thread) -> bool:
 def whereabouts(thread: threading.Thread) -> str:
     """Return, for a message, what a thread is doing: the queue call that blocks it, or its place in the source."""
     name, number = repr(thread.name), thread.ident
-    frame = None if number is None else frames_now().get(number)
+    own = number == threading.get_ident()
+    frame = sys._getframe(1) if own else None if number is None else frames_now().get(number)
     if number is None or frame is None:
         return f"{name} has just ended"
     wait = waiting_in(number, frame)

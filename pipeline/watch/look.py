@@ -92,6 +92,7 @@ class Seen:
                 counts = self.doing.setdefault(number, [0] * len(DOINGS))
                 counts[DOINGS.index(what)] += 1
                 note_taken_from(group, thread)
+        frames.clear()  # another watcher's may hold this one
 
     def read_clocks(self) -> None:
         """Read the CPU clocks of all threads that still run."""

@@ -50,7 +50,7 @@ class Tracer:
         self._meta("process_name", 0, f"pipeline: {os.path.basename(sys.argv[0]) or 'python'}")
         self._look_at_queues(self._start, known=True)
         # Threads that wait since before the trace.
-        self._waited = {ident for ident, frame in self._frames() if waiting_in(ident, frame) is not None}
+        self._waited = {ident for ident, frame in self._frames().items() if waiting_in(ident, frame) is not None}
 
     def round(self) -> None:
         """Take a sample, and write what has happened since the last one. OSError if the file cannot be written."""
@@ -91,7 +91,8 @@ class Tracer:
     def _sampled(self) -> dict[int, tuple[Activity, ...]]:
         """What each thread is at that has to do with the library."""
         seen: dict[int, tuple[Activity, ...]] = {}
-        for ident, frame in self._frames():
+        frames = self._frames()
+        for ident, frame in frames.items():
             wait = waiting_in(ident, frame) if ident in self._waited else None
             if wait is not None:
                 queue, call = wait
@@ -100,12 +101,11 @@ class Tracer:
             activities, ours = activities_of(frame)
             if ident in self._tracks or (ours and activities):
                 seen[ident] = activities
+        frames.clear()  # another watcher's may hold this one
         return seen
 
-    def _frames(self) -> list[tuple[int, FrameType]]:
-        own = threading.get_ident()
-        frames = frames_now() if _SAMPLES_STACKS else {}
-        return [(ident, frame) for ident, frame in frames.items() if ident != own]
+    def _frames(self) -> dict[int, FrameType]:
+        return frames_now() if _SAMPLES_STACKS else {}
 
     def _noted(self, instant: int) -> dict[int, list[spans.Event]]:
         """What threads have noted until an instant, by thread."""

@@ -3,10 +3,15 @@
 import gc
 import sys
 import threading
+import weakref
 
 import pytest
+from helpers import wait_until
 
+import pipeline
 from pipeline._tickets import frames_now
+from pipeline.explain.frames import whereabouts
+from pipeline.watch.look import Seen
 
 
 @pytest.fixture
@@ -28,8 +33,7 @@ def deep():
 
 def test_the_frames_are_those_of_the_interpreter(deep):
     found = frames_now()
-    assert set(found) == set(sys._current_frames())
-    assert found[threading.get_ident()].f_code.co_name == "test_the_frames_are_those_of_the_interpreter"
+    assert set(found) == set(sys._current_frames()) - {threading.get_ident()}
     assert all(found[thread.ident].f_code.co_name == "wait" for thread in deep)
 
 
@@ -62,3 +66,50 @@ def test_a_collector_that_is_off_stays_off():
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+class Held:
+    """What a thread has in a local variable."""
+
+
+def look_once(tmp_path):
+    Seen().look_at_threads()
+
+
+def trace_for_a_moment(tmp_path):
+    with pipeline.trace(tmp_path / "run.json", interval=0.001) as trace:
+        wait_until(lambda: trace._tracer.samples > 5, "samples")
+
+
+def ask_where_it_is(tmp_path):
+    for thread in threading.enumerate():
+        whereabouts(thread)
+
+
+@pytest.mark.parametrize("watch", [look_once, trace_for_a_moment, ask_where_it_is])
+def test_what_threads_hold_goes_with_them(tmp_path, watch):
+    """Whoever looks at frames keeps no cycle of them, which only a garbage collection would end."""
+    reached, stop, known = threading.Event(), threading.Event(), []
+
+    def work():
+        held = Held()
+        known.append(weakref.ref(held))
+        reached.set()
+        stop.wait()
+
+    thread = threading.Thread(target=work)
+    gc.collect()
+    gc.disable()
+    try:
+        thread.start()
+        reached.wait()
+        watch(tmp_path)
+        stop.set()
+        thread.join()
+        assert known[0]() is None
+    finally:
+        gc.enable()
+
+
+def test_a_thread_knows_where_it_is_itself():
+    assert " is in test_a_thread_knows_where_it_is_itself() at " in whereabouts(threading.current_thread())

@@ -32,8 +32,8 @@ cdef object NOTHING = object()      # parked for None: None in the ring is an em
 def frames_now():
     """Return the innermost frame of each other thread by its identifier, as `sys._current_frames` does.
 
-    The caller's own frame would hold itself by what it keeps here: a cycle, and with it all that the frames of the other
-    threads refer to, until the next garbage collection.
+    The caller's own frame would hold itself by what it keeps here: a cycle, and with it all that the frames of the
+    other threads refer to, until the next garbage collection.
 
     Up to Python 3.11 that holds a lock of the interpreter while it makes frames. If a garbage collection begins there
     and a finalizer lets another thread run that starts or ends a thread, both wait for ever. Between the two calls here

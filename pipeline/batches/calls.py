@@ -179,7 +179,7 @@ class Caller:
 
     def _pieces(self, example: Any, turn: Turn) -> Iterator[Piece]:
         """An example or a block taken apart, without what is not kept."""
-        verdict = self._keep.verdict(example)
+        verdict = self._keep.verdict(example, self.lane.many)
         if verdict is False:
             return
         if not self.lane.many:

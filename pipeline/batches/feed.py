@@ -249,13 +249,13 @@ class Feed:
                 read.close()
 
     def _rows_for(self, source: Any) -> int | None:
-        """The largest block of use from a source; None to take its examples one by one: of files, the bad one alone is
-        left out, and shapes may differ; a block of what is made singly has but one."""
+        """The largest block of use from a source; None to take its examples one by one, as their shapes may differ. Of
+        rows that are looked at, or may be left out, it has one: a block tells which arrays vary, an array does not."""
         if not isinstance(source, (PartsCursor, TableCursor)):
             return self._block_rows
-        request = self.request
-        alone = self.skips.active or request.dynamic_pad or (request.ragged is not None and source.singly)
-        return None if alone else self._block_rows
+        if self.one_by_one or self.request.dynamic_pad or (self.request.ragged is not None and source.singly):
+            return None
+        return 1 if self.skips.active or self._keep.asks else self._block_rows
 
     def _layout_of_queue(self, layout: ExampleLayout) -> ExampleLayout:
         """The layout of what a queue holds for an example."""
@@ -418,7 +418,7 @@ class Feed:
 
         def store_kept(held: list[Any]) -> None:
             (example,) = held
-            verdict = keep.verdict(example)
+            verdict = keep.verdict(example, many)
             if verdict is True:
                 put(to_components(example))
             elif verdict is not False:

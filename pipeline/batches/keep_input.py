@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.batches.source import first_row
 from pipeline.errors import invalid
 
 Verdict = Any  # True, False, or an array of bools, one for each row of a block
@@ -39,9 +40,12 @@ class KeepInput:
         self.all = self._fixed is True
         self.none = self._fixed is False
 
-    def verdict(self, example: Any) -> Verdict:
-        """What to keep of an example or block, as the source gave it."""
-        return self._fixed if self._ask is None else _verdict(self._ask(example), self._many)
+    def verdict(self, example: Any, many: bool) -> Verdict:
+        """What to keep of an example, or of a block; of a source of examples it has only one, which is asked about."""
+        if self._ask is None:
+            return self._fixed
+        asked = example if many == self._many else first_row(example)
+        return _verdict(self._ask(asked), self._many)
 
 
 def kept_rows(components: Sequence[Any], mask: NDArray[np.bool_]) -> list[Any]:

@@ -61,19 +61,25 @@ class Lane(NamedTuple):
 
 
 def open_lane(
-    source: Any, many: bool, block_rows: int | None, room: Callable[[], int] | None, stopped: Callable[[], bool]
+    source: Any,
+    many: bool,
+    block_rows: int | None,
+    room: Callable[[], int] | None,
+    stopped: Callable[[], bool],
+    singly: bool = False,
 ) -> Lane:
     """Make a source ready to be read.
 
     Args:
         source, many, block_rows, stopped: As for `open_source`.
         room: The most rows that the next block may have; None for a source of a join, which takes 16 at a time.
+        singly: Each call takes one example; `block_rows` says whether that is a block of one.
     """
     name = op_name(source)
     if is_iterable(source):
         items = positioned_items(source)
         return Lane(lambda: [items.take()], many, False, False, True, name, items.take, items)
-    give = None if many or block_rows is None else row_giver(source, stopped)
+    give = None if many or singly or block_rows is None else row_giver(source, stopped)
     if give is not None and room is None:
         return Lane(_exactly(give), True, False, False, getattr(source, "iterator", False), name)
     if give is not None and room is not None:
@@ -81,10 +87,10 @@ def open_lane(
             give = in_one_pull(give)
         take = sized(limited(give, room), BLOCK_ROWS)
         return Lane(lambda: [take()], True, True, False, getattr(source, "iterator", False), name)
-    opened = open_source(source, many, True, None, None, stopped)
+    opened = open_source(source, many, True, block_rows if singly else None, None, stopped)
     following = in_one_pull(opened.take) if _is_plain_queue(source) else opened.take
     calls = not isinstance(source, QueueBase) and not hasattr(source, "block")
-    return Lane(lambda: [following()], many, False, calls, opened.iterator, name, following)
+    return Lane(lambda: [following()], opened.many, False, calls, opened.iterator, name, following)
 
 
 def warn_of_cost(request: Request, lane: Lane, by_number: bool, pulled_from: bool) -> None:

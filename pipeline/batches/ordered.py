@@ -234,16 +234,18 @@ class OrderedFeed(Feed):
             self.draws = NumberedSource(items, self.seeds, request.min_after_dequeue, hosts, smaller)
             return [self.draws.lane()]
         many, room = request.enqueue_many, None if request.joined else ledger.room
-        return [open_lane(each, many, self._rows_for(each), room, self._stopped) for each in request.sources]
+        singly = self.skips.active or self._keep.asks
+        return [open_lane(each, many, self._rows_for(each), room, self._stopped, singly) for each in request.sources]
 
     def _rows_for(self, source: Any) -> int | None:
-        return None if self.skips.active else super()._rows_for(source)
+        rows = super()._rows_for(source)
+        return rows if rows == 1 or not self.skips.active else None
 
     def _by_number(self) -> Items | None:
         request = self.request
         some = request.enqueue_many or self.keeps_some or self.one_by_one or request.joined
         plain = request.min_after_dequeue is None and request.shard is None
-        singly = self._rows_for(request.sources[0]) is None
+        singly = self.skips.active or self._rows_for(request.sources[0]) is None
         return None if some or plain or singly else by_number(request.sources[0], weakly(self._stopped))
 
     def _check_loaded(self) -> None:

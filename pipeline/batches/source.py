@@ -18,7 +18,7 @@ from pipeline.nest import map_values
 from pipeline.queues.base import QueueBase
 from pipeline.queues.rows import Rows
 from pipeline.runners.enqueue_ops import op_name
-from pipeline.sources.source import TableSource
+from pipeline.sources.source import TableSource, gathered
 from pipeline.sources.stream import PartsCursor
 from pipeline.spans import noted
 from pipeline.workers.ahead import MapAhead
@@ -110,7 +110,7 @@ def open_source(
         return _without_turns(sized(fitting, block_rows), True, op_name(source), getattr(source, "iterator", False))
     block = getattr(source, "block", None)
     if callable(block) and not callable(source) and not isinstance(source, QueueBase):
-        return _without_turns(lambda: _row(block(1)), many, op_name(source), getattr(source, "iterator", False))
+        return _without_turns(lambda: first_row(block(1)), many, op_name(source), getattr(source, "iterator", False))
     if isinstance(source, QueueBase):
         return _without_turns(lambda: _dequeue(source, stopped), many, op_name(source))
     if not is_iterable(source):
@@ -299,9 +299,9 @@ def _as_block(example: Any) -> Any:
     )
 
 
-def _row(block: Any) -> Any:
+def first_row(block: Any) -> Any:
     """The first example of a block."""
-    return map_values(lambda component: component[0], block)
+    return map_values(lambda component: gathered(component)[0], block)
 
 
 def recall(sources: Sequence[Any]) -> None:

@@ -54,6 +54,44 @@ def test_row_splits(way):
     assert pairs.tolist() == [[i, -i] for i in range(6)]
 
 
+def not_of_two(example):
+    return len(example["words"]) != 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"on_error": "skip"},
+        {"on_error": "skip", "num_threads": 3},
+        {"on_error": "skip", "deterministic": True},
+        {"on_error": "skip", "num_threads": 0},
+        {"keep_input": not_of_two},
+        {"keep_input": not_of_two, "deterministic": True},
+        {"keep_input": not_of_two, "on_error": "skip"},
+    ],
+    ids=["skip", "threads", "ordered", "inline", "keep", "ordered keep", "keep and skip"],
+)
+def test_rows_that_vary_where_each_is_looked_at(options):
+    with pipeline.batch(pipeline.arrow(TABLE), 2, allow_smaller_final_batch=True, **options) as batches:
+        got = list(batches)
+    rows = [row for batch in got for row in zip(batch["words"], batch["n"], batch["row"], strict=True)]
+    kept = [1, 2, 3, 4] if "keep_input" in options else range(6)
+    assert sorted(int(row) for _, _, row in rows) == list(kept)
+    assert all(words.tolist() == [word.encode() for word in WORDS[row]] for words, _, row in rows)
+    assert all(numbers.tolist() == [row] * (row % 3) for _, numbers, row in rows)
+    assert batches.num_errors == 0
+
+
+def test_only_the_rows_without_a_value_are_left_out_of_those_that_vary():
+    table = TABLE.append_column("name", pa.array(["a", None, "c", "d", None, "f"]))
+    joined = pipeline.batch_join([pipeline.arrow(table)] * 2, 8, on_error="skip", deterministic=True)
+    for batches in (pipeline.batch(pipeline.arrow(table), 4, on_error="skip"), joined):
+        [batch] = batches
+        assert sorted(batch["row"].tolist()) == sorted([0, 2, 3, 5] * (len(batch["row"]) // 4))
+        assert all(numbers.tolist() == [row] * (row % 3) for numbers, row in zip(batch["n"], batch["row"], strict=True))
+        assert batches.num_errors == len(batch["row"]) // 2
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_padded(way):
     [batch] = pipeline.batch(pipeline.arrow(TABLE), 6, ragged="pad", **WAYS[way])

@@ -10,7 +10,9 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.object cimport PyObject
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from fields cimport FLOAT32, FLOAT64, INT32, INT64, SKIPPED, STRING, UINT64, Column, Piece, read_number, read_short
+from fields cimport (
+    BOOL, FLOAT32, FLOAT64, INT32, INT64, SKIPPED, STRING, UINT64, Column, Piece, read_number, read_short
+)
 from powers cimport find_powers
 
 cnp.import_array()
@@ -29,7 +31,8 @@ cdef extern from *:  # macros that read fields of objects: no reference is taken
     bint are_bytes(PyObject* line) noexcept nogil
 
 cdef dict KINDS = {
-    (c"f", 4): FLOAT32, (c"f", 8): FLOAT64, (c"i", 4): INT32, (c"i", 8): INT64, (c"u", 8): UINT64
+    (c"f", 4): FLOAT32, (c"f", 8): FLOAT64, (c"i", 4): INT32, (c"i", 8): INT64, (c"u", 8): UINT64,
+    (c"b", 1): BOOL
 }
 
 cdef enum:
@@ -184,8 +187,8 @@ cdef class Table:
     """Columns to be filled from records.
 
     Args:
-        arrays: For each column an array with a place for each record: of float32, float64, int32, int64 or object,
-            contiguous. None skips the column.
+        arrays: For each column an array with a place for each record: of float32, float64, int32, int64, uint64,
+            bool or object, contiguous. None skips the column.
         defaults: The value of a missing field of each column, a scalar of its dtype or bytes; None if there is none.
         delim: The byte between fields.
         quotes: Whether fields may be quoted.
@@ -233,7 +236,9 @@ cdef class Table:
         self.room = min(self.room, cnp.PyArray_DIM(array, 0))
         column.kind = STRING if kind == c"O" else KINDS[kind, cnp.PyArray_ITEMSIZE(array)]
         column.optional = default is not None
-        column.quick = column.kind != STRING and (not self.na or self.na[:1] not in b"-0123456789")
+        column.quick = column.kind != STRING and (
+            not self.na or self.na[:1] not in (b"01tTfF" if column.kind == BOOL else b"-0123456789")
+        )
         if column.kind == STRING:
             self.strings = True
             column.pieces = <Piece*>PyMem_Malloc(AT_ONCE * sizeof(Piece))
@@ -368,7 +373,10 @@ cdef class Table:
             if column.kind == STRING:
                 column.pieces[piece].text = NULL
             else:
-                memcpy(column.out + index * column.size, column.default, 8 if column.size == 8 else 4)
+                memcpy(
+                    column.out + index * column.size, column.default,
+                    8 if column.size == 8 else 4 if column.size == 4 else 1
+                )
         elif column.kind > STRING:
             return rest if read_number(at, end, column, index) == end else NULL
         else:

@@ -1,6 +1,7 @@
 """Fields of records, and the columns that they go into."""
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from number_text cimport SINGLE_TENS, TENS, Decimal, past_spaces, read_real, read_whole, real_of, short_decimal
 
@@ -8,7 +9,7 @@ cdef enum:
     SURE = 7  # digits of a number that a float holds
 
 cdef enum Kind:
-    SKIPPED, STRING, FLOAT32, FLOAT64, INT32, INT64, UINT64  # numbers last
+    SKIPPED, STRING, FLOAT32, FLOAT64, BOOL, INT32, INT64, UINT64  # numbers last
 
 
 cdef struct Piece:
@@ -21,10 +22,35 @@ cdef struct Column:
     Kind kind
     bint optional     # a missing field has a default
     bint quick        # a field that begins like a number is one, and not the text of a missing field
-    int size          # of a number, in bytes
+    int size          # of a number, in bytes; 1 of a bool
     char default[8]   # as a number
-    char* out         # numbers: where record 0 goes; an address, as there are columns of five dtypes
+    char* out         # numbers: where record 0 goes; an address, as there are columns of six dtypes
     Piece* pieces     # strings: AT_ONCE of them
+
+
+cdef inline uint32_t small_letters(const char* text) noexcept nogil:
+    """Four letters, of either case, as a number."""
+    cdef uint32_t word
+    memcpy(&word, text, 4)
+    return word | 0x20202020
+
+
+cdef inline const char* read_truth(const char* at, const char* end, char* value) noexcept nogil:
+    """Read true, false, 1 or 0; returns what comes after it, or NULL."""
+    cdef Py_ssize_t size = end - at
+    if size == 0:
+        return NULL
+    if at[0] | 1 == b"1":
+        value[0] = at[0] & 1
+        return at + 1
+    if size < 4:
+        return NULL
+    value[0] = small_letters(at) == small_letters(b"true")
+    if value[0]:
+        return at + 4
+    if size > 4 and small_letters(at) == small_letters(b"fals") and at[4] | 0x20 == b"e":
+        return at + 5
+    return NULL
 
 
 cdef inline const char* read_number(const char* at, const char* end, Column* column, Py_ssize_t index) noexcept nogil:
@@ -39,17 +65,37 @@ cdef inline const char* read_number(const char* at, const char* end, Column* col
         at = read_whole(at, end, <int32_t*>out)
     elif column.kind == INT64:
         at = read_whole(at, end, <int64_t*>out)
-    else:
+    elif column.kind == UINT64:
         at = read_whole(at, end, <uint64_t*>out)
+    else:
+        at = read_truth(at, end, out)
     if at is NULL:
         return NULL
     return past_spaces(at, end)
 
 
+cdef inline bint store_whole(Kind kind, uint64_t number, bint negative, char* out) noexcept nogil:
+    """Store an integer of no more digits than all integers of this kind can have; False if it is none."""
+    if kind >= INT64:
+        if not negative:
+            (<uint64_t*>out)[0] = number
+        elif kind == INT64:
+            (<int64_t*>out)[0] = -<int64_t>number
+        else:
+            return False
+    elif kind == INT32:
+        (<int32_t*>out)[0] = <int32_t>(-<int64_t>number if negative else <int64_t>number)
+    elif negative or number > 1:
+        return False
+    else:
+        out[0] = <char>number
+    return True
+
+
 cdef inline const char* read_short(
     const char* at, const char* end, const Column* column, Py_ssize_t index
 ) noexcept nogil:
-    """As `read_number`, for some digits with nothing around them; NULL if it is another number, or none."""
+    """As `read_number`, for some digits or a bool with nothing around them; NULL if it is another number, or none."""
     cdef char* out = column.out + index * column.size
     cdef bint negative = at[0] == b"-"
     cdef Decimal number
@@ -61,7 +107,9 @@ cdef inline const char* read_short(
         return NULL
     rest = short_decimal(at, end, &number)
     if rest is NULL:
-        return NULL
+        if column.kind != BOOL or negative:
+            return NULL
+        return read_truth(at, end, out)
     if column.kind <= FLOAT64 and (number.digits > SURE or rest < end and rest[0] | 0x20 == b"e"):
         if column.kind == FLOAT32:
             return real_of(at, rest, end, &number, negative, <float*>out)
@@ -72,14 +120,8 @@ cdef inline const char* read_short(
     elif column.kind == FLOAT64:
         real = <double><int64_t>number.whole / TENS[number.fraction]
         (<double*>out)[0] = -real if negative else real
-    elif number.point or number.digits > (9 if column.kind == INT32 else 18):  # it may be too large
-        return NULL
-    elif column.kind == INT32:
-        (<int32_t*>out)[0] = <int32_t>(-<int64_t>number.whole if negative else <int64_t>number.whole)
-    elif not negative:
-        (<uint64_t*>out)[0] = number.whole
-    elif column.kind == INT64:
-        (<int64_t*>out)[0] = -<int64_t>number.whole
-    else:
+    elif number.point or number.digits > (18 if column.kind >= INT64 else 9 if column.kind == INT32 else 1):
+        return NULL  # it may be too large
+    elif not store_whole(column.kind, number.whole, negative, out):
         return NULL
     return rest

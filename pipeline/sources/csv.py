@@ -55,14 +55,14 @@ def csv(
     Args:
         paths: A path, URL or pattern such as "part-*.csv.gz", or a list of them. URLs are opened by fsspec.
         columns: The columns to read, by name; None means all. Fields of others are not converted.
-        dtypes: The dtype of each column, by name, or one for all: float32, float64, int32, int64, uint64, or str, which
-            gives bytes (str with `encoding="utf-8"` of the batch functions). Of columns that are left out the first
-            1,000 rows of the first file decide: int64, float64 or str. The logger `pipeline.sources` tells which, as
-            INFO.
+        dtypes: The dtype of each column, by name, or one for all: float32, float64, int32, int64, uint64, bool, or str,
+            which gives bytes (str with `encoding="utf-8"` of the batch functions). A bool is written true or false, in
+            capitals too, or 1 or 0. Of columns that are left out the first 1,000 rows of the first file decide: int64,
+            float64 or str. The logger `pipeline.sources` tells which, as INFO.
             Integers there that int64 cannot hold, or that are among missing ones, and that float64 would round, are an
             error: read them as uint64 or str, or give a default.
         defaults: What to give for a missing field, by column. Without one, a missing float is NaN, a missing string is
-            b"", and a missing integer is an error.
+            b"", and a missing integer or bool is an error.
         names: The names of the columns of files without a line for them.
         skip_lines: How many lines to leave out at the start of each file, before the names.
         field_delim: The character between fields.

@@ -225,7 +225,7 @@ def test_a_cut_and_a_tuple_of_its_records_give_the_same():
         width = choice.randint(1, 4)
         text = b"\n".join(records(choice, width, ",")) + b"\n"
         cut, _ = cut_records(text, 0, len(text), b",", True, True, 999)
-        kinds = choice.choices([np.int32, np.int64, np.uint64, np.float32, np.float64, object], k=width)
+        kinds = choice.choices([np.int32, np.int64, np.uint64, np.bool_, np.float32, np.float64, object], k=width)
         found = []
         for each in (cut, tuple(cut)):
             arrays = [np.zeros(len(cut), kind) for kind in kinds]

@@ -144,7 +144,7 @@ class TestIntegersThatFloatsRound:
             with raises(ValueError, f"csv: {default!r} is no default for column 'h' of uint64"):
                 pipeline.csv(path, dtypes={"h": "uint64"}, defaults={"h": default})
         with raises(
-            ValueError, "csv: column 'h' cannot be uint8: dtypes are float32, float64, int32, int64, uint64 and"
+            ValueError, "csv: column 'h' cannot be uint8: dtypes are float32, float64, int32, int64, uint64, bool and"
         ):
             pipeline.csv(path, dtypes={"h": "uint8"})
         with raises(ValueError, "record_defaults[0]: decode_csv does not support dtype uint64"):
@@ -163,6 +163,60 @@ class TestIntegersThatFloatsRound:
         [batch] = pipeline.batch(pipeline.csv(path), len(fields))
         assert batch["h"].dtype == np.float64
         np.testing.assert_equal(batch["h"], [float(field or "nan") for field in fields])
+
+
+class TestBools:
+    WORDS = ("true", "True", "TRUE", "tRuE", "1", "false", "False", "FALSE", "fAlSe", "0")
+
+    def test_the_usual_spellings(self, path):
+        """By the compiled parser, one or two records at a time; and by Python, here for the quotes in a name."""
+        fields = [f"{before}{word}{after}" for word in self.WORDS for before, after in ("  ", " x", "x ")]
+        fields = [field.replace("x", "") for field in fields]
+        fields += [f'"{field}"' for field in fields]
+        expected = [field.strip(' "').lower() in ("true", "1") for field in fields]
+        for name in ("x", '"x ""y"""'):
+            path.write_text("n,b,c\n" + "".join(f"{name},{field},{field}\n" for field in fields))
+            for columns in (["n", "b"], ["b", "c"], ["c"]):
+                source = pipeline.csv(path, columns, dtypes={each: bool for each in columns if each != "n"})
+                [batch] = pipeline.batch(source, len(fields))
+                for column in {*columns} - {"n"}:
+                    assert batch[column].dtype == np.bool_
+                    assert batch[column].tolist() == expected
+
+    def test_among_numbers(self, path):
+        path.write_text("b,i,u,f,g\n" + "true,-1,2,2.5,-3\n0,7,8,9,1\n" * 50)
+        dtypes = {"b": bool, "i": "int32", "u": "uint64", "f": "float32", "g": "int64"}
+        [batch] = pipeline.batch(pipeline.csv(path, dtypes=dtypes), 100)
+        assert [batch[name][-2:].tolist() for name in dtypes] == [
+            *([True, False], [-1, 7], [2, 8], [2.5, 9.0], [-3, 1])
+        ]
+        assert [batch[name].dtype for name in dtypes] == [np.dtype(dtype) for dtype in dtypes.values()]
+
+    @pytest.mark.parametrize(
+        "field", ["yes", "t", "T", "tru", "truer", "fals", "falsy", "2", "10", "00", "1.0", "-0", "-1", "+1", "1e0"]
+    )
+    @pytest.mark.parametrize("rows", [1, 2, 80])
+    def test_what_is_none(self, field, rows, path):
+        path.write_text("n,b\n" + "1,true\n" * rows + f"2,{field}\n" + "3,0\n" * rows)
+        source = pipeline.csv(path, dtypes={"b": "bool"})
+        text = f"csv: {path}, line {rows + 2}: column 'b' is not a valid bool (true, false, 1 or 0): {field}"
+        with raises(ValueError, text) as caught:
+            list(pipeline.batch(source, 1))
+        assert caught.value.record_key == f"{path}:{rows + 2}".encode()
+        with pipeline.batch(source, 2 * rows, on_error="skip") as batches:
+            assert next(batches)["b"].tolist() == [True] * rows + [False] * rows
+
+    @pytest.mark.parametrize("na", ["NA", "false", "t", "-"])
+    def test_a_missing_one(self, na, path):
+        path.write_text(f"n,b\n1,1\n2,\n3,{na}\n4,true\n5,0\n")
+        with raises(ValueError, f"csv: {path}, line 3: column 'b' is required but missing"):
+            list(pipeline.batch(pipeline.csv(path, dtypes={"b": "bool"}, na_value=na), 5))
+        for default in (False, True, np.True_, 1):
+            [batch] = pipeline.batch(pipeline.csv(path, None, {"b": bool}, {"b": default}, na_value=na), 5)
+            assert batch["b"].tolist() == [True, bool(default), bool(default), True, False]
+        for default in (2, 0.5, float("nan"), "true"):
+            with raises(ValueError, f"csv: {default!r} is no default for column 'b' of bool"):
+                pipeline.csv(path, dtypes={"b": "bool"}, defaults={"b": default})
 
 
 def test_an_empty_file_among_others_is_told(tmp_path, caplog):

@@ -123,6 +123,6 @@ def _column_type(default: tuple[Any, ...], index: int) -> ColumnType:
             dtype = np.dtype(np.int32 if kind is int else np.float32 if kind in (float, None) else type(values[0]))
     if dtype.kind in "SUO":
         return ColumnType(STRING, to_bytes(values)[0] if values else None)
-    if dtype.name not in TYPE_NAMES or dtype.kind == "u":  # TensorFlow has none
+    if dtype.name not in TYPE_NAMES or dtype.kind in "ub":  # TensorFlow takes none
         raise invalid(f"record_defaults[{index}]: decode_csv does not support dtype {dtype}")
     return ColumnType(dtype, dtype.type(values[0]) if values else None)

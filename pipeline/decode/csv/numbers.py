@@ -1,4 +1,4 @@
-"""Converts the text of a CSV field to a number, as Python does but rounding only once."""
+"""Converts the text of a CSV field to a number, as Python does but rounding only once, or to a bool."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ import numpy as np
 _LARGEST_FLOAT32 = 3.4028234663852886e38
 _SMALLEST_FLOAT32 = 2.0**-126  # of those with all digits
 
+_TRUTHS = {b"true": np.True_, b"1": np.True_, b"false": np.False_, b"0": np.False_}
+
 
 def number(field: bytes, dtype: np.dtype[Any]) -> Any:
-    """Return the number that a text stands for as a NumPy scalar, or None if it is not a number of that dtype."""
+    """Return the number that a text stands for as a NumPy scalar, or None if it is none of that dtype."""
     text = field.strip()
     if b"_" in text:  # valid in Python only
         return None
+    if dtype.kind == "b":
+        return _TRUTHS.get(text.lower())
     try:
         if dtype.kind == "f":
             value = float(text)

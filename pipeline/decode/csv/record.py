@@ -12,7 +12,10 @@ from pipeline.decode.csv.numbers import number
 from pipeline.errors import InvalidArgumentError, invalid
 
 STRING = np.dtype(object)
-TYPE_NAMES = {"float32": "float", "float64": "double", "int32": "int32", "int64": "int64", "uint64": "uint64"}
+TYPE_NAMES = {  # in errors
+    **{"float32": "float", "float64": "double", "int32": "int32", "int64": "int64", "uint64": "uint64"},
+    "bool": "bool (true, false, 1 or 0)",
+}
 
 
 class ColumnType(NamedTuple):
@@ -65,7 +68,7 @@ class RecordFormat(NamedTuple):
         return [self.value(field, i, record) for i, field in enumerate(fields)]
 
     def convert(self, field: bytes, dtype: np.dtype[Any]) -> Any:
-        """Return the number that a field holds, or None if it does not hold a number of that dtype."""
+        """Return the number or bool that a field holds, or None if it does not hold one of that dtype."""
         return number(field, dtype)
 
     def split(self, line: bytes, record: int) -> list[bytes]:

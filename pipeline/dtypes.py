@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.errors import invalid
+
 STRING = np.dtype("S")
 
 
@@ -117,6 +119,24 @@ def strings_as_bytes(array: NDArray[Any]) -> NDArray[Any]:
         strings.reshape(-1)[:] = [os.fsencode(each) if isinstance(each, str) else each for each in flat]
         return strings
     return array
+
+
+def refuse_missing(given: Any, where: str) -> None:
+    """Raise InvalidArgumentError for masked values and nulls: NumPy would drop the mask, and make NaN of nulls.
+
+    Args:
+        given: Anything; what NumPy makes no array of has none.
+        where: What has them.
+    """
+    missing: Any = 0
+    if isinstance(given, np.ma.MaskedArray):
+        missing = np.count_nonzero(given.mask)
+    elif hasattr(type(given), "__array__"):
+        missing = getattr(given, "null_count", 0)  # of polars a method
+        missing = missing() if callable(missing) else missing
+    if isinstance(missing, (int, np.integer)) and missing:
+        count = f"{missing:,} of {np.size(given):,}"
+        raise invalid(f"{where} has {count} values missing: fill them before, or leave out their rows")
 
 
 def memory_of(out: Any) -> Any:

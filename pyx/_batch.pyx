@@ -26,7 +26,7 @@ from os import fstat
 
 import numpy as np
 
-from pipeline.dtypes import memory_of
+from pipeline.dtypes import memory_of, refuse_missing
 from pipeline.errors import InvalidArgumentError
 
 cnp.import_array()
@@ -61,6 +61,7 @@ cdef tuple own(str name, arrays):
 
 
 cdef as_array(str name, intp index, value):
+    refuse_missing(value, f"{name}: arrays[{index}]")
     try:
         return np.asarray(value)
     except ValueError as error:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from pipeline import spans
+from pipeline.dtypes import refuse_missing
 from pipeline.nest import Nest, parts_of
 from pipeline.runners.enqueue_ops import op_name
-from pipeline.sources.extras import refuse_missing
 
 WANTED = "the source of a batch must be a callable that returns an example, or an iterable, queue or producer of them"
 

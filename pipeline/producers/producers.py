@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from pipeline.dtypes import integer, truth
+from pipeline.dtypes import integer, refuse_missing, truth
 from pipeline.errors import invalid
 from pipeline.explain.ends import end_of_input
 from pipeline.producers.epochs import EpochLimit, EpochShuffle
@@ -68,6 +68,7 @@ def input_producer(
             there are no rows and no limit of epochs, so that a dequeue would wait forever.
         TypeError: `cancel_op` is not callable; `num_epochs` is not an integer.
     """
+    refuse_missing(input_tensor, "input_producer: the input")
     rows = np.asarray(input_tensor)
     if rows.ndim == 0:
         raise ValueError("input_producer: the input must have rank 1 or more, got a scalar")

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import strings_as_bytes
+from pipeline.dtypes import refuse_missing, strings_as_bytes
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.producers.numbered import digest
 from pipeline.producers.producers import range_input_producer
@@ -295,6 +295,7 @@ def _is_mapped(array: Any) -> bool:
 
 
 def _array(value: Any, index: int) -> NDArray[Any]:
+    refuse_missing(value, f"slice_input_producer: item {index}")
     array = np.asarray(value)
     if array.ndim == 0:
         raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pipeline._lines import all_bytes
-from pipeline.dtypes import STRING, parse_dtype
+from pipeline.dtypes import STRING, parse_dtype, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid, show
 from pipeline.queues.components import Component, Shape
 
@@ -129,9 +129,10 @@ def _array(value: Any, component: Component, where: str) -> np.ndarray[Any, Any]
         isinstance(value, np.generic) and value.dtype.kind in "iu" and dtype.kind in "iu"
     ):  # one number is checked like one of Python
         _check_range(np.asarray(value), dtype, where)
-    if isinstance(value, (np.ndarray, np.generic)):
+    if type(value) is np.ndarray or isinstance(value, np.generic):
         return _cast(np.asarray(value), component, where)
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
+        refuse_missing(value, where)
         return _cast(np.asarray(value), component, where)
     return _from_python(value, dtype, where)
 

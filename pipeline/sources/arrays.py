@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import strings_as_bytes
+from pipeline.dtypes import refuse_missing, strings_as_bytes
 from pipeline.errors import DataLossError, FailedPreconditionError
 from pipeline.files.opening import read_whole
 from pipeline.files.os_errors import translated
@@ -23,7 +23,7 @@ from pipeline.nest import Nest, parts_of
 from pipeline.producers.numbered import digest
 from pipeline.producers.producers import parse_shard
 from pipeline.queues.rows import Rows
-from pipeline.sources.extras import MANY, Picked, last_used, refuse_missing, stacked
+from pipeline.sources.extras import MANY, Picked, last_used, stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 

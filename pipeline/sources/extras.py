@@ -50,24 +50,6 @@ def chosen(names: Sequence[str], columns: Sequence[str] | None, where: str) -> l
     return wanted
 
 
-def refuse_missing(given: Any, where: str) -> None:
-    """Raise InvalidArgumentError for masked values and nulls: NumPy would drop the mask, and make NaN of nulls.
-
-    Args:
-        given: Anything; what NumPy makes no array of has none.
-        where: What has them.
-    """
-    missing: Any = 0
-    if isinstance(given, np.ma.MaskedArray):
-        missing = np.count_nonzero(given.mask)
-    elif hasattr(type(given), "__array__"):
-        missing = getattr(given, "null_count", 0)  # of polars a method
-        missing = missing() if callable(missing) else missing
-    if isinstance(missing, (int, np.integer)) and missing:
-        count = f"{missing:,} of {np.size(given):,}"
-        raise invalid(f"{where} has {count} values missing: fill them before, or leave out their rows")
-
-
 def note(error: Exception, where: str) -> None:
     """Add a note to an error of a library, which Python 3.10 cannot show."""
     if hasattr(error, "add_note"):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.dtypes import refuse_missing
 from pipeline.errors import AbortedError, OutOfRangeError, UnknownError
 from pipeline.explain.wording import named
 from pipeline.nest import Nest, has_nested, make_like
@@ -194,7 +195,9 @@ def _taken_apart(example: Any) -> tuple[Any, list[Any]]:
     container, parts = _container_and_parts(example)
     if not parts:
         raise ValueError(f"the function returned {example!r}, an example without components")
-    return container, [part if isinstance(part, np.ndarray) else _private(part) for part in parts]
+    return container, [
+        part if type(part) is np.ndarray else _private(part, container, i) for i, part in enumerate(parts)
+    ]
 
 
 def _container_and_parts(example: Any) -> tuple[Any, list[Any]]:
@@ -208,14 +211,20 @@ def _container_and_parts(example: Any) -> tuple[Any, list[Any]]:
     return None, [example]
 
 
-def _private(part: Any) -> Any:
+def _private(part: Any, container: Any, index: int) -> Any:
     """Return a component that the function cannot change any more, even if it returns the same object each time.
 
     Tensors and the like become arrays; numbers, strings and lists stay what they are.
+
+    Raises:
+        InvalidArgumentError: It has masked values or nulls.
     """
     if isinstance(part, np.generic):
         return part
     if hasattr(part, "__array__"):
+        names = container.names if isinstance(container, Nest) else container
+        name = repr(names[index]) if isinstance(names, (list, tuple)) else str(index)
+        refuse_missing(part, f"component {name} of what the function returned")
         return np.asarray(part)
     return bytes(part) if isinstance(part, bytearray) else copied_lists(part)
 

@@ -24,7 +24,7 @@ from pipeline.workers.worker import Unknown
 # Calls that a worker has at once: it begins the next one before anybody has looked at its last result.
 _AT_ONCE = 2
 
-# Workers that die before they begin a call, until the call is at fault.
+# Workers that die before they begin a call, until the call is at fault, or what they do to get ready.
 _IN_VAIN = 2
 
 # Those that are to be stopped at exit.
@@ -222,6 +222,11 @@ class _Keeper(Keeper):
         except BrokenWorkers:
             self.worker = None
             raise
+        except ConnectionError as error:
+            if self._in_vain < _IN_VAIN or self.team.stopped:
+                raise
+            self.worker = None
+            raise BrokenWorkers(f"worker processes cannot get ready: the last of {self._in_vain + 1} {error}") from None
         return worker
 
     def _died(self, error: Exception) -> None:

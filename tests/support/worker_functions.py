@@ -70,6 +70,10 @@ def dies_while_it_gets_ready():
     os._exit(7)
 
 
+def is_killed_while_it_gets_ready():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def printing(i):
     print(f"item {i}")
     return i

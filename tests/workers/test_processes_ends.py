@@ -151,6 +151,14 @@ class TestStart:
         with pytest.raises(CancelledError, match="already ended by AbortedError"):
             next(ahead)
 
+    def test_setup_is_killed(self):
+        """That is nothing that an item has done, so none is left out."""
+        workers = pipeline.processes(1, setup=functions.is_killed_while_it_gets_ready)
+        with batch(range(100), 1, function=abs, workers=workers, on_error="skip") as loop:
+            with pytest.raises(AbortedError, match="cannot get ready: the last of 3 was killed by SIGKILL"):
+                next(loop)
+        assert loop.num_errors == 0
+
     @pytest.mark.parametrize(
         ("program", "text"),
         [

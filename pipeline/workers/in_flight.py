@@ -49,7 +49,7 @@ class InFlight:
         self._executor = executor
         self._call = functools.partial(map_chunk, function)
 
-    def ring(self, _: object = None) -> None:
+    def ring(self) -> None:
         self.bell.set()
 
     def submit(self, numbers: Sequence[int], items: list[Any], seeds: tuple[int, int] | None) -> Chunk:
@@ -66,7 +66,8 @@ class InFlight:
             function = self._call.args[0]
             name = getattr(function, "__qualname__", type(function).__qualname__)
             future.add_done_callback(functools.partial(_note_chunk, began, name, str(chunk)))
-        future.add_done_callback(self.ring)
+        # Without a reference to this, and so the executor: a worker that hangs would keep what could stop it.
+        future.add_done_callback(functools.partial(_ring, self.bell))
         return chunk
 
     def again(self, chunk: Chunk, begin: int, end: int | None) -> tuple[Chunk, ...]:
@@ -88,6 +89,10 @@ class InFlight:
         rest = getattr(self._executor, "rest", None)
         if rest is not None:
             rest()
+
+
+def _ring(bell: StopFlag, future: object) -> None:
+    bell.set()
 
 
 def _note_chunk(began: int, function: str, items: str, future: Future[Any]) -> None:

@@ -74,6 +74,12 @@ def is_killed_while_it_gets_ready():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def hanging(i):
+    while i:
+        time.sleep(60)
+    return i
+
+
 def printing(i):
     print(f"item {i}")
     return i

@@ -1,6 +1,7 @@
 """pipeline.processes: how they end, and what is left of them. Real processes, real signals."""
 
 import contextlib
+import gc
 import os
 import random
 import re
@@ -119,6 +120,13 @@ class TestDeath:
                 os.kill(pid, signal.SIGKILL)
             wait_until(lambda: not functions.workers(), "the workers to be dead")
             assert len(list(map_ahead(functions.napping, range(8), workers, chunksize=1))) == 8
+
+    def test_of_those_that_hang_once_nobody_has_them(self):
+        ahead = map_ahead(functions.hanging, range(4), pipeline.processes(2), chunksize=1)
+        assert next(ahead) == 0
+        del ahead
+        gc.collect()
+        wait_until(lambda: not functions.workers(), "the workers to end")
 
     def test_of_a_plain_call(self):
         with pipeline.processes(1) as workers:

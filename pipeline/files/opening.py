@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import zlib
+from collections.abc import Callable
 from typing import IO, Any, Protocol
 
 from pipeline.files.compression import decompressed
@@ -197,19 +198,23 @@ def descriptor_identity(file: int, ends: bool) -> list[Any] | None:
 
 
 def remote_file(name: bytes, mode: str) -> Any:
-    """Open a URL by fsspec; ImportError if that is not installed."""
-    return _fsspec(name).open(os.fsdecode(name), mode).open()
+    """Open a URL by fsspec; ImportError if that, or what it needs for such URLs, is not installed."""
+    return _by_fsspec(name, lambda fsspec, url: fsspec.open(url, mode).open())
 
 
 def file_system(name: bytes) -> Any:
-    """Return what fsspec has for a URL; ImportError if that is not installed."""
-    return _fsspec(name).core.url_to_fs(os.fsdecode(name))[0]
+    """Return what fsspec has for a URL; ImportError as for `remote_file`."""
+    return _by_fsspec(name, lambda fsspec, url: fsspec.core.url_to_fs(url)[0])
 
 
-def _fsspec(name: bytes) -> Any:
+def _by_fsspec(name: bytes, function: Callable[[Any, str], Any]) -> Any:
+    url = os.fsdecode(name)
     try:
         import fsspec  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError as error:
-        text = f"reading and writing {os.fsdecode(name)} needs fsspec: pip install 'queue-runner[remote]'"
+        text = f"reading and writing {url} needs fsspec: pip install 'queue-runner[remote]'"
         raise ImportError(text) from error
-    return fsspec
+    try:
+        return function(fsspec, url)
+    except ImportError as error:
+        raise ImportError(f"reading and writing {url} needs a library beside fsspec: {error}") from error

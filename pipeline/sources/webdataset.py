@@ -116,7 +116,10 @@ def webdataset(
         raise TypeError(f"webdataset: decoders must be a dict of functions by extension, not {decoders!r:.80}")
     for extension, decoder in (decoders or {}).items():
         if not callable(decoder):
-            raise TypeError(f"webdataset: the decoder of {extension!r} must be callable, not {decoder!r:.80}")
+            raise TypeError(
+                f"webdataset: the decoder of {extension!r} must be callable, not {decoder!r:.80}; "
+                "bytes leaves values as they are"
+            )
     given = [urls] if isinstance(urls, (str, bytes, os.PathLike)) else urls
     if isinstance(given, (list, tuple)):
         given = [name for each in given for name in _without_braces(each)]

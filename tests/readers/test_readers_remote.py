@@ -1,12 +1,14 @@
 """Files behind URLs."""
 
+import importlib
 import itertools
 
 import pytest
-from helpers import run_script
+from helpers import raises, run_script
 from orchestration import closed_queue, drain
 from reading import PACK, counts, read_all
 
+import pipeline
 from pipeline.errors import DataLossError, InvalidArgumentError, NotFoundError, OutOfRangeError
 from pipeline.files.tfrecord_cutter import tf_record_iterator
 from pipeline.files.tfrecord_writer import TFRecordWriter
@@ -100,3 +102,14 @@ print(reader.read(queue).value)
     first, second = done.stdout.splitlines()
     assert first == "reading and writing memory://f needs fsspec: pip install 'queue-runner[remote]'"
     assert second == "b'abc'"
+
+
+def test_a_library_that_fsspec_needs_is_missing(monkeypatch):
+    """The URL is named: fsspec's error knows only its own class."""
+    known = {"class": "no_such_library.FileSystem", "err": "Install no_such_library to read them"}
+    monkeypatch.setitem(importlib.import_module("fsspec.registry").known_implementations, "none", known)
+    text = "reading and writing none://a/b.csv needs a library beside fsspec: Install no_such_library to read them"
+    with raises(ImportError, text):
+        list(pipeline.batch(pipeline.csv("none://a/b.csv"), 1))
+    with raises(ImportError, text.replace("b.csv", "*.csv")):
+        pipeline.csv("none://a/*.csv")

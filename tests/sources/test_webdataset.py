@@ -183,7 +183,9 @@ class TestErrors:
             pipeline.webdataset(path, "jpg")
         with raises(ValueError, "webdataset: no columns are chosen"):
             pipeline.webdataset(path, [])
-        with raises(TypeError, "webdataset: the decoder of 'txt' must be callable, not 3"):
+        with raises(
+            TypeError, "webdataset: the decoder of 'txt' must be callable, not 3; bytes leaves values as they are"
+        ):
             pipeline.webdataset(path, decoders={"txt": 3})
         with raises(TypeError, "webdataset: decoders must be a dict of functions by extension, not [3]"):
             pipeline.webdataset(path, decoders=[3])

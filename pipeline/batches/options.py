@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypedDict, TypeVar, get_type_hints
 
 from pipeline.batches.request import Request
+from pipeline.keywords import refusing_others
 from pipeline.runners.coordinator import Coordinator
 
 P = ParamSpec("P")
@@ -51,15 +51,7 @@ def shows_signature_of(function: Callable[..., R], keep_input_at: int) -> Callab
 
 def _refusing_others(function: Callable[P, R], parameters: list[inspect.Parameter]) -> Callable[P, R]:
     """Wrap a function so that its signature lists these parameters, and any other keyword is a TypeError."""
-    known = {each.name: each for each in parameters}
-
-    @functools.wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name in kwargs:
-            if name not in known:
-                raise _unknown(function.__name__, name, list(known))
-        return function(*args, **kwargs)
-
+    checked = refusing_others(function, [each.name for each in parameters])
     _show(checked, parameters, function.__annotations__["return"])
     return checked
 
@@ -72,11 +64,3 @@ def _option(name: str, hint: Any) -> inspect.Parameter:
 def _show(function: Any, parameters: list[inspect.Parameter], returned: Any) -> None:
     function.__signature__ = inspect.Signature(parameters, return_annotation=returned)
     function.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": returned}
-
-
-def _unknown(function: str, name: str, known: list[str]) -> TypeError:
-    import difflib  # 1 ms, which a program without the mistake need not wait for
-
-    near = [each for each in known if each.startswith(name)] or difflib.get_close_matches(name, known, 1, 0.6)
-    hint = f"Did you mean '{near[0]}'?" if near else f"It takes {', '.join(known)}."
-    return TypeError(f"{function}() got an unexpected keyword argument '{name}'. {hint}")

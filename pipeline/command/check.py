@@ -1,6 +1,6 @@
 """Finds which TensorFlow names a program uses, and which of them the drop-in has: `python -m pipeline check`.
 
-It knows the names in `pipeline/compat/names.py`; what to do about the others is in `_HINTS` here.
+It knows the names in `pipeline/compat/names.py`; what to do about the others is in `pipeline/compat/hints.py`.
 """
 
 from __future__ import annotations
@@ -9,47 +9,10 @@ import ast
 import warnings
 from typing import NamedTuple
 
+from pipeline.compat.hints import reason
 from pipeline.compat.names import MODULES
 
 DROP_IN = "pipeline.compat.v1"
-
-_MODEL = "model code: keep it in the framework that trains, and give it the batches"
-_EAGER = "no eager mode: use the native API, as in docs/migrate.md"
-_INTERNAL = "a module of TensorFlow's inside: use the public name"
-
-# Why a name is missing and what to do instead, by its longest prefix.
-_HINTS = {
-    "GradientTape": _MODEL,
-    "compat.v2": "TensorFlow 2: the drop-in has the names of TensorFlow 1",
-    "contrib": "tf.contrib is not in the drop-in",
-    "contrib.layers": _MODEL,
-    "contrib.slim": _MODEL,
-    "data": "use tf.train.slice_input_producer or tf.train.string_input_producer and tf.train.batch",
-    "core": _INTERNAL,
-    "distribute": "one process, no devices: give each worker its share of the files",
-    "enable_eager_execution": _EAGER,
-    "enable_v2_behavior": _EAGER,
-    "estimator": _MODEL,
-    "examples": "a tutorial's helper: read its files yourself, then tf.train.slice_input_producer takes the arrays",
-    "get_variable_scope": _MODEL,
-    "gradients": _MODEL,
-    "hessians": _MODEL,
-    "initializers": _MODEL,
-    "keras": _MODEL,
-    "layers": _MODEL,
-    "losses": _MODEL,
-    "metrics": _MODEL,
-    "nn": _MODEL,
-    "python": _INTERNAL,
-    "resource_loader": "use pathlib: a path beside `__file__`",
-    "saved_model": _MODEL,
-    "test": "leave questions about devices out: everything runs on the CPU",
-    "train.ExponentialMovingAverage": _MODEL,
-    "train.Saver": "no model, nothing to save: keep it in the framework that trains",
-    "train.Server": "one process: start a program for each worker",
-    "train.replica_device_setter": "one process, no devices",
-    "train.import_meta_graph": "graphs are not read from files",
-}
 
 
 class Use(NamedTuple):
@@ -102,15 +65,9 @@ def known(name: str) -> bool:
 
 def hint(name: str) -> str:
     """Return what to do about a missing name; "" if there is nothing to say."""
-    parts = name.split(".")
-    for count in range(len(parts), 0, -1):
-        text = _HINTS.get(".".join(parts[:count]))
-        if text is not None:
-            return text
-    if name.startswith("train.") and name.endswith("Optimizer"):
-        return _MODEL
-    namesakes = sorted(other for other in _NAMES if other.rpartition(".")[2] == parts[-1])
-    return f"the drop-in has tf.{namesakes[0]}" if namesakes else ""
+    last = name.rpartition(".")[2]
+    namesakes = sorted(other for other in _NAMES if other.rpartition(".")[2] == last)
+    return reason(name) or (f"the drop-in has tf.{namesakes[0]}" if namesakes else "")
 
 
 def report(filename: str, checked: Checked) -> str:

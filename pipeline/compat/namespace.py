@@ -8,10 +8,8 @@ import sys
 import types
 from typing import Any
 
+from pipeline.compat.hints import reason
 from pipeline.compat.names import EAGER, MODULES
-
-# What programs use that run on several machines.
-_OF_CLUSTERS = ("distribute", "train.ClusterDef", "train.ClusterSpec", "train.Server", "train.ServerDef")
 
 
 def _table() -> dict[str, tuple[str, str]]:
@@ -57,21 +55,17 @@ def _look_up(root: str, into: dict[str, Any], path: str) -> Any:
 def _missing(path: str, special: bool) -> AttributeError:
     if special:
         return AttributeError(path)
-    if path in _OF_CLUSTERS:
-        return AttributeError(
-            f"pipeline.compat.v1 has no `tf.{path}`: there are no servers here. Each worker is a program of its own, "
-            "with its share of the files; queues that several programs share are pipeline.cluster.RemoteQueue. See "
-            "docs/migrate.md#clusters."
-        )
     space, _, name = path.rpartition(".")
     import difflib  # here, as it would add 2 ms to every import of the drop-in
 
     near = difflib.get_close_matches(name, _names_within(space), 3, 0.75)
     hint = f" Similar names: {', '.join(near)}." if near else ""
+    why = reason(path) or (
+        "it covers what input pipelines use (queues, readers, tf.train, parsing, images, arrays, math), not models"
+    )
     return AttributeError(
-        f"pipeline.compat.v1 has no `tf.{path}`: it covers what input pipelines use (queues, readers, tf.train, "
-        f"parsing, images, arrays, math), not models.{hint} `python -m pipeline check PROGRAM.py` lists what a program "
-        "needs; see docs/migrate.md."
+        f"pipeline.compat.v1 has no `tf.{path}`: {why}.{hint} `python -m pipeline check PROGRAM.py` lists what a "
+        "program needs; see docs/migrate.md."
     )
 
 

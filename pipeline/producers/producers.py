@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from pipeline.dtypes import integer, refuse_missing, truth
 from pipeline.errors import invalid
 from pipeline.explain.ends import end_of_input
+from pipeline.keywords import tells_keywords
 from pipeline.producers.epochs import EpochLimit, EpochShuffle
 from pipeline.producers.numbered import Numbered, digest
 from pipeline.producers.queue import ProducerQueue
@@ -26,6 +27,7 @@ from pipeline.runners.runner import QueueRunner
 _BLOCK_BYTES = 2 << 20
 
 
+@tells_keywords
 def input_producer(
     input_tensor: ArrayLike,
     element_shape: Sequence[int | None] | None = None,
@@ -80,6 +82,7 @@ def input_producer(
     return _produce(queue, _of_array("input_producer", rows), epochs, cancel_op, collection)
 
 
+@tells_keywords
 def string_input_producer(
     string_tensor: Iterable[str | bytes | os.PathLike[Any]],
     num_epochs: int | None = None,
@@ -137,6 +140,7 @@ def string_input_producer(
     return _produce(queue, _of_array("string_input_producer", strings), epochs, cancel_op, collection)
 
 
+@tells_keywords
 def range_input_producer(
     limit: int | np.integer[Any] | NDArray[np.integer[Any]],
     num_epochs: int | None = None,

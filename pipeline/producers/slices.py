@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pipeline.dtypes import refuse_missing, strings_as_bytes
 from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.keywords import tells_keywords
 from pipeline.producers.numbered import digest
 from pipeline.producers.producers import range_input_producer
 from pipeline.producers.queue import Hand, ProducerQueue, at_least_one
@@ -230,6 +231,7 @@ class SliceSource:
         return self._gathered(numbers)
 
 
+@tells_keywords
 def slice_input_producer(
     tensor_list: Sequence[Any],
     num_epochs: int | None = None,

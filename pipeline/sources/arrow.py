@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
 from pipeline.nest import map_values
 from pipeline.sources.extras import MANY, Picked, chosen, needs
@@ -18,6 +19,7 @@ from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
 
+@tells_keywords
 def arrow(
     table: Any,
     columns: Sequence[str] | None = None,

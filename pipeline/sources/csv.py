@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pipeline.decode.csv.block import decode_block
 from pipeline.decode.csv.record import ColumnType, RecordFormat
 from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 from pipeline.sources.csv_columns import FIELD, described, dtype_of, guessed, ordered, refuse_rounding, told
 from pipeline.sources.csv_syntax import Syntax, quote
@@ -30,6 +31,7 @@ _WRONG_NUMBER = re.compile(r"^Expect (\d+) fields but have 1$")
 _log = logger("pipeline.sources")
 
 
+@tells_keywords
 def csv(
     paths: Any,
     columns: Sequence[str] | None = None,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import invalid
+from pipeline.keywords import tells_keywords
 from pipeline.nest import map_values
 from pipeline.producers.numbered import Numbered
 from pipeline.sources.extras import needs, note, stacked
@@ -23,6 +24,7 @@ from pipeline.sources.stream import Columns, StreamSource
 _PIECE = 64
 
 
+@tells_keywords
 def grain(
     data: Any,
     *,

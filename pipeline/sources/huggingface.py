@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import invalid
+from pipeline.keywords import tells_keywords
 from pipeline.producers.producers import parse_shard
 from pipeline.sources.extras import needs
 from pipeline.sources.huggingface_columns import apart, form_of
@@ -21,6 +22,7 @@ from pipeline.sources.stream import StreamSource
 _PIECE = 256
 
 
+@tells_keywords
 def huggingface(
     dataset: Any,
     columns: Sequence[str] | None = None,

@@ -15,6 +15,7 @@ from pipeline.errors import NotFoundError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.files.opening import file_system, read_whole
 from pipeline.files.os_errors import translated
+from pipeline.keywords import tells_keywords
 from pipeline.producers.numbered import digest
 from pipeline.sources.extras import stacked
 from pipeline.sources.order import Epochs
@@ -27,6 +28,7 @@ def _rgb(data: bytes) -> NDArray[Any]:
     return np.asarray(decode_image(data, channels=3, expand_animations=False))
 
 
+@tells_keywords
 def image_folder(
     root: str | os.PathLike[str],
     decode: Callable[[bytes], Any] | None = _rgb,

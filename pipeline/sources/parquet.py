@@ -15,6 +15,7 @@ from pipeline.errors import DataLossError, invalid
 from pipeline.files.identity import file_identity
 from pipeline.files.opening import remote_file
 from pipeline.files.os_errors import translated
+from pipeline.keywords import tells_keywords
 from pipeline.sources.arrow import ArrowRows, check, columns_of, facts_of, fillings
 from pipeline.sources.extras import MANY, chosen, last_used, needs
 from pipeline.sources.order import Epochs
@@ -24,6 +25,7 @@ from pipeline.sources.source import TableSource
 _LARGE = 4 << 20  # bytes of a row group from which on it pays to decode its columns in several threads
 
 
+@tells_keywords
 def parquet(
     paths: Any,
     columns: Sequence[str] | None = None,
@@ -66,6 +68,7 @@ def parquet(
     return TableSource(table, Epochs(num_epochs, shuffle, seed, shard))
 
 
+@tells_keywords
 def feather(
     paths: Any,
     columns: Sequence[str] | None = None,

@@ -15,12 +15,14 @@ from pipeline.files.compression import compression_of
 from pipeline.files.limits import MAX_RECORD_BYTES, too_long
 from pipeline.files.opening import open_file
 from pipeline.files.read_buffer import ReadBuffer
+from pipeline.keywords import tells_keywords
 from pipeline.sources.extras import MANY
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.stream import StreamSource
 
 
+@tells_keywords
 def text(
     paths: Any,
     *,

@@ -8,6 +8,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from pipeline.dtypes import object_vector
+from pipeline.keywords import tells_keywords
 from pipeline.nest import Nest, is_nested
 from pipeline.producers.producers import parse_shard
 from pipeline.sources.extras import MANY, needs, note, stacked
@@ -19,6 +20,7 @@ _PIECE_BYTES = 1 << 20
 _PIECE = 256
 
 
+@tells_keywords
 def tf_data(
     dataset: Any,
     *,

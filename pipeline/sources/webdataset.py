@@ -18,6 +18,7 @@ import numpy as np
 from pipeline.decode.image.decode import decode_image
 from pipeline.errors import DataLossError, invalid
 from pipeline.files.opening import open_file
+from pipeline.keywords import tells_keywords
 from pipeline.nest import Nest, is_nested
 from pipeline.sources.extras import stacked
 from pipeline.sources.order import Epochs
@@ -67,6 +68,7 @@ DECODERS: dict[str, Callable[[bytes], Any]] = {
 }
 
 
+@tells_keywords
 def webdataset(
     urls: Any,
     columns: Sequence[str] | None = None,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from pipeline.dtypes import integer
+from pipeline.keywords import tells_keywords
 from pipeline.queues.base import QueueBase
 from pipeline.workers.ahead import Buffer, MapAhead
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 BUFFER_BYTES = 128 << 20
 
 
+@tells_keywords
 def map_ahead(
     function: Callable[[Any], Any],
     items: Iterable[Any] | Callable[[], Any] | QueueBase,

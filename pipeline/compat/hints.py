@@ -1,0 +1,59 @@
+"""Why the drop-in lacks names of TensorFlow, and what to use instead: for errors and `python -m pipeline check`."""
+
+from __future__ import annotations
+
+_MODEL = "model code: keep it in the framework that trains, and give it the batches"
+_EAGER = "no eager mode: use the native API"
+_SERVERS = (
+    "there are no servers here. Each worker is a program of its own, with its share of the files; queues that several "
+    "programs share are pipeline.cluster.RemoteQueue"
+)
+_INTERNAL = "a module of TensorFlow's inside: use the public name"
+
+# Why a name is missing and what to do instead, by its longest prefix.
+_REASONS = {
+    "GradientTape": _MODEL,
+    "compat.v2": "TensorFlow 2: the drop-in has the names of TensorFlow 1",
+    "contrib": "tf.contrib is not in the drop-in",
+    "contrib.layers": _MODEL,
+    "contrib.slim": _MODEL,
+    "data": "the drop-in is TensorFlow 1's input by queues: use tf.train.slice_input_producer or "
+    "tf.train.string_input_producer and tf.train.batch. In the native API pipeline.tf_data reads a tf.data.Dataset",
+    "core": _INTERNAL,
+    "distribute": _SERVERS,
+    "enable_eager_execution": _EAGER,
+    "enable_v2_behavior": _EAGER,
+    "estimator": _MODEL,
+    "examples": "a tutorial's helper: read its files yourself, then tf.train.slice_input_producer takes the arrays",
+    "get_variable_scope": _MODEL,
+    "gradients": _MODEL,
+    "hessians": _MODEL,
+    "initializers": _MODEL,
+    "keras": _MODEL,
+    "layers": _MODEL,
+    "losses": _MODEL,
+    "metrics": _MODEL,
+    "nn": _MODEL,
+    "python": _INTERNAL,
+    "resource_loader": "use pathlib: a path beside `__file__`",
+    "saved_model": _MODEL,
+    "test": "leave questions about devices out: everything runs on the CPU",
+    "train.ExponentialMovingAverage": _MODEL,
+    "train.Saver": "no model, nothing to save: keep it in the framework that trains",
+    "train.ClusterDef": _SERVERS,
+    "train.ClusterSpec": _SERVERS,
+    "train.Server": _SERVERS,
+    "train.ServerDef": _SERVERS,
+    "train.replica_device_setter": "one process, no devices",
+    "train.import_meta_graph": "graphs are not read from files",
+}
+
+
+def reason(name: str) -> str:
+    """Return why the drop-in lacks a dotted name, and what to do; "" if there is nothing to say."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        text = _REASONS.get(".".join(parts[:count]))
+        if text is not None:
+            return text
+    return _MODEL if name.startswith("train.") and name.endswith("Optimizer") else ""

@@ -35,6 +35,7 @@ _MOST = 2**31 - 1  # of any number among the options, as of a capacity
 _MOST_THREADS = 1024  # starting so many takes 0.4 s, and no machine is faster for more of them
 _LONGEST = 16 << 20  # bytes of a program
 
+_MIN_AFTER_DEQUEUE = 1024
 _REFRESH = 0.1  # seconds between two updates of the terminal
 
 
@@ -223,7 +224,8 @@ def _add_feed_options(feed: argparse.ArgumentParser) -> None:
         help="shuffle the files and the examples; on by default",
     )
     number("--capacity", None, "most examples in the queue; default: 32 batches more than --min-after-dequeue")
-    number("--min-after-dequeue", 1024, "examples that stay in the queue to draw from; more of them shuffle better")
+    shuffles = "examples that stay in the queue to draw from; more of them shuffle better; default: "
+    number("--min-after-dequeue", None, f"{shuffles}{_MIN_AFTER_DEQUEUE}")
     number("--epochs", 1, "how many times to read each file; 0 means until Ctrl-C")
     number("--threads", 2, f"threads that read and decode, at most {_MOST_THREADS}")
     number("--seed", None, "seed for shuffling; default: a new order in each run")
@@ -257,7 +259,7 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
         record_bytes(arguments.format)
     except ValueError as error:
         parser.error(str(error))
-    min_after_dequeue = arguments.min_after_dequeue if arguments.shuffle else 0
+    min_after_dequeue = _min_after_dequeue(arguments)
     capacity = arguments.capacity
     if capacity is None:
         capacity = min(min_after_dequeue + 32 * arguments.batch_size, _MOST)
@@ -276,6 +278,19 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
         format=arguments.format,
         deterministic=arguments.deterministic,
     )
+
+
+def _min_after_dequeue(arguments: argparse.Namespace) -> int:
+    """Return the option, or its default; says which options do nothing without shuffling."""
+    given = arguments.min_after_dequeue
+    if arguments.shuffle:
+        return _MIN_AFTER_DEQUEUE if given is None else int(given)
+    options = {"--seed": arguments.seed, "--min-after-dequeue": given}
+    idle = [option for option, value in options.items() if value is not None]
+    if idle:
+        does = "does" if len(idle) == 1 else "do"
+        print(f"pipeline feed: {' and '.join(idle)} {does} nothing with --no-shuffle", file=sys.stderr)
+    return 0
 
 
 def _check_names(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ What holds it back is decided in `pipeline/watch/verdict.py`.
 
 from __future__ import annotations
 
-import itertools
+import codecs
 import os
 import stat
 import threading
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline._csv import cut_records
 from pipeline.batches.functions import batch, shuffle_batch
 from pipeline.batches.loop import Batches
 from pipeline.command.formats import TEXT, make_reader, record_bytes
@@ -49,8 +50,9 @@ class FilePipeline:
     """Reads files in blocks of records and makes batches of them; in CSV files, of their columns.
 
     The first line with data decides the types of the columns: int64 for an integer, float32 for any other number,
-    otherwise bytes. Lines without a comma are text, one column of bytes. Columns of the same number type become one
-    component. Records of a fixed size become rows of uint8; in the other formats each record is bytes.
+    otherwise bytes. Lines without a comma are text, one column of bytes. Byte order marks are left out. Columns of the
+    same number type become one component. Records of a fixed size become rows of uint8; in the other formats each
+    record is bytes.
 
     Attributes:
         types: The dtype of each column; object for bytes. Empty until the first line is read.
@@ -58,7 +60,7 @@ class FilePipeline:
         files: The queue of file names.
 
     Raises:
-        OpError: A file cannot be opened, no line has data, or text is compressed.
+        OpError: A file cannot be opened, no line has data, the first one ends within quotes, or text is compressed.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -71,7 +73,7 @@ class FilePipeline:
         if settings.format == "csv":
             first = _first_line(settings.files, settings.skip_header_lines)
             if first is not None:
-                self._decide(first)
+                self._decide(*first)
         else:
             self.types = [np.dtype(object if self._record_bytes is None else np.uint8)]
         self.bytes_read = 0
@@ -102,8 +104,8 @@ class FilePipeline:
             **shared,
         )
 
-    def _decide(self, first: bytes) -> None:
-        self.types = _types(first)
+    def _decide(self, first: bytes, place: str) -> None:
+        self.types = _types(first, place)
         # A missing float is nan and a missing text is empty; a missing integer is an error.
         defaults = {"f": [np.float32(np.nan)], "O": [b""]}
         self._defaults = [defaults.get(dtype.kind, dtype) for dtype in self.types]
@@ -120,7 +122,7 @@ class FilePipeline:
         lines = read if all(read) or not text else [line for line in read if line]
         with self._lock:
             if not self.types:
-                self._decide(lines[0])
+                self._decide(lines[0], os.fsdecode(keys[read.index(lines[0])]))
         if len(self.types) == 1 and self.types[0].hasobject:
             return [lines]
         try:
@@ -134,6 +136,8 @@ class FilePipeline:
         ends = len(read) if self._settings.format in TEXT else 0
         with self._lock:
             self.bytes_read += sum(map(len, read)) + ends
+        if ends and keys[0].endswith(b":1"):
+            read = [read[0].removeprefix(codecs.BOM_UTF8), *read[1:]]
         return keys, read
 
     def _components(self, columns: list[Any]) -> list[Any]:
@@ -161,8 +165,9 @@ def _refuse_compressed(files: Sequence[str]) -> None:
             )
 
 
-def _first_line(files: Sequence[str], skip: int) -> bytes | None:
-    """Return the first line with data; None if looking would consume it, as in a pipe, or fetch a URL once more."""
+def _first_line(files: Sequence[str], skip: int) -> tuple[bytes, str] | None:
+    """Return the first line with data, and its place; None if looking would consume it, as in a pipe, or fetch a
+    URL once more."""
     for name in files:
         if "://" in name:
             return None
@@ -170,9 +175,12 @@ def _first_line(files: Sequence[str], skip: int) -> bytes | None:
             if not stat.S_ISREG(os.stat(name).st_mode) and not os.path.isdir(name):
                 return None
             with open(name, "rb") as file:
-                for line in itertools.islice(file, skip, None):
-                    if text := line.rstrip(b"\r\n"):
-                        return text
+                if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+                    file.seek(0)
+                for number, line in enumerate(file, 1):
+                    text = line.rstrip(b"\r\n")
+                    if text and number > skip:
+                        return text, f"{name}:{number}"
         except (OSError, ValueError) as error:
             raise translated(os.fsencode(name), error) from error
     raise nothing_in(files, "line with data")
@@ -183,9 +191,16 @@ def nothing_in(files: Sequence[str], what: str) -> InvalidArgumentError:
     return InvalidArgumentError(None, None, f"{files[0]}: no {what} in {'it' if len(files) == 1 else 'any file'}")
 
 
-def _types(line: bytes) -> list[np.dtype[Any]]:
+def _types(line: bytes, place: str) -> list[np.dtype[Any]]:
     if b"," not in line:
         return [_type(line)]
+    if not cut_records(line + b"\n", 0, len(line) + 1, b",", True, False, 1)[0]:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"{place}: a quote is still open at the end of the line, and feed reads line by line: use --format lines "
+            "for text. In a program, pipeline.csv reads fields of several lines",
+        )
     try:
         return [_type(field) for field in split_record(line)]
     except InvalidArgumentError:  # quotes, but not as in CSV: text

@@ -6,6 +6,7 @@ import dataclasses
 import re
 from typing import Any, NamedTuple
 
+from pipeline.explain.wording import count
 from pipeline.stats import QueueStats
 from pipeline.watch.model import Report as Run
 from pipeline.watch.model import Verdict
@@ -79,9 +80,10 @@ class Report(NamedTuple):
 
     def to_text(self) -> str:
         """Return the report for people, as several lines."""
-        columns = ", ".join(f"{count} {kind}" for kind, count in self.columns.items())
+        columns = ", ".join(f"{number} {kind}" for kind, number in self.columns.items())
+        batches = f"{self.batches:,} {'batch' if self.batches == 1 else 'batches'}"
         lines = [
-            f"{self.examples:,} examples ({columns}) in {self.batches:,} batches, {_bytes(self.bytes)}, "
+            f"{count(self.examples, 'example')} ({columns}) in {batches}, {_bytes(self.bytes)}, "
             f"{self.seconds:.2f} s{', interrupted' if self.interrupted else ''}",
             f"{_rate(self.examples, self.seconds):,.0f} examples/s, {_bytes(_rate(self.bytes, self.seconds))}/s, "
             f"first batch after {self.first_batch_s:.3f} s",

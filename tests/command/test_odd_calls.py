@@ -105,7 +105,7 @@ def test_nothing_to_read_saves_no_state(capsys, tmp_path):
 def test_a_limit_that_no_default_exceeds(capsys, rows):
     """The capacity that was not given is no reason to refuse a number that was."""
     assert main(["feed", rows, "--batch-size", str(2**31 - 1)]) == 0
-    assert capsys.readouterr().out.startswith("2 examples (2 int64) in 1 batches")
+    assert capsys.readouterr().out.startswith("2 examples (2 int64) in 1 batch, ")
 
 
 @pytest.mark.parametrize("option", ["capacity", "threads", "every"])
@@ -144,7 +144,7 @@ def test_a_name_that_no_file_has(capsys):
 def test_csv_behind_a_url(capsys, rows):
     pytest.importorskip("fsspec")
     assert main(["feed", f"file://{rows}"]) == 0
-    assert capsys.readouterr().out.startswith("2 examples (2 int64) in 1 batches")
+    assert capsys.readouterr().out.startswith("2 examples (2 int64) in 1 batch, ")
 
 
 def test_a_folder_is_walked(tmp_path):
@@ -194,3 +194,49 @@ sys.exit(main(["feed", {rows!r}, "--threads", "20"]))
     assert done.stderr == (
         "pipeline feed: can't start new thread: the system allows no more; use a smaller --threads\n"
     )
+
+
+@pytest.mark.parametrize("options", [[], ["--format", "lines"], ["--deterministic"]])
+def test_a_byte_order_mark(capsys, tmp_path, options):
+    """Excel and others write it. Each file may have one; a first column of numbers was one of strings."""
+    names = [str(tmp_path / name) for name in "ab"]
+    for name in names:
+        with open(name, "wb") as file:
+            file.write(b"\xef\xbb\xbf1,2\r\n3,4\r\n")
+    assert main(["feed", *names, *options]) == 0
+    what = "1 bytes" if "lines" in options else "2 int64"
+    assert capsys.readouterr().out.startswith(f"4 examples ({what}) in 1 batch, 22 B, ")
+    with open(names[0], "wb") as file:
+        file.write(b"\xef\xbb\xbf\r\nx,y\r\n3,4\r\n")
+    assert main(["feed", *names[:1], "--skip-header-lines", "2"]) == 0
+    assert capsys.readouterr().out.startswith("1 example (2 int64) in 1 batch, ")
+
+
+def test_a_byte_order_mark_in_a_pipe(tmp_path):
+    (tmp_path / "a").write_bytes(b"\xef\xbb\xbf1,2\r\n3,4\r\n")
+    status, out, err = command("feed", "/dev/stdin", shell=f"< {tmp_path / 'a'}")
+    assert (status, err) == (0, "")
+    assert out.startswith("2 examples (2 int64) in 1 batch, ")
+
+
+def test_a_first_line_that_ends_within_quotes(capsys, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('\na,"b\nc",2\nd,e,3\n')
+    text = f"pipeline feed: {path}:2: a quote is still open at the end of the line, and feed reads line by line: "
+    text += "use --format lines for text. In a program, pipeline.csv reads fields of several lines\n"
+    assert main(["feed", str(path)]) == 1
+    assert capsys.readouterr() == ("", text)
+    status, out, err = command("feed", "/dev/stdin", shell=f"< {path}")
+    assert (status, out, err) == (1, "", text.replace(str(path), "/dev/stdin"))
+    assert main(["feed", str(path), "--format", "lines"]) == 0
+    assert capsys.readouterr().out.startswith("3 examples (1 bytes) in 1 batch, ")
+
+
+def test_options_that_do_nothing_are_told(capsys, rows):
+    for options, text in (
+        ([], ""),
+        (["--seed", "3"], "--seed does"),
+        (["--min-after-dequeue", "5", "--seed", "3"], "--seed and --min-after-dequeue do"),
+    ):
+        assert main(["feed", rows, "--no-shuffle", *options]) == 0
+        assert capsys.readouterr().err == (f"pipeline feed: {text} nothing with --no-shuffle\n" if text else "")

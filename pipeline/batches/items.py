@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.batches.iterables import is_generator_function, items, starts_over
+from pipeline.batches.iterables import is_generator_function, items, length, starts_over, while_open
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
 from pipeline.pulls import Book, current_turn
 
@@ -86,12 +86,13 @@ class SequenceItems(_Items):
         self.kind = "sequence"
 
     def _next(self) -> Any:
-        if self._taken >= len(self.source):
+        if self._taken >= length(self.source):
             raise StopIteration
         return self.source[self._taken]
 
     def following(self) -> Iterator[Any]:
-        return map(self.source.__getitem__, range(self._taken, len(self.source)))
+        numbers = range(self._taken, length(self.source))
+        return while_open(self.source, map(self.source.__getitem__, numbers))
 
     def _facts(self) -> dict[str, Any]:
         facts = {**super()._facts(), "rows": len(self.source)}

@@ -13,6 +13,7 @@ from pipeline import spans
 from pipeline.dtypes import refuse_missing
 from pipeline.nest import Nest, parts_of
 from pipeline.runners.enqueue_ops import op_name
+from pipeline.sources.extras import closed, is_closed, place_of
 
 WANTED = "the source of a batch must be a callable that returns an example, or an iterable, queue or producer of them"
 
@@ -36,7 +37,31 @@ def items(source: Any) -> Iterator[Any]:
     kind = type(source)
     if not hasattr(kind, "__iter__") and hasattr(kind, "__len__"):  # such as a Dataset of PyTorch; it may know no end
         return _noted(map(source.__getitem__, range(len(source))), source)
-    return iter(source) if isinstance(source, (np.ndarray, list, tuple)) else _noted(iter(source), source)
+    if isinstance(source, (np.ndarray, list, tuple)):
+        return iter(source)
+    return _noted(while_open(source, iter(source)), source)
+
+
+def length(source: Any) -> int:
+    """How many examples there are in what has a length; FailedPreconditionError for a Dataset of a closed file."""
+    if is_closed(source):
+        raise closed("batch: the source")
+    return len(source)
+
+
+def while_open(source: Any, made: Iterator[Any]) -> Iterator[Any]:
+    """The items of a source, which `made` gives: where that is a Dataset of h5py, its file may be closed meanwhile."""
+    place = place_of(source)
+    return _checked(source, made, f"batch: the source{place}") if place else made
+
+
+def _checked(source: Any, made: Iterator[Any], where: str) -> Iterator[Any]:
+    try:
+        yield from made
+    except Exception as error:
+        if is_closed(source):
+            raise closed(where) from error
+        raise
 
 
 def _noted(iterator: Iterator[Any], source: Any) -> Iterator[Any]:
@@ -51,7 +76,10 @@ def check_iterable(source: Any) -> None:
 
     Raises:
         InvalidArgumentError: It is an array with masked values or nulls.
+        FailedPreconditionError: It is an array of HDF5, and its file was closed.
     """
+    if is_closed(source):
+        raise closed("batch: the source")
     if _is_table(source):
         raise TypeError(
             f"{WANTED}, not a {_kind(source)}, whose items are columns: for its rows use pipeline.arrow(table)"

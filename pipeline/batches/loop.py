@@ -18,6 +18,7 @@ from pipeline.batches.inline import Inline
 from pipeline.batches.ordered import OrderedFeed
 from pipeline.batches.snapshot import CLOSED, READ_ONCE, fingerprint_text, load, no_order, state_of, what_to_say
 from pipeline.batches.source import is_iterable, loop_left
+from pipeline.batches.stays import StaysHere
 from pipeline.batches.taken import note_taken
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
 from pipeline.explain.frames import warn
@@ -43,7 +44,7 @@ MaybeNone: TypeAlias = Any
 _log = logger("pipeline.batches")
 
 
-class Batches(Next[T_co], Iterator[T_co]):
+class Batches(StaysHere, Next[T_co], Iterator[T_co]):
     """The batches that threads prepare: an iterator, and a context manager that stops the threads however you leave it.
 
     The first batch starts the threads; with `num_threads=0` there are none, and `next` reads the source. The loop ends
@@ -65,8 +66,7 @@ class Batches(Next[T_co], Iterator[T_co]):
     return `Batches[Any]`, because only the first example decides what a batch is.
 
     Attributes:
-        queue: The queue of examples; None until you ask for the first batch, because the first example decides its
-            dtypes and shapes. (To type checkers it is a queue.)
+        queue: The queue of examples; None until you ask for the first batch, as the first example decides its dtypes.
         coord: The Coordinator of the threads. A loop that was given one never stops it: it closes only its own queue,
             and whoever owns the Coordinator joins the threads.
         num_dropped: Examples at the end that filled no batch, in all rounds; with `shard`, no batch of all hosts.

@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline import spans
-from pipeline.batches.iterables import WANTED, check_callable, check_iterable, is_generator_function, items, starts_over
+from pipeline.batches.iterables import (
+    WANTED,
+    check_callable,
+    check_iterable,
+    is_generator_function,
+    items,
+    length,
+    starts_over,
+)
 from pipeline.errors import DeadlineExceededError, FailedPreconditionError, OutOfRangeError
 from pipeline.nest import map_values
 from pipeline.queues.base import QueueBase
@@ -147,7 +155,7 @@ def number_of_examples(source: Any, many: bool) -> int | None:
         return None if source._no_state() is not None else total()
     if isinstance(source, TableSource):
         return source.total
-    return len(source) if is_iterable(source) and hasattr(type(source), "__len__") else None
+    return length(source) if is_iterable(source) and hasattr(type(source), "__len__") else None
 
 
 def row_giver(source: Any, stopped: Callable[[], bool]) -> Callable[[int], Any] | None:

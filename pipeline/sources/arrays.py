@@ -15,15 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.dtypes import refuse_missing, strings_as_bytes
-from pipeline.errors import DataLossError, FailedPreconditionError
+from pipeline.errors import DataLossError
 from pipeline.files.opening import read_whole
 from pipeline.files.os_errors import translated
+from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
 from pipeline.nest import Nest, parts_of
 from pipeline.producers.numbered import digest
 from pipeline.producers.producers import parse_shard
 from pipeline.queues.rows import Rows
-from pipeline.sources.extras import MANY, Picked, last_used, stacked
+from pipeline.sources.extras import MANY, Picked, closed, is_closed, last_used, place_of, stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
@@ -49,6 +50,7 @@ class Column(Protocol):
         """What tells the column from others; plain data."""
 
 
+@tells_keywords
 def arrays(
     tensors: Any,
     *,
@@ -142,8 +144,8 @@ def column(given: Any, where: str) -> Column:
     """Make a column of what `arrays` takes for one."""
     if isinstance(given, (str, os.PathLike)):
         return _of_file(os.fspath(given), where)
-    if _is_closed(given):
-        raise _closed(where)
+    if is_closed(given):
+        raise closed(f"arrays: {where}")
     if hasattr(given, "chunks") and isinstance(getattr(given, "shape", None), tuple):
         return _Stored(given, where)
     kind = type(given)
@@ -222,16 +224,6 @@ def _of_file(path: str | bytes, where: str) -> Column:
     return (_InMemory if remote else _Mapped)(_as_array(array, where))
 
 
-def _is_closed(stored: Any) -> bool:
-    """Whether this is a Dataset of h5py whose file was closed."""
-    return not getattr(getattr(stored, "id", None), "valid", True)
-
-
-def _closed(where: str) -> FailedPreconditionError:
-    text = f"arrays: {where} cannot be read, as its file was closed: keep that open for as long as batches are made"
-    return FailedPreconditionError(None, None, text)
-
-
 class _Stored:
     """An array of HDF5, Zarr or the like.
 
@@ -245,8 +237,7 @@ class _Stored:
             raise ValueError(f"arrays: {where} must have rank 1 or more, got the scalar {stored!r:.80}")
         self._stored = stored
         self._rows = int(stored.shape[0])
-        file = getattr(getattr(stored, "file", None), "filename", None)
-        self._where = f"{where}, {stored.name!r} of {file!r}," if file else where
+        self._where = f"arrays: {where}{place_of(stored)}"
         self._lock = threading.Lock()  # what is thread safe differs from store to store
         self.chunk: int = int(stored.chunks[0]) if isinstance(stored.chunks, tuple) else 1
         self.row_bytes: int = max(1, math.prod(stored.shape[1:]) * np.dtype(stored.dtype).itemsize)
@@ -257,8 +248,8 @@ class _Stored:
     def take(self, numbers: NDArray[np.int64]) -> Any:
         """Return the rows from the first of these numbers to the last."""
         with self._lock:
-            if _is_closed(self._stored):
-                raise _closed(self._where)
+            if is_closed(self._stored):
+                raise closed(self._where)
             return strings_as_bytes(np.asarray(self._stored[int(numbers[0]) : int(numbers[-1]) + 1]))
 
     def facts(self) -> Any:

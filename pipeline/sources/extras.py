@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pipeline._batch import stack
 from pipeline.dtypes import object_vector, strings_as_bytes
-from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
 from pipeline.nest import Nest, is_nested
 from pipeline.queues.rows import Rows
 
@@ -48,6 +48,23 @@ def chosen(names: Sequence[str], columns: Sequence[str] | None, where: str) -> l
         what = f"there is no column {missing[0]!r}" if missing else "no columns are chosen"
         raise invalid(f"{where}: {what}; the columns are {', '.join(map(repr, names))}")
     return wanted
+
+
+def is_closed(stored: Any) -> bool:
+    """Whether this is a Dataset of h5py whose file was closed."""
+    return not getattr(getattr(stored, "id", None), "valid", True)
+
+
+def place_of(stored: Any) -> str:
+    """What errors say of where a Dataset of h5py is stored, while it is open: ", '/x' of 'a.h5',"; "" of others."""
+    is_open = getattr(getattr(stored, "id", None), "valid", False) and hasattr(stored, "file")
+    return f", {stored.name!r} of {stored.file.filename!r}," if is_open else ""
+
+
+def closed(where: str) -> FailedPreconditionError:
+    """The error for what cannot be read, as its file was closed."""
+    text = f"{where} cannot be read, as its file was closed: keep that open for as long as batches are made"
+    return FailedPreconditionError(None, None, text)
 
 
 def note(error: Exception, where: str) -> None:

@@ -1,6 +1,8 @@
 """The loop over batches: when its threads start, and that they end however you leave it."""
 
+import copy
 import gc
+import pickle
 import sys
 import threading
 
@@ -326,3 +328,18 @@ class TestGivenCoordinator:
         coord.request_stop()
         assert len(list(batches)) < 20  # what the queue held
         coord.join()
+
+
+@pytest.mark.parametrize("num_threads", [0, 2])
+@pytest.mark.parametrize("begun", [False, True])
+def test_loops_are_not_pickled_or_copied(num_threads, begun):
+    """A copy would have shared the threads."""
+    with pipeline.batch(np.arange(9), 3, num_threads=num_threads, name="digits") as batches:
+        if begun:
+            next(batches)
+        for call in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(
+                TypeError, match=r"<Batches 'digits': .*> cannot be pickled or copied: .*state_dict\(\)"
+            ):
+                call({"loop": batches} if call is not copy.copy else batches)
+        assert len(list(batches)) == 3 - begun

@@ -326,6 +326,23 @@ class TestErrors:
                 ):
                     call()
 
+    @pytest.mark.parametrize("options", [{}, {"num_threads": 0}, {"deterministic": True}])
+    def test_of_a_closed_file_without_arrays(self, tmp_path, options):
+        """The dataset itself is the source of the batches."""
+        h5py = pytest.importorskip("h5py")
+        path = tmp_path / "data.h5"
+        with h5py.File(path, "w") as file:
+            data = file.create_dataset("group/x", data=np.arange(10_000))
+            begun, later = (pipeline.batch(data, 2, **options) for _ in range(2))
+            assert next(begun).tolist() == [0, 1]
+        said = "cannot be read, as its file was closed: keep that open for as long as batches are made"
+        with raises(pipeline.errors.FailedPreconditionError, f"batch: the source, '/group/x' of '{path}', {said}"):
+            while True:
+                next(begun)
+        for call in (lambda: list(later), lambda: next(pipeline.batch(data, 2, **options)), lambda: len(later)):
+            with raises(pipeline.errors.FailedPreconditionError, f"batch: the source {said}"):
+                call()
+
     def test_items_of_different_shapes(self):
         items = type("Items", (), {"__len__": lambda _: 3, "__getitem__": lambda _, i: np.zeros(i)})()
         with pytest.raises(ValueError, match=r"the input: examples differ in shape.*dynamic_pad=True or ragged="):

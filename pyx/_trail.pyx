@@ -78,12 +78,14 @@ cdef class Numbers:
             self.lock.unlock()
         return 0
 
-    cdef void drop(self, uint64_t entered) noexcept:
-        """Drop the numbers of elements that did not enter the queue."""
+    cdef void drop(self, uint64_t entered, bint final) noexcept:
+        """Drop the numbers of elements that did not enter the queue. With `final` none is added from now on: the two in
+        one hold of the lock, as one added between them would count in the last draws."""
         self.lock.lock()
         if self.added > entered:
             beside_drop(&self.beside, self.added - entered)
             self.added = entered
+        self.final |= final
         self.lock.unlock()
 
     cdef int follow(self, Delivered last, Delivered after, size_t n, size_t begin, size_t end) except -1:
@@ -279,7 +281,7 @@ cdef class Trail:
 
     cpdef trim(self):
         """Drop the numbers of elements that did not enter the queue: a put was interrupted, or has failed."""
-        self.numbers.drop(self.entered())
+        self.numbers.drop(self.entered(), False)
 
     def skip_draws(self, uint64_t draws):
         """Leave out the draws that a saved run has made; before the first one."""
@@ -330,7 +332,6 @@ cdef class Trail:
             raise ValueError(f"Trail.follow: {begin} to {end} is no part of {n}")
         cdef Delivered after = last.then(end - begin, total, None, content)
         if self.draws and not self.numbers.final and self.closed():
-            self.trim()         # the last draws depend on how many there are
-            self.numbers.final = True
+            self.numbers.drop(self.entered(), True)     # the last draws depend on how many there are
         self.numbers.follow(last, after, n, begin, end)
         return after

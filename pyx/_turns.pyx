@@ -44,10 +44,10 @@ cdef class Baton:
         """Take the baton and begin a call, if it is free and there is nothing else to do. Return whether that is so."""
         cdef int64_t ticket, place
         self.lock.lock()
-        ticket, place = self.ticket, self.begun
-        if self.taken or ticket >= self.note_at or place >= self.room_until:
+        if self.taken or self.ticket >= self.note_at or self.begun >= self.room_until:  # its holder writes the others
             self.lock.unlock()
             return False
+        ticket, place = self.ticket, self.begun
         self.taken = True
         self.ticket = ticket + 1
         self.begun = place + 1

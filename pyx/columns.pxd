@@ -309,7 +309,8 @@ cdef inline void close_recyclers(Columns* columns) noexcept:
     """Free the memory that is kept for batches to come, and keep none from now on."""
     cdef int i
     for i in range(columns.width):
-        columns.column[i].block.batch = 0
-        drop_block(&columns.column[i].block)
+        if columns.column[i].assembles:     # else blocks are not touched, as no lock guards them without the GIL
+            columns.column[i].block.batch = 0
+            drop_block(&columns.column[i].block)
         if columns.column[i].recycler != NULL:
             stop_recycling(<object>columns.column[i].recycler)

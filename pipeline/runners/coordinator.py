@@ -16,6 +16,7 @@ from pipeline.explain.causes import StoppedByCoordinator, because
 from pipeline.explain.frames import is_running, whereabouts
 from pipeline.explain.wording import count, named
 from pipeline.logs import logger
+from pipeline.runners.copies import gil_enabled, twin
 from pipeline.runners.ending import JOIN_INTERVAL, wait_for_end
 from pipeline.runners.enqueue_ops import Fillable
 from pipeline.runners.stop_flag import StopFlag
@@ -67,6 +68,7 @@ class Coordinator:
         self._lock = threading.RLock()
         self._stop = StopFlag()
         self._recorded: Reported | None = None
+        self._told: int | None = None  # the first thread that what was reported was raised in
         self._stopped: StoppedByCoordinator | None = None
         self._joined = False
         self._registered: set[threading.Thread] = set()
@@ -183,7 +185,7 @@ class Coordinator:
         """Reset the coordinator: no stop, no exception, not joined. Registered threads stay registered."""
         with self._lock:
             self._joined = False
-            self._recorded = None
+            self._recorded = self._told = None
             self._stopped = None
             self._stop.clear()
 
@@ -216,11 +218,21 @@ class Coordinator:
             self._registered.add(thread)
 
     def raise_requested_exception(self) -> None:
-        """Raise the exception that was reported, if any; every time it is called, before `join` and after."""
+        """Raise the exception that was reported, if any; every time it is called, before `join` and after.
+
+        Without the interpreter's lock the first thread that is told gets the exception itself, and the others copies:
+        CPython changes the traceback of an exception that it raises, and no lock guards that.
+        """
         with self._lock:
             recorded = self._recorded
+            if recorded is not None and self._told is None:
+                self._told = threading.get_ident()
+            told = self._told
         if recorded is not None:
-            _raise_as_reported(recorded)
+            error, traceback, context = recorded
+            if told != threading.get_ident() and not gil_enabled():
+                error = twin(error)
+            _raise_as_reported((error, traceback, context))
 
     def join(
         self,

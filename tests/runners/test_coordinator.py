@@ -2,11 +2,13 @@
 
 import sys
 import threading
+import traceback
 
 import pytest
 from helpers import run_in_thread, wait_until
 
 from pipeline import CancelledError, Coordinator, OutOfRangeError
+from pipeline.runners import coordinator
 
 
 def raised(error):
@@ -228,6 +230,57 @@ def test_exception_is_raised_as_often_as_asked_with_one_traceback():
             call()
         lengths.append(len([entry for entry in caught.traceback if entry.name == "raised"]))
     assert lengths == [1, 1, 1, 1]
+
+
+class TestSeveralThreads:
+    """Each thread that asks raises what was reported. Raising changes an exception, and without the interpreter's lock
+    nothing keeps threads apart that do so with the same one: CPython then frees its traceback twice, and crashes."""
+
+    def told(self, coord):
+        def ask():
+            with pytest.raises(OSError, match=r"gone|odd|one|two") as caught:
+                coord.raise_requested_exception()
+            return caught.value
+
+        first = ask()
+        return first, run_in_thread(ask).result(), ask()
+
+    @pytest.mark.parametrize("gil", [True, False])
+    def test_each_has_an_exception_of_its_own_without_the_lock(self, gil, monkeypatch):
+        monkeypatch.setattr(coordinator, "gil_enabled", lambda: gil)
+        coord = Coordinator()
+        error = FileNotFoundError(2, "gone", "a.txt")
+        error.__cause__ = cause = ValueError("why")
+        error.note = "as it was"
+        coord.request_stop(raised(error))
+        first, second, again = self.told(coord)
+        assert first is error
+        assert again is error
+        assert (second is error) == gil
+        assert (type(second), second.args, second.filename) == (FileNotFoundError, (2, "gone"), "a.txt")
+        assert (second.__cause__, second.note) == (cause, "as it was")
+        assert "raised" in [entry.name for entry in traceback.extract_tb(second.__traceback__)]
+
+    def test_a_class_that_copies_cannot_be_made_of(self, monkeypatch):
+        class Odd(OSError):
+            def __init__(self, *, needed):
+                super().__init__("odd", needed)
+
+        monkeypatch.setattr(coordinator, "gil_enabled", lambda: False)
+        coord = Coordinator()
+        coord.request_stop(Odd(needed=5))
+        first, second, _ = self.told(coord)
+        assert second is not first
+        assert (type(second), second.args) == (Odd, ("odd", 5))
+
+    def test_a_cleared_stop_forgets_who_was_told(self, monkeypatch):
+        monkeypatch.setattr(coordinator, "gil_enabled", lambda: False)
+        coord = Coordinator()
+        coord.request_stop(OSError("one"))
+        self.told(coord)
+        coord.clear_stop()
+        coord.request_stop(error := OSError("two"))
+        assert run_in_thread(self.told, coord).result()[0] is error
 
 
 def test_wait_for_stop():

@@ -17,7 +17,7 @@ WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
 .PHONY: run build test test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan bounds leaks exits bench bench-tf bench-peers
-.PHONY: test-free-threaded bench-free-threaded
+.PHONY: test-free-threaded bench-free-threaded tsan-free
 .PHONY: bench-cluster bench-scaling bench-latency bench-torch bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
@@ -125,6 +125,17 @@ $(VENV)-free/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 # The tests of queues and threads with ThreadSanitizer, and with AddressSanitizer and UndefinedBehaviorSanitizer.
 tsan: build
 	$(BIN)/python tests/endurance/sanitized.py thread
+
+# The same without the interpreter's lock, by a Python that was built with ThreadSanitizer: FREE=/path/to/python3.13t.
+# docs/free-threading.md says how.
+tsan-free: $(VENV)-tsan/.installed
+	$(VENV)-tsan/bin/python tests/endurance/sanitized.py thread-free
+
+$(VENV)-tsan/.installed: export TSAN_OPTIONS = report_bugs=0
+$(VENV)-tsan/.installed: pyproject.toml
+	test -x $(@D)/bin/python || $(FREE) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --prefer-binary numpy "Cython>=3.3" setuptools --group free-threaded
+	touch $@
 
 asan: build
 	$(BIN)/python tests/endurance/sanitized.py address

@@ -5,7 +5,12 @@ its AddressSanitizer and UndefinedBehaviorSanitizer, or with Cython's checks of 
 can run it. A watch that was set up wrongly finds nothing, so it must prove itself first: it has to find faults that are
 planted in a second copy.
 
-No report is suppressed. Arguments after the sanitizer's name go to pytest; files among them replace the usual ones.
+No report of our code is suppressed. Arguments after the sanitizer's name go to pytest; files among them replace the
+usual ones.
+
+`make tsan-free` is the same without the interpreter's lock. There the interpreter's own atomic operations order one
+thread after another, so it has to be compiled with ThreadSanitizer too, as docs/free-threading.md says. What it reports
+of itself is suppressed by tsan_free_threaded.txt, beside this file.
 """
 
 import os
@@ -19,6 +24,7 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).parents[2]
 COPIED = ["pyx", "pipeline", "tests", "examples", "setup.py", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"]
 STATUS = 66  # of a process in which a sanitizer found something
+SUPPRESSED = pathlib.Path(__file__).with_name("tsan_free_threaded.txt")
 
 # What is left out, and why.
 MEMORY = {"test_queue_memory.py": "measures resident memory, most of which is the sanitizer's own"}
@@ -44,6 +50,14 @@ PATTERNS = [
     "compat/test_blocks.py",
     "compat/test_sessions.py",
 ]
+# And, without the lock, those of everything else that several threads use.
+MORE = (
+    "readers/test_*.py",
+    "resume/test_*.py",
+    "watch/test_*.py",
+    "workers/test_*.py",
+    "compat/test_*.py",
+)
 
 
 class Plant(NamedTuple):
@@ -68,6 +82,8 @@ class Sanitizer(NamedTuple):
     build: tuple[tuple[str, str], ...] = ()  # more variables for setup.py
     support: str = ""  # a folder that goes on the path
     arguments: tuple[str, ...] = ()  # for pytest
+    patterns: tuple[str, ...] = ()  # of more tests
+    interpreter: str = ""  # how it must have been configured
 
 
 # A thread waits in a dequeue; another hands it an element, having forgotten to take the lock.
@@ -205,6 +221,19 @@ SANITIZERS = {
 }
 
 
+SANITIZERS["thread-free"] = SANITIZERS["thread"]._replace(
+    name="tsan-free",
+    library=None,  # it is in the interpreter
+    options={
+        "PYTHON_GIL": "0",  # not even for a module that asks for the lock
+        "TSAN_OPTIONS": f"exitcode={STATUS}:die_after_fork=0:allocator_may_return_null=1:suppressions={SUPPRESSED}",
+    },
+    build=(("TSAN_OPTIONS", "report_bugs=0:die_after_fork=0"),),  # Cython forks while threads run
+    patterns=MORE,
+    interpreter="--with-thread-sanitizer",
+)
+
+
 def copy(where: pathlib.Path) -> None:
     """Copy the sources with their times, so that unchanged ones are not compiled again."""
     ignore = shutil.ignore_patterns("*.so", "__pycache__")
@@ -276,25 +305,46 @@ def prove(sanitizer: Sanitizer) -> None:
         print(f"{sanitizer.name} finds what is planted: {fault.found}: {line.strip()}", flush=True)
 
 
+def tests_for(where: pathlib.Path, sanitizer: Sanitizer) -> list[str]:
+    tests = where / "tests"
+    found = {pattern: list(tests.rglob(pattern)) for pattern in (*PATTERNS, *sanitizer.patterns)}
+    gone = [pattern for pattern, matching in found.items() if not matching]
+    if gone:
+        sys.exit(f"no tests are called {', '.join(gone)}: a room was renamed?")
+    for name, reason in sanitizer.left_out.items():
+        print(f"left out: {name}, which {reason}")
+    files = {file for matching in found.values() for file in matching if file.name not in sanitizer.left_out}
+    return [str(file.relative_to(where)) for file in sorted(files)]
+
+
+def run_tests(where: pathlib.Path, sanitizer: Sanitizer, arguments: list[str]) -> int:
+    """Run pytest, then print the reports, which go to files: pytest captures what tests write, the children too."""
+    reports = where / "reports"
+    shutil.rmtree(reports, ignore_errors=True)
+    reports.mkdir()
+    variables = environment(where, sanitizer)
+    if "TSAN_OPTIONS" in variables:
+        variables["TSAN_OPTIONS"] += f":log_path={reports}/report"
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *sanitizer.arguments, *arguments]
+    status = subprocess.run(command, cwd=where, env=variables, check=False).returncode
+    written = sorted(reports.iterdir())
+    for report in written:
+        print(report.read_text(errors="replace"))
+    return status or STATUS * bool(written)
+
+
 def main() -> int:
     sanitizer = SANITIZERS[sys.argv[1]]
+    if sanitizer.interpreter not in (sysconfig.get_config_var("CONFIG_ARGS") or ""):
+        sys.exit(f"{sys.executable} was configured without {sanitizer.interpreter}")
     where = ROOT / "build" / sanitizer.name
     prove(sanitizer)
     copy(where)
     compile_in(where, sanitizer)
-    tests = where / "tests"
-    found = {pattern: list(tests.rglob(pattern)) for pattern in PATTERNS}
-    gone = [pattern for pattern, matching in found.items() if not matching]
-    if gone:
-        sys.exit(f"no tests are called {', '.join(gone)}: a room was renamed?")
-    files = sorted({file for matching in found.values() for file in matching if file.name not in sanitizer.left_out})
     arguments = sys.argv[2:]
     if not any(argument.partition("::")[0].endswith(".py") for argument in arguments):
-        arguments += [str(file.relative_to(where)) for file in files]
-        for name, reason in sanitizer.left_out.items():
-            print(f"left out: {name}, which {reason}")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *sanitizer.arguments, *arguments]
-    status = subprocess.run(command, cwd=where, env=environment(where, sanitizer), check=False).returncode
+        arguments += tests_for(where, sanitizer)
+    status = run_tests(where, sanitizer, arguments)
     if status == 0:
         print(f"{sanitizer.name}: nothing found")
     return status

@@ -215,7 +215,13 @@ def check(kind: Any, name: str, where: str) -> None:
     while types.is_fixed_size_list(inner):
         inner = inner.value_type
     if not (_is_plain(inner) or _is_bytes(inner) or _is_time(inner)):
-        raise invalid(f"{where}: column {name!r} has the type {kind}, which does not become an array: cast it before")
+        do = "cast it before, or leave it out"
+        if types.is_list(inner) or types.is_large_list(inner):
+            do = (
+                "only the outermost lists may vary in length. Cast the inner ones before to lists of a fixed size, as "
+                "by cast(list_(list_(float32(), 4))), or flatten them, or leave the column out"
+            )
+        raise invalid(f"{where}: column {name!r} has the type {kind}, which does not become an array: {do}")
 
 
 def _is_time(kind: Any) -> bool:

@@ -188,6 +188,25 @@ class TestErrors:
         with raises(TypeError, "arrow: the table must be one of Arrow, not [1]"):
             pipeline.arrow([1])
 
+    @pytest.mark.parametrize("list_", [pa.list_, pa.large_list])
+    def test_of_lists_of_lists(self, list_, tmp_path):
+        """What the error says to do makes rows of them."""
+        boxes = [[[0, 1], [2, 3]], [], [[4, 5]]]
+        table = pa.table({"n": [0, 1, 2], "boxes": pa.array(boxes, list_(list_(pa.int64())))})
+        pa.parquet.write_table(table, tmp_path / "t.parquet")
+        text = "which does not become an array: only the outermost lists may vary in length. Cast the inner ones before"
+        for call in (lambda: pipeline.arrow(table), lambda: pipeline.parquet(tmp_path / "t.parquet")):
+            with pytest.raises(pipeline.InvalidArgumentError, match=rf"column 'boxes' has the type .*, {text}"):
+                call()
+        assert next(iter(pipeline.arrow(table, ["n"]))) == {"n": 0}
+        cast = table.set_column(1, "boxes", table["boxes"].cast(pa.list_(pa.list_(pa.int64(), 2))))
+        [batch] = pipeline.batch(pipeline.arrow(cast), 3, ragged="row_splits")
+        values, splits = batch["boxes"]
+        assert values.tolist() == [[0, 1], [2, 3], [4, 5]]
+        assert splits.tolist() == [0, 2, 2, 3]
+        [batch] = pipeline.batch(pipeline.arrow(cast), 3, ragged="pad")
+        assert batch["boxes"].tolist() == [[[0, 1], [2, 3]], [[0, 0], [0, 0]], [[4, 5], [0, 0]]]
+
     def test_of_schemas(self, tmp_path):
         a, b = tmp_path / "a.parquet", tmp_path / "b.parquet"
         pa.parquet.write_table(pa.table({"n": [1], "m": [1]}), a)

@@ -192,6 +192,10 @@ cdef class Outlet:
         """
         self.fill, self.size, self.enough, self.asked = fill, size, enough, asked
 
+    def filled_no_more(self):
+        """Forget what `filled_by` was told, while no batch is taken: the loop has ended."""
+        self.fill = self.size = None
+
     cdef object taking(self):
         """What the queue gives, once it has enough."""
         if self.fill is not None and self.size() < self.enough:

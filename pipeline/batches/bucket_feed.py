@@ -63,7 +63,6 @@ class BucketFeed(Feed):
         named: dict[str, Any] = {"shared_name": request.shared_name, "name": request.name}
         queue = FIFOQueue(request.queue_capacity, [object], [()], **named)
         self._buckets = [self._bucket(i, size) for i, size in enumerate(self._sizes)]
-        self.close_op = self._flush
         return queue
 
     def _bucket(self, number: int, batch_size: int) -> Bucket:
@@ -99,7 +98,7 @@ class BucketFeed(Feed):
     def _bucket_of(self, components: Sequence[Any]) -> Bucket:
         return self._buckets[bisect.bisect_right(self._boundaries, components[0])]
 
-    def _flush(self) -> None:
+    def close_op(self) -> None:
         """Make batches of what the buckets hold at the end of the input."""
         try:
             for bucket in self._buckets:

@@ -24,6 +24,7 @@ from pipeline.batches.source import (
     number_of_examples,
     open_source,
     recall,
+    weakly,
 )
 from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeError
 from pipeline.explain.reads import Read, first_reads, note_reads_again, noted_reads
@@ -58,7 +59,6 @@ class Feed:
     Attributes:
         queue: What the loop takes its batches from.
         ops: The enqueue ops. Each belongs to one thread.
-        close_op: What to do at the end of the input; None closes the queue.
         coord: The Coordinator of the threads.
         layout: The layout of the examples, once the first one has come.
         skips: What `on_error="skip"` has left out.
@@ -70,7 +70,6 @@ class Feed:
 
     queue: QueueBase  # not before there is an example
     ops: Sequence[Callable[[], None]]
-    close_op: Callable[[], None] | None = None
     round = 0  # how often the sources have been read before
     opened = False
     _hand: Hand | None = None  # what takes rows in memory, which Ctrl-C must not lose
@@ -91,8 +90,7 @@ class Feed:
         self._left = False
         self._kept = [[] for _ in request.sources]
         # The block in a thread's hand is beside the queue; a batch may be larger than the queue.
-        single = self.one_by_one or self._keep.asks
-        self._block_rows = None if single else self._most_rows()
+        self._block_rows = None if self.one_by_one or self._keep.asks else self._most_rows()
 
     @property
     def kind(self) -> str:
@@ -188,7 +186,7 @@ class Feed:
                 sources = [self._hand]
         room = self._room if request.inline else None
         return [
-            open_source(source, request.enqueue_many, alone, self._rows_for(source), room, self._stopped)
+            open_source(source, request.enqueue_many, alone, self._rows_for(source), room, weakly(self._stopped))
             for source in sources
         ]
 
@@ -197,11 +195,10 @@ class Feed:
         taken, layout = self.outlet.draw(), self.layout
         return taken if layout is None else layout.rebuild(taken)
 
-    def taken_by(self, op: Callable[[], None]) -> Sequence[str] | None:
+    def taken_by(self, number: int) -> Sequence[str] | None:
         """What the items are called that an op has just taken, with `num_threads=0`; None if that is not known."""
-        taken = getattr(self.request.sources[self.ops.index(op)], "taken", None)
-        names: Sequence[str] | None = None if taken is None else taken()
-        return names
+        taken: Callable[[], Sequence[str] | None] | None = getattr(self.request.sources[number], "taken", None)
+        return None if taken is None else taken()
 
     def put_right(self) -> bool:
         """Ctrl-C has struck while an op was called, with `num_threads=0`: have come again what it took and did not
@@ -213,7 +210,7 @@ class Feed:
         (source, *others), looked_at = request.sources, self.one_by_one or not self._keep.all or self.skips.active
         if others or request.joined or request.enqueue_many or looked_at or type(source) not in _SEQUENCES:
             return False
-        following = open_source(source[stored:], False, True, None, None, self._stopped)
+        following = open_source(source[stored:], False, True, None, None, weakly(self._stopped))
         self.ops = [self._op(following, 0, None)]
         return True
 
@@ -229,9 +226,13 @@ class Feed:
         self._left = True
         recall(self.request.sources)
 
+    def close_op(self) -> None:
+        """What to do at the end of the input: close the queue."""
+        self.queue.close()
+
     def leave(self) -> None:
         """Close the queue, so that threads waiting to enqueue end as at the end of the input."""
-        self._left = True
+        self._left, self.ops = True, ()
         if hasattr(self, "queue"):  # not while it waits for the first example
             self.queue.close(cancel_pending_enqueues=True)
         recall(self.request.sources)
@@ -311,8 +312,7 @@ class Feed:
 
     def _park(self) -> None:
         """Nothing is kept: one thread waits, at no cost, for the end of the loop."""
-        self.queue = FIFOQueue(0, ["bool"], [()], name=self.request.name)
-        queue = self.queue
+        self.queue = queue = FIFOQueue(0, ["bool"], [()], name=self.request.name)
 
         def parked() -> None:
             while not self._stopped():

@@ -72,7 +72,7 @@ class Inline:
 
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
-        self._ops = deque(feed.ops)
+        self._ops = deque(enumerate(feed.ops))
         self._ops.rotate(-feed.first_op)
         self._enough, self._size = feed.enough, feed.queue.size  # found once
         self._reading = False
@@ -105,6 +105,7 @@ class Inline:
             raise RuntimeError(
                 f"{self.feed.request.name}: a thread in `next` did not end within {seconds} s: it reads the source"
             )
+        outlet.filled_no_more()  # else what the loop read would wait for a garbage collection
         outlet.lock.release()
 
     def _fill(self) -> None:
@@ -119,7 +120,7 @@ class Inline:
         if self._reading:
             if not feed.put_right():
                 self._stop(coord, interrupted(feed.request.name, "it read its source"))
-            self._ops = deque(feed.ops)
+            self._ops = deque(enumerate(feed.ops))
         thread, turn = worker_of_thread, turn_of_thread.turn
         outer = thread.worker, thread.reads, loop_of_thread.coord
         self._reading = True
@@ -131,7 +132,7 @@ class Inline:
             self._reading = False
         except Exception as error:
             self._reading = False
-            self._worker.keys = self._worker.keys or feed.taken_by(self._ops[0])
+            self._worker.keys = self._worker.keys or feed.taken_by(self._ops[0][0])
             self._worker.fail(error)
             self._stop(coord, error)
         finally:
@@ -149,13 +150,13 @@ class Inline:
                 return
             self._worker.keys = None
             try:
-                ops[0]()
+                ops[0][1]()
             except OutOfRangeError as error:
                 self.group.reached_end(error)
                 if len(ops) == 1:
                     # The source, or another thread, may have closed the loop.
                     with because(InputUsedUp(self.group)), contextlib.suppress(CancelledError):
-                        (feed.close_op or feed.queue.close)()
+                        feed.close_op()
                 ops.popleft()
             else:
                 ops.rotate(-1)

@@ -34,6 +34,7 @@ class _Items:
     """What the three kinds share: a pull of one item."""
 
     owner: Book | None = None
+    of_loop = True
     columns: Sequence[str] = ("item",)
     source: Any
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipeline._turns import Baton
@@ -126,6 +126,15 @@ class Ledger:
                 lost.append(thing.name)
         if lost:
             raise interrupted(lost[0], "it took its first example from this, which cannot go back")
+
+    def let_go(self, sources: Sequence[Any], end: BaseException | None) -> None:
+        """The loop is over: what it made to read its sources forgets it, and so does the error that told of the end,
+        whose traceback has it. A cycle would hold what they read."""
+        if end is not None:
+            end.__traceback__ = None
+        for thing in (*(each for each, _ in self._starts), *sources):
+            if getattr(thing, "of_loop", False):
+                thing.owner = None
 
     def adopt(self, book: Book, thing: Any, lane: int = 0) -> None:
         """A call pulls from this for the first time: nobody else may from now on."""

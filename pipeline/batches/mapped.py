@@ -67,7 +67,9 @@ def mapped(
         workers = AtOnce() if num_threads == 0 else Threads(num_threads or 1)
         chunksize = 1 if num_threads == 0 else chunksize  # an error is to come before the next call
     items = _placed(source, careful) if gives_blocks else source
-    return map_ahead(function, items, workers=check_executor("workers", workers), chunksize=chunksize)
+    made = map_ahead(function, items, workers=check_executor("workers", workers), chunksize=chunksize)
+    made.of_loop = True
+    return made
 
 
 class Applied:

@@ -195,6 +195,7 @@ class NumberedSource:
 
     columns: Sequence[str] = ("draw",)
     owner: Book | None = None
+    of_loop = True
     journaled = False  # its place follows from what was delivered
 
     def __init__(

@@ -24,8 +24,8 @@ from pipeline.batches.pool import Pool
 from pipeline.batches.quick import quick_way
 from pipeline.batches.replay import Replay
 from pipeline.batches.request import Request
-from pipeline.batches.source import loop_left
-from pipeline.batches.turns import Turns, turn_put_back, watch_dequeues, weakly
+from pipeline.batches.source import loop_left, weakly
+from pipeline.batches.turns import Turns, turn_put_back, watch_dequeues
 from pipeline.errors import CancelledError, OutOfRangeError, StateMismatchError
 from pipeline.queues.base import QueueBase
 from pipeline.queues.components import parse_partial_shapes, parse_shapes
@@ -200,21 +200,19 @@ class OrderedFeed(Feed):
             for i, lane in enumerate(lanes)
         ]
         with turn_put_back():
-            firsts, ends = first_calls(callers, turns, lambda: self.layout is not None, self._stopped)
+            self._firsts, ends = first_calls(callers, turns, lambda: self.layout is not None, self._stopped)
         self.queue = self._make_queue()
         self._trail = self._make_trail()
         self._check_loaded()
         if not self.round:
             warn_of_cost(request, lanes[0], self.numbered, self.ledger.pulled_from)
         put_one = self._put_of(False)
-        into = Into(put_one, self._put_of(True), self._arrange, self._check_fits)
+        into = Into(put_one, self._put_of(True), weakly(self._arrange), weakly(self._check_fits))
         self.arrivals = Arrivals(into, self.ledger.journal, one_to_one, self.skips, self.replay)
         threads = request.num_threads or 1 if lanes[0].parallel and len(lanes) == 1 else 1
         count, size = max(threads, len(lanes)), self.layout.example_bytes if self.layout else 1
-        stopped = self._paused if request.inline else self._stopped
+        stopped = weakly(self._paused if request.inline else self._stopped)
         self._crossing = Crossing(self.arrivals, put_one, count, size, self.ledger.baton, stopped)
-        self._firsts = firsts
-        self.close_op = self._close_at_end
         self.ops = [self._op_of(caller, turns, ends.get(caller.index)) for caller in callers for _ in range(threads)]
 
     def _choose_way(self) -> None:
@@ -234,8 +232,8 @@ class OrderedFeed(Feed):
             self.draws = NumberedSource(items, self.seeds, request.min_after_dequeue, hosts, smaller)
             return [self.draws.lane()]
         many, room = request.enqueue_many, None if request.joined else ledger.room
-        singly = self.skips.active or self._keep.asks
-        return [open_lane(each, many, self._rows_for(each), room, self._stopped, singly) for each in request.sources]
+        singly, stopped = self.skips.active or self._keep.asks, weakly(self._stopped)
+        return [open_lane(each, many, self._rows_for(each), room, stopped, singly) for each in request.sources]
 
     def _rows_for(self, source: Any) -> int | None:
         rows = super()._rows_for(source)
@@ -261,7 +259,7 @@ class OrderedFeed(Feed):
             if self._trail is not None:
                 self._trail.skip_draws(self.delivered.newest.elements - self.before)
 
-    def _close_at_end(self) -> None:
+    def close_op(self) -> None:
         """Close the queue at the end of the input, and note how long that was: the last draws depend on it."""
         self._note_total()
         self.queue.close()
@@ -331,6 +329,11 @@ class OrderedFeed(Feed):
         super().leave()
         self._wake()
 
+    def put_away(self) -> None:
+        super().put_away()
+        if self.ledger is not None:
+            self.ledger.let_go(self.request.sources, self._end)
+
     def _wake(self) -> None:
         if self._crossing is not None:
             self._crossing.wake()
@@ -339,8 +342,7 @@ class OrderedFeed(Feed):
 
     def _paused(self) -> bool:
         """Whether an op is to return: at the end, or when there is enough; one that takes turns makes one call."""
-        inline = self.request.inline and not self.request.joined
-        return self._stopped() or (inline and self.queue.size() >= self.enough)
+        return self._stopped() or (self.request.inline and not self.request.joined and self.queue.size() >= self.enough)
 
     def _stopped(self) -> bool:
         return self._end is not None or self._left or self.coord.should_stop()
@@ -423,8 +425,8 @@ class OrderedFeed(Feed):
         assert self.arrivals is not None
         assert self._trail is not None
         if self.draws is not None and self.request.inline and self.draws.at_hand:
-            into = self.queue, self._trail, self.layout, self.arrivals, self._firsts
-            self._gathering = gathering = Gathering(self.draws, *into, self.delivered, self.before, self._paused)
+            rest = self.arrivals, self._firsts, self.delivered, self.before, weakly(self._paused)
+            self._gathering = gathering = Gathering(self.draws, self.queue, self._trail, self.layout, *rest)
             return lambda: gathering.move(caller, turns)
         return quick_way(caller, self.layout, turns, self.arrivals, crossing, self._missing, self._trail)
 

@@ -273,9 +273,9 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
         assert isinstance(queue, TypedQueue)
         queue._convert(values, many)
 
-    def _close_at_end(self) -> None:
+    def close_op(self) -> None:
         self._note_total()
-        self._flush()
+        BucketFeed.close_op(self)
 
     def _facts_of_layout(self) -> list[Any]:
         return facts_of_queue(self._buckets[0].queue)[1:-1]  # without the length and the number

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from pipeline.sources.source import TableSource, gathered
 from pipeline.sources.stream import PartsCursor
 from pipeline.spans import noted
 from pipeline.workers.ahead import MapAhead
+
+P = ParamSpec("P")
 
 # Rows move in blocks of about this many bytes, which stay in the cache, and of at most this many rows.
 BLOCK_BYTES = 2 << 20
@@ -317,6 +320,21 @@ def recall(sources: Sequence[Any]) -> None:
     for source in sources:
         if isinstance(source, (MapAhead, PartsCursor)):
             source.recall()
+
+
+def weakly(method: Callable[P, Any]) -> Callable[P, Any]:
+    """What calls a method and does not keep its object alive; once that is gone, it returns True.
+
+    For what a reader or a producer keeps of a loop that is over, since some live as long as the program; and for what
+    the loop itself keeps: a cycle would hold its arrays until the next garbage collection.
+    """
+    known = weakref.WeakMethod(method)
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> Any:
+        here = known()
+        return here is None or here(*args, **kwargs)
+
+    return call
 
 
 def loop_left() -> OutOfRangeError:

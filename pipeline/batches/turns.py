@@ -32,6 +32,7 @@ class Rotation:
 
     name = "join"
     owner: Book | None = None
+    of_loop = True
     columns: Sequence[str] = ("lane", "ended")
 
     def __init__(self, lanes: int) -> None:
@@ -222,20 +223,6 @@ def turn_put_back() -> Iterator[None]:
         yield
     finally:
         this_thread.turn = turn
-
-
-def weakly(method: Callable[[], Any]) -> Callable[[], Any]:
-    """What calls a method and does not keep its object alive; once that is gone, it returns True.
-
-    For what a reader or a producer keeps of a loop that is over: some live as long as the program.
-    """
-    known = weakref.WeakMethod(method)
-
-    def call() -> Any:
-        here = known()
-        return here is None or here()
-
-    return call
 
 
 def watch_dequeues(owner: object) -> Callable[[], object]:

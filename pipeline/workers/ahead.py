@@ -65,6 +65,7 @@ class MapAhead(Iterator[Any]):
     ) -> None:
         """Use `map_ahead`, which checks the arguments."""
         self.owner: Book | None = None
+        self.of_loop = False  # which made it of `function=`
         self.last_ids: tuple[int, int] | None = None
         self._function = function
         self._items: Iterator[Any] | None = items_of(items)  # None once they have ended

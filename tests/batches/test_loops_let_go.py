@@ -1,0 +1,84 @@
+"""A loop that is over holds nothing once nobody has it: arrays of gigabytes must not wait for a garbage collection."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from helpers import wait_until
+
+import pipeline
+
+
+class Rows(np.ndarray):
+    """An array that can be referred to weakly."""
+
+
+class Items:
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, number):
+        return self.rows[number]
+
+
+def same(row):
+    return row
+
+
+def shuffled(source, **options):
+    return pipeline.shuffle_batch(source, 10, capacity=200, min_after_dequeue=100, seed=1, **options)
+
+
+def slices(rows):
+    return pipeline.slice_input_producer([rows], num_epochs=1, seed=1)
+
+
+def buckets(rows, **options):
+    return pipeline.bucket_by_sequence_length(len, (row[:2] for row in rows), 10, [3], **options)
+
+
+LOOPS = {
+    "array": lambda rows: pipeline.batch(rows, 10),
+    "array, no thread": lambda rows: pipeline.batch(rows, 10, num_threads=0),
+    "list": lambda rows: pipeline.batch(list(rows), 10, num_threads=0),
+    "shuffled": shuffled,
+    "generator": lambda rows: pipeline.batch((row for row in rows), 10),
+    "callable": lambda rows: pipeline.batch(iter(rows).__next__, 10),
+    "items": lambda rows: pipeline.batch(Items(rows), 10),
+    "arrays": lambda rows: pipeline.batch(pipeline.arrays(rows, shuffle=True, seed=1), 10),
+    "slices": lambda rows: pipeline.batch(slices(rows), 10),
+    "two generators": lambda rows: pipeline.batch_join([(row for row in rows), (row for row in rows)], 10),
+    "buckets": buckets,
+    "function": lambda rows: pipeline.batch(rows, 10, function=same),
+    "function, 2 threads": lambda rows: pipeline.batch(rows, 10, function=same, num_threads=2),
+    "function, no thread": lambda rows: pipeline.batch(rows, 10, function=same, num_threads=0),
+    "workers": lambda rows: pipeline.batch(rows, 10, function=same, workers=pipeline.threads(2)),
+    "keep_input": lambda rows: pipeline.batch(rows, 10, keep_input=lambda _: True),
+    "skip": lambda rows: pipeline.batch((row for row in rows), 10, on_error="skip"),
+    "in order": lambda rows: pipeline.batch(rows, 10, deterministic=True),
+    "in order, shuffled": lambda rows: shuffled(rows, deterministic=True),
+    "in order, of a generator": lambda rows: shuffled((row for row in rows), deterministic=True),
+    "in order, of slices": lambda rows: shuffled(slices(rows), deterministic=True),
+    "in order, of items": lambda rows: pipeline.batch(Items(rows), 10, deterministic=True),
+}
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["to the end", "left early"])
+@pytest.mark.parametrize("kind", LOOPS)
+def test_a_loop_that_is_over_holds_nothing(kind, whole):
+    rows = np.arange(4000.0).reshape(1000, 4).view(Rows)
+    known = weakref.ref(rows)
+    gc.collect()
+    gc.disable()
+    try:
+        with LOOPS[kind](rows) as loop:
+            batches = sum(1 for _ in loop) if whole else len([next(loop)])
+        del loop, rows
+        wait_until(lambda: known() is None, "the last thread to end, which has said so already")
+    finally:
+        gc.enable()
+    assert batches >= (99 if whole else 1)

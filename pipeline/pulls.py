@@ -87,6 +87,21 @@ class Book(Protocol):
         """Those of the loop, for `example_rng`."""
 
 
+class LoopOver:
+    """The book of a loop that is over. What it pulled from is nobody else's, and holds nothing of the loop."""
+
+    seeds = (0, 0)
+
+    def adopt(self, thing: Any, how: tuple[Any, ...]) -> None:
+        raise in_use(thing)
+
+    def check(self, turn: Turn) -> None: ...
+
+    def pulled(self, turn: Turn) -> None: ...
+
+    def passes(self, turn: Turn) -> None: ...
+
+
 class _OfThread(threading.local):
     turn: Turn | None = None
     draw: tuple[int, int, int] | None = None  # in a worker of map_ahead: seeds and number of the item

@@ -10,7 +10,7 @@ from pipeline.batches.replay import Replay, facts_of
 from pipeline.batches.source import interrupted
 from pipeline.errors import OutOfRangeError, StateMismatchError
 from pipeline.files.identity import merged, of_one
-from pipeline.pulls import Book, Positioned, Turn, in_use
+from pipeline.pulls import Book, LoopOver, Positioned, Turn, in_use
 from pipeline.resume.journal import EVERY, Entry, Journal, Position
 
 _NO_PULLS = "its source reads from nothing that knows its place, such as a reader, a producer or a sequence"
@@ -127,14 +127,14 @@ class Ledger:
         if lost:
             raise interrupted(lost[0], "it took its first example from this, which cannot go back")
 
-    def let_go(self, sources: Sequence[Any], end: BaseException | None) -> None:
-        """The loop is over: what it made to read its sources forgets it, and so does the error that told of the end,
-        whose traceback has it. A cycle would hold what they read."""
+    def let_go(self, book: Book | None, sources: Sequence[Any], end: BaseException | None) -> None:
+        """The loop is over: what it read forgets it, and so does the error that told of the end, whose traceback has
+        it. A cycle would hold its arrays, and so would a producer, which is on the list of queue runners."""
         if end is not None:
             end.__traceback__ = None
         for thing in (*(each for each, _ in self._starts), *sources):
-            if getattr(thing, "of_loop", False):
-                thing.owner = None
+            if book is not None and getattr(thing, "owner", None) is book:  # not another loop's
+                thing.owner = None if getattr(thing, "of_loop", False) else LoopOver()
 
     def adopt(self, book: Book, thing: Any, lane: int = 0) -> None:
         """A call pulls from this for the first time: nobody else may from now on."""

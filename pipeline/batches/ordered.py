@@ -332,7 +332,7 @@ class OrderedFeed(Feed):
     def put_away(self) -> None:
         super().put_away()
         if self.ledger is not None:
-            self.ledger.let_go(self.request.sources, self._end)
+            self.ledger.let_go(self._turns, self.request.sources, self._end)
 
     def _wake(self) -> None:
         if self._crossing is not None:

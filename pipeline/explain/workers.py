@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.explain.ends import EndOfInput
@@ -37,7 +37,7 @@ class WorkerGroup:
     Thread safety: every method may be called from every thread; a lock guards the counts.
 
     Attributes:
-        queue: The queue.
+        queue: The queue; None once it is gone. Held weakly, as a queue that they closed keeps this for its messages.
         name: Its name, once there are threads.
         size: Number of enqueue ops, one for each thread.
         made_at: Where the runner was created.
@@ -52,7 +52,9 @@ class WorkerGroup:
     """
 
     def __init__(self, queue: Any, size: int, ops: Sequence[str] = ()) -> None:
-        self.queue = queue
+        self._queue: Callable[[], Any] = lambda: queue
+        with contextlib.suppress(TypeError):  # a foreign queue with slots
+            self._queue = weakref.ref(queue)
         self.name = ""
         self.size = size
         self.ops = ops
@@ -70,6 +72,10 @@ class WorkerGroup:
         self._ends: list[tuple[EndOfInput, BaseException | None]] = []
         self._failures: list[WorkerFailure] = []
         self._times: dict[threading.Thread, tuple[float, float | None]] = {}
+
+    @property
+    def queue(self) -> Any:
+        return self._queue()
 
     def member(self, number: int, own: bool) -> str:
         """Return what a message calls a thread; `own`: the message is about the queue that it fills."""
@@ -187,8 +193,8 @@ class Worker:
 
     def fail(self, error: BaseException) -> WorkerFailure:
         """Note the exception that ends the thread; on Python 3.11+ a note in its traceback names thread and record."""
-        watched = getattr(self.group.queue, "watchdog", None) is not None
-        elements = self.group.queue.stats().enqueued if watched else None
+        queue = self.group.queue
+        elements = queue.stats().enqueued if getattr(queue, "watchdog", None) is not None else None
         record = None
         with contextlib.suppress(Exception):  # however odd the user's exception is, the thread must report it
             record = record_of(error, self.keys)

@@ -38,12 +38,12 @@ class SliceSource:
     _most = 1 << 62  # rows to ask for at once, by number
 
     def __init__(self, arrays: Sequence[NDArray[Any]], queue: ProducerQueue) -> None:
-        self._arrays = list(arrays)
+        self._arrays = held = list(arrays)
         self._shortest = min(map(len, arrays))
         self._must_check = self._shortest < len(arrays[0])
         self._lock = threading.Lock()
         self._left: NDArray[np.int64] | None = None  # row numbers dequeued after one that was out of range
-        self._digest = functools.cache(lambda: digest(self._arrays))
+        self._digest = functools.cache(lambda: digest(held))
         self.queue = queue
         self.__qualname__ = queue.name
 

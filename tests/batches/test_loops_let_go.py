@@ -8,10 +8,9 @@ import pytest
 from helpers import wait_until
 
 import pipeline
-
-
-class Rows(np.ndarray):
-    """An array that can be referred to weakly."""
+from pipeline.errors import FailedPreconditionError
+from pipeline.explain import live
+from pipeline.producers.queue import ProducerQueue
 
 
 class Items:
@@ -67,18 +66,41 @@ LOOPS = {
 }
 
 
+def queues():
+    """Those that are alive, but not those of producers: they stay on the list of queue runners."""
+    return [number for number, queue in live.queues.numbered() if not isinstance(queue, ProducerQueue)]
+
+
 @pytest.mark.parametrize("whole", [True, False], ids=["to the end", "left early"])
 @pytest.mark.parametrize("kind", LOOPS)
 def test_a_loop_that_is_over_holds_nothing(kind, whole):
-    rows = np.arange(4000.0).reshape(1000, 4).view(Rows)
-    known = weakref.ref(rows)
+    numbers = np.arange(4000.0)
+    known, rows = weakref.ref(numbers), numbers.reshape(1000, 4)
+    del numbers
     gc.collect()
     gc.disable()
+    before = queues()
     try:
         with LOOPS[kind](rows) as loop:
             batches = sum(1 for _ in loop) if whole else len([next(loop)])
         del loop, rows
         wait_until(lambda: known() is None, "the last thread to end, which has said so already")
+        wait_until(lambda: queues() == before, "its queue to go too")
     finally:
         gc.enable()
     assert batches >= (99 if whole else 1)
+
+
+def test_what_another_loop_reads_stays_its_own():
+    rows = np.arange(400.0).reshape(100, 4)
+    source, seen = slices(rows), []
+    with pipeline.batch(source, 10, deterministic=True) as loop:
+        seen.append(next(loop))
+        with pipeline.batch(source, 10, deterministic=True) as other, pytest.raises(FailedPreconditionError):
+            next(other)
+        with pytest.raises(FailedPreconditionError):
+            source.block(1)
+        seen += loop
+    with pytest.raises(FailedPreconditionError):
+        source.block(1)
+    assert sorted(np.concatenate(seen)[:, 0]) == list(rows[:, 0])

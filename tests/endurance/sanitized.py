@@ -15,6 +15,7 @@ of itself is suppressed by tsan_free_threaded.txt, beside this file.
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -81,6 +82,7 @@ class Sanitizer(NamedTuple):
     left_out: dict[str, str]
     build: tuple[tuple[str, str], ...] = ()  # more variables for setup.py
     support: str = ""  # a folder that goes on the path
+    refused: str = ""  # what cannot be imported there
     arguments: tuple[str, ...] = ()  # for pytest
     patterns: tuple[str, ...] = ()  # of more tests
     interpreter: str = ""  # how it must have been configured
@@ -159,6 +161,7 @@ SANITIZERS = {
         ],
         MEMORY | SLOW,
         support="tests/support/tsan",
+        refused="pyarrow",
     ),
     "address": Sanitizer(
         "asan",
@@ -314,6 +317,10 @@ def tests_for(where: pathlib.Path, sanitizer: Sanitizer) -> list[str]:
     for name, reason in sanitizer.left_out.items():
         print(f"left out: {name}, which {reason}")
     files = {file for matching in found.values() for file in matching if file.name not in sanitizer.left_out}
+    for file in sorted(files):
+        if sanitizer.refused and re.search(rf"^(import|from) {sanitizer.refused}\b", file.read_text(), re.MULTILINE):
+            print(f"left out: {file.name}, which needs {sanitizer.refused}")
+            files.remove(file)
     return [str(file.relative_to(where)) for file in sorted(files)]
 
 

@@ -16,13 +16,14 @@ ROOT = Path(__file__).parents[2]
 
 
 class Terminal:
-    """A pseudo terminal of some size; `stream` is where programs write."""
+    """A pseudo terminal of some size; `stream` is where programs write, `written` all that they wrote."""
 
     def __init__(self, columns=100, rows=30):
         self._master, self.slave = pty.openpty()
         self.screen = pyte.HistoryScreen(columns, rows, history=1000, ratio=0.001)
         self._feed = pyte.ByteStream(self.screen)
         self.resize(columns, rows)
+        self.written = b""
         self.stream = os.fdopen(os.dup(self.slave), "w", encoding="utf-8")
 
     def resize(self, columns, rows):
@@ -40,6 +41,7 @@ class Terminal:
             data = os.read(self._master, 1 << 16)
         except OSError:
             return False
+        self.written += data
         self._feed.feed(data)
         return bool(data)
 

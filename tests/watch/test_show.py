@@ -99,7 +99,7 @@ def test_a_fork(terminal, start):
 with pipeline.monitor():
     watched()
     if not os.fork():
-        print("child", flush=True)
+        print("hatched", flush=True)
         os._exit(7)
     print("status", os.waitstatus_to_exitcode(os.wait()[1]))
 """
@@ -107,7 +107,8 @@ with pipeline.monitor():
     assert terminal.end_of(start("-c", program)) == 0
     lines = terminal.lines()
     # The two write to one terminal and know nothing of each other: where on the screen this is depends on when it came.
-    assert b"child\r\n" in terminal.written
+    assert b"hatched\r\n" in terminal.written
+    assert terminal.written.count(b"hatched") == 1  # through the table it would be shown twice: as it began, and whole
     assert "status 7" in lines
     assert "loop examples" in "\n".join(lines[lines.index("status 7") :])
 

@@ -2,13 +2,15 @@
 
 import csv
 import io
+import queue
 import random
 import tarfile
+import threading
 from itertools import cycle
 from pathlib import Path
 
 import numpy as np
-from measuring import batched, by_pillow, by_simplejpeg, endless, lines, main, pad, records, split
+from measuring import batched, by_pillow, by_simplejpeg, endless, lines, main, pad, records, split, workers
 from workloads import BATCH, DECODED, WORKS, decode, jpegs, padded_rows, path, paths, rows
 
 
@@ -22,8 +24,10 @@ def ways(directory, work):
     if work == "padded":
         parts = split(*padded_rows(directory))
         return {"loop": lambda: batched(cycle(parts), pad)}
-    if work == "decode_1":
-        return {"loop, np.stack": lambda: batched(map(decode, cycle(range(DECODED))), np.stack)}
+    if work.startswith("decode"):
+        number = workers(work)
+        loop = {"loop, np.stack": lambda: batched(map(decode, cycle(range(DECODED))), np.stack)} if number == 1 else {}
+        return loop | {"threads, a whole batch each": lambda: by_threads(number)}
     if work == "csv":
         return {"csv, np.array": lambda: batched(endless(lambda: table(path(directory, work))), to_array)}
     if work == "jpeg":
@@ -61,6 +65,27 @@ def images(directory, read):
     while True:
         random.shuffle(files)
         yield from ((read(name), label) for name, label in files)
+
+
+def by_threads(number):
+    """Batches that threads make by hand, each a whole one at a time, so that they share next to nothing."""
+    batches, over = queue.Queue(8), threading.Event()
+
+    def fill(first):
+        numbers = cycle(range(first, DECODED))
+        while not over.is_set():
+            batches.put(np.stack([decode(next(numbers)) for _ in range(BATCH)]))
+
+    threads = [threading.Thread(target=fill, args=(i,), daemon=True) for i in range(number)]
+    for thread in threads:
+        thread.start()
+    try:
+        while True:
+            yield batches.get()
+    finally:
+        over.set()
+        while any(thread.is_alive() for thread in threads):  # which may wait for room
+            batches.get(timeout=0.1) if batches.qsize() else threads[0].join(0.01)
 
 
 def samples(names):

@@ -22,6 +22,7 @@ WORKS = ["decode_1", "decode_2", "decode_4"]
 WAYS = {
     ("free", "batch of a callable"): "without the lock: `num_threads=`",
     ("free", "workers=threads"): "without the lock: `workers=pipeline.threads()`",
+    ("by hand", "threads"): "without the lock: threads by hand, each a whole batch",
     ("locked", "batch of a callable"): "with the lock: `num_threads=`",
     ("locked", "workers=threads"): "with the lock: `workers=pipeline.threads()`",
     ("locked", "workers=processes"): "with the lock: `workers=pipeline.processes()`",
@@ -36,18 +37,23 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     torch = options.environments / "torch/bin/python"
-    who = {"free": (options.python, "peer_ours.py"), "locked": (Path(sys.executable), "peer_ours.py")}
+    who = {
+        "free": (options.python, "peer_ours.py"),
+        "by hand": (options.python, "peer_python.py"),
+        "locked": (Path(sys.executable), "peer_ours.py"),
+    }
     if torch.exists():
         who["torch"] = (torch, "peer_torch.py")
-    rates, versions = {}, set()
+    rates, versions, where = {}, set(), machine()
     for _ in range(options.rounds):
         for name, (python, script) in who.items():
-            for line in measured(python, script, name == "free"):
-                versions.add(f"{line['peer']} {line['version']} on {line['python']}")
+            for line in measured(python, script, python == options.python):
+                peer = "NumPy" if line["peer"] == "python" else line["peer"]
+                versions.add(f"{peer} {line['version']} on {line['python']}")
                 rates.setdefault((name, line["way"].partition(",")[0], line["work"]), []).append(line["rate"])
     rows = [[title, *cells(rates, name, way)] for (name, way), title in WAYS.items()]
     intro = (
-        f"{machine_line(machine())}; {', '.join(sorted(versions))}. Thousands of rows a second, medians of "
+        f"{machine_line(where)}; {', '.join(sorted(versions))}. Thousands of rows a second, medians of "
         f"{options.rounds} rounds; in brackets: times one thread or worker of the same kind."
     )
     text = textwrap.fill(intro, 120) + "\n\n" + table(["threads or workers", "1", "2", "4"], rows)

@@ -13,6 +13,7 @@ from pipeline._delivery import Outlet
 from pipeline.batches.iterables import starts_over
 from pipeline.batches.keep_input import KeepInput, kept_rows
 from pipeline.batches.layout import ExampleLayout, ToComponents
+from pipeline.batches.lengths import number_of_batches
 from pipeline.batches.request import Request
 from pipeline.batches.short_way import mover
 from pipeline.batches.skipping import careful_store, careful_take
@@ -21,7 +22,6 @@ from pipeline.batches.source import (
     OpenSource,
     is_iterable,
     loop_left,
-    number_of_examples,
     open_source,
     recall,
     weakly,
@@ -108,16 +108,10 @@ class Feed:
         """Whether the sources begin with their first example each time they are opened."""
         return all(is_iterable(source) and starts_over(source) for source in self._planned.sources)
 
-    def number_of_batches(self) -> int | None:
-        """How many batches one time through the sources gives; None if that is not known."""
-        request = self._planned
-        totals = [number_of_examples(each, request.enqueue_many) for each in request.sources]
-        if self.one_by_one or not self._keep.all or self.skips.active or None in totals:
-            return None
-        index, count = request.shard or (0, 1)
-        whole, left = divmod(sum(each for each in totals if each is not None), request.batch_size * count)
-        has_share = index * left // count < (index + 1) * left // count
-        return whole + (request.allow_smaller_final_batch and has_share)
+    def number_of_batches(self) -> int:
+        """How many batches one time through the sources gives; TypeError if that is not known."""
+        flags = {"keeps_all": self._keep.all, "skips": self.skips.active, "buckets": self.one_by_one}
+        return number_of_batches(self._planned, **flags)
 
     def again(self, number: int | None = None) -> Feed:
         """A feed like this one that reads the sources from their first example; see `starts_over`.

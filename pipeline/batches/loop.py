@@ -126,12 +126,10 @@ class Batches(StaysHere, Next[T_co], Iterator[T_co]):
         """How many batches one time through the sources gives.
 
         Raises:
-            TypeError: It is not known: a source is a function, a queue or an iterator, or has no end; blocks come from
-                `enqueue_many`; `keep_input` or `on_error` leave something out; or the examples go into buckets.
+            TypeError: It is not known, and why: a source is a function, a queue or an iterator, or has no end; blocks
+                come from `enqueue_many`; `keep_input` or `on_error` may leave something out; there are buckets.
         """
-        if (count := self._latest.number_of_batches()) is None:
-            raise TypeError(f"{self._name}: how many batches there are is known only at the end of its source")
-        return count
+        return self._latest.number_of_batches()
 
     def __bool__(self) -> bool:
         return True  # not whether there are batches, which may not be known

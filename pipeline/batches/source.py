@@ -19,7 +19,6 @@ from pipeline.batches.iterables import (
     check_iterable,
     is_generator_function,
     items,
-    length,
     starts_over,
 )
 from pipeline.errors import DeadlineExceededError, FailedPreconditionError, OutOfRangeError
@@ -27,7 +26,7 @@ from pipeline.nest import map_values
 from pipeline.queues.base import QueueBase
 from pipeline.queues.rows import Rows
 from pipeline.runners.enqueue_ops import op_name
-from pipeline.sources.source import TableSource, gathered
+from pipeline.sources.source import gathered
 from pipeline.sources.stream import PartsCursor
 from pipeline.spans import noted
 from pipeline.workers.ahead import MapAhead
@@ -147,18 +146,6 @@ def _open_map_ahead(source: MapAhead, many: bool, block_rows: int | None, stoppe
         return map_values(_integers, taken) if most else taken
 
     return _without_turns(take, many or most > 0, op_name(source))._replace(keeping=take)
-
-
-def number_of_examples(source: Any, many: bool) -> int | None:
-    """How many examples a source has in all, if that can be known without reading it."""
-    if many or isinstance(source, QueueBase):
-        return None
-    total = getattr(source, "_total", None)
-    if total is not None:
-        return None if source._no_state() is not None else total()
-    if isinstance(source, TableSource):
-        return source.total
-    return length(source) if is_iterable(source) and hasattr(type(source), "__len__") else None
 
 
 def row_giver(source: Any, stopped: Callable[[], bool]) -> Callable[[int], Any] | None:

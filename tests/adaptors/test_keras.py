@@ -153,7 +153,9 @@ def test_what_cannot_be_read_again(keras):
     assert once.epochs(10)(1) == [list(range(40))]
     with raises(pipeline.OutOfRangeError, "the loop is at its end after 0 batches of this epoch, and cannot be read"):
         network(keras).fit(once.dataset, epochs=1, verbose=0)
-    with raises(TypeError, "batch: how many batches there are is known only at the end of its source: pass steps="):
+    unknown = "batch: how many batches there are is known only at the end of its source, as the number of examples of "
+    name = "test_what_cannot_be_read_again.<locals>.generated"
+    with raises(TypeError, f"{unknown}{name} is not known: pass steps="):
         pipeline.keras.PyDataset(pipeline.batch(generated, 4))
     again = Noted(keras, pipeline.batch(generated, 4), steps=10)
     network(keras).fit(again.dataset, epochs=3, verbose=0)

@@ -10,6 +10,24 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# Words of other libraries: what is called so here, and how it differs.
+_OTHER_WORDS = {
+    "delimiter": ("field_delim", ""),
+    "drop_last": ("allow_smaller_final_batch", ", which means the opposite"),
+    "drop_remainder": ("allow_smaller_final_batch", ", which means the opposite"),
+    "sep": ("field_delim", ""),
+    "usecols": ("columns", ""),
+}
+
+# Options that only loops have, and those that only sources have: each is looked for at the other.
+_OF_LOOPS = frozenset(
+    {
+        *("allow_smaller_final_batch", "batch_size", "deterministic", "dynamic_pad", "encoding", "function"),
+        *("keep_input", "max_errors", "min_after_dequeue", "num_threads", "on_error", "ragged", "workers"),
+    }
+)
+_OF_SOURCES = frozenset({"num_epochs", "shuffle"})
+
 
 def tells_keywords(function: Callable[P, R]) -> Callable[P, R]:
     """Wrap a function so that a wrong keyword argument is told as by `refusing_others`."""
@@ -31,8 +49,18 @@ def refusing_others(function: Callable[P, R], known: Sequence[str]) -> Callable[
 
 
 def _unknown(function: str, name: str, known: Sequence[str]) -> TypeError:
+    return TypeError(f"{function}() got an unexpected keyword argument '{name}'. {_hint(name, known)}")
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    if name in _OF_LOOPS and "num_epochs" in known:
+        return f"It is an argument of the batch functions, such as pipeline.shuffle_batch(source, ..., {name}=...)."
+    if name in _OF_SOURCES and "batch_size" in known:
+        return f"It is an argument of the sources, such as pipeline.arrays(data, {name}=...)."
+    word, difference = _OTHER_WORDS.get(name, ("", ""))
+    if word in known:
+        return f"Did you mean '{word}'{difference}?"
     import difflib  # 1 ms, which a program without the mistake need not wait for
 
     near = [each for each in known if each.startswith(name)] or difflib.get_close_matches(name, known, 1, 0.6)
-    hint = f"Did you mean '{near[0]}'?" if near else f"It takes {', '.join(known)}."
-    return TypeError(f"{function}() got an unexpected keyword argument '{name}'. {hint}")
+    return f"Did you mean '{near[0]}'?" if near else f"It takes {', '.join(known)}."

@@ -6,6 +6,7 @@ import pytest
 from helpers import raises
 
 import pipeline
+from pipeline import keywords
 
 FUNCTIONS = [
     *("input_producer", "string_input_producer", "range_input_producer", "slice_input_producer", "map_ahead"),
@@ -29,3 +30,44 @@ def test_what_may_have_been_meant(name):
 def test_a_missing_argument_is_told_as_ever():
     with pytest.raises(TypeError, match=r"missing 1 required positional argument"):
         pipeline.string_input_producer(num_epochs=1)
+
+
+SOURCES = "arrays", "arrow", "parquet", "feather", "csv", "text", "huggingface", "grain", "tf_data", "image_folder"
+LOOPS = "batch", "shuffle_batch", "batch_join", "shuffle_batch_join", "bucket_by_sequence_length"
+
+
+def takes(name, option):
+    return option in inspect.signature(getattr(pipeline, name)).parameters
+
+
+@pytest.mark.parametrize("name", [*SOURCES, "webdataset", "string_input_producer", "slice_input_producer"])
+def test_options_of_the_loop_passed_to_its_source(name):
+    for option in sorted(keywords._OF_LOOPS):
+        assert takes("shuffle_batch", option)
+        text = f"{name}() got an unexpected keyword argument '{option}'. It is an argument of the batch functions, such"
+        with raises(TypeError, f"{text} as pipeline.shuffle_batch(source, ..., {option}=...)."):
+            getattr(pipeline, name)(**{option: 1})
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_options_of_the_source_passed_to_its_loop(name):
+    for option in sorted(keywords._OF_SOURCES):
+        assert takes("arrays", option)
+        text = f"{name}() got an unexpected keyword argument '{option}'. It is an argument of the sources, such as "
+        with raises(TypeError, f"{text}pipeline.arrays(data, {option}=...)."):
+            getattr(pipeline, name)(**{option: 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "ours"),
+    [
+        ("csv", "sep", "'field_delim'"),
+        ("csv", "delimiter", "'field_delim'"),
+        ("csv", "usecols", "'columns'"),
+        ("batch", "drop_last", "'allow_smaller_final_batch', which means the opposite"),
+        ("shuffle_batch", "drop_remainder", "'allow_smaller_final_batch', which means the opposite"),
+    ],
+)
+def test_words_of_other_libraries(name, word, ours):
+    with raises(TypeError, f"{name}() got an unexpected keyword argument '{word}'. Did you mean {ours}?"):
+        getattr(pipeline, name)(**{word: 1})

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any
 
+from pipeline.cluster.cancelling import Cancelling
 from pipeline.cluster.connect import LEFT
 from pipeline.cluster.task import Note, Order, Unfit, call
 from pipeline.errors import AbortedError, CancelledError
@@ -92,6 +93,7 @@ class Desk:
         self._metrics = Metrics(ray)
         self._ray = ray
         self._member = _member(ray)
+        self._cancelling = Cancelling(ray)
         self._count = count
         self._retries = retries
         self._task = ray.remote(max_retries=retries, **options)(call)
@@ -122,7 +124,7 @@ class Desk:
     def cancel(self, waitable: Any, recursive: bool) -> None:
         """Have Ray give up what it was asked for."""
         if self.here():
-            self._ray.cancel(waitable, recursive=recursive)
+            self._cancelling.cancel(waitable, recursive)
 
     def put(self, call: Call) -> None:
         """Have a call done."""

@@ -26,6 +26,8 @@ def ray(monkeypatch):
     return types.SimpleNamespace(
         cloudpickle=types.SimpleNamespace(dumps=lambda function: b"pickled"),
         ObjectRef=type("ObjectRef", (), {}),
+        put=lambda value: None,
+        cancel=refuse,
         is_initialized=lambda: True,
         get_runtime_context=lambda: types.SimpleNamespace(get_worker_id=lambda: "this one"),
         remote=lambda **options: lambda function: types.SimpleNamespace(remote=refuse),

@@ -154,6 +154,48 @@ def test_a_loop_that_is_left_takes_its_tasks_back(tmp_path):
         assert list(pipeline.map_ahead(functions.ready, range(2), workers=workers)) == [False, False]
 
 
+def test_a_task_that_is_taken_back_as_it_ends(cluster):
+    """Ray ended the process, if not its own thread took back a task: at the 2nd try, or at the 185th."""
+    tries = 200 if SHORT else 2000
+    done = subprocess.run(
+        [sys.executable, "-c", TAKES_BACK, cluster.address, str(tries)], capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["worker.io"]
+
+
+TAKES_BACK = """
+import sys
+import threading
+import time
+from concurrent.futures import wait
+from pathlib import Path
+
+import pipeline
+import ray
+
+ray.init(address=sys.argv[1], log_to_driver=False)
+cancel, names = ray.cancel, set()
+
+
+def noted(*args, **kwargs):
+    names.add(Path(f"/proc/self/task/{threading.get_native_id()}/comm").read_text().strip())
+    cancel(*args, **kwargs)
+
+
+ray.cancel = noted
+workers = pipeline.cluster.workers(4)
+wait([workers.submit(time.sleep, 0.1) for _ in range(4)])
+for number in range(int(sys.argv[2])):
+    futures = [workers.submit(time.sleep, 0.01) for _ in range(4)]
+    wait(futures[:1])
+    for each in futures[1:]:
+        each.cancel()
+workers.shutdown()
+print(*names)
+"""
+
+
 def test_workers_that_nobody_has_any_more_end_their_thread():
     before = set(threading.enumerate())
     batches = pipeline.batch(itertools.count(), 8, function=functions.slow_row, workers=pipeline.cluster.workers(2))

@@ -1,8 +1,9 @@
 """Copies of exceptions, for threads that raise the same one where no interpreter's lock keeps them apart."""
 
+import contextlib
 import copy
 import sys
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Error = TypeVar("Error", bound=BaseException)
 
@@ -15,17 +16,29 @@ def gil_enabled() -> bool:
 def twin(error: Error) -> Error:
     """Return an exception of the same class with the same arguments, attributes, cause and context, and no traceback.
 
-    It is made as by `copy.copy`; where its class cannot make one so, without `__init__`.
+    It is made as by `copy.copy`. That passes `args` to the class, which may take something else, or make another text
+    of them; then it is made without the class's own `__init__`. The exception itself if neither gives the same.
     """
-    kind = type(error)
-    try:
-        made = copy.copy(error)
-    except Exception:
-        made = error
-    if made is error or type(made) is not kind:
-        made = kind.__new__(kind, *error.args)
-        made.args = error.args
-        made.__dict__.update(error.__dict__)
+    made = error
+    for make in (copy.copy, _made_alone):
+        with contextlib.suppress(Exception):
+            made = make(error)
+            if made is not error and type(made) is type(error) and (made.args, str(made)) == (error.args, str(error)):
+                break
+    else:
+        return error
     made.__cause__, made.__context__ = error.__cause__, error.__context__
     made.__suppress_context__ = error.__suppress_context__
+    return made
+
+
+def _made_alone(error: Error) -> Error:
+    """A copy that nothing but the built-in class beneath has made."""
+    kind: Any = type(error)
+    base = next(each for each in kind.__mro__ if each.__module__ == "builtins")
+    args = base.__reduce__(error)[1]
+    made: Error = base.__new__(kind, *args)
+    base.__init__(made, *args)
+    made.args = error.args
+    made.__dict__.update(error.__dict__)
     return made

@@ -232,6 +232,41 @@ def test_exception_is_raised_as_often_as_asked_with_one_traceback():
     assert lengths == [1, 1, 1, 1]
 
 
+class Odd(OSError):
+    def __init__(self, *, needed):
+        super().__init__("odd", needed)
+
+
+class Worded(OSError):
+    def __init__(self, name):
+        super().__init__(f"{name} is gone")
+        self.name = name
+
+
+class OfPath(OSError):
+    def __init__(self, path):
+        super().__init__(2, "gone", path)
+
+
+class Keyed(OSError):
+    def __new__(cls, *, needed):
+        return super().__new__(cls, "odd", needed)
+
+    def __init__(self, *, needed):
+        super().__init__("odd", needed)
+
+
+class Slotted(OSError):
+    __slots__ = ("where",)
+
+    def __init__(self, where):
+        super().__init__("gone")
+        self.where = where
+
+    def __str__(self):
+        return self.where
+
+
 class TestSeveralThreads:
     """Each thread that asks raises what was reported. Raising changes an exception, and without the interpreter's lock
     nothing keeps threads apart that do so with the same one: CPython then frees its traceback twice, and crashes."""
@@ -261,17 +296,22 @@ class TestSeveralThreads:
         assert (second.__cause__, second.note) == (cause, "as it was")
         assert "raised" in [entry.name for entry in traceback.extract_tb(second.__traceback__)]
 
-    def test_a_class_that_copies_cannot_be_made_of(self, monkeypatch):
-        class Odd(OSError):
-            def __init__(self, *, needed):
-                super().__init__("odd", needed)
-
+    @pytest.mark.parametrize("error", [Odd(needed=5), Worded("odd"), OfPath("odd.txt"), Keyed(needed=5)])
+    def test_classes_that_make_other_exceptions_of_the_same_arguments(self, error, monkeypatch):
         monkeypatch.setattr(coordinator, "gil_enabled", lambda: False)
         coord = Coordinator()
-        coord.request_stop(Odd(needed=5))
+        coord.request_stop(error)
         first, second, _ = self.told(coord)
-        assert second is not first
-        assert (type(second), second.args) == (Odd, ("odd", 5))
+        assert first is error
+        assert second is not error
+        assert (type(second), second.args, str(second)) == (type(error), error.args, str(error))
+        assert (vars(second), second.errno, second.filename) == (vars(error), error.errno, error.filename)
+
+    def test_one_that_cannot_be_copied_is_raised_itself(self, monkeypatch):
+        monkeypatch.setattr(coordinator, "gil_enabled", lambda: False)
+        coord = Coordinator()
+        coord.request_stop(error := Slotted("odd"))
+        assert self.told(coord) == (error,) * 3
 
     def test_a_cleared_stop_forgets_who_was_told(self, monkeypatch):
         monkeypatch.setattr(coordinator, "gil_enabled", lambda: False)

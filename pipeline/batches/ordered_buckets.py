@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -226,17 +227,20 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
 
     def _put_of(self, many: bool) -> Callable[[Sequence[Any]], None]:
         resume_at = 0 if self.replay is None else self.replay.resume_at
+        known = weakref.ref(self)  # its arrivals keep what puts: a cycle would hold a loop that was left
 
         def put(components: Sequence[Any]) -> None:
-            assert self.arrivals is not None
-            bucket, number = self._bucket_of(components), self.arrivals.count
+            feed = known()
+            assert feed is not None
+            assert feed.arrivals is not None
+            bucket, number = feed._bucket_of(components), feed.arrivals.count
             assert isinstance(bucket, OrderedBucket)
             if number < resume_at:
                 bucket.put_again(components, number)
                 return
             batch = bucket.put_in(components, number)
             if batch is not None:
-                self._ready(bucket, batch, Moment(number + 1, False, ()))
+                feed._ready(bucket, batch, Moment(number + 1, False, ()))
 
         return put
 

@@ -62,6 +62,8 @@ LOOPS = {
     "in order, shuffled": lambda rows: shuffled(rows, deterministic=True),
     "in order, of a generator": lambda rows: shuffled((row for row in rows), deterministic=True),
     "in order, of slices": lambda rows: shuffled(slices(rows), deterministic=True),
+    "in order, buckets": lambda rows: buckets(rows, deterministic=True),
+    "in order, function": lambda rows: pipeline.batch(rows, 10, function=same, deterministic=True),
     "in order, of items": lambda rows: pipeline.batch(Items(rows), 10, deterministic=True),
 }
 

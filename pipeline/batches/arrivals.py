@@ -16,6 +16,7 @@ from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.explain.workers import current_worker
 from pipeline.on_error import Skips
 from pipeline.resume.journal import Journal
+from pipeline.runners.copies import twin
 
 Put = Callable[[Sequence[Any]], None]
 
@@ -212,9 +213,10 @@ class Arrivals:
 
 
 def used_up(error: BaseException) -> OutOfRangeError:
-    """The end of a source as a loop reports it."""
+    """The end of a source as a thread reports it. To each its own: what is raised refers to frames, which refer to the
+    other one, and without the interpreter's lock several threads must not raise the same."""
     if isinstance(error, OutOfRangeError):
-        return error
+        return twin(error)
     return OutOfRangeError(None, None, "the source of the batches is used up")
 
 

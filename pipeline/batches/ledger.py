@@ -127,11 +127,9 @@ class Ledger:
         if lost:
             raise interrupted(lost[0], "it took its first example from this, which cannot go back")
 
-    def let_go(self, book: Book | None, sources: Sequence[Any], end: BaseException | None) -> None:
-        """The loop is over: what it read forgets it, and so does the error that told of the end, whose traceback has
-        it. A cycle would hold its arrays, and so would a producer, which is on the list of queue runners."""
-        if end is not None:
-            end.__traceback__ = None
+    def let_go(self, book: Book | None, sources: Sequence[Any]) -> None:
+        """The loop is over: what it read forgets it. A cycle would hold its arrays, and so would a producer, which is
+        on the list of queue runners."""
         for thing in (*(each for each, _ in self._starts), *sources):
             if book is not None and getattr(thing, "owner", None) is book:  # not another loop's
                 thing.owner = None if getattr(thing, "of_loop", False) else LoopOver()

@@ -332,7 +332,7 @@ class OrderedFeed(Feed):
     def put_away(self) -> None:
         super().put_away()
         if self.ledger is not None:
-            self.ledger.let_go(self._turns, self.request.sources, self._end)
+            self.ledger.let_go(self._turns, self.request.sources)
 
     def _wake(self) -> None:
         if self._crossing is not None:
@@ -434,7 +434,7 @@ class OrderedFeed(Feed):
         try:
             crossing.hand_over(call)
         except OutOfRangeError as error:  # nothing more is wanted: the other threads must not wait for their turns
-            self._end = error
+            self._end = used_up(error)  # without its frames, which have this
             raise
 
     def _last(self, call: Call, crossing: Crossing) -> list[BaseException]:

@@ -1,5 +1,6 @@
 """However a program leaves a loop over batches, its threads end, it ends, and it prints nothing but errors."""
 
+import itertools
 import threading
 
 import numpy as np
@@ -8,6 +9,8 @@ from helpers import run_in_thread, run_script, wait_until
 from orchestration import fresh_collection, no_thread_left
 
 from pipeline import FIFOQueue, batch
+from pipeline.errors import OutOfRangeError
+from pipeline.explain.workers import WorkerGroup
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +59,27 @@ def test_an_error_in_the_body_is_all_that_is_printed():
     assert done.stderr.startswith("Traceback (most recent call last):")
     assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
     assert done.stderr.count("Traceback") == 1
+
+
+def test_each_thread_of_a_loop_in_order_ends_by_an_error_of_its_own(monkeypatch):
+    """Without the interpreter's lock several threads must not raise the same one: each changes its traceback."""
+    ends, note, lock, calls = [], WorkerGroup.reached_end, threading.Lock(), itertools.count()
+
+    def reached_end(group, error):
+        ends.append(error)
+        note(group, error)
+
+    def source():
+        with lock:
+            if (number := next(calls)) == 40:
+                raise OutOfRangeError(None, None, "no more")
+            return number
+
+    monkeypatch.setattr(WorkerGroup, "reached_end", reached_end)
+    with batch(source, 4, num_threads=4, deterministic=True) as batches:
+        assert len(list(batches)) == 10
+    assert [str(error) for error in ends] == ["no more"] * 4
+    assert len({*map(id, ends)}) == 4
 
 
 def test_a_generator_that_waits_is_not_asked_again_once_the_loop_is_left():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline.batches.feed import Feed
@@ -27,12 +28,15 @@ class Crew(QueueRunner):
 
     Args:
         feed: What the threads do.
+        ops: Its enqueue ops.
         loop: The loop.
         owner: Whether the Coordinator is the loop's own.
     """
 
-    def __init__(self, feed: Feed, loop: weakref.ref[Batches[Any]], owner: bool) -> None:
-        super().__init__(feed.queue, feed.ops, close_op=feed.close_op)
+    def __init__(
+        self, feed: Feed, ops: Sequence[Callable[[], None]], loop: weakref.ref[Batches[Any]], owner: bool
+    ) -> None:
+        super().__init__(feed.queue, ops, close_op=feed.close_op)
         self._feed = feed
         self._loop = loop
         self._owner = owner

@@ -390,11 +390,12 @@ class Batches(StaysHere, Next[T_co], Iterator[T_co]):
             if self._planned is not feed:  # a signal handler has opened it meanwhile
                 return
             feed.open()
+            ops = feed.ops  # a signal handler that closes the loop from here on has the feed drop them
             if self._ended:  # by its own source
                 feed.leave()
                 raise loop_left()
             self._times.begin()
-            crew = Inline(feed) if feed.request.inline else Crew(feed, weakref.ref(self), self._owner)
+            crew = Inline(feed) if feed.request.inline else Crew(feed, ops, weakref.ref(self), self._owner)
             crew.group.takes_from(inputs)
             self.queue, self._group, self._open = feed.queue, crew.group, feed
             self._planned, self._crew = None, crew  # Ctrl-C never strikes between the two

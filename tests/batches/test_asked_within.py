@@ -16,6 +16,7 @@ from pipeline.batches.feed import Feed
 from pipeline.batches.inline import Inline
 from pipeline.batches.loop import Batches
 from pipeline.batches.ordered import OrderedFeed
+from pipeline.explain.live import LoopTimes
 
 LOOKED_AT = codes(Batches, Feed, OrderedFeed, Crew, Opening, Inline, in_their_order, counting, gathering)
 ITEMS = list("012345")
@@ -79,6 +80,36 @@ def test_each_example_comes_once(make, ordered, most):
             if not struck:
                 break
     assert number > 50
+
+
+class Closer(Striker):
+    """A trace function that closes a loop at the `number`-th moment, as a signal handler or a finalizer may."""
+
+    def __init__(self, number, loop):
+        super().__init__(number, LOOKED_AT | codes(LoopTimes))
+        self._loop = loop
+
+    def strike(self):
+        self._loop.close()
+
+
+@pytest.mark.parametrize("make", [free, inline, in_order, mixed])
+def test_a_loop_that_a_handler_closes_ends(make):
+    with no_thread_left():
+        for number in itertools.count(1):
+            loop = make()
+            sys._getframe().f_trace_opcodes = True
+            sys.settrace(closer := Closer(number, loop))
+            try:
+                batches = [*loop]
+            finally:
+                sys.settrace(None)
+            loop.close()
+            if not closer.struck:
+                break
+            assert len(batches) <= 3
+    assert number > 50
+    assert sorted(row for batch in batches for row in batch.tolist()) == ITEMS
 
 
 @pytest.mark.parametrize("call", [2, 30])

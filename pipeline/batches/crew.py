@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.batches.feed import Feed
 from pipeline.errors import FailedPreconditionError
+from pipeline.explain.workers import WorkerGroup
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.current_loop import loop_of_thread
 from pipeline.runners.ending import EndingThread
@@ -147,6 +148,19 @@ def asked_meanwhile(name: str, does: str) -> FailedPreconditionError:
     return FailedPreconditionError(
         None, None, f"{name}: the loop was asked for a batch while it {does} in a signal handler"
     )
+
+
+def end(feed: Feed, group: WorkerGroup | None, seconds: float) -> None:
+    """Wait for the threads of a loop that is over, and close what its sources hold open, also after an error.
+
+    Raises:
+        BaseException: What `Coordinator.join` raises.
+    """
+    try:
+        feed.coord.join(stop_grace_period_secs=seconds)
+    finally:
+        if group is None or not group.runs():  # else a thread may still read
+            feed.put_away()
 
 
 def abandon(feed: Feed, coord: Coordinator | None) -> None:

@@ -14,6 +14,7 @@ from pipeline.batches.iterables import starts_over
 from pipeline.batches.keep_input import KeepInput, kept_rows
 from pipeline.batches.layout import ExampleLayout, ToComponents
 from pipeline.batches.lengths import number_of_batches
+from pipeline.batches.mapped import read_by
 from pipeline.batches.request import Request
 from pipeline.batches.short_way import mover
 from pipeline.batches.skipping import careful_store, careful_take
@@ -38,7 +39,6 @@ from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.source import TableCursor
 from pipeline.sources.stream import PartsCursor
-from pipeline.workers.ahead import MapAhead
 
 # Sources that give their items whoever asks, and at any place.
 _SEQUENCES = np.ndarray, list, tuple, range
@@ -238,8 +238,7 @@ class Feed:
 
     def put_away(self) -> None:
         """Close what the sources hold open; no thread reads any more."""
-        for source in self.request.sources:
-            read = source.inner if isinstance(source, MapAhead) else source
+        for read in map(read_by, self.request.sources):
             if isinstance(read, PartsCursor):
                 read.close()
 

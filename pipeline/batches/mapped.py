@@ -108,6 +108,11 @@ class Applied:
         self._made = True
         return example
 
+    @property
+    def inner(self) -> Any:
+        """As that of `MapAhead`."""
+        return None if self._placed is None else self._placed.source
+
     def taken(self) -> ItemNames | None:
         """What the last item is called, for an error in storing what was made of it; None if that was not made."""
         if not self._made:
@@ -189,6 +194,11 @@ def _take_carefully(cursor: PartsCursor | TableCursor, most: int) -> Taken:
         return count, cursor._examples_of(pulled), named
     except Exception as error:
         return count, map(alone, range(count)) if count > 1 else iter([FailedItem(error)]), named
+
+
+def read_by(source: Any) -> Any:
+    """What a source reads: itself, or what a function is called with the examples of, if that knows its place."""
+    return source.inner if isinstance(source, (Applied, MapAhead)) else source
 
 
 def chunk_of(batch_size: int, enqueue_many: bool) -> int:

@@ -1,6 +1,8 @@
 """However a program leaves a loop over batches, its threads end, it ends, and it prints nothing but errors."""
 
 import itertools
+import os
+import sys
 import threading
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from helpers import run_in_thread, run_script, wait_until
 from orchestration import fresh_collection, no_thread_left
 
-from pipeline import FIFOQueue, batch
+from pipeline import FIFOQueue, batch, csv
 from pipeline.errors import OutOfRangeError
 from pipeline.explain.workers import WorkerGroup
 
@@ -59,6 +61,33 @@ def test_an_error_in_the_body_is_all_that_is_printed():
     assert done.stderr.startswith("Traceback (most recent call last):")
     assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
     assert done.stderr.count("Traceback") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="lists the open files of a process")
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("num_threads", [0, 2])
+@pytest.mark.parametrize("fails", [False, True], ids=["left early", "failed"])
+def test_a_loop_that_is_over_has_closed_its_files(fails, num_threads, deterministic, tmp_path):
+    def function(row):
+        if fails and row["a"] == 30:
+            raise ValueError("row 30")
+        return row
+
+    def open_here():
+        paths = (f"/proc/self/fd/{each}" for each in os.listdir("/proc/self/fd"))
+        return [os.path.realpath(each) for each in paths].count(str(file))
+
+    file = tmp_path / "rows.csv"
+    file.write_text("a\n" + "".join(f"{i}\n" for i in range(200_000)))
+    loop = batch(csv(file), 4, function=function, num_threads=num_threads, deterministic=deterministic)
+    next(loop)
+    assert open_here() == 1
+    if fails:
+        with pytest.raises(ValueError, match="row 30"):
+            list(loop)
+    else:
+        loop.close()
+    assert open_here() == 0
 
 
 def test_each_thread_of_a_loop_in_order_ends_by_an_error_of_its_own(monkeypatch):

@@ -173,6 +173,8 @@ class Turns:
     # Book, for pipeline.pulls
 
     def adopt(self, thing: Any, how: tuple[Any, ...]) -> None:
+        if self._stopped():  # what it read has been told that the loop is over
+            raise loop_left()
         try:
             turn = this_thread.turn
             self._ledger.adopt(self, thing, 0 if turn is None else turn.lane)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from pipeline.errors import InvalidArgumentError, OutOfRangeError
+from pipeline.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from pipeline.explain.ends import end_of_input
 from pipeline.files.identity import Opened, file_identity
 from pipeline.nest import length, map_values
@@ -156,9 +157,11 @@ class PartsCursor:
         """Give up what is prepared ahead, as the loop was left; here it is nothing."""
 
     def close(self) -> None:
-        """Close files, and end threads and processes of the stream; no thread takes examples any more."""
-        if self._pieces is not None:
-            self._pieces.close()
+        """Close files, and end threads and processes of the stream; no other thread takes examples. Whoever takes some
+        later goes on where this was."""
+        pieces, self._pieces = self._pieces, None
+        if pieces is not None and inspect.getgeneratorstate(pieces) != inspect.GEN_RUNNING:
+            pieces.close()  # else this is a signal handler: they end as soon as whoever reads has let go of them
 
     def examples(self, n: int) -> Iterator[Any]:
         """As `block`, but one by one: their shapes may differ."""
@@ -219,21 +222,25 @@ class PartsCursor:
 
     def _read_on(self) -> None:
         """Get the next piece, of this part or the next one."""
-        order = self._source.order
-        if self._pieces is None:
+        order, pieces = self._source.order, self._pieces
+        if pieces is None:
             if order.num_epochs is not None and self._epoch >= order.num_epochs:
                 raise end_of_input(f"{self.name}: there are no more examples", order.num_epochs)
             epoch = self._first_epoch + self._epoch
             (part,) = self._numbered.numbers(epoch * order.length + self._part, 1)
+            if self._place is not None and (reason := self._no_state()):
+                text = f"{self.name}: the loop that took examples of this has closed it, and it cannot go on: {reason}"
+                raise FailedPreconditionError(None, None, text)
             self._note_file(int(part))
-            self._pieces = self._open(int(part), epoch)
-        found = next(self._pieces, None)
+            self._piece, pieces = None, self._open(int(part), epoch)
+            self._pieces = pieces
+        found = next(pieces, None)
         if found is not None:
             # A part that is gone on with begins at the piece that was not used up.
             self._offset = 0 if self._piece is not None or self._place is None else self._offset
             self._place, self._piece = found
-            return
-        self._next_part()
+        elif self._pieces is pieces:  # else a signal handler has closed them
+            self._next_part()
 
     def _open(self, part: int, epoch: int) -> Generator[tuple[Any, Any]]:
         """The pieces of a part, from `_place` on."""

@@ -17,6 +17,8 @@ from pipeline.batches.inline import Inline
 from pipeline.batches.loop import Batches
 from pipeline.batches.ordered import OrderedFeed
 from pipeline.explain.live import LoopTimes
+from pipeline.sources import text as text_files
+from pipeline.sources.stream import PartsCursor
 
 LOOKED_AT = codes(Batches, Feed, OrderedFeed, Crew, Opening, Inline, in_their_order, counting, gathering)
 ITEMS = list("012345")
@@ -86,15 +88,14 @@ class Closer(Striker):
     """A trace function that closes a loop at the `number`-th moment, as a signal handler or a finalizer may."""
 
     def __init__(self, number, loop):
-        super().__init__(number, LOOKED_AT | codes(LoopTimes))
+        super().__init__(number, LOOKED_AT | codes(LoopTimes, PartsCursor, text_files))
         self._loop = loop
 
     def strike(self):
         self._loop.close()
 
 
-@pytest.mark.parametrize("make", [free, inline, in_order, mixed])
-def test_a_loop_that_a_handler_closes_ends(make):
+def check_closed_by_a_handler(make):
     with no_thread_left():
         for number in itertools.count(1):
             loop = make()
@@ -110,6 +111,21 @@ def test_a_loop_that_a_handler_closes_ends(make):
             assert len(batches) <= 3
     assert number > 50
     assert sorted(row for batch in batches for row in batch.tolist()) == ITEMS
+
+
+@pytest.mark.parametrize("make", [free, inline, in_order, mixed])
+def test_a_loop_that_a_handler_closes_ends(make):
+    check_closed_by_a_handler(make)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("num_threads", [0, 1])
+def test_a_loop_over_a_file_that_a_handler_closes_ends(num_threads, deterministic, tmp_path):
+    """Also while the file is read, which the end of the loop closes."""
+    file = tmp_path / "lines.txt"
+    file.write_text("\n".join(ITEMS))
+    options = {"num_threads": num_threads, "deterministic": deterministic, "encoding": "ascii"}
+    check_closed_by_a_handler(lambda: pipeline.batch(pipeline.text(file), 2, **options))
 
 
 @pytest.mark.parametrize("call", [2, 30])

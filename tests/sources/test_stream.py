@@ -4,8 +4,10 @@ import gc
 import itertools
 
 import numpy as np
+import pytest
 
 import pipeline
+from pipeline.errors import FailedPreconditionError, OutOfRangeError
 from pipeline.sources.order import Epochs
 from pipeline.sources.stream import Columns, StreamSource
 
@@ -69,3 +71,29 @@ def test_loops_that_share_a_source_close_only_their_own():
             assert stream.open == 2
         assert stream.open == 1
         assert len(list(second)) == 74
+
+
+def rest_of(stream):
+    """What a cursor gives after a loop that has taken some of its examples."""
+    cursor, rest = StreamSource(stream, Epochs(1)).cursor(), []
+    with pipeline.batch(cursor, 4, num_threads=0) as batches:
+        assert next(batches).tolist() == [0, 1, 2, 3]
+    assert stream.open == 0
+    try:
+        while True:
+            rest += cursor.block(2).tolist()
+    except OutOfRangeError:
+        return rest
+
+
+def test_whoever_goes_on_after_a_loop_gets_all_that_it_has_not_taken():
+    rest = rest_of(Numbers())
+    assert rest == list(range(rest[0], 300))
+    assert rest[0] < 20
+
+
+def test_what_cannot_go_back_to_a_place_says_so_after_a_loop():
+    stream = Numbers()
+    stream.no_state = "it is like that"
+    with pytest.raises(FailedPreconditionError, match="has closed it, and it cannot go on: it is like that"):
+        rest_of(stream)

@@ -18,7 +18,7 @@ from pipeline.sources.order import Epochs
 from pipeline.sources.source import Source, TableSource
 from pipeline.sources.stream import StreamSource
 
-# Examples of a stream that are read at once.
+# Examples of a stream that are read at once; fewer where they may be large.
 _PIECE = 256
 
 
@@ -166,7 +166,7 @@ class _Stream:
         if place:
             dataset.load_state_dict(copy.deepcopy(place))
         before = place or {}  # what a dataset says before its first example is not its place
-        for piece in dataset.iter(batch_size=_PIECE):
+        for piece in dataset.iter(batch_size=min(_PIECE, self.most)):
             yield before, self._form.piece(piece)
             before = copy.deepcopy(dataset.state_dict())
 

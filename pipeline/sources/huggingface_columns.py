@@ -16,6 +16,8 @@ from pipeline.sources.stream import Columns
 
 Join = Callable[[list[Any], str], Any]
 
+_LEAVE_OUT = "leave out their rows, such as by its filter"
+
 # Rows to decode at once, or to take in a format: they may be large.
 _FEW = 64
 
@@ -74,12 +76,50 @@ class ArrowForm:
             return {
                 each.name: self._column(part, feature[each.name], f"{name}/{each.name}", join) for each, part in fields
             }
-        refuse_nulls(column, name, "huggingface", "leave out their rows, such as by its filter")
+        refuse_nulls(column, name, "huggingface", _LEAVE_OUT)
         if not _is_decoded(feature):
             return _by_shape(column.to_numpy(zero_copy_only=False), feature)
         features = needs("datasets", "huggingface", "huggingface").Features({name: feature})
         decoded = features.decode_batch({name: column.to_pylist()}, token_per_repo_id=self._tokens)
         return _of_lists(decoded[name], feature, f"huggingface: column {name!r}", join)
+
+
+class RowsForm(ArrowForm):
+    """Makes blocks of a stream of rows that Python made, such as those of a generator, or after a `map` or `filter`.
+
+    As Arrow, the library would make a table of each row by what is in that row. A list that is empty and a value that
+    is missing have no type there, so that the next row does not fit; and images would be encoded again.
+    """
+
+    def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None) -> None:
+        super().__init__(dataset, defaults)
+        self.dataset = dataset.with_format(None).decode(False)
+
+    def piece(self, rows: Any) -> Any:
+        """As that of ArrowForm."""
+        return Columns(_typed(rows, self._features))
+
+    def block(self, rows: Any, join: Join = stacked) -> dict[str, Any]:
+        """As that of ArrowForm."""
+        return super().block(rows.block, join)
+
+    def _column(self, column: Any, feature: Any, name: str, join: Join) -> Any:
+        if not isinstance(column, np.ndarray):
+            return super()._column(column, feature, name, join)
+        rows = column.tolist()
+        if missing := sum(row is None for row in rows):
+            raise invalid(
+                f"huggingface: column {name!r} has missing values, {missing:,} of {len(rows):,}: {_LEAVE_OUT}"
+            )
+        if isinstance(feature, dict):
+            fields = _typed({each: [row[each] for row in rows] for each in feature}, feature)
+            return {each: self._column(in_one(fields[each]), feature[each], f"{name}/{each}", join) for each in feature}
+        features = needs("datasets", "huggingface", "huggingface").Features({name: feature})
+        decoded = [
+            features.decode_example({name: row}, token_per_repo_id=self._tokens)[name] if _is_encoded(row) else row
+            for row in rows
+        ]
+        return _of_lists(decoded, feature, f"huggingface: column {name!r}", join)
 
 
 class GivenForm:
@@ -123,7 +163,7 @@ def form_of(dataset: Any, defaults: Mapping[str, Any] | None) -> ArrowForm | Giv
     kind = dataset.format["type"] if hasattr(dataset, "format") else _format_of_stream(dataset)
     kind = None if kind == "arrow" else kind
     if kind is None and dataset.features is not None:
-        return ArrowForm(dataset, defaults)
+        return ArrowForm(dataset, defaults) if _gives_tables(dataset) else RowsForm(dataset, defaults)
     if defaults:
         raise ValueError(
             "huggingface: defaults= is for datasets that are read as Arrow; this one has a format or a transform, or "
@@ -135,6 +175,28 @@ def form_of(dataset: Any, defaults: Mapping[str, Any] | None) -> ArrowForm | Giv
 def _format_of_stream(dataset: Any) -> Any:
     formatting = getattr(dataset, "_formatting", None)
     return getattr(formatting, "format_type", formatting)
+
+
+def _gives_tables(dataset: Any) -> bool:
+    """Whether a dataset, or what a stream reads from, consists of tables of Arrow."""
+    steps = getattr(dataset, "_ex_iterable", None)  # of a stream
+    return steps is None or steps.iter_arrow is not None
+
+
+def _typed(rows: Mapping[str, list[Any]], features: Mapping[str, Any]) -> dict[str, Any]:
+    """Make columns of rows by their features: of Arrow, and what has to be decoded as an array of objects."""
+    library = needs("datasets", "huggingface", "huggingface")
+    plain = {name: feature for name, feature in features.items() if not _is_decoded(feature)}
+    kept = {name: rows[name] for name in plain}
+    table = library.Dataset.from_dict(kept, features=library.Features(plain)).with_format("arrow")[:] if plain else {}
+    return {name: table[name] if name in plain else object_vector(rows[name]) for name in features}
+
+
+def _is_encoded(row: Any) -> bool:
+    """Whether something that has to be decoded, or a list of that, is not decoded yet, as no function looked at it."""
+    while isinstance(row, list) and row:
+        row = row[0]
+    return isinstance(row, dict)
 
 
 def _described(features: Mapping[str, Any]) -> list[list[str]]:

@@ -1,5 +1,7 @@
 """huggingface: datasets of Hugging Face. `make test-sources` installs them; elsewhere these tests are skipped."""
 
+import io
+
 import numpy as np
 import pytest
 from helpers import raises, run_script
@@ -134,6 +136,14 @@ class TestMappedIterable(TestIterable):
         return super().dataset().map(lambda example: {"n": example["n"] + 0})
 
 
+class TestTypedIterable(TestIterable):
+    """As most streams whose features are known: rows that Python made."""
+
+    def dataset(self):
+        data = super().dataset()
+        return data.map(lambda example: {"n": example["n"] + 0}, features=data.features)
+
+
 class TestFormattedIterable(TestIterable):
     def dataset(self):
         return super().dataset().with_format("numpy")
@@ -194,11 +204,23 @@ def beside_images(count=6):
     return datasets.Dataset.from_dict(columns, features=datasets.Features(features))
 
 
-@pytest.mark.parametrize("streamed", [False, True])
-def test_columns_beside_images_are_what_their_features_say(streamed):
+def as_it_is(data):
+    return data
+
+
+def streamed(data):
+    return data.to_iterable_dataset()
+
+
+def filtered(data):
+    """A stream of rows whose images are decoded, as its function may look at them."""
+    return data.to_iterable_dataset().filter(lambda row: True)
+
+
+@pytest.mark.parametrize("form", [as_it_is, streamed, filtered])
+def test_columns_beside_images_are_what_their_features_say(form):
     """The first batch has rows of equal lengths in all columns."""
-    data = beside_images()
-    data = data.to_iterable_dataset() if streamed else data
+    data = form(beside_images())
     for batch in pipeline.batch(pipeline.huggingface(data), 2):
         assert batch["image"].shape == (2, 4, 4, 3)
         assert batch["count"].dtype == np.int32
@@ -218,16 +240,18 @@ def test_columns_beside_images_are_what_their_features_say(streamed):
     assert batch["words"].tolist() == [["é".encode()]] * 2
 
 
-@pytest.mark.parametrize("streamed", [False, True])
-def test_missing_values_beside_images(streamed):
+@pytest.mark.parametrize("form", [as_it_is, streamed, filtered])
+def test_missing_values_beside_images(form):
     import datasets
 
     image = np.zeros((2, 2, 3), np.uint8)
     features = datasets.Features({"image": datasets.Image(), "n": datasets.Value("int32")})
-    data = datasets.Dataset.from_dict({"image": [image] * 3 + [None], "n": [1, None, 3, 4]}, features=features)
-    data = data.to_iterable_dataset() if streamed else data
+    data = form(datasets.Dataset.from_dict({"image": [image] * 3 + [None], "n": [1, None, 3, 4]}, features=features))
     source = pipeline.huggingface(data)
-    with raises(ValueError, "huggingface: column 'image' of type struct<bytes: binary, path: string> has missing val"):
+    kind = "" if form is filtered else " of type struct<bytes: binary, path: string>"
+    with raises(
+        ValueError, f"huggingface: column 'image'{kind} has missing values, 1 of 4: leave out their rows, such"
+    ):
         list(pipeline.batch(source, 4))
     [batch] = pipeline.batch(source, 2, on_error="skip")
     assert batch["n"].tolist() == [1, 3]
@@ -236,14 +260,14 @@ def test_missing_values_beside_images(streamed):
     assert batch["n"].tolist() == [1, -1, 3]
 
 
-@pytest.mark.parametrize("streamed", [False, True])
-def test_images_of_several_sizes(streamed):
+@pytest.mark.parametrize("form", [as_it_is, streamed, filtered])
+def test_images_of_several_sizes(form):
     """The first of them are of one size."""
     import datasets
 
     images = [np.full((4 + (i == 5), 4, 3), i, np.uint8) for i in range(6)]
     data = datasets.Dataset.from_dict({"image": images}, features=datasets.Features({"image": datasets.Image()}))
-    source = pipeline.huggingface(data.to_iterable_dataset() if streamed else data)
+    source = pipeline.huggingface(form(data))
     with raises(ValueError, "huggingface: column 'image': examples differ in shape"):
         list(pipeline.batch(source, 6))
     for options in ({"dynamic_pad": True}, {"ragged": "pad"}, {"ragged": {"image": "pad"}}):
@@ -282,6 +306,33 @@ def test_columns_of_a_format_vary_if_their_features_say_so(kind, streamed):
     [batch] = pipeline.batch(pipeline.huggingface(data, ["ids", "pair"]), 140, ragged="pad")
     assert batch["ids"].tolist() == [[1, 2]] * 70 + [[3, 0]] * 70
     assert batch["pair"].tolist() == [[1, 2]] * 140
+
+
+def test_rows_of_a_stream_are_what_their_features_say():
+    """A list that is empty, or a value that is missing, has no type of its own; an image is not encoded again."""
+    import datasets
+    import PIL.Image
+
+    jpeg = pipeline.encode_jpeg(np.random.default_rng(1).integers(0, 255, (8, 8, 3)).astype(np.uint8))
+
+    def rows():
+        for i in range(6):
+            yield {"ids": [i] * (i % 3), "kind": ["a", "b"][i % 2], "image": {"bytes": jpeg, "path": None}} | (
+                {"score": i / 2} if i % 3 else {}
+            )
+
+    values = datasets.Value("int16"), datasets.ClassLabel(names=["a", "b"])
+    features = {"ids": datasets.List(values[0]), "kind": values[1], "score": datasets.Value("float32")}
+    features = datasets.Features({**features, "image": datasets.Image()})
+    stream = datasets.IterableDataset.from_generator(rows, features=features)
+    for data in (stream, stream.filter(lambda row: True), stream.with_format("arrow")):
+        [batch] = pipeline.batch(pipeline.huggingface(data, defaults={"score": -1}), 6, ragged={"ids": "pad"})
+        assert batch["ids"].dtype == np.int16
+        assert batch["ids"].tolist() == [[0, 0], [1, 0], [2, 2], [0, 0], [4, 0], [5, 5]]
+        assert batch["kind"].tolist() == [0, 1] * 3
+        assert batch["score"].dtype == np.float32
+        assert batch["score"].tolist() == [-1, 0.5, 1, -1, 2, 2.5]
+        assert (batch["image"] == np.asarray(PIL.Image.open(io.BytesIO(jpeg)))).all()
 
 
 @pytest.mark.parametrize("options", [{}, {"function": dict}, {"num_threads": 0}], ids=str)

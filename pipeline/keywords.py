@@ -13,13 +13,15 @@ R = TypeVar("R")
 # Words of other libraries: what is called so here, and how it differs.
 _OTHER_WORDS = {
     "delimiter": ("field_delim", ""),
-    "drop_last": ("allow_smaller_final_batch", ", which means the opposite"),
-    "drop_remainder": ("allow_smaller_final_batch", ", which means the opposite"),
+    "drop_last": ("allow_smaller_final_batch", " (which means the opposite)"),
+    "drop_remainder": ("allow_smaller_final_batch", " (which means the opposite)"),
+    "num_workers": ("workers", ""),
     "sep": ("field_delim", ""),
     "usecols": ("columns", ""),
 }
 
-# Options that only loops have, and those that only sources have: each is looked for at the other.
+# Options that only batch functions have, and those that only sources have: people pass them to each other, and to
+# loaders, which take a loop.
 _OF_LOOPS = frozenset(
     {
         *("allow_smaller_final_batch", "batch_size", "deterministic", "dynamic_pad", "encoding", "function"),
@@ -30,8 +32,8 @@ _OF_SOURCES = frozenset({"num_epochs", "shuffle"})
 
 
 def tells_keywords(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function so that a wrong keyword argument is told as by `refusing_others`."""
-    return refusing_others(function, list(inspect.signature(function).parameters))
+    """Wrap a function or method so that a wrong keyword argument is told as by `refusing_others`."""
+    return refusing_others(function, [name for name in inspect.signature(function).parameters if name != "self"])
 
 
 def refusing_others(function: Callable[P, R], known: Sequence[str]) -> Callable[P, R]:
@@ -42,7 +44,7 @@ def refusing_others(function: Callable[P, R], known: Sequence[str]) -> Callable[
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in kwargs:
             if name not in names:
-                raise _unknown(function.__name__, name, known)
+                raise _unknown(function.__qualname__, name, known)
         return function(*args, **kwargs)
 
     return checked
@@ -53,13 +55,16 @@ def _unknown(function: str, name: str, known: Sequence[str]) -> TypeError:
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
-    if name in _OF_LOOPS and "num_epochs" in known:
-        return f"It is an argument of the batch functions, such as pipeline.shuffle_batch(source, ..., {name}=...)."
-    if name in _OF_SOURCES and "batch_size" in known:
-        return f"It is an argument of the sources, such as pipeline.arrays(data, {name}=...)."
-    word, difference = _OTHER_WORDS.get(name, ("", ""))
+    word, difference = _OTHER_WORDS.get(name, (name, ""))
     if word in known:
         return f"Did you mean '{word}'{difference}?"
+    subject = "It" if word == name else f"'{word}'{difference}"
+    if word in _OF_LOOPS and ("num_epochs" in known or "loop" in known):
+        return (
+            f"{subject} is an argument of the batch functions, such as pipeline.shuffle_batch(source, ..., {word}=...)."
+        )
+    if word in _OF_SOURCES and ("batch_size" in known or "loop" in known):
+        return f"{subject} is an argument of the sources, such as pipeline.arrays(data, {word}=...)."
     import difflib  # 1 ms, which a program without the mistake need not wait for
 
     near = [each for each in known if each.startswith(name)] or difflib.get_close_matches(name, known, 1, 0.6)

@@ -64,8 +64,9 @@ def test_options_of_the_source_passed_to_its_loop(name):
         ("csv", "sep", "'field_delim'"),
         ("csv", "delimiter", "'field_delim'"),
         ("csv", "usecols", "'columns'"),
-        ("batch", "drop_last", "'allow_smaller_final_batch', which means the opposite"),
-        ("shuffle_batch", "drop_remainder", "'allow_smaller_final_batch', which means the opposite"),
+        ("batch", "num_workers", "'workers'"),
+        ("batch", "drop_last", "'allow_smaller_final_batch' (which means the opposite)"),
+        ("shuffle_batch", "drop_remainder", "'allow_smaller_final_batch' (which means the opposite)"),
     ],
 )
 def test_words_of_other_libraries(name, word, ours):

@@ -9,6 +9,7 @@ from pipeline.adaptors.jax_arrays import change_of, jax
 from pipeline.adaptors.loader import Loader
 from pipeline.adaptors.structure import Change, mapping
 from pipeline.batches.loop import Batches
+from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 from pipeline.nest import Nest, is_dataclass, make_like, parts_of
 
@@ -29,6 +30,7 @@ class DataLoader(Loader):
     Thread safety: one thread at a time may use a loader.
     """
 
+    @tells_keywords
     def __init__(self, loop: Batches[Any], device: Any = None, *, prefetch: int = 2) -> None:
         """Wrap a loop. The loader has it for itself, and stops it.
 

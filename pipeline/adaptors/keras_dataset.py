@@ -16,6 +16,7 @@ from pipeline.batches.functions import batch as batch_function
 from pipeline.batches.loop import Batches
 from pipeline.dtypes import integer
 from pipeline.errors import OutOfRangeError, invalid
+from pipeline.keywords import tells_keywords
 from pipeline.sources.extras import needs
 from pipeline.sources.source import Source
 
@@ -37,6 +38,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
     Thread safety: every method may be called from every thread.
     """
 
+    @tells_keywords
     def __init__(
         self,
         loop: Batches[Any] | Source,

@@ -14,6 +14,7 @@ from pipeline.batches.loop import Batches
 from pipeline.batches.rounds import another_round, can_start_over, has_begun
 from pipeline.dtypes import integer
 from pipeline.errors import FailedPreconditionError
+from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 
 # Rounds of a dataset in a worker that was not told the epoch: some of so many.
@@ -69,6 +70,7 @@ class DataLoader(Loader):
     Thread safety: one thread at a time may use it.
     """
 
+    @tells_keywords
     def __init__(
         self,
         loop: Batches[Any],
@@ -165,6 +167,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     Thread safety: one thread at a time may use it.
     """
 
+    @tells_keywords
     def __init__(self, loop: Batches[Any] | Callable[[], Batches[Any]], *, shard: bool = True) -> None:
         """Make a dataset; nothing starts before the first batch.
 

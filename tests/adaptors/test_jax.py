@@ -410,3 +410,10 @@ except ImportError as error:
     print(error)
 """
     assert run_script(script).stdout == "pipeline.jax needs jax: pip install 'queue-runner[jax]'\n"
+
+
+def test_options_of_the_loop_are_told_where_they_belong(jax):
+    with raises(
+        TypeError, "DataLoader.__init__() got an unexpected keyword argument 'batch_size'. It is an argument of"
+    ):
+        pipeline.jax.DataLoader(pipeline.batch(np.arange(10), 5), batch_size=5)

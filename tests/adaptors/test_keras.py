@@ -357,3 +357,10 @@ except ImportError as error:
     print(error)
 """
     assert run_script(script).stdout == "pipeline.keras needs keras: pip install 'queue-runner[keras]'\n"
+
+
+def test_options_of_the_source_are_told_where_they_belong(keras):
+    with raises(
+        TypeError, "PyDataset.__init__() got an unexpected keyword argument 'shuffle'. It is an argument of the"
+    ):
+        pipeline.keras.PyDataset(pairs(), shuffle=True)

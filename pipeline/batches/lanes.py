@@ -25,8 +25,8 @@ JOINED_ROWS = 16
 _ALL_HOSTS = (
     "with shard, every host makes the examples of all hosts and keeps its share, because this source cannot be asked "
     "for single items. If the examples are made by function= from an array, a list or a source of rows, pass "
-    "map_ahead(function, source) instead; to read only its own files, give each host "
-    "string_input_producer(..., shard=(host, hosts))"
+    "map_ahead(function, source) instead; to read only its own files, pass shard=(host, hosts) to the source or its "
+    "string_input_producer, and not to the loop: hosts may have different numbers of batches then"
 )
 _ONE_AT_A_TIME = (
     "num_threads is of no use: calls of this source run one at a time, or their order would depend on the threads. "

@@ -297,7 +297,7 @@ class TestWarnings:
     def test_of_shares_that_every_host_makes(self, caplog):
         (text,) = self.said(caplog, pipeline.batch(function(numbers()), 2, shard=(0, 2)))
         assert text.startswith("batch: with shard, every host makes the examples of all hosts")
-        assert "string_input_producer(..., shard=(host, hosts))" in text
+        assert "pass shard=(host, hosts) to the source or its string_input_producer, and not to the loop" in text
         assert "pass map_ahead(function, source) instead" in text
         assert self.said(caplog, pipeline.batch(list(range(9)), 2, shard=(0, 2))) == []
         assert self.said(caplog, pipeline.batch(function(numbers()), 2, shard=(0, 1))) == []  # there is one host

@@ -185,11 +185,29 @@ def _gives_tables(dataset: Any) -> bool:
 
 def _typed(rows: Mapping[str, list[Any]], features: Mapping[str, Any]) -> dict[str, Any]:
     """Make columns of rows by their features: of Arrow, and what has to be decoded as an array of objects."""
+    count = max(map(len, rows.values()), default=0)
+    columns = {name: rows[name] if name in rows else [None] * count for name in features}
+    plain = {name: column for name, column in columns.items() if not _is_decoded(features[name])}
+    try:
+        table = _table(plain, {name: features[name] for name in plain}) if plain else {}
+    except Exception:
+        for name, column in plain.items():
+            _check_fits(name, column, features[name])
+        raise
+    return {name: table[name] if name in plain else object_vector(columns[name]) for name in features}
+
+
+def _table(columns: Mapping[str, list[Any]], features: Mapping[str, Any]) -> Any:
     library = needs("datasets", "huggingface", "huggingface")
-    plain = {name: feature for name, feature in features.items() if not _is_decoded(feature)}
-    kept = {name: rows[name] for name in plain}
-    table = library.Dataset.from_dict(kept, features=library.Features(plain)).with_format("arrow")[:] if plain else {}
-    return {name: table[name] if name in plain else object_vector(rows[name]) for name in features}
+    return library.Dataset.from_dict(columns, features=library.Features(features)).with_format("arrow")[:]
+
+
+def _check_fits(name: str, column: list[Any], feature: Any) -> None:
+    """Raise InvalidArgumentError if a feature does not take a value of its column."""
+    try:
+        _table({name: column}, {name: feature})
+    except Exception as error:
+        raise invalid(f"huggingface: column {name!r} has a value that does not fit its {feature}: {error}") from error
 
 
 def _is_encoded(row: Any) -> bool:

@@ -335,6 +335,22 @@ def test_rows_of_a_stream_are_what_their_features_say():
         assert (batch["image"] == np.asarray(PIL.Image.open(io.BytesIO(jpeg)))).all()
 
 
+def test_rows_of_a_stream_that_do_not_fit_its_features():
+    """The library takes the word of a `map` for what its rows are."""
+    import datasets
+
+    def mapped(row):
+        data = dataset().to_iterable_dataset()
+        features = datasets.Features({"n": datasets.Value("int32"), "score": datasets.Value("int8")})
+        return pipeline.huggingface(data.map(row, features=features, remove_columns=["word", "kind", "pair", "left"]))
+
+    for wrong in (300, "x"):
+        with raises(ValueError, "huggingface: column 'score' has a value that does not fit its Value('int8'): "):
+            list(pipeline.batch(mapped(lambda row, score=wrong: {"score": score}), 4))
+    with raises(ValueError, "huggingface: column 'score' of type int8 has missing values, "):
+        list(pipeline.batch(mapped(lambda row: {}), 4))
+
+
 @pytest.mark.parametrize("options", [{}, {"function": dict}, {"num_threads": 0}], ids=str)
 def test_a_stream_whose_features_nobody_knows(options, monkeypatch):
     """All rows of its first pieces are of one length."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.batches.feed import Feed
 from pipeline.errors import FailedPreconditionError
-from pipeline.explain.workers import WorkerGroup
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.current_loop import loop_of_thread
 from pipeline.runners.ending import EndingThread
@@ -25,7 +24,8 @@ LOOK_INTERVAL = 1.0
 
 class Crew(QueueRunner):
     """The threads of a loop. The one that waits for a stop also looks whether the loop has become garbage: a signal
-    handler that raises in the finalizer of a loop keeps it from stopping the threads.
+    handler that raises in the finalizer of a loop keeps it from stopping the threads. The last one that reads closes
+    what the sources hold open, as the loop may not wait for it: one with a Coordinator of yours, or an abandoned one.
 
     Args:
         feed: What the threads do.
@@ -45,6 +45,7 @@ class Crew(QueueRunner):
         self._begun = False
         self.group.of_loop = True
         self._failed: list[BaseException] = []  # why they could not begin
+        self._read = [feed]  # whoever takes it out puts it away
 
     def begin(self) -> Feed:
         """Start the threads, unless they have begun; return what the loop takes its batches from.
@@ -88,6 +89,24 @@ class Crew(QueueRunner):
         """The loop has ended: no threads begin any more."""
         with self._beginning:
             self._begun = True
+        self._put_away()
+
+    def _run(self, running: set[int], *args: Any) -> None:
+        try:
+            super()._run(running, *args)
+        finally:
+            try:
+                self._put_away()
+            except BaseException as error:
+                self._feed.coord.request_stop(error)
+
+    def _put_away(self) -> None:
+        """Put the feed away, once, if no thread reads."""
+        with self._lock:
+            if self._running.get(self) or not self._read:
+                return
+            feed = self._read.pop()
+        feed.put_away()
 
     def _wait_for_stop(self, coord: Coordinator) -> None:
         while not coord.wait_for_stop(LOOK_INTERVAL):
@@ -150,21 +169,12 @@ def asked_meanwhile(name: str, does: str) -> FailedPreconditionError:
     )
 
 
-def end(feed: Feed, group: WorkerGroup | None, seconds: float) -> None:
-    """Wait for the threads of a loop that is over, and close what its sources hold open, also after an error.
-
-    Raises:
-        BaseException: What `Coordinator.join` raises.
-    """
-    try:
-        feed.coord.join(stop_grace_period_secs=seconds)
-    finally:
-        if group is None or not group.runs():  # else a thread may still read
-            feed.put_away()
-
-
 def abandon(feed: Feed, coord: Coordinator | None) -> None:
     """Stop what a loop has started that nobody can ask for batches any more."""
     if coord is not None:
         coord.request_stop()
     feed.leave()
+    if feed.request.inline or not feed.opened:  # no thread reads
+        feed.put_away()
+    if feed.opened:
+        feed.outlet.filled_no_more()  # else what it read would wait for a garbage collection

@@ -100,6 +100,7 @@ class Inline:
         self.group.ended = True
         outlet = self.feed.outlet
         if outlet.owned_here:
+            self.feed.put_away()
             return
         if not outlet.lock.acquire(timeout=seconds):
             raise RuntimeError(
@@ -107,6 +108,7 @@ class Inline:
             )
         outlet.filled_no_more()  # else what the loop read would wait for a garbage collection
         outlet.lock.release()
+        self.feed.put_away()
 
     def _fill(self) -> None:
         """Call ops until there is enough for a batch, or no op is left.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from pipeline import spans
 from pipeline._delivery import Next
 from pipeline.batches.content import combined
-from pipeline.batches.crew import Crew, Opening, abandon, asked_meanwhile, end
+from pipeline.batches.crew import Crew, Opening, abandon, asked_meanwhile
 from pipeline.batches.feed import Feed
 from pipeline.batches.inline import Inline
 from pipeline.batches.ordered import OrderedFeed
@@ -443,6 +443,8 @@ class Batches(StaysHere, Next[T_co], Iterator[T_co]):
             crew, self._crew, self._open = self._crew, None, None
             if crew is not None:
                 crew.settle(self.grace)
+            elif self._group is None:  # nobody has read more than the first example
+                self._latest.put_away()
             if self._owner and not self.coord.joined:
-                end(self._latest, self._group, self.grace)
+                self.coord.join(stop_grace_period_secs=self.grace)
             self.coord.raise_requested_exception()

@@ -155,15 +155,10 @@ class WorkerGroup:
         with self._lock:
             return list(self._ends), list(self._failures)
 
-    def runs(self) -> bool:
-        """Whether a thread has not ended, or not begun yet."""
-        with self._lock:
-            return any(thread.ident is None or is_running(thread) for thread in self._running)
-
     def lost(self) -> WorkerFailure | None:
         """Return a failure if no thread is left to fill the queue or to close it, else None."""
         with self._lock:
-            if self.runs():
+            if any(thread.ident is None or is_running(thread) for thread in self._running):
                 return None
             if not self._running or self._failures:
                 return self._failures[0] if self._failures else None

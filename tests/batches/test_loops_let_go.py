@@ -73,9 +73,21 @@ def queues():
     return [number for number, queue in live.queues.numbered() if not isinstance(queue, ProducerQueue)]
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["to the end", "left early"])
-@pytest.mark.parametrize("kind", LOOPS)
-def test_a_loop_that_is_over_holds_nothing(kind, whole):
+def to_the_end(loop):
+    with loop:
+        assert sum(1 for _ in loop) >= 99
+
+
+def left_early(loop):
+    with loop:
+        next(loop)
+
+
+def abandoned(loop):
+    next(loop)
+
+
+def check_holds_nothing(make, leave):
     numbers = np.arange(4000.0)
     known, rows = weakref.ref(numbers), numbers.reshape(1000, 4)
     del numbers
@@ -83,14 +95,28 @@ def test_a_loop_that_is_over_holds_nothing(kind, whole):
     gc.disable()
     before = queues()
     try:
-        with LOOPS[kind](rows) as loop:
-            batches = sum(1 for _ in loop) if whole else len([next(loop)])
-        del loop, rows
+        leave(make(rows))
+        del rows
         wait_until(lambda: known() is None, "the last thread to end, which has said so already")
         wait_until(lambda: queues() == before, "its queue to go too")
     finally:
         gc.enable()
-    assert batches >= (99 if whole else 1)
+
+
+@pytest.mark.parametrize("leave", [to_the_end, left_early, abandoned])
+@pytest.mark.parametrize("kind", LOOPS)
+def test_a_loop_that_is_over_holds_nothing(kind, leave):
+    check_holds_nothing(LOOPS[kind], leave)
+
+
+@pytest.mark.parametrize("leave", [to_the_end, left_early, abandoned])
+@pytest.mark.parametrize("source", [list, Items, slices])
+def test_a_loop_with_a_coordinator_of_yours_holds_nothing(source, leave):
+    """It does not wait for its threads, nor for others of that Coordinator."""
+    coord = pipeline.Coordinator()
+    check_holds_nothing(lambda rows: shuffled(source(rows), deterministic=True, coord=coord), leave)
+    coord.request_stop()
+    coord.join()
 
 
 def test_what_another_loop_reads_stays_its_own():

@@ -61,6 +61,19 @@ def test_a_stream_is_closed_when_its_loop_is_left():
     assert stream.open == 0
 
 
+@pytest.mark.parametrize("num_threads", [0, 1])
+def test_the_threads_of_a_loop_close_what_they_read_with_a_coordinator_of_yours(num_threads):
+    coord, stream = pipeline.Coordinator(), Numbers()
+    batches = pipeline.batch(StreamSource(stream, Epochs(None)), 4, num_threads=num_threads, coord=coord)
+    with batches:
+        assert next(batches).tolist() == [0, 1, 2, 3]
+        assert stream.open == 1
+    coord.request_stop()
+    coord.join()
+    assert stream.open == 0
+    batches.close()  # it is still there
+
+
 def test_loops_that_share_a_source_close_only_their_own():
     stream = Numbers()
     source = StreamSource(stream, Epochs(1))

@@ -103,7 +103,8 @@ def webdataset(
 
     Raises:
         NotFoundError: There is no such file, or a pattern matches nothing.
-        ValueError: `num_epochs` or `shard` is out of range, or no columns are chosen.
+        ValueError: `num_epochs` or `shard` is out of range, no columns are chosen, or the extension of a decoder has
+            capitals or a dot in front.
         TypeError: A decoder is not callable, or a number is not an integer.
         ImportError: A path is a URL and fsspec is not installed.
 
@@ -114,6 +115,17 @@ def webdataset(
         raise TypeError(f"webdataset: columns must be a list of names, such as [{columns!r}], not {columns!r}")
     if columns is not None and not columns:
         raise ValueError("webdataset: no columns are chosen")
+    _check_decoders(decoders)
+    given = [urls] if isinstance(urls, (str, bytes, os.PathLike)) else urls
+    if isinstance(given, (list, tuple)):
+        given = [name for each in given for name in _without_braces(each)]
+    names = expanded(given, "webdataset")
+    return StreamSource(
+        _Shards(names, columns, {**DECODERS, **(decoders or {})}), Epochs(num_epochs, shuffle, seed, shard)
+    )
+
+
+def _check_decoders(decoders: Any) -> None:
     if decoders is not None and not isinstance(decoders, Mapping):
         raise TypeError(f"webdataset: decoders must be a dict of functions by extension, not {decoders!r:.80}")
     for extension, decoder in (decoders or {}).items():
@@ -122,13 +134,12 @@ def webdataset(
                 f"webdataset: the decoder of {extension!r} must be callable, not {decoder!r:.80}; "
                 "bytes leaves values as they are"
             )
-    given = [urls] if isinstance(urls, (str, bytes, os.PathLike)) else urls
-    if isinstance(given, (list, tuple)):
-        given = [name for each in given for name in _without_braces(each)]
-    names = expanded(given, "webdataset")
-    return StreamSource(
-        _Shards(names, columns, {**DECODERS, **(decoders or {})}), Epochs(num_epochs, shuffle, seed, shard)
-    )
+        usual = str(extension).lower().lstrip(".")
+        if extension != usual:
+            raise ValueError(
+                f"webdataset: no value has the extension {extension!r}, as names are in lower case, without the first "
+                f"dot: pass the decoder as {usual!r}"
+            )
 
 
 def _without_braces(path: Any) -> list[Any]:

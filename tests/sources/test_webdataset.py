@@ -187,6 +187,9 @@ class TestErrors:
             TypeError, "webdataset: the decoder of 'txt' must be callable, not 3; bytes leaves values as they are"
         ):
             pipeline.webdataset(path, decoders={"txt": 3})
+        for extension in (".txt", "TXT"):
+            with raises(ValueError, f"webdataset: no value has the extension '{extension}', as names are in lower"):
+                pipeline.webdataset(path, decoders={extension: bytes.upper})
         with raises(TypeError, "webdataset: decoders must be a dict of functions by extension, not [3]"):
             pipeline.webdataset(path, decoders=[3])
         with raises(pipeline.NotFoundError, f"{path}0; No such file"):

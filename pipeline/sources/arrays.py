@@ -98,6 +98,7 @@ class _Arrays:
     most = MANY
 
     def __init__(self, tensors: Any, shard: tuple[int, int] | None) -> None:
+        _refuse_groups(tensors)
         single = isinstance(tensors, list) or parts_of(tensors) is None
         self._nest = None if single else Nest(tensors, True)
         names = [""] if self._nest is None else self._nest.names
@@ -138,6 +139,22 @@ class _Arrays:
     def facts(self) -> dict[str, Any]:
         names = [""] if self._nest is None else self._nest.names
         return {"arrays": [[name, each.facts()] for name, each in zip(names, self._columns, strict=True)]}
+
+
+def _refuse_groups(given: Any) -> None:
+    """Raise TypeError for arrays by name that are no dict, as groups of h5py and zarr and `.npz` files are."""
+    kind = type(given)
+    by_name = hasattr(kind, "keys") and hasattr(kind, "__getitem__")
+    if (
+        by_name
+        and not isinstance(given, dict)
+        and not hasattr(kind, "__array__")
+        and not hasattr(kind, "__dataframe__")
+    ):
+        raise TypeError(
+            f"arrays: the input is a {kind.__name__}, which has arrays by name: pass a dict of those that are to be "
+            'read, such as {"x": data["x"]}'
+        )
 
 
 def column(given: Any, where: str) -> Column:

@@ -384,3 +384,22 @@ class TestErrors:
 def test_options_of_the_order(options, text):
     with raises(TypeError, text):
         pipeline.arrays([1, 2], **options)
+
+
+@pytest.mark.parametrize("kind", ["NpzFile", "File", "Group"])
+def test_arrays_by_name_that_are_no_dict(kind, tmp_path):
+    """A group of zarr is a dataclass too, whose fields are no columns."""
+    if kind == "NpzFile":
+        np.savez(tmp_path / "a.npz", x=np.arange(3))
+        data = np.load(tmp_path / "a.npz")
+    elif kind == "File":
+        data = pytest.importorskip("h5py").File(tmp_path / "a.h5", "w")
+        data["x"] = np.arange(3)
+    else:
+        data = pytest.importorskip("zarr").open_group(tmp_path / "a.zarr", mode="w")
+        data.create_array("x", data=np.arange(3))
+    with raises(
+        TypeError, f"arrays: the input is a {kind}, which has arrays by name: pass a dict of those that are to"
+    ):
+        pipeline.arrays(data)
+    assert [row["x"].item() for row in pipeline.arrays({"x": data["x"]})] == [0, 1, 2]

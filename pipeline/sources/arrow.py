@@ -63,7 +63,8 @@ def arrow(
             raise TypeError(f"arrow: the table must be one of Arrow, not {table!r:.80}")
         table = pyarrow.table(table)
     names = chosen(table.schema.names, columns, "arrow")
-    return TableSource(_Table(table.select(names), defaults), Epochs(num_epochs, shuffle, seed, shard))
+    rows = without_views(table.select(names))
+    return TableSource(_Table(rows, defaults), Epochs(num_epochs, shuffle, seed, shard))
 
 
 class _Table:
@@ -190,6 +191,38 @@ def facts_of(fill: Mapping[str, Any]) -> dict[str, Any]:
 def columns_of(schema: Any) -> list[list[str]]:
     """Name and type of each column, as plain data."""
     return [[field.name, str(field.type)] for field in schema]
+
+
+def without_views(table: Any) -> Any:
+    """Return a Table or RecordBatch with large strings for its string views: Arrow cannot take rows of those."""
+    schema = schema_without_views(table.schema)
+    return table if schema == table.schema else table.cast(schema)
+
+
+def schema_without_views(schema: Any) -> Any:
+    """Return the schema that `without_views` makes of one."""
+    pyarrow = needs("pyarrow", "arrow", "arrow")
+    fields = [field.with_type(_without_views(field.type)) for field in schema]
+    return pyarrow.schema(fields, schema.metadata)
+
+
+def _without_views(kind: Any) -> Any:
+    """The same type with large strings and binaries for views, as polars has them, also inside."""
+    pyarrow, types = needs("pyarrow", "arrow", "arrow"), _types()
+    if types.is_string_view(kind):
+        return pyarrow.large_string()
+    if types.is_binary_view(kind):
+        return pyarrow.large_binary()
+    if types.is_dictionary(kind):
+        return pyarrow.dictionary(kind.index_type, _without_views(kind.value_type), kind.ordered)
+    if types.is_struct(kind):
+        return pyarrow.struct([field.with_type(_without_views(field.type)) for field in kind])
+    if types.is_fixed_size_list(kind):
+        return pyarrow.list_(kind.value_field.with_type(_without_views(kind.value_type)), kind.list_size)
+    for is_list, lists in ((types.is_list, pyarrow.list_), (types.is_large_list, pyarrow.large_list)):
+        if is_list(kind):
+            return lists(kind.value_field.with_type(_without_views(kind.value_type)))
+    return kind
 
 
 @functools.cache

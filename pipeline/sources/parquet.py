@@ -16,7 +16,15 @@ from pipeline.files.identity import file_identity
 from pipeline.files.opening import remote_file
 from pipeline.files.os_errors import translated
 from pipeline.keywords import tells_keywords
-from pipeline.sources.arrow import ArrowRows, check, columns_of, facts_of, fillings
+from pipeline.sources.arrow import (
+    ArrowRows,
+    check,
+    columns_of,
+    facts_of,
+    fillings,
+    schema_without_views,
+    without_views,
+)
 from pipeline.sources.extras import MANY, chosen, last_used, needs
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
@@ -105,7 +113,7 @@ class _Parquet:
     def __init__(self, name: str) -> None:
         library = needs("pyarrow.parquet", "parquet", "arrow")
         self._file = library.ParquetFile(remote_file(os.fsencode(name), "rb") if "://" in name else name)
-        self.schema = self._file.schema_arrow
+        self.schema = schema_without_views(self._file.schema_arrow)
 
     def sizes(self) -> list[int]:
         """How many rows each group has."""
@@ -127,7 +135,7 @@ class _Feather:
         pyarrow = needs("pyarrow", "feather", "arrow")
         self._ipc = needs("pyarrow.ipc", "feather", "arrow")
         self._data = remote_file(os.fsencode(name), "rb") if "://" in name else pyarrow.memory_map(name)
-        self.schema = self._ipc.open_file(self._data).schema
+        self.schema = schema_without_views(self._ipc.open_file(self._data).schema)
 
     def sizes(self) -> list[int]:
         reader = self._read([0])  # one column tells
@@ -229,7 +237,7 @@ class _Files:
     def _group(self, number: int) -> ArrowRows:
         file, group = self._groups[number]
         name = self._names[file]
-        rows = _told(name, lambda: self._open(file).group(group, self._columns))
+        rows = without_views(_told(name, lambda: self._open(file).group(group, self._columns)))
         where = f"{self.kind}: {name}, {self._opened.unit} {group}"
         return ArrowRows(rows, self._fill, where, self._columns)
 

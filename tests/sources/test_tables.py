@@ -164,6 +164,41 @@ class TestColumns:
         with pytest.raises(pipeline.OpError):
             list(pipeline.batch(pipeline.parquet(path), 2))
 
+    @pytest.mark.parametrize("kind", ["arrow", "parquet", "feather"])
+    def test_string_views(self, kind, tmp_path):
+        """As in tables of polars: in columns, lists, arrays, structs and dictionaries."""
+        view = pa.string_view()
+        words = pa.array(["a", None, "ä word of more than twelve bytes", "d"], view)
+        table = pa.table(
+            {
+                "word": words,
+                "bytes": pa.array([b"x", b"y" * 20, b"", b"z"], pa.binary_view()),
+                "kind": pa.DictionaryArray.from_arrays(pa.array([1, 0, 1, 1], pa.uint32()), pa.array(["u", "v"], view)),
+                "list": pa.array([["a"], [], ["b", "c" * 20], ["d"]], pa.large_list(view)),
+                "pair": pa.array([["a", "b"]] * 4, pa.list_(view, 2)),
+                "box": pa.array([{"name": str(i)} for i in range(4)], pa.struct([("name", view)])),
+            }
+        )
+        path = str(tmp_path / "views")
+        if kind == "parquet":  # which holds no dictionary of views
+            table = table.set_column(2, "kind", table["kind"].cast(pa.dictionary(pa.uint32(), pa.string())))
+            pa.parquet.write_table(table, path)
+        elif kind == "feather":
+            with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, table.schema) as file:
+                file.write_table(table)
+        make = getattr(pipeline, kind)
+        source = make(table if kind == "arrow" else path, defaults={"word": "none"}, shuffle=True, seed=2)
+        [batch] = pipeline.batch(source, 4)
+        order = [int(name) for name in batch["box"]["name"]]
+        assert sorted(order) == [0, 1, 2, 3]
+        words = [b"a", b"none", "ä word of more than twelve bytes".encode(), b"d"]
+        assert batch["word"].tolist() == [words[i] for i in order]
+        assert batch["bytes"].tolist() == [[b"x", b"y" * 20, b"", b"z"][i] for i in order]
+        assert batch["kind"].tolist() == [[b"v", b"u", b"v", b"v"][i] for i in order]
+        lists = [[b"a"], [], [b"b", b"c" * 20], [b"d"]]
+        assert [row.tolist() for row in batch["list"]] == [lists[i] for i in order]
+        assert batch["pair"].tolist() == [[b"a", b"b"]] * 4
+
 
 class TestErrors:
     def test_of_columns(self, tmp_path):

@@ -66,9 +66,14 @@ def _cast(array: np.ndarray[Any, Any], component: Component, where: str) -> np.n
 
 
 def _alike(array: np.ndarray[Any, Any], cast: np.ndarray[Any, Any]) -> bool:
-    """Whether a cast has kept the values; floats may be rounded."""
+    """Whether a cast has kept the values; floats may be rounded. That of fields goes by their place, not their name."""
+    names = array.dtype.names
+    if names is not None:
+        return names == cast.dtype.names and all(_alike(array[name], cast[name]) for name in names)
     if array.dtype.kind in "biumM":
         return np.array_equal(array, cast.astype(array.dtype), equal_nan=True)
+    if array.dtype.kind in "SU" or array.dtype.type is np.void:
+        return np.array_equal(array, cast.astype(array.dtype))
     return np.array_equal(np.isfinite(array), np.isfinite(cast))
 
 

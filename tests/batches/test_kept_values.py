@@ -83,6 +83,35 @@ def test_what_a_cast_keeps_is_cast(first, second):
     np.testing.assert_array_equal(got[1], second.astype(first.dtype))
 
 
+@pytest.mark.parametrize("options", [{}, {"num_threads": 0}, {"deterministic": True}, {"function": lambda each: each}])
+def test_fields_keep_their_values(options):
+    """Whatever their order of bytes, and how they are aligned."""
+    kind = np.dtype([("n", ">i4"), ("x", ">f8", 2), ("word", "S3"), ("bits", "V2")], align=True)
+    rows = np.array([(i, (i, np.nan), b"%d" % i, bytes([i, 1])) for i in range(6)], kind)
+    for source in (rows, list(rows), pipeline.arrays(rows, shuffle=True, seed=1)):
+        [got] = batch(source, 6, **options)
+        assert got.dtype.names == kind.names
+        got = got[np.argsort(got["n"])]
+        for name in kind.names:
+            np.testing.assert_array_equal(got[name], rows[name])
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ([("a", "i4"), ("b", "i4")], [("b", "i4"), ("a", "i4")]),
+        ([("a", "i1"), ("b", "i4")], [("a", "i8"), ("b", "i4")]),
+        ([("a", "S2"), ("b", "i4")], [("a", "S4"), ("b", "i4")]),
+        ([("a", "V2"), ("b", "i4")], [("a", "V4"), ("b", "i4")]),
+    ],
+)
+def test_fields_that_would_lose_values_are_refused(first, second):
+    value = {"V": b"abcd", "S": b"abcd"}.get(second[0][1][0], 1000)
+    rows = [np.zeros((), first), np.array((value, 2), second)]
+    with pytest.raises(TypeError, match=r"component 0.*would be lost"):
+        list(batch(rows, 2))
+
+
 def test_integers_that_do_not_fit_are_out_of_range():
     with pytest.raises(OverflowError, match=r"'n'.*1099511627776 is out of the range of int32"):
         list(batch([{"n": np.zeros(1, np.int32)}, {"n": np.full(1, 2**40)}], 2))

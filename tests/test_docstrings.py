@@ -5,6 +5,7 @@ import inspect
 
 import numpy as np
 import pytest
+from orchestration import fresh_collection
 
 import pipeline
 
@@ -67,5 +68,6 @@ def test_examples(name, tmp_path, monkeypatch):
     for test in examples(name):
         report = []
         runner = doctest.DocTestRunner(verbose=False)
-        runner.run(test, out=report.append)
+        with fresh_collection():
+            runner.run(test, out=report.append)
         assert not runner.failures, "".join(report)

@@ -6,11 +6,18 @@ import weakref
 import numpy as np
 import pytest
 from helpers import wait_until
+from orchestration import fresh_collection
 
 import pipeline
 from pipeline.errors import FailedPreconditionError
 from pipeline.explain import live
 from pipeline.producers.queue import ProducerQueue
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    with fresh_collection():  # slices stay on the list of queue runners, and would be started by other tests
+        yield
 
 
 class Items:

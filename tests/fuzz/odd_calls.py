@@ -8,7 +8,6 @@ before it is made, so that the last line tells which one did:
 The seeds are counted up from the first to the one before the last, with so many calls for each.
 """
 
-import contextlib
 import faulthandler
 import gc
 import importlib
@@ -140,13 +139,13 @@ class Caller:
 
     def attempt(self, what, function, args):
         self.tell(f"{what}({', '.join(map(shown, args))})")
-        signal.setitimer(signal.ITIMER_REAL, WAIT, WAIT)
         try:
-            return function(*args)
+            signal.setitimer(signal.ITIMER_REAL, WAIT, WAIT)
+            return call(function, args)
         except (Exception, Impatient):
             return None
         finally:
-            calm()
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
     def args(self, name):
         if name == "wait_for_room":  # no signal ends it
@@ -197,12 +196,9 @@ class Caller:
         return self.value(1)
 
 
-def calm():
-    """Let no signal come any more; one that does meanwhile is caught."""
-    while True:
-        with contextlib.suppress(Impatient):
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            return
+def call(function, args):
+    """What a signal may end; elsewhere it does nothing."""
+    return function(*args)
 
 
 def shown(value):
@@ -213,7 +209,10 @@ def shown(value):
 
 
 def impatient(number, frame):
-    raise Impatient
+    while frame is not None and frame.f_code not in (call.__code__, Caller.attempt.__code__):
+        frame = frame.f_back
+    if frame is not None and frame.f_code is call.__code__:
+        raise Impatient
 
 
 def main(first, last, calls):

@@ -171,9 +171,9 @@ def asked_meanwhile(name: str, does: str) -> FailedPreconditionError:
 
 def abandon(feed: Feed, coord: Coordinator | None) -> None:
     """Stop what a loop has started that nobody can ask for batches any more."""
+    feed.leave()  # first: its threads then end as at the end of the input, and not by an error that would be kept
     if coord is not None:
         coord.request_stop()
-    feed.leave()
     if feed.request.inline or not feed.opened:  # no thread reads
         feed.put_away()
     if feed.opened:

@@ -69,7 +69,7 @@ def test_an_error_in_the_body_is_all_that_is_printed():
 @pytest.mark.parametrize("fails", [False, True], ids=["left early", "failed"])
 def test_a_loop_that_is_over_has_closed_its_files(fails, num_threads, deterministic, tmp_path):
     def function(row):
-        if fails and row["a"] == 30:
+        if fails and row["a"] == 30 and go.wait():
             raise ValueError("row 30")
         return row
 
@@ -77,11 +77,13 @@ def test_a_loop_that_is_over_has_closed_its_files(fails, num_threads, determinis
         paths = (f"/proc/self/fd/{each}" for each in os.listdir("/proc/self/fd"))
         return [os.path.realpath(each) for each in paths].count(str(file))
 
+    go = threading.Event()
     file = tmp_path / "rows.csv"
     file.write_text("a\n" + "".join(f"{i}\n" for i in range(200_000)))
     loop = batch(csv(file), 4, function=function, num_threads=num_threads, deterministic=deterministic)
     next(loop)
     assert open_here() == 1
+    go.set()
     if fails:
         with pytest.raises(ValueError, match="row 30"):
             list(loop)

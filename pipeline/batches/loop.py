@@ -16,7 +16,7 @@ from pipeline.batches.crew import Crew, Opening, abandon, asked_meanwhile
 from pipeline.batches.feed import Feed
 from pipeline.batches.inline import Inline
 from pipeline.batches.ordered import OrderedFeed
-from pipeline.batches.snapshot import CLOSED, READ_ONCE, fingerprint_text, load, no_order, state_of, what_to_say
+from pipeline.batches.snapshot import CLOSED, FAILED, READ_ONCE, fingerprint_text, load, no_order, state_of, what_to_say
 from pipeline.batches.source import is_iterable, loop_left
 from pipeline.batches.stays import StaysHere
 from pipeline.batches.taken import note_taken
@@ -54,7 +54,7 @@ class Batches(StaysHere, Next[T_co], Iterator[T_co]):
 
     After the end, `iter` begins again if all sources are arrays, other sequences, iterables that are no iterators, or
     generator functions: `for epoch in range(3): for batch in loop: ...` reads them three times, in another random
-    order each time if they are shuffled. Other sources cannot be read again; a warning says so.
+    order each time if they are shuffled. Other sources, and loops that failed or are closed, give nothing, and warn.
 
     Examples at the end that fill no batch are dropped, unless `allow_smaller_final_batch`. The log says so once, as a
     RuntimeWarning does without a handler if there was no batch at all; `num_dropped` counts them.
@@ -136,18 +136,20 @@ class Batches(StaysHere, Next[T_co], Iterator[T_co]):
 
     def __iter__(self) -> Batches[T_co]:
         """Begin again after the end, if the sources can be read again; else change nothing."""
-        over = getattr(self._seen, "over", None)
-        if over is None or over is not self._over:  # in the middle, or another thread has begun a round since
+        if not self._ended:  # in the middle
             return self
+        seen = getattr(self._seen, "over", None)
         with self._lock:
-            if over is not self._over or self._closed or (not self._owner and self.coord.should_stop()):
-                return self
-            if not over.starts_over:
-                self._say("once", READ_ONCE, True)
-                return self
-            self._planned = self._latest = over.again()
-            self.coord = self._planned.coord
-            self._over, self._guard, self._ended = None, None, False
+            over = self._over
+            if self._closed or (self._owner and self._ended and over is None):
+                self._say("in vain", CLOSED if self._closed else FAILED, True)
+            elif over is seen and over is not None and (self._owner or not self.coord.should_stop()):
+                if not over.starts_over:
+                    self._say("once", READ_ONCE, True)
+                    return self
+                self._planned = self._latest = over.again()
+                self.coord = self._planned.coord
+                self._over, self._guard, self._ended = None, None, False
         return self
 
     def _next(self) -> T_co:
@@ -250,8 +252,7 @@ class Batches(StaysHere, Next[T_co], Iterator[T_co]):
 
         Raises:
             FailedPreconditionError: The loop is not deterministic, or its source cannot go back to a place.
-            ValueError: `behind` is negative, or there were not so many batches.
-            TypeError: `behind` is not an integer.
+            TypeError, ValueError: `behind` is not an integer, or negative, or there were not so many batches.
 
         Thread safety: any thread may call it.
         """
@@ -273,8 +274,7 @@ class Batches(StaysHere, Next[T_co], Iterator[T_co]):
             StateMismatchError: It was saved by another loop, or over other files. Nothing has changed.
             InvalidArgumentError, TypeError: It is no state, or was saved by a later version.
             FailedPreconditionError: The loop is not deterministic, or has begun.
-            TypeError: `allow` is a str, not a collection of them.
-            ValueError: `allow` names something else.
+            TypeError, ValueError: `allow` is a str, not a collection of them, or names something else.
 
         Thread safety: any thread may call it. Nobody may change `state` meanwhile.
         """

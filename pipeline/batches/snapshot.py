@@ -36,6 +36,10 @@ _log = logger("pipeline.batches")
 
 # What loops say, once each.
 CLOSED = "this loop is closed, as the end of a `with` closes it: make a new one, or put all epochs into one `with`"
+FAILED = (
+    "this loop ended by an error or a stop, and gives no more batches: make a new one. With on_error='skip' a loop "
+    "goes on after an example that fails"
+)
 READ_ONCE = (
     "this loop is at its end, and its source cannot be read again: make a new loop for each epoch, or pass an array, a "
     "list or a generator function"

@@ -4,6 +4,7 @@ import logging
 
 import numpy as np
 import pytest
+from helpers import run_in_thread
 
 import pipeline
 
@@ -81,3 +82,29 @@ def test_a_closed_loop_is_not_entered_again(options):
         loop,
     ):
         pass
+
+
+@pytest.mark.parametrize("options", [{}, {"num_threads": 0}, {"deterministic": True}, {"num_threads": 2}])
+@pytest.mark.parametrize("failed", [True, False])
+def test_a_loop_that_failed_or_is_closed_gives_nothing_and_says_so(monkeypatch, failed, options):
+    unheard(monkeypatch)
+    loop = pipeline.batch(range(100), 10, function=fails if failed else None, **options)
+    if failed:
+        with pytest.raises(ValueError, match="no "):
+            next(loop)
+        text = "batch: this loop ended by an error or a stop, and gives no more batches: make a new one"
+    else:
+        next(loop)
+        loop.close()
+        text = "batch: this loop is closed"
+    with pytest.warns(RuntimeWarning, match=text) as shown:
+        assert list(loop) == []
+    assert [each.filename for each in shown] == [__file__]
+    assert list(loop) == []  # once for a loop
+
+
+def test_a_thread_that_comes_late_is_told_nothing(caplog):
+    loop = pipeline.batch(range(8), 4)
+    assert len(list(loop)) == 2
+    assert run_in_thread(list, loop).result() == []
+    assert caplog.records == []

@@ -71,8 +71,9 @@ def four():
 def test_each_for_reads_it_from_the_start(given, threads, said):
     with batch(given, 2, threads) as loop:
         assert [sorted(flat(loop)) for _ in range(3)] == [[0, 1, 2, 3]] * 3
-    assert values(loop) == []
     assert said() == []
+    assert values(loop) == []
+    assert [text.partition(",")[0] for text in said()] == ["batch: this loop is closed"]
 
 
 def test_a_length_and_items_are_a_sequence():

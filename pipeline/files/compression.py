@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WINDOW_BITS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}
 
 # What files are compressed with whose names end so.
-_ENDINGS = {".gz": "GZIP", ".bz2": "BZIP2", ".xz": "XZ", ".zst": "ZSTD", ".zstd": "ZSTD"}
+_ENDINGS = {".gz": "GZIP", ".tgz": "GZIP", ".bz2": "BZIP2", ".xz": "XZ", ".zst": "ZSTD", ".zstd": "ZSTD"}
 
 # Modules, and the classes in them that decompress one stream.
 _ENGINES = {

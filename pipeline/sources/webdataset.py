@@ -9,7 +9,6 @@ import json
 import os
 import re
 import tarfile
-import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from pipeline.decode.image.decode import decode_image
 from pipeline.errors import DataLossError, invalid
+from pipeline.files.compression import compression_of
 from pipeline.files.opening import open_file
 from pipeline.keywords import tells_keywords
 from pipeline.nest import Nest, is_nested
@@ -27,11 +27,13 @@ from pipeline.sources.stream import StreamSource
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _RANGE = re.compile(r"(\d+)\.\.(\d+)")
-_COMPRESSED = {".gz": "r|gz", ".tgz": "r|gz", ".bz2": "r|bz2", ".xz": "r|xz"}
 
 # Samples that are read at once, at most so many bytes of them.
 _SAMPLES = 32
 _BYTES = 1 << 22
+
+# Bytes that are read at once after the end of an archive.
+_REST = 1 << 16
 
 
 def _image(data: bytes) -> Any:
@@ -83,7 +85,7 @@ def webdataset(
 
     Files of a tar archive that follow each other and have the same name up to the first dot of the last part are a
     sample: that name is its `__key__`, and the rest, in lower case, names each value. Archives are streamed; nothing is
-    written to disk. They may be compressed: `.tar.gz`, `.tgz`, `.tar.bz2`, `.tar.xz`.
+    written to disk. They may be compressed: `.tar.gz`, `.tgz`, `.tar.bz2`, `.tar.xz`, `.tar.zst`.
 
     Args:
         urls: A path, URL or pattern, or a list of them; braces stand for several, as in "train-{000..146}.tar" and
@@ -108,8 +110,9 @@ def webdataset(
         TypeError: A decoder is not callable, or a number is not an integer.
         ImportError: A path is a URL and fsspec is not installed.
 
-        When a batch is taken: DataLossError, if a file is no archive or cut short; InvalidArgumentError, if a sample
-        has no such value, or the same one twice, or cannot be decoded. The error names the file and the key.
+        When a batch is taken: DataLossError, if a file is no archive, damaged or cut short, or goes on after the end of
+        the archive; InvalidArgumentError, if a sample has no such value, or the same one twice, or cannot be decoded.
+        The error names the file and the key.
     """
     if isinstance(columns, (str, bytes)):
         raise TypeError(f"webdataset: columns must be a list of names, such as [{columns!r}], not {columns!r}")
@@ -255,16 +258,35 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (bytes, str)) else np.asarray(value)
 
 
+class _Member(tarfile.TarInfo):
+    """A file of an archive, whose header is not the end: tarfile takes damage for that too."""
+
+    @classmethod
+    def frombuf(cls, buf: Any, encoding: Any, errors: Any) -> Any:
+        """As `TarInfo.frombuf`; ReadError if these bytes are no header, nor the zeros at the end of an archive."""
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if len(buf) < tarfile.BLOCKSIZE:
+                raise tarfile.ReadError("the archive is cut short") from error
+            if any(buf):
+                raise tarfile.ReadError(f"the archive is damaged: {error}") from error
+            raise
+
+
 def _samples(name: str, place: int) -> Iterator[Sample]:
     """Yield the samples of an archive from a place on."""
-    mode = next((mode for ending, mode in _COMPRESSED.items() if name.endswith(ending)), "r|")
-    file = open_file(os.fsencode(name))
+    # tarfile would decompress too, but without looking at the checksum.
+    compression = compression_of(name)
+    file = open_file(os.fsencode(name), compression)
     base = 0
-    if mode == "r|" and place:  # tar archives can be read from any file on
+    if not compression and place:  # tar archives can be read from any file on
         file.seek(place)
         base = place
     try:
-        archive = tarfile.open(fileobj=file, mode=mode)  # type: ignore[call-overload]  # noqa: SIM115 (holds no file)
+        archive = tarfile.open(  # type: ignore[call-overload]  # noqa: SIM115 (holds no file)
+            fileobj=file, mode="r|", tarinfo=_Member
+        )
         members = _members(archive, base)
         for number, (key, group) in enumerate(itertools.groupby(members, lambda member: member[1])):
             files: dict[str, bytes] = {}
@@ -274,11 +296,11 @@ def _samples(name: str, place: int) -> Iterator[Sample]:
                 if extension in files:
                     raise invalid(f"webdataset: {name}: sample {key!r} has {extension!r} twice")
                 files[extension] = data
-            if mode == "r|":
+            if not compression:
                 yield Sample(at or 0, name, key, files)
             elif number >= place:
                 yield Sample(number, name, key, files)
-    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, OSError, DataLossError) as error:
         raise DataLossError(None, None, f"webdataset: {name}: {error}") from error
     finally:
         file.close()
@@ -294,6 +316,8 @@ def _members(archive: tarfile.TarFile, base: int) -> Iterator[tuple[int, str, st
             assert data is not None  # it is a file
             yield base + member.offset, folder + slash + stem, extension.lower(), data.read()
         archive.members.clear()  # type: ignore[attr-defined]  # it would remember all of them
-    # tarfile takes an archive that is cut short between two files for a whole one; those end in a block of zeros.
-    if archive.fileobj.tell() != archive.offset + tarfile.BLOCKSIZE:
-        raise tarfile.ReadError("the archive is cut short")
+    # Read on to the end: that checks what is compressed, and finds files that come after zeros in the middle.
+    rest: Any = archive.fileobj
+    while piece := rest.read(_REST):
+        if piece.count(0) < len(piece):
+            raise tarfile.ReadError(f"it goes on after the end of the archive at byte {base + archive.offset:,}")

@@ -235,6 +235,33 @@ class TestErrors:
         with raises(pipeline.DataLossError, f"webdataset: {path}: "):
             list(pipeline.batch(pipeline.webdataset(path, ["cls"]), 1, on_error="skip"))
 
+    def test_of_damage_in_the_middle(self, path):
+        data = path.read_bytes()
+        with tarfile.open(path) as archive:
+            inside = archive.getmembers()[9]
+        for damage, why in (
+            (b"\xff" * tarfile.BLOCKSIZE, "the archive is damaged: bad checksum"),
+            (bytes(2 * tarfile.BLOCKSIZE), f"it goes on after the end of the archive at byte {inside.offset:,}"),
+        ):
+            path.write_bytes(data[: inside.offset] + damage + data[inside.offset + len(damage) :])
+            with raises(pipeline.DataLossError, f"webdataset: {path}: {why}"):
+                list(pipeline.batch(pipeline.webdataset(path, ["cls"]), 1))
+
+    @pytest.mark.parametrize("ending", ["tar.gz", "tgz", "tar.bz2", "tar.xz"])
+    def test_of_compressed_archives(self, tmp_path, ending):
+        path = tmp_path / f"a.{ending}"
+        with open(path, "wb") as file:
+            write(file, range(20), {"tgz": "w:gz"}.get(ending, ending.replace("tar.", "w:")))
+        data = path.read_bytes()
+        source = pipeline.webdataset(path, ["cls"])
+        assert len(list(pipeline.batch(source, 1))) == 20
+        flipped = bytearray(data)
+        flipped[-8 if ending.endswith("gz") else len(data) // 2] ^= 1  # of gzip a bit of the checksum
+        for damaged in (data[: len(data) // 2], data[:-1], flipped):
+            path.write_bytes(damaged)
+            with raises(pipeline.DataLossError, f"webdataset: {path}: "):
+                list(pipeline.batch(source, 1))
+
     def test_of_a_name_that_comes_twice(self, path):
         with tarfile.open(path, "a") as archive:
             for _ in range(2):

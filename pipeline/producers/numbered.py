@@ -45,7 +45,9 @@ class Numbered:
 
     def order(self, epoch: int) -> NDArray[np.int64] | None:
         """Return the row numbers of an epoch, in order; None if they are in the order of the input."""
-        return None if self.shuffle is None else self.shuffle.order(epoch)[self.shard[0] :: self.shard[1]]
+        if self.shuffle is None:
+            return None
+        return np.ascontiguousarray(self.shuffle.order(epoch)[self.shard[0] :: self.shard[1]])  # for the compiled core
 
     def part(self, order: NDArray[np.int64] | None, begin: int, end: int) -> NDArray[np.int64] | slice:
         """Return what selects the rows of elements `begin` up to `end` of an epoch that has this order."""

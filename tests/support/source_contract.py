@@ -219,6 +219,18 @@ class SourceContract:
         with pytest.raises(ValueError, match="fewer than hosts"):
             self.make(shard=(0, 10_000))
 
+    def test_a_deterministic_pool_mixes_a_share(self):
+        if not (self.shards and self.shuffles):
+            pytest.skip("this source is not shared out in random order")
+        options = {"min_after_dequeue": 4, "seed": 1, "deterministic": True, "allow_smaller_final_batch": True}
+        for epochs in (1, 2):
+            numbers = []
+            for host in range(self.shards):
+                source = self.make(shard=(host, self.shards), shuffle=True, seed=3, num_epochs=epochs)
+                with pipeline.shuffle_batch(source, 3, **options) as batches:
+                    numbers += [number for batch in batches for number in self.numbers(batch)]
+            assert sorted(numbers) == sorted([*range(self.count)] * epochs)
+
     def test_bad_options(self):
         for options, error in [
             ({"num_epochs": 0}, ValueError),

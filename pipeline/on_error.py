@@ -92,8 +92,7 @@ class Skips:
 
 def ending(error: BaseException) -> None:
     """Mark an error as one that nothing of the input comes after: it is raised in any case."""
-    with contextlib.suppress(Exception):  # a class of the user's may forbid attributes
-        error.ends_input = True  # type: ignore[attr-defined]
+    set_on(error, "ends_input", True)
 
 
 def _forget_frames(error: BaseException) -> None:
@@ -103,11 +102,26 @@ def _forget_frames(error: BaseException) -> None:
     while chain:
         link = chain.pop()
         if link.__traceback__ is not None:
-            link.__traceback__ = None
+            link.with_traceback(None)
             others = link.__cause__, link.__context__, *getattr(link, "exceptions", ())
             chain += [other for other in others if isinstance(other, BaseException)]
-    if hasattr(error, "add_note"):
-        error.add_note(text)
+    add_note(error, text)
+
+
+def set_on(error: BaseException, name: str, value: Any) -> None:
+    """Set an attribute of an exception, also where its class forbids that, as those of frozen dataclasses do."""
+    with contextlib.suppress(AttributeError):  # the class may have a property of this name
+        BaseException.__setattr__(error, name, value)
+
+
+def add_note(error: BaseException, text: str) -> None:
+    """Add a note to an exception, whatever its class; before Python 3.11, which cannot show notes, do nothing."""
+    if not hasattr(BaseException, "add_note"):
+        return
+    if not hasattr(error, "__notes__"):
+        set_on(error, "__notes__", [])
+    with contextlib.suppress(TypeError):  # its notes may be no list
+        BaseException.add_note(error, text)
 
 
 def name_item(error: Exception, key: str, text: str) -> None:
@@ -115,8 +129,6 @@ def name_item(error: Exception, key: str, text: str) -> None:
 
     A key of a record, which is bytes, says more, and stays.
     """
-    with contextlib.suppress(Exception):  # a class of the user's may forbid attributes
-        if not isinstance(getattr(error, "record_key", None), bytes):
-            error.record_key = key  # type: ignore[attr-defined]
-    if hasattr(error, "add_note"):
-        error.add_note(text)
+    if not isinstance(getattr(error, "record_key", None), bytes):
+        set_on(error, "record_key", key)
+    add_note(error, text)

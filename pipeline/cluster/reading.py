@@ -17,6 +17,7 @@ from pipeline.cluster.executor import RayWorkers
 from pipeline.cluster.task import BLOCK_BYTES, read_part
 from pipeline.dtypes import integer
 from pipeline.errors import AbortedError, OutOfRangeError
+from pipeline.on_error import add_note
 from pipeline.sources.order import Epochs
 from pipeline.sources.stream import Columns, PartsCursor, PartsSource
 from pipeline.workers.chunks import FailedItem
@@ -266,8 +267,7 @@ class _RemoteCursor(PartsCursor):
             self._ready(flight, CHECK_INTERVAL)
         desk.count(note)
         if isinstance(result, FailedItem):
-            if hasattr(result.error, "add_note"):
-                result.error.add_note(where)
+            add_note(result.error, where)
             raise result.error
         return result
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline.errors import OutOfRangeError
 from pipeline.explain.workers import note_read, record_of, this_thread
+from pipeline.on_error import add_note
 
 Read = tuple[Any, Sequence[bytes], Sequence[bytes]]  # a reader, and the keys and values of the records that it gave
 
@@ -54,8 +55,8 @@ def first_reads() -> Iterator[None]:
         with contextlib.suppress(Exception):  # however odd the user's exception is
             record = record_of(error, reads[-1][1] if reads else None)
             note = f"in the first example, {record}"
-            if record is not None and hasattr(error, "add_note") and note not in getattr(error, "__notes__", ()):
-                error.add_note(note)
+            if record is not None and note not in getattr(error, "__notes__", ()):
+                add_note(error, note)
         raise
     finally:
         this_thread.reads = outer
@@ -79,5 +80,4 @@ def name_record(error: Exception, reads: Sequence[Read]) -> None:
         return
     _, keys, _ = reads[-1]
     vars(error)["record_key"] = keys[0]
-    if hasattr(error, "add_note"):
-        error.add_note(f"in record {keys[0].decode(errors='surrogateescape')!r}")
+    add_note(error, f"in record {keys[0].decode(errors='surrogateescape')!r}")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from pipeline.explain.ends import EndOfInput
 from pipeline.explain.frames import Place, caller, is_running
 from pipeline.explain.wording import count, named
+from pipeline.on_error import add_note
 
 
 class WorkerFailure(NamedTuple):
@@ -198,8 +199,8 @@ class Worker:
         record = None
         with contextlib.suppress(Exception):  # however odd the user's exception is, the thread must report it
             record = record_of(error, self.keys)
-            if record is not None and hasattr(error, "add_note"):
-                error.add_note(f"in {self.group.place(self.number)}, {record}")
+            if record is not None:
+                add_note(error, f"in {self.group.place(self.number)}, {record}")
         self.failure = WorkerFailure(self.group, self.number, error, elements, record)
         return self.failure
 

@@ -16,6 +16,7 @@ from pipeline.explain.causes import StoppedByCoordinator, because
 from pipeline.explain.frames import is_running, whereabouts
 from pipeline.explain.wording import count, named
 from pipeline.logs import logger
+from pipeline.on_error import set_on
 from pipeline.runners.copies import gil_enabled, twin
 from pipeline.runners.ending import JOIN_INTERVAL, wait_for_end
 from pipeline.runners.enqueue_ops import Fillable
@@ -290,7 +291,7 @@ def _raise_as_reported(reported: Reported) -> NoReturn:
     try:
         raise error.with_traceback(traceback)
     finally:
-        error.__context__ = context
+        set_on(error, "__context__", context)
 
 
 def _exception_of(ex: Any) -> Reported | None:

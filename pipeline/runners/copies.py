@@ -5,6 +5,8 @@ import copy
 import sys
 from typing import Any, TypeVar
 
+from pipeline.on_error import set_on
+
 Error = TypeVar("Error", bound=BaseException)
 
 
@@ -27,8 +29,8 @@ def twin(error: Error) -> Error:
                 break
     else:
         return error
-    made.__cause__, made.__context__ = error.__cause__, error.__context__
-    made.__suppress_context__ = error.__suppress_context__
+    for name in ("__cause__", "__context__", "__suppress_context__"):
+        set_on(made, name, getattr(error, name))
     return made
 
 

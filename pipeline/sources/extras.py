@@ -67,12 +67,6 @@ def closed(where: str) -> FailedPreconditionError:
     return FailedPreconditionError(None, None, text)
 
 
-def note(error: Exception, where: str) -> None:
-    """Add a note to an error of a library, which Python 3.10 cannot show."""
-    if hasattr(error, "add_note"):
-        error.add_note(where)
-
-
 def last_used(load: Callable[[int], Any], count: int = 2) -> Callable[[int], Any]:
     """Return a function that calls `load`, one call at a time, and keeps the results that were used last."""
     kept: dict[int, Any] = {}

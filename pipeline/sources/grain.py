@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
 from pipeline.nest import map_values
+from pipeline.on_error import add_note
 from pipeline.producers.numbered import Numbered
-from pipeline.sources.extras import needs, note, stacked
+from pipeline.sources.extras import needs, stacked
 from pipeline.sources.order import Epochs, Order
 from pipeline.sources.source import Source, TableSource
 from pipeline.sources.stream import Columns, StreamSource
@@ -119,7 +120,7 @@ class _Map:
         try:
             element = self._data[number]
         except Exception as error:
-            note(error, f"grain: in element {number}")
+            add_note(error, f"grain: in element {number}")
             raise
         if element is None:
             text = (
@@ -166,7 +167,7 @@ class _Stream:
                 piece.extend(itertools.islice(iterator, 1 if self._batched else _PIECE))
             except Exception as failed:  # what came before it is good
                 error = failed
-                note(error, f"grain: in element {count + len(piece)} after the {begin}")
+                add_note(error, f"grain: in element {count + len(piece)} after the {begin}")
             count += len(piece)
             if piece:
                 yield before, Columns(map_values(np.asarray, piece[0])) if self._batched else piece

@@ -10,8 +10,9 @@ from typing import Any
 from pipeline.dtypes import object_vector
 from pipeline.keywords import tells_keywords
 from pipeline.nest import Nest, is_nested
+from pipeline.on_error import add_note
 from pipeline.producers.producers import parse_shard
-from pipeline.sources.extras import MANY, needs, note, stacked
+from pipeline.sources.extras import MANY, needs, stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.stream import Columns, StreamSource
 
@@ -97,7 +98,7 @@ class _Stream:
                 element = next(elements, None)
             except Exception as error:
                 where = f"element {number}" if self._size == 1 else f"elements {number} to {number + self._size - 1}"
-                note(error, f"tf_data: in {where} of the dataset")
+                add_note(error, f"tf_data: in {where} of the dataset")
                 raise
             if element is None:
                 return

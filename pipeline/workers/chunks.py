@@ -16,6 +16,7 @@ from pipeline.dtypes import refuse_missing
 from pipeline.errors import AbortedError, OutOfRangeError, UnknownError
 from pipeline.explain.wording import named
 from pipeline.nest import Nest, has_nested, make_like
+from pipeline.on_error import set_on
 from pipeline.pulls import this_thread
 from pipeline.queues.values import copied_lists
 
@@ -88,10 +89,12 @@ class WorkerTraceback(Exception):
 
 def _unpickled(data: bytes, only: str, text: str) -> FailedItem:
     try:
-        error: Exception = pickle.loads(data)
+        error = pickle.loads(data)
     except Exception:
+        error = None
+    if not isinstance(error, Exception):  # a class of the user's may pickle as anything
         error = UnknownError(None, None, only)
-    error.__cause__ = WorkerTraceback(text)
+    set_on(error, "__cause__", WorkerTraceback(text))
     return FailedItem(error)
 
 

@@ -1,6 +1,7 @@
 """What workers of executors do in tests: functions that other processes can import; and executors."""
 
 import contextlib
+import dataclasses
 import os
 import signal
 import threading
@@ -88,6 +89,30 @@ class Holding(Exception):
 
 def holding(i):
     raise Holding("with a lock")
+
+
+class Disguised(Exception):
+    """What it is pickled as is no exception."""
+
+    def __reduce__(self):
+        return str, ("text",)
+
+
+def disguised(i):
+    raise Disguised("no text")
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen(Exception):
+    """Its attributes cannot be set."""
+
+    number: int
+
+
+def freezes(i):
+    if i == 3:
+        raise Frozen(i)
+    return i
 
 
 def stop_iteration(i):

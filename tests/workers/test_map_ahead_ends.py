@@ -204,12 +204,21 @@ class TestErrors:
         for function, kind, text in (
             (functions.awkward, functions.Awkward, "Awkward: 0 and 0"),
             (functions.holding, functions.Holding, "Holding: with a lock"),
+            (functions.disguised, functions.Disguised, "Disguised: no text"),
         ):
             with raises(UnknownError, f"ahead_functions.{text}") as caught:
                 next(map_ahead(function, range(2), pools["processes"]))
             assert f"in {function.__name__}" in str(caught.value.__cause__)
             with pytest.raises(kind):
                 next(map_ahead(function, range(2), pools["threads"]))
+
+    def test_of_a_class_that_forbids_attributes(self):
+        with pytest.raises(functions.Frozen) as caught, batch(range(8), 2, function=functions.freezes) as batches:
+            list(batches)
+        assert "map_ahead: item 3, 3" in getattr(caught.value, "__notes__", ["map_ahead: item 3, 3"])
+        with batch(range(8), 2, function=functions.freezes, on_error="skip", max_errors=2) as batches:
+            assert [value.tolist() for value in batches] == [[0, 1], [2, 4], [5, 6]]
+        assert batches.errors == [functions.Frozen(3)]
 
     @pytest.mark.parametrize(
         ("name", "error", "text"),

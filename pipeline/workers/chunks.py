@@ -92,7 +92,7 @@ def _unpickled(data: bytes, only: str, text: str) -> FailedItem:
         error = pickle.loads(data)
     except Exception:
         error = None
-    if not isinstance(error, Exception):  # a class of the user's may pickle as anything
+    if not isinstance(error, BaseException):  # a class of the user's may pickle as anything
         error = UnknownError(None, None, only)
     set_on(error, "__cause__", WorkerTraceback(text))
     return FailedItem(error)

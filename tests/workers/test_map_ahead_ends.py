@@ -212,6 +212,12 @@ class TestErrors:
             with pytest.raises(kind):
                 next(map_ahead(function, range(2), pools["threads"]))
 
+    def test_that_is_no_exception_of_the_function(self):
+        with pipeline.processes(1) as workers:
+            future = workers.submit(functions.leaves, 0)
+            with pytest.raises(SystemExit):
+                future.result(LIMIT)
+
     def test_of_a_class_that_forbids_attributes(self):
         with pytest.raises(functions.Frozen) as caught, batch(range(8), 2, function=functions.freezes) as batches:
             list(batches)

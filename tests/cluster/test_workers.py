@@ -142,21 +142,27 @@ def test_a_module_that_workers_do_not_have(tmp_path):
 
 
 def test_a_loop_that_is_left_takes_its_tasks_back(tmp_path):
+    began, after = tmp_path / "began", tmp_path / "after"
+    began.mkdir()
+    after.mkdir()
     workers = pipeline.cluster.workers(2)
     with workers:
-        source = pipeline.map_ahead(functions.notes_and_works(str(tmp_path)), range(9), workers=workers, chunksize=1)
+        source = pipeline.map_ahead(functions.notes_and_works(str(began)), range(9), workers=workers, chunksize=1)
         consumer = threading.Thread(target=lambda: next(source, None))
         consumer.start()
-        while not os.listdir(tmp_path):
+        while not os.listdir(began):
             pass
         source.close()
         consumer.join()
-        assert list(pipeline.map_ahead(functions.ready, range(2), workers=workers)) == [False, False]
+        assert [i for _, i in pipeline.map_ahead(functions.row, range(2), workers=workers)] == [0, 1]
+    function = functions.nodes_of_five_processes(str(after))  # all five processors are free again
+    found = pipeline.map_ahead(function, range(5), workers=pipeline.cluster.workers(5), chunksize=1)
+    assert [i for i, _ in found] == list(range(5))
 
 
 def test_a_task_that_is_taken_back_as_it_ends(cluster):
     """Ray ended the process, if not its own thread took back a task: at the 2nd try, or at the 185th."""
-    tries = 200 if SHORT else 2000
+    tries = 100 if SHORT else 2000
     done = subprocess.run(
         [sys.executable, "-c", TAKES_BACK, cluster.address, str(tries)], capture_output=True, text=True, timeout=600
     )

@@ -22,6 +22,7 @@ extensions = [
     "docstrings",
     "compat_page",
     "elsewhere",
+    "file_table",
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",

@@ -7,74 +7,10 @@ import ast
 import graphlib
 import re
 
-FILE_LINES = 450
-FUNCTION_LINES = 40
-
 # What a source tree of the project holds: Python below pipeline/, Cython in pyx/.
 _CYTHON_IMPORT = re.compile(r"^\s*(?:from (pipeline[\w.]*) c?import (\w+)|import (pipeline[\w.]*))", re.MULTILINE)
-_CYTHON_FUNCTION = re.compile(r"^(?:cdef|cpdef|def) (?!class\b|struct\b|enum\b|extern\b|packed\b|union\b)[^=]*\(")
 
 _REASON = re.compile(r"#(?! *(?:noqa|type: ignore)\b)")  # a comment for people
-
-
-def sources(root):
-    """The files that the rules are about."""
-    return sorted([*(root / "pipeline").rglob("*.py"), *(root / "pyx").glob("*.p[yx][xd]")])
-
-
-def long_files(root):
-    """Files above FILE_LINES lines."""
-    counted = ((path, len(path.read_text().splitlines())) for path in sources(root))
-    return [f"{path.relative_to(root)}: {lines} lines" for path, lines in counted if lines > FILE_LINES]
-
-
-def long_functions(root):
-    """Functions above FUNCTION_LINES lines, the signature included and the docstring not."""
-    found = []
-    for path in sources(root):
-        measure = _python_functions if path.suffix == ".py" else _cython_functions
-        for name, line, lines in measure(path.read_text()):
-            if lines > FUNCTION_LINES:
-                found.append(f"{path.relative_to(root)}:{line}: {name} has {lines} lines")
-    return found
-
-
-def _python_functions(text):
-    """Name, first line and length of every function."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            documented = ast.get_docstring(node, clean=False) is not None
-            docstring = node.body[0].end_lineno - node.body[0].lineno + 1 if documented else 0
-            yield node.name, node.lineno, node.end_lineno - node.lineno + 1 - docstring
-
-
-def _cython_functions(text):
-    """The same for Cython, which `ast` cannot read: a function ends where the indentation of its head returns."""
-    lines = text.splitlines()
-    for start, line in enumerate(lines):
-        body = line.lstrip()
-        if not _CYTHON_FUNCTION.match(body):
-            continue
-        indent = len(line) - len(body)
-        head = start
-        while head < len(lines) and not re.search(r":\s*(#.*)?$", lines[head]):
-            head += 1
-        end = head
-        for i in range(head + 1, len(lines)):
-            if lines[i].strip() and len(lines[i]) - len(lines[i].lstrip()) <= indent:
-                break
-            if lines[i].strip():
-                end = i
-        name = re.search(r"(\w+)\(", body).group(1)
-        yield name, start + 1, end - start + 1 - _docstring_lines(lines[head + 1 : end + 1])
-
-
-def _docstring_lines(body):
-    if not body or not body[0].lstrip().startswith('"""'):
-        return 0
-    if body[0].count('"""') == 2:
-        return 1
-    return 1 + next(i for i, line in enumerate(body[1:], 1) if '"""' in line)
 
 
 def hidden_imports(root):

@@ -165,8 +165,20 @@ class TestWire:
     def test_the_last_feature_of_a_name_counts(self):
         data = example(a=[1]) + example(a=[2])
         assert parse_single_example(data, {"a": FixedLenFeature([], np.int64)}) == {"a": 2}
-        data += example(a=[])
-        assert parse_single_example(data, {"a": FixedLenFeature([], np.int64)}) == {"a": 2}
+
+    def test_a_later_feature_with_an_empty_list_counts(self):
+        data = example(a=[1]) + b"\n\x09\n\x07\n\x01a\x12\x02\x1a\x00"
+        assert parse_single_example(data, {"a": VarLenFeature(np.int64)})["a"].tolist() == []
+        assert parse_example([data], {"a": VarLenFeature(np.int64)})["a"].values.tolist() == []
+        with pytest.raises(InvalidArgumentError):
+            parse_example([data], {"a": FixedLenFeature([], np.int64, 9)})
+
+    def test_a_later_feature_without_a_list_counts_where_it_does_in_tensorflow(self):
+        data = example(a=[1]) + example(a=[])
+        for block in ([data], [data] * 20, [data, example(a=[5])]):
+            assert parse_example(block, {"a": VarLenFeature(np.int64)})["a"].values.tolist() == [5] * (len(block) == 2)
+            assert parse_example(block, {"a": FixedLenFeature([], np.int64)})["a"][0] == 1
+        assert parse_single_example(data, {"a": VarLenFeature(np.int64)})["a"].tolist() == [1]
 
     def test_unknown_fields_and_other_orders(self):
         entry = b"\x12\x05\x1a\x03\n\x01\x07" + b"\x18\x01" + b"\n\x01a"  # the value before the key

@@ -8,13 +8,29 @@ from pipeline.proto.wire import LEN, WireError, fields, varint
 FoundList = tuple[int, bytes, int, int]
 
 
-def find_lists(data: bytes) -> dict[bytes, FoundList]:
+class FoundLists(dict[bytes, FoundList]):
+    """Where the list of each feature is, by the feature's name; of a name that comes twice, the last feature counts.
+
+    Attributes:
+        hidden: The last feature with a list, of names whose last feature has none.
+    """
+
+    def __init__(self) -> None:
+        self.hidden: dict[bytes, FoundList] = {}
+
+    def with_list(self, key: bytes) -> FoundList | None:
+        """Return the last feature that has a list: in TensorFlow it counts for all but sparse and context features."""
+        found = self.get(key)
+        return self.hidden.get(key, found) if found is not None and not found[0] else found
+
+
+def find_lists(data: bytes) -> FoundLists:
     """Return where the list of each feature of an Example is, by the feature's name.
 
     Raises:
         WireError: The bytes are not an Example.
     """
-    found: dict[bytes, FoundList] = {}
+    found = FoundLists()
     for number, kind, at, end in fields(data, 0, len(data)):
         if number == 1 and kind == LEN:
             try:
@@ -24,7 +40,7 @@ def find_lists(data: bytes) -> dict[bytes, FoundList]:
     return found
 
 
-def _find_features(data: bytes, at: int, end: int, found: dict[bytes, FoundList]) -> None:
+def _find_features(data: bytes, at: int, end: int, found: FoundLists) -> None:
     """Find features as every writer writes them; others, such as with unknown fields, are left to `_entry`."""
     while at < end:
         if data[at] != 0x0A:
@@ -56,7 +72,7 @@ def _find_features(data: bytes, at: int, end: int, found: dict[bytes, FoundList]
         _entry(data, begin, at, found)
 
 
-def _entry(data: bytes, at: int, end: int, found: dict[bytes, FoundList]) -> None:
+def _entry(data: bytes, at: int, end: int, found: FoundLists) -> None:
     """Find one feature, however it is written."""
     key, chosen = b"", 0
     parts: list[bytes] = []
@@ -69,6 +85,8 @@ def _entry(data: bytes, at: int, end: int, found: dict[bytes, FoundList]) -> Non
                     if which != chosen:  # the last kind counts; parts of the same kind are joined
                         chosen, parts = which, []
                     parts.append(data[start:stop])
-    if chosen or key not in found:  # as in TensorFlow, a feature without a list does not hide an earlier one
-        joined = b"".join(parts)
-        found[key] = (chosen, joined, 0, len(joined))
+    before = found.get(key)
+    if not chosen and before is not None and before[0]:
+        found.hidden[key] = before
+    joined = b"".join(parts)
+    found[key] = (chosen, joined, 0, len(joined))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline.decode.example.features import SparseTensorValue, Wanted, wanted
 from pipeline.decode.example.gather import FeatureValues, gather_values
-from pipeline.decode.example.locate import FoundList, find_lists
+from pipeline.decode.example.locate import FoundList, FoundLists, find_lists
 from pipeline.decode.example.uniform import uniform_columns
 from pipeline.errors import InvalidArgumentError, invalid, show
 from pipeline.proto.lists import LISTS
@@ -82,7 +82,7 @@ def parse_example(serialized: Any, features: Mapping[str, Any], *, example_names
 def single_values(data: bytes, asked: Sequence[Wanted], name: str | None) -> list[Any]:
     """Return the values of the features of one Example, in the order of `asked`; errors as for parse_single_example."""
     lists = find_example(data, None, name)
-    return [single_value(one, lists.get(one.key), name) for one in asked]
+    return [single_value(one, lists.with_list(one.key), name) for one in asked]
 
 
 def block_values(block: Sequence[bytes], asked: Sequence[Wanted], names: Sequence[str]) -> list[Any]:
@@ -90,11 +90,18 @@ def block_values(block: Sequence[bytes], asked: Sequence[Wanted], names: Sequenc
     columns = uniform_columns(block, asked)
     if columns is None:
         rows = [find_example(data, i, names[i]) for i, data in enumerate(block)]
-        columns = [_column(one, [row.get(one.key) for row in rows], names) for one in asked]
+        columns = [_column(one, _lists_of(one, rows), names) for one in asked]
     return [_shaped(one, column, names) for one, column in zip(asked, columns, strict=True)]
 
 
-def find_example(data: bytes, index: int | None, name: str | None) -> dict[bytes, FoundList]:
+def _lists_of(one: Wanted, rows: Sequence[FoundLists]) -> list[FoundList | None]:
+    """Return the list of a feature in each example."""
+    if one.form == "any":
+        return [row.get(one.key) for row in rows]
+    return [row.with_list(one.key) for row in rows]
+
+
+def find_example(data: bytes, index: int | None, name: str | None) -> FoundLists:
     """Return where the features of an Example, or of the context of a SequenceExample, are."""
     try:
         return find_lists(data)

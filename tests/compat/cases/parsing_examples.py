@@ -272,3 +272,41 @@ add(
         },
     ),
 )
+
+
+def repeated(tf, *parts):
+    """An Example in which the key "a" comes once for each part, in this order."""
+    return b"".join(
+        tf.train.Example(features=tf.train.Features(feature={"a": part})).SerializeToString() for part in parts
+    )
+
+
+REPEATED = {
+    "value": lambda tf: [feature(tf, [1]), feature(tf, [2, 3])],
+    "no_list": lambda tf: [feature(tf, [1]), tf.train.Feature()],
+    "empty_list": lambda tf: [feature(tf, [1]), tf.train.Feature(int64_list=tf.train.Int64List())],
+    "other_type_then_no_list": lambda tf: [feature(tf, [1.5]), tf.train.Feature()],
+    "no_list_then_value": lambda tf: [feature(tf, [1]), tf.train.Feature(), feature(tf, [4])],
+    "no_list_only": lambda tf: [tf.train.Feature()],
+}
+ASKED = {
+    "fixed": lambda tf: tf.FixedLenFeature([1], tf.int64),
+    "default": lambda tf: tf.FixedLenFeature([1], tf.int64, 9),
+    "any": lambda tf: tf.VarLenFeature(tf.int64),
+    "rows": lambda tf: tf.FixedLenSequenceFeature([], tf.int64, True),
+}
+
+
+def add_repeated(name, parts, form, asked):
+    made = {
+        "block": lambda tf: tf.parse_example([repeated(tf, *parts(tf))] * 2, {"a": asked(tf)}),
+        "single": lambda tf: tf.parse_single_example(repeated(tf, *parts(tf)), {"a": asked(tf)}),
+    }
+    if form != "rows":
+        made["context"] = lambda tf: tf.io.parse_single_sequence_example(repeated(tf, *parts(tf)), {"a": asked(tf)})[0]
+    add(**{f"repeated_{name}_{form}_{which}": function for which, function in made.items()})
+
+
+for its_name, its_parts in REPEATED.items():
+    for its_form, its_feature in ASKED.items():
+        add_repeated(its_name, its_parts, its_form, its_feature)

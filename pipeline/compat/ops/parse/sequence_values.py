@@ -96,8 +96,11 @@ def _in_order(values: list[Any], sparse: int) -> list[Any]:
 def _context(one: Wanted, found: Sequence[FoundList | None], names: Sequence[str], single: bool) -> Any:
     rows = []
     for place, name in zip(found, names, strict=True):
+        if place is None and one.default is not None:
+            rows.append(one.default)
+            continue
         if place is None or not place[0]:
-            rows.append(np.empty(0, one.kind.dtype) if one.default is None else one.default)
+            rows.append(np.empty(0, one.kind.dtype))
             continue
         if place[0] != one.kind.number:
             raise invalid(

@@ -178,7 +178,6 @@ resume: build
 	$(PROGRAM) endurance.resume $(KILLS) 4
 	$(PROGRAM) endurance.chaos 20
 	$(PROGRAM) endurance.planted
-	MOMENTS_APART=1 $(BIN)/python -m pytest tests/compat/test_input_state.py
 
 bench: build
 	$(BIN)/python -m pytest bench --benchmark-columns=min,median,ops --benchmark-sort=name

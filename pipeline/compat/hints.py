@@ -14,6 +14,8 @@ _INTERNAL = "a module of TensorFlow's inside: use the public name"
 _REASONS = {
     "GradientTape": _MODEL,
     "compat.v2": "TensorFlow 2: the drop-in has the names of TensorFlow 1",
+    "config": "TensorFlow 2: in TensorFlow 1 the order of examples depends on the timing of threads. Use the native "
+    "API for a fixed order, with pipeline.shuffle_batch(..., deterministic=True)",
     "contrib": "tf.contrib is not in the drop-in",
     "contrib.layers": _MODEL,
     "contrib.slim": _MODEL,

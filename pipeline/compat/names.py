@@ -55,7 +55,6 @@ MODULES: dict[str, str] = {
     ".runners.looper": "train.LooperThread",
     "graph.default_session": "get_default_session",
     "graph.definitions": "NodeDef GraphDef AttrValue",
-    "graph.determinism": "config.experimental.enable_op_determinism",
     "graph.devices": "DeviceSpec",
     "graph.dimensions": "Dimension dimension_value compat.dimension_value",
     "graph.dtypes": _dtypes(

@@ -23,7 +23,6 @@ SAID = {
 # Programs that others run, more than once.
 ELSEWHERE = {
     "docs/reproducibility.md:page": "tests/resume/test_recipes.py",
-    "docs/migrate.md:resumed": "tests/compat/test_docs.py",
 }
 
 

@@ -39,7 +39,7 @@ def test_every_public_name_is_in_the_reference():
             module = part.split()[0]
             listed += [f"{module}.{name}" for name in re.findall(r"^   (\w+)$", part, re.MULTILINE)]
     modules = {f"pipeline.{name}" for name in ("errors", "cluster")}
-    public = {f"pipeline.{name}" for name in pipeline.__all__} - modules | {"pipeline.compat.input_state"}
+    public = {f"pipeline.{name}" for name in pipeline.__all__} - modules
     for module in ("cluster/__init__", "torch", "jax", "keras"):
         tree = ast.parse((ROOT / "pipeline" / f"{module}.py").read_text())
         (names,) = [node.value for node in tree.body if ast.unparse(node).startswith("__all__")]

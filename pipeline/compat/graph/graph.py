@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from pipeline.compat.graph.definitions import graph_def
@@ -43,12 +43,6 @@ class Graph(Placement):
         self.version = 0
         self._seed: int | None = None
         self._op_seeds = 0
-        # The queues whose runners' threads hand over in turn, by name, with the runners; see `enable_op_determinism`.
-        self._in_order: dict[str, Any] = {}
-        # What the queues of producers are filled with, by name.
-        self._produced: dict[str, Any] = {}
-        # Called with each session whose runners are about to start for the first time: it loads a state.
-        self._begins_with: Callable[[Any], None] | None = None
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
 

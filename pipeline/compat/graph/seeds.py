@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 
-from pipeline.compat.graph.determinism import is_op_determinism_enabled
 from pipeline.compat.graph.scopes import get_default_graph
 
 _LARGEST = 2**31 - 1
@@ -18,7 +17,6 @@ def seeds_or_none(op_seed: int | None) -> tuple[int | None, int | None]:
 
     Raises:
         TypeError: `op_seed` is no integer.
-        RuntimeError: There is no seed, but `enable_op_determinism` asked for results that can be repeated.
     """
     if isinstance(op_seed, (str, bytes)):
         raise TypeError(f"a seed is an integer, not {op_seed!r}")
@@ -27,11 +25,6 @@ def seeds_or_none(op_seed: int | None) -> tuple[int | None, int | None]:
         seeds = graph.seed, graph._next_op_seed() if op_seed is None else op_seed
     elif op_seed is not None:
         seeds = _DEFAULT_GRAPH_SEED, op_seed
-    elif is_op_determinism_enabled():
-        raise RuntimeError(
-            "Random ops require a seed to be set when determinism is enabled. Please set a seed before running the op, "
-            "e.g. by calling tf.set_random_seed(1), or pass seed= to the op."
-        )
     else:
         return None, None
     first, second = (int(each) % _LARGEST for each in seeds)

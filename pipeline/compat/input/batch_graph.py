@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from pipeline.compat.graph.determinism import is_op_determinism_enabled
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.input.components import as_components, common_dtypes, common_shapes
 from pipeline.compat.input.fullness import summarize_fraction
@@ -110,17 +109,10 @@ def _dequeued(request: Request, sources: Sequence[Sequence[Any]], scope: str) ->
     queue = request.queue(dtypes, shapes)
     enqueue = queue.enqueue_many if many else queue.enqueue
     enqueue_ops = [enqueue_kept(enqueue, source, keep) for source in dense]
-    add_queue_runner(filling_in_order(QueueRunner(queue, enqueue_ops * request.num_threads)))
+    add_queue_runner(QueueRunner(queue, enqueue_ops * request.num_threads))
     request.summarize(queue)
     dequeue = queue.dequeue_up_to if request.allow_smaller_final_batch else queue.dequeue_many
     return restored(dequeue(request.batch_size, name=scope), sparse)
-
-
-def filling_in_order(runner: Any) -> Any:
-    """Return the runner; if results are to be the same in every run, its threads fill the queue in order."""
-    if is_op_determinism_enabled():
-        runner.queue.queue_ref.op.graph._in_order[runner.name] = runner
-    return runner
 
 
 def in_order(tensors: Any) -> Any:

@@ -28,8 +28,7 @@ def batch(
     Args:
         tensors: One example, or many with `enqueue_many`: a list, tuple or dict of tensors, sparse ones included.
         batch_size: Examples in a batch, an int or an int32 scalar.
-        num_threads: Threads that evaluate `tensors`; with several the order is random, unless
-            `tf.config.experimental.enable_op_determinism` was called before.
+        num_threads: Threads that evaluate `tensors`; with several the order is random.
         capacity: Capacity of the queue, in examples.
         enqueue_many: The first dimension of each tensor counts examples.
         shapes: Shapes of the components of one example; None infers them.

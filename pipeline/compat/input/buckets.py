@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.compat.graph import dtypes
-from pipeline.compat.graph.determinism import is_op_determinism_enabled
-from pipeline.compat.graph.scopes import control_dependencies, name_scope
+from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import scalar as scalar_shape
 from pipeline.compat.graph.shapes import vector
 from pipeline.compat.graph.tensor import Operation
-from pipeline.compat.input.batch_graph import filling_in_order, in_order, like
+from pipeline.compat.input.batch_graph import in_order, like
 from pipeline.compat.input.components import as_components, common_dtypes, common_shapes
 from pipeline.compat.input.fullness import summarize_fraction
 from pipeline.compat.input.keep_input import as_keep_input, enqueue_kept
@@ -26,7 +25,7 @@ from pipeline.compat.ops.arrays.masking import where
 from pipeline.compat.ops.control.cond import cond
 from pipeline.compat.ops.control.flow import group, no_op
 from pipeline.compat.ops.math.casting import cast
-from pipeline.compat.ops.math.comparing import equal, greater, greater_equal, less, less_equal
+from pipeline.compat.ops.math.comparing import equal, less, less_equal
 from pipeline.compat.ops.math.logic import logical_and
 from pipeline.compat.ops.math.reducing import reduce_min
 from pipeline.compat.ops.summaries.summary import scalar
@@ -139,29 +138,17 @@ class _Buckets:
 
     def enqueue(self, which: Any, tensors: Sequence[Any]) -> Operation:
         """Put an example into the bucket with the number `which`."""
-        put = self._put_in_order if is_op_determinism_enabled() else self._put
-        ops = [cond(equal(which, i), lambda i=i: put(i, tensors), no_op) for i in range(len(self.queues))]
+        ops = [cond(equal(which, i), lambda i=i: self._put(i, tensors), no_op) for i in range(len(self.queues))]
         return group(*ops, name="group_enqueues")
 
     def _put(self, number: int, tensors: Sequence[Any]) -> Any:
         return self.queues[number].enqueue(tensors)
 
-    def _put_in_order(self, number: int, tensors: Sequence[Any]) -> Any:
-        """Put an example into a bucket and, if this makes a batch, move that at once: its place follows from the
-        examples alone."""
-        queue = self.queues[number]
-        with control_dependencies([queue.enqueue(tensors)]):
-            full = greater_equal(queue.size(), self._options.sizes[number])
-        return cond(full, lambda: self._finished(number), no_op)
-
     def fill(self, enqueue_ops: Sequence[Any]) -> None:
         """Add the queue runner of the examples, the one that moves finished batches to the top queue, and summaries."""
-        if is_op_determinism_enabled():
-            _add_runner(self.top, enqueue_ops, [*self.queues, self.top], self._close_in_order())
-        else:
-            finished = [self._finished(i) for i in range(len(self.queues))]
-            _add_runner(self.queues[0], finished, [self.top])
-            _add_runner(self.top, enqueue_ops, self.queues)
+        finished = [self._finished(i) for i in range(len(self.queues))]
+        _add_runner(self.queues[0], finished, [self.top])
+        _add_runner(self.top, enqueue_ops, self.queues)
         for queue in self.queues:
             scalar(f"bucket/{queue.name}/size", cast(queue.size(), dtypes.float32))
         capacity = self._options.capacity
@@ -170,16 +157,6 @@ class _Buckets:
     def _finished(self, number: int) -> Operation:
         """Move a batch from a bucket to the top queue."""
         return self.top.enqueue([constant(number), *self._taken(number)], f"enqueue_from_bucket_{number}")
-
-    def _close_in_order(self) -> Operation:
-        """At the end of the input move what is left, bucket by bucket, if smaller batches are allowed."""
-        last = group(*(queue.close() for queue in self.queues))
-        for number, queue in enumerate(self.queues if self._options.allow_smaller_final_batch else ()):
-            with control_dependencies([last]):
-                some_left = greater(queue.size(), 0)
-            last = cond(some_left, lambda number=number: self._finished(number), no_op)
-        with control_dependencies([last]):
-            return self.top.close()
 
     def _taken(self, number: int) -> list[Any]:
         """The components of a batch of one bucket."""
@@ -269,9 +246,8 @@ def _static(batch_size: Any) -> Any:
     return tensor if known is None else int(known)
 
 
-def _add_runner(queue: Any, enqueue_ops: Sequence[Any], closed: Sequence[Any], close: Any = None) -> None:
-    """Add a queue runner that closes other queues at the end of its input; `close` is how, if they have an order."""
-    if close is None:
-        close = group(*(each.close() for each in closed))
+def _add_runner(queue: Any, enqueue_ops: Sequence[Any], closed: Sequence[Any]) -> None:
+    """Add a queue runner that closes other queues at the end of its input."""
+    close = group(*(each.close() for each in closed))
     cancel = group(*(each.close(cancel_pending_enqueues=True) for each in closed))
-    add_queue_runner(filling_in_order(QueueRunner(queue, enqueue_ops, close, cancel, _CLOSED)))
+    add_queue_runner(QueueRunner(queue, enqueue_ops, close, cancel, _CLOSED))

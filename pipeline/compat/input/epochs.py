@@ -21,13 +21,8 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
     Raises:
         ValueError: `num_epochs` is not above 0.
     """
-    return limited(tensor, num_epochs, name)[0]
-
-
-def limited(tensor: Any, num_epochs: int | None, name: str | None = None) -> tuple[Any, Variable | None]:
-    """As `limit_epochs`; returns the variable, too."""
     if num_epochs is None:
-        return tensor, None
+        return tensor
     if num_epochs <= 0:
         raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
     with name_scope(name, "limit_epochs", [tensor]) as scope:
@@ -35,4 +30,4 @@ def limited(tensor: Any, num_epochs: int | None, name: str | None = None) -> tup
             constant(0, dtypes.int64), name="epochs", trainable=False, collections=[GraphKeys.LOCAL_VARIABLES]
         )
         with control_dependencies([epochs.count_up_to(num_epochs)]):
-            return identity(tensor, name=scope), epochs
+            return identity(tensor, name=scope)

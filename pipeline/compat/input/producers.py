@@ -7,7 +7,7 @@ from typing import Any
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import control_dependencies, name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.input.epochs import limited
+from pipeline.compat.input.epochs import limit_epochs
 from pipeline.compat.input.fullness import summarize_fraction
 from pipeline.compat.ops.arrays.identities import identity
 from pipeline.compat.ops.arrays.sequences import range as range_
@@ -15,7 +15,6 @@ from pipeline.compat.ops.arrays.shaping import size
 from pipeline.compat.ops.control.asserting import Assert
 from pipeline.compat.ops.math.comparing import greater
 from pipeline.compat.ops.random.shuffle import random_shuffle
-from pipeline.compat.queues.produced import Produced
 from pipeline.compat.queues.queues import FIFOQueue
 from pipeline.compat.queues.runner import QueueRunner, add_queue_runner
 from pipeline.compat.values.convert import convert_to_tensor
@@ -60,15 +59,14 @@ def input_producer(
             raise ValueError(
                 "Either `input_tensor` must have a fully defined shape or `element_shape` must be specified"
             )
-        given, rows = rows, random_shuffle(rows, seed=seed) if shuffle else rows
-        shuffling: Any = rows.op.kernel if shuffle else None
-        rows, epochs = limited(rows, num_epochs)
+        if shuffle:
+            rows = random_shuffle(rows, seed=seed)
+        rows = limit_epochs(rows, num_epochs)
         queue = FIFOQueue(
             capacity=capacity, dtypes=[rows.dtype.base_dtype], shapes=[row_shape], shared_name=shared_name, name=name
         )
         epoch = queue.enqueue_many([rows])
         add_queue_runner(QueueRunner(queue, [epoch], cancel_op=cancel_op))
-        queue.queue_ref.op.graph._produced[queue.name] = Produced(given, shuffling, epochs, num_epochs)
         if summary_name is not None:
             summarize_fraction(summary_name, queue, capacity)
         return queue

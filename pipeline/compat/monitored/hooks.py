@@ -263,5 +263,5 @@ class CheckpointSaverHook(SessionRunHook):
     def __init__(self, checkpoint_dir: Any, *_: Any, **__: Any) -> NoReturn:
         raise NotImplementedError(
             f"Checkpoints cannot be saved to {checkpoint_dir}: pipeline.compat.v1 runs input pipelines, not models. "
-            "pipeline.compat.input_state(sess).state_dict() says where the input is; see docs/migrate.md."
+            "To save and resume the position in the input, use the native API; see docs/migrate.md."
         )

@@ -125,8 +125,6 @@ class SessionQueue(TypedQueue):
         if spec.kind == "RandomShuffleQueue":
             shuffle_limits(spec.capacity, spec.min_after_dequeue)
         order = _ORDERS.get(spec.kind, "fifo")
-        if order == "shuffle" and spec.op_name in spec.graph._in_order:
-            order = "lockstep"
         seeds = entropy_if_zero(spec.seeds)
         self._setup(order, capacity, name, self._parts(), None, min_after_dequeue=spec.min_after_dequeue, seeds=seeds)
         self._watchdog = _SessionWatchdog(spec)

@@ -14,10 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.compat.graph.tensor import Operation, Tensor
-from pipeline.compat.queues.order import Work
 from pipeline.compat.queues.turns import Turns
 from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.plan import Plan
@@ -48,14 +46,6 @@ def in_blocks(sess: Any, op: Any, single: Callable[[], object], several: bool = 
         return None
     mover = _BlockMover(sess, op, source, single)
     return mover.move_in_turn if several else mover.move
-
-
-def blocks_in_order(sess: BaseSession, op: Any, into: Any) -> Work | None:
-    """Return the work of threads that move blocks of elements into a queue and store them in the order in which they
-    took them; None if `op` cannot run in blocks."""
-    source = _source(op) if isinstance(op, Operation) and op.type == "QueueEnqueueV2" else None
-    mover = None if source is None else _BlockMover(sess, op, source, None, into)
-    return mover if mover is not None and mover.takes_blocks else None
 
 
 def _source(op: Operation) -> Operation | None:
@@ -94,11 +84,9 @@ def _source(op: Operation) -> Operation | None:
 class _BlockMover:
     """Moves elements in blocks. Each thread of a runner has one; they share what an error leaves behind."""
 
-    def __init__(self, sess: BaseSession, op: Operation, source: Operation, single: Any, into: Any = None) -> None:
-        self._sess, self._op, self._source, self._single, self._into = sess, op, source, single, into
+    def __init__(self, sess: BaseSession, op: Operation, source: Operation, single: Any) -> None:
+        self._sess, self._op, self._source, self._single = sess, op, source, single
         self._one_row = Plan([op], source.outputs, sess._folded)
-        if into is not None:
-            self._one_row.use(op.inputs[0].op, into)
         self._steps: list[tuple[Operation, tuple[bool, ...]]] = []
         self._carried: set[Tensor] = set(source.outputs)
         for each in self._one_row.ops:
@@ -134,65 +122,16 @@ class _BlockMover:
             current.run = outer
         return None
 
-    # The same in three steps, for threads whose order is kept by an Order.
-
-    @property
-    def takes_blocks(self) -> bool:
-        """Whether more than one element can be taken at once."""
-        return self._source.type != "QueueDequeueV2" or self._ends()[0][0].stackable
-
-    def take(self, limit: int) -> list[Any]:
-        """Take what is there and fits, at least one; returns its components."""
-        upstream, downstream = self._ends()
-        outer = current.run
-        try:
-            current.run = run = self._run()
-            held = self._held.popleft() if self._held else None
-            return [_vector(each) for each in held] if held else self._take_some(upstream, downstream, run, limit)
-        except OpError as error:
-            raise op_error(error, self._op) from error.__cause__
-        finally:
-            current.run = outer
-
-    def count(self, block: list[Any]) -> int:
-        """Return how many elements a block has."""
-        return len(block[0])
-
-    def pick(self, block: list[Any], wanted: NDArray[np.bool_]) -> list[Any] | None:
-        """Return those elements of a block that are wanted; None if none is."""
-        return [np.asarray(each)[wanted] for each in block] if wanted.any() else None
-
-    def make(self, block: list[Any]) -> tuple[list[Any], tuple[Any, ...] | None]:
-        """Compute what to enqueue of a block."""
-        return block, self._values(block)
-
-    def store(self, made: tuple[list[Any], tuple[Any, ...] | None]) -> None:
-        """Enqueue what was computed of a block."""
-        block, values = made
-        outer = current.run
-        try:
-            current.run = run = self._run()
-            self._store(block, values, self._ends()[1], run)
-        except OpError as error:
-            raise op_error(error, self._op) from error.__cause__
-        finally:
-            current.run = outer
-
-    def room(self, made: Any, threads: int) -> int:
-        """Return how many blocks may wait for the one that is due: a thread that is too early waits, as blocks grow
-        meanwhile."""
-        return threads
-
     def _ends(self) -> tuple[list[Any], Any]:
         """The queue or reader to take from, and the queue to store into."""
         if self._queues is None:
             self._queues = self._sess.run([*self._source.inputs, self._op.inputs[0]])
         *upstream, downstream = self._queues
-        return upstream, downstream if self._into is None else self._into
+        return upstream, downstream
 
-    def _take_some(self, upstream: list[Any], downstream: Any, run: Run, limit: int = LARGEST) -> list[Any]:
+    def _take_some(self, upstream: list[Any], downstream: Any, run: Run) -> list[Any]:
         """Take what is there and fits, at least one; returns its components."""
-        count = min(downstream._flow()[1], limit, LARGEST)
+        count = min(downstream._flow()[1], LARGEST)
         if len(upstream) == 2:
             return self._take(upstream, max(count, 1), run.remaining())
         count = min(count, upstream[0]._flow()[0])

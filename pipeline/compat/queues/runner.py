@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -10,11 +9,8 @@ from typing import Any
 from pipeline.compat.graph.default_session import get_default_session
 from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.graph.scopes import get_default_graph
-from pipeline.compat.queues.course import Course
-from pipeline.compat.queues.move_blocks import blocks_in_order, in_blocks
-from pipeline.compat.queues.order import Order
+from pipeline.compat.queues.move_blocks import in_blocks
 from pipeline.compat.queues.runner_def import QueueRunnerDef, definition, elements
-from pipeline.compat.session.phased_plan import PhasedPlan
 from pipeline.compat.session.session import BaseSession
 from pipeline.errors import OpError, OutOfRangeError
 from pipeline.explain.workers import WorkerGroup, current_worker
@@ -87,39 +83,17 @@ class QueueRunner(native.QueueRunner):
         """
         if sess is None:
             raise TypeError("create_threads needs a session, got None")
-        if isinstance(sess, BaseSession) and sess.graph._begins_with is not None:
-            begin = sess.graph._begins_with
-            sess._resources.get("begun", lambda: (begin(sess),))
         return super().create_threads(sess, coord, daemon, start)
 
     def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
         worker = current_worker()
         if worker is not None and worker.group.gate is not None:
             worker.group.gate.wait()
-        if worker is not None and isinstance(worker.group, _Group) and worker.group.order is not None:
-            return self._in_order(sess, op, worker.group.order, worker.number)
         single = self._single(sess, op)
         return in_blocks(sess, op, single, len(self.enqueue_ops) > 1) or single
 
     def _single(self, sess: Any, op: Any) -> Callable[[], object]:
         return sess.runner_callable(op) if isinstance(sess, BaseSession) else super()._single(sess, op)
-
-    def _in_order(self, sess: BaseSession, op: Any, order: Order, number: int) -> Callable[[], object]:
-        """The function that thread `number` calls, if the threads fill the queue in order."""
-        into = order.course.into
-        lanes = len(order.course.lanes.over)
-        work = blocks_in_order(sess, op, into) if lanes == 1 else None
-        if work is None:
-            plan = PhasedPlan(sess, op)
-            plan.use(self.queue_op, into)
-            work = plan
-        return functools.partial(order.run, number - 1 if lanes > 1 else 0, work)
-
-    @property
-    def queue_op(self) -> Any:
-        """The operation of the queue."""
-        queue: Any = self.queue  # a runner made from its definition has the operation
-        return queue.queue_ref.op if hasattr(queue, "queue_ref") else queue
 
     def _group_for(self, sess: Any) -> WorkerGroup:
         queue: Any = self.queue
@@ -128,20 +102,12 @@ class QueueRunner(native.QueueRunner):
             queue = sess.run(queue.queue_ref if hasattr(queue, "queue_ref") else queue.outputs[0])
         except Exception as error:  # the threads meet it too, and report it
             _log.debug("no queue in the session for '%s': %s", self.name, error)
-        group = _Group(queue, len(self.enqueue_ops))
+        group = WorkerGroup(queue, len(self.enqueue_ops))
         group.gate = _starting.gate
         watchdog = getattr(queue, "watchdog", None)
         if watchdog is not None:
             watchdog.filled_by(group)
-            if isinstance(sess, BaseSession) and self.name in sess.graph._in_order:
-                group.order = Order(self.course(sess), len(self.enqueue_ops), self.queue_closed_exception_types)
         return group
-
-    def course(self, sess: BaseSession) -> Course:
-        """How far the queue is filled in a session, if it is filled in order."""
-        queue, ops = self.queue_op, list(self.enqueue_ops)
-        kinds = ops if any(op is not ops[0] for op in ops) else ops[:1]
-        return sess._resources.get(("course", queue), lambda: Course(sess, queue, kinds))
 
     def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
         """Return the definition of this runner; None if its queue is not in `export_scope`."""
@@ -151,16 +117,6 @@ class QueueRunner(native.QueueRunner):
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
         """Make a runner from a definition that names operations of the default graph."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
-
-
-class _Group(WorkerGroup):
-    """The threads of a runner that were made together in a session.
-
-    Attributes:
-        order: The order in which they fill the queue; None if it does not matter.
-    """
-
-    order: Order | None = None
 
 
 def _is_error(kind: Any) -> bool:

@@ -29,7 +29,6 @@ class Plan:
         fed: As given.
         constants: The tensors that are known before a run, with their values.
         fed_fetches: The fetches that are fed, each with its index among all fetches.
-        delivering: The queues filled in order that a run dequeues from.
     """
 
     def __init__(
@@ -52,7 +51,6 @@ class Plan:
         blocking = [step.op for step in self._steps if step.op.blocking]
         self._may_wait = bool(blocking)
         self._moves_elements = any(_moves_elements(op) for op in blocking)
-        self.delivering = [op.inputs[0].op for op in blocking if _delivers(op)]
         self._concurrent = len(blocking) > 1 and not _sequential(self._steps)
 
     @property
@@ -91,8 +89,7 @@ class Plan:
         return [values[place] for place in self._fetch_places]
 
     def done(self, run: Run) -> None:
-        """Check after a run that it was not too late: past its deadline, or of a session that is closed by now. What it
-        took from queues that are filled in order now counts as delivered.
+        """Check after a run that it was not too late: past its deadline, or of a session that is closed by now.
 
         A run that moved elements out of or into a queue or reader is never too late. Its caller gets the elements it
         took, and would enqueue again what it put in.
@@ -102,15 +99,6 @@ class Plan:
         """
         if not self._moves_elements:
             run.ended()
-        for queue in self.delivering:
-            run.resources.delivered(queue)
-
-    def use(self, op: Operation, handle: Any) -> None:
-        """Let the plan have `handle` for the queue or reader that an operation looks up."""
-        for step in self._handle_steps:
-            if step.op is op:
-                self._initial_values[step.outputs] = handle
-        self._handle_steps = [step for step in self._handle_steps if step.op is not op]
 
     def _follow_as_current(self, run: Run, values: list[Any]) -> None:
         if not self._may_wait:
@@ -168,11 +156,6 @@ def _gives_handle(step: Step) -> bool:
 def _moves_elements(op: Operation) -> bool:
     """Whether an operation that may wait takes elements out of something, or puts them in."""
     return op.type.startswith("QueueEnqueue") or (bool(op.outputs) and not op.type.endswith("SizeV2"))
-
-
-def _delivers(op: Operation) -> bool:
-    """Whether an operation takes elements out of a queue that is filled in order."""
-    return op.type.startswith("QueueDequeue") and op.inputs[0].op.name in op.graph._in_order
 
 
 def _sequential(steps: list[Step]) -> bool:

@@ -113,12 +113,6 @@ class Resources:
         """Return the object for `key`; None if there is none."""
         return self._objects.get(key)
 
-    def delivered(self, queue: Hashable) -> None:
-        """Note that a run has ended well which took elements from a queue that is filled in order."""
-        course = self.find(("course", queue))
-        if course is not None:
-            course.commit()
-
     def wakes(self, waitable: Any) -> None:
         """Register an object in which calls wait; `poke` calls its `_poke()`."""
         with self._lock:

@@ -46,9 +46,6 @@ class BaseSession:
         self._resources = Resources()
         self._plans: dict[Any, tuple[Plan, Assemble | None]] = {}
         self._folded: dict[Operation, Any] = {}
-        # What the program itself runs, not queue runners, if the graph has queues that are filled in order.
-        self._ran: set[Operation] = set()
-        self._ran_on_batches: set[Operation] = set()  # together with a dequeue from one of these
         self._plain_run = Run(self._resources)
         self._entered = threading.local()
 
@@ -139,7 +136,7 @@ class BaseSession:
 
     def runner_callable(self, op: Any) -> Callable[..., Any]:
         """As `make_callable`, for the thread of a queue runner: what it takes is no part of a batch."""
-        plan, assemble = self._planned(None, op, (), by_user=False)
+        plan, assemble = self._planned(None, op, ())
         return self._calling(plan, assemble, False)
 
     def _calling(self, plan: Plan, assemble: Assemble | None, accept_options: bool) -> Callable[..., Any]:
@@ -198,15 +195,11 @@ class BaseSession:
         if self._graph.version == 0:
             raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
 
-    def _planned(self, key: Any, fetches: Any, tensors: Any, by_user: bool = True) -> tuple[Plan, Assemble | None]:
+    def _planned(self, key: Any, fetches: Any, tensors: Any) -> tuple[Plan, Assemble | None]:
         self._check()
         leaves, assemble = fetching(self._graph, fetches)
         single = len(leaves) == 1 and isinstance(fetches, (Tensor, Operation, str))
         entry = Plan(leaves, tensors, self._folded), None if single else assemble
-        if by_user and self._graph._in_order:
-            self._ran.update(entry[0].ops)
-            if entry[0].delivering:
-                self._ran_on_batches.update(entry[0].ops)
         if key is not None:
             self._plans[key] = entry
         return entry

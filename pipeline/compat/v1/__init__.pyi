@@ -404,7 +404,6 @@ from pipeline.compat.session.settings import RunOptions as RunOptions
 from pipeline.compat.v1 import app as app
 from pipeline.compat.v1 import bitwise as bitwise
 from pipeline.compat.v1 import compat as compat
-from pipeline.compat.v1 import config as config
 from pipeline.compat.v1 import contrib as contrib
 from pipeline.compat.v1 import debugging as debugging
 from pipeline.compat.v1 import dtypes as dtypes

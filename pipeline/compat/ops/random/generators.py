@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,16 +25,10 @@ class Drawing:
     """A stateful kernel that calls `draw(generator, *values)`.
 
     Each op has one generator per session, seeded by the pair from `get_seed`. One call at a time uses it.
-
-    Attributes:
-        seeds: The pair.
-        columns: What the numbers of a position are.
     """
 
-    columns = ("block", "words", "has_half", "half")
-
     def __init__(self, draw: Callable[..., Any], seeds: tuple[int, int]) -> None:
-        self._draw, self.seeds = draw, seeds
+        self._draw, self._seeds = draw, seeds
 
     def __call__(self, run: Any, *values: Any) -> Any:
         generator, lock = run.state(self, self._make)
@@ -42,27 +36,7 @@ class Drawing:
             return self._draw(generator, *values)
 
     def _make(self) -> tuple[np.random.Generator, threading.Lock]:
-        return _generator(*self.seeds), threading.Lock()
-
-    def position(self, run: Any) -> list[int]:
-        """Where the generator of a session is in its random numbers."""
-        state: Any = run.state(self, self._make)[0].bit_generator.state
-        counter = sum(int(word) << 64 * i for i, word in enumerate(state["state"]["counter"]))
-        return [counter, state["buffer_pos"], state["has_uint32"], state["uinteger"]]
-
-    def go_to(self, run: Any, position: Sequence[int]) -> None:
-        """Put the generator of a session to where it was when `position` gave this."""
-        counter, used, has_half, half = position
-        generator: Any = run.state(self, self._make)[0].bit_generator
-        state = generator.state
-        left = used < len(state["buffer"])  # words of the block that the counter stands at
-        begin = counter - left
-        state["state"]["counter"] = np.array([begin >> 64 * i & 0xFFFFFFFFFFFFFFFF for i in range(4)], np.uint64)
-        state["buffer_pos"] = len(state["buffer"])
-        generator.state = state
-        if left:
-            generator.random_raw(used)
-        generator.state = {**generator.state, "has_uint32": has_half, "uinteger": half}
+        return _generator(*self._seeds), threading.Lock()
 
 
 def _dimension(size: Any) -> Any:

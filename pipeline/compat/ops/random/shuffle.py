@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,13 +20,13 @@ def random_shuffle(value: Any, seed: Any = None, name: str | None = None) -> Ten
     seeds = get_seed(seed)
     with name_scope(name, "RandomShuffle") as scope:
         value = convert_to_tensor(value, name="value")
-        kernel = Shuffling(seeds)
+        kernel = _Shuffling(seeds)
         attrs = {"T": value.dtype, "seed": seeds[0], "seed2": seeds[1]}
         shape = value.get_shape()
         return tensor_node("RandomShuffle", [value], kernel, value.dtype, shape, name=scope, attrs=attrs, stateful=True)
 
 
-def blocks(count: int) -> int:
+def _blocks(count: int) -> int:
     """Groups of four random numbers that a shuffle of `count` rows uses up: a number for each row but the last."""
     return (count + 2) // 4 if count > 1 else 0
 
@@ -50,22 +49,15 @@ class _Shuffles:
         """Return the next order of `count` rows."""
         with self.lock:
             skip = self.used
-            self.used += blocks(count)
+            self.used += _blocks(count)
         return permutation(self.seeds[0], self.seeds[1], skip, count)
 
 
-class Shuffling:
-    """The kernel of a shuffle; each session has its place in the random numbers.
-
-    Attributes:
-        seeds: Of the random numbers.
-        columns: What the numbers of a position are.
-    """
-
-    columns = ("blocks",)
+class _Shuffling:
+    """The kernel of a shuffle; each session has its place in the random numbers of the seeds."""
 
     def __init__(self, seeds: tuple[int, int]) -> None:
-        self.seeds = seeds
+        self._seeds = seeds
 
     def __call__(self, run: Any, value: Any) -> Any:
         if np.ndim(value) == 0 or len(value) <= 1:
@@ -73,16 +65,4 @@ class Shuffling:
         return value[self._shuffles(run).order(len(value))]
 
     def _shuffles(self, run: Any) -> _Shuffles:
-        return run.state(self, lambda: _Shuffles(self.seeds))  # type: ignore[no-any-return]
-
-    def position(self, run: Any) -> list[int]:
-        """How many groups of random numbers a session has used."""
-        return [self._shuffles(run).used]
-
-    def go_to(self, run: Any, position: Sequence[int]) -> None:
-        """Put a session to where it was when `position` gave this."""
-        self._shuffles(run).used = position[0]
-
-    def order(self, shuffle: int, count: int) -> Any:
-        """Return the order that shuffle number `shuffle` of `count` rows gives, if all were of as many."""
-        return permutation(*self.seeds, shuffle * blocks(count), count)
+        return run.state(self, lambda: _Shuffles(self._seeds))  # type: ignore[no-any-return]

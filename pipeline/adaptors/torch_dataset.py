@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.adaptors.torch_tensors import block_of, example_of, torch
+from pipeline.errors import invalid
+from pipeline.iterators import iterator_of
 from pipeline.on_error import name_item
+from pipeline.resume.stateful import is_stateful, iterator_at
 from pipeline.sources.extras import MANY, stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import Source, TableSource
@@ -35,7 +39,8 @@ def dataset(
     `workers=pipeline.processes(n)`.
 
     An IterableDataset is read as a stream. So is a torch DataLoader: its batches are blocks, whose rows are the
-    examples. A resumed loop reads a stream from the start of its epoch, so it must give the same again.
+    examples. A resumed loop continues a stream that has `state_dict` and `load_state_dict`, such as torchdata's
+    StatefulDataLoader. It reads any other stream from the start of its epoch, so that must give the same again.
 
     Args:
         data: A Dataset, an IterableDataset or a DataLoader of `torch.utils.data`.
@@ -87,11 +92,14 @@ class _Items:
         wanted = numbers.tolist()
         several = getattr(self._data, "__getitems__", None)
         try:
-            found = [self._item(number) for number in wanted] if several is None else several(wanted)
+            found = [self._item(number) for number in wanted] if several is None else list(several(wanted))
         except Exception as error:
             if several is not None:
                 name_item(error, str(wanted[0]), f"in one of the items {wanted} of {type(self._data).__name__}")
             raise
+        if len(found) != len(wanted):  # which of them these are nobody knows
+            text = f"was asked for {len(wanted):,} items and returned {len(found):,}"
+            raise invalid(f"dataset: __getitems__ of {type(self._data).__name__} {text}: {wanted}")
         return stacked([example_of(item) for item in found], f"dataset: {type(self._data).__name__}")
 
     def _item(self, number: int) -> Any:
@@ -119,7 +127,7 @@ class _Examples:
 
 
 class _Stream:
-    """An IterableDataset or DataLoader. A place is how many of its pieces come before."""
+    """An IterableDataset or DataLoader. A place is its own state, or how many of its pieces come before."""
 
     kind = "dataset"
     unit = "datasets"
@@ -132,23 +140,45 @@ class _Stream:
     def __init__(self, data: Any, blocks: bool) -> None:
         self._data = data
         self._blocks = blocks
+        self._stateful = is_stateful(data)
+
+    @property
+    def rows(self) -> int | None:
+        """How many examples there are, where the stream says so."""
+        told = self._data.dataset if isinstance(self._data, torch.utils.data.DataLoader) else self._data
+        return len(told) if hasattr(type(told), "__len__") and not self._blocks else None
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         told: list[Any] = [self._data, *(getattr(self._data, name, None) for name in ("dataset", "sampler"))]
         for each in told:
             if hasattr(each, "set_epoch"):
                 each.set_epoch(epoch)
-        examples, first = iter(self._data), place or 0
-        if self._blocks:
-            for number, batch in enumerate(itertools.islice(examples, first, None), first):
-                yield number, Columns(block_of(batch))
-            return
-        next(itertools.islice(examples, first * _PIECE, first * _PIECE), None)
+        yield from self._by_states(place) if self._stateful else self._by_numbers(place or 0)
+
+    def _by_states(self, place: Any) -> Generator[tuple[Any, Any]]:
+        """The pieces, each after the state before it; of the first one of an epoch that is nothing."""
+        examples = iterator_at(self._data, place["state"]) if place else iterator_of(self._data)
+        before = place or {}
+        while (piece := self._piece(examples)) is not None:
+            yield before, piece
+            before = {"state": copy.deepcopy(self._data.state_dict())}
+
+    def _by_numbers(self, first: int) -> Generator[tuple[Any, Any]]:
+        """The pieces, each after its number; those before the first are read and dropped."""
+        examples = iterator_of(self._data)
+        skipped = first * (1 if self._blocks else _PIECE)
+        next(itertools.islice(examples, skipped, skipped), None)
         for number in itertools.count(first):
-            piece = list(itertools.islice(examples, _PIECE))
-            if not piece:
+            if (piece := self._piece(examples)) is None:
                 return
-            yield number, _Examples(piece)
+            yield number, piece
+
+    def _piece(self, examples: Iterator[Any]) -> Columns | _Examples | None:
+        """The next examples; None at the end."""
+        found = list(itertools.islice(examples, 1 if self._blocks else _PIECE))
+        if not found:
+            return None
+        return Columns(block_of(found[0])) if self._blocks else _Examples(found)
 
     def block(self, piece: Any) -> Any:
         if self._blocks:

@@ -10,14 +10,14 @@ import numpy as np
 from pipeline.batches.iterables import is_generator_function, items, length, starts_over, while_open
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
 from pipeline.pulls import Book, current_turn
+from pipeline.resume.stateful import is_stateful, iterator_at
 
 _SAMPLE = 1024  # rows of an array that its digest looks at
 
 
 def positioned_items(source: Any) -> SequenceItems | StatefulItems | OnceItems:
     """The items of what `check_iterable` lets pass, as something with a place if that is possible."""
-    kind = type(source)
-    if hasattr(kind, "state_dict") and hasattr(kind, "load_state_dict"):
+    if is_stateful(source):
         return StatefulItems(source)
     if is_sequence(source):
         return SequenceItems(source)
@@ -141,9 +141,8 @@ class StatefulItems(_OfIterator):
 
     def _go_to(self, position: Sequence[Any]) -> None:
         (saved,) = position
-        self.source.load_state_dict(saved["state"])
         self._taken = saved["items"]
-        self._iterator = None
+        self._iterator = iterator_at(self.source, saved["state"], items)
 
     def _no_state(self) -> str | None:
         return None

@@ -11,6 +11,7 @@ import numpy as np
 
 from pipeline import spans
 from pipeline.dtypes import refuse_missing
+from pipeline.iterators import iterator_of
 from pipeline.nest import Nest, parts_of
 from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.extras import closed, is_closed, place_of
@@ -31,7 +32,7 @@ def starts_over(source: Any) -> bool:
 def items(source: Any) -> Iterator[Any]:
     """An iterator over the examples of what `check_iterable` lets pass."""
     if is_generator_function(source):
-        return _noted(iter(source()), source)
+        return _noted(iterator_of(source()), source)
     if _is_arrow_column(source):  # its items are objects of its own; NumPy gets the values
         return iter(np.asarray(source))
     kind = type(source)
@@ -39,7 +40,7 @@ def items(source: Any) -> Iterator[Any]:
         return _noted(map(source.__getitem__, range(len(source))), source)
     if isinstance(source, (np.ndarray, list, tuple)):
         return iter(source)
-    return _noted(while_open(source, iter(source)), source)
+    return _noted(while_open(source, iterator_of(source)), source)
 
 
 def length(source: Any) -> int:

@@ -9,7 +9,7 @@ from pipeline.batches.request import Request
 from pipeline.batches.source import is_iterable
 from pipeline.queues.base import QueueBase
 from pipeline.runners.enqueue_ops import op_name
-from pipeline.sources.source import TableSource
+from pipeline.sources.source import Source
 
 
 def number_of_batches(request: Request, *, keeps_all: bool, skips: bool, buckets: bool) -> int:
@@ -49,9 +49,9 @@ def _number_of_examples(source: Any, request: Request) -> int:
     found: int | None
     if (total := getattr(source, "_total", None)) is not None:
         found = total() if source._no_state() is None else None
-    elif isinstance(source, TableSource):
+    elif isinstance(source, Source):
         found = source.total
-        if found is None:
+        if source.order.num_epochs is None:
             raise _unknown(request, f"as {name} has num_epochs=None, no end")
     else:
         found = length(source) if is_iterable(source) and hasattr(type(source), "__len__") else None

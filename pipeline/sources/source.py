@@ -54,6 +54,12 @@ class Source:
     """
 
     name: str
+    order: Order
+
+    @property
+    def total(self) -> int | None:
+        """The number of examples of all epochs; None if there is no end, or nobody knows."""
+        return None
 
     def cursor(self, round_number: int = 0) -> Cursor:
         """Return a place at the start of the examples: its method `block(n)` takes up to n of them, as arrays.

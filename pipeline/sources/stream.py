@@ -30,6 +30,7 @@ class Parts(Protocol):
         names: The names of the parts that are files, in order; else one name of no file for each.
         of_files: Whether they are files.
         no_state: Why it cannot go back to a place; None if it can.
+        rows: How many examples all parts have; None, or not there, if that is not known.
     """
 
     kind: str
@@ -91,6 +92,23 @@ class PartsSource(Source):
 
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self.parts.names):,} {self.parts.unit}, num_epochs={self.order.num_epochs}>"
+
+    def __len__(self) -> int:
+        """How many examples all epochs have. TypeError if they do not end, or nobody knows."""
+        if self.order.num_epochs is None:
+            raise TypeError(f"{self.name}: with num_epochs=None there is no number of examples")
+        if self.total is None:
+            raise TypeError(f"{self.name}: the number of examples is known only at their end")
+        return self.total
+
+    def __bool__(self) -> bool:
+        return True  # not whether there are examples, which may not be known
+
+    @property
+    def total(self) -> int | None:
+        """As `Source.total`."""
+        rows, epochs = getattr(self.parts, "rows", None), self.order.num_epochs
+        return None if rows is None or epochs is None else rows * epochs
 
 
 class StreamSource(PartsSource):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from pipeline.errors import DeadlineExceededError
 from pipeline.explain.workers import note_items
+from pipeline.iterators import iterator_of
 from pipeline.pulls import this_thread
 from pipeline.queues.base import QueueBase
 
@@ -179,12 +180,12 @@ def items_of(source: Any) -> Iterator[Any]:
     if isinstance(source, QueueBase):
         return Elements(source)
     if inspect.isgeneratorfunction(source):
-        return iter(source())
+        return iterator_of(source())
     if is_called(source):
         return Calls(source)
     if is_sequence(source) and not hasattr(type(source), "__iter__"):  # such as a Dataset of PyTorch: it knows no end
         return map(source.__getitem__, range(len(source)))
-    return iter(source)
+    return iterator_of(source)
 
 
 def is_called(source: Any) -> bool:

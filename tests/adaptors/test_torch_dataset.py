@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+import json
 import multiprocessing
 
 import ml_dtypes
@@ -50,6 +51,53 @@ class Stream(torch.utils.data.IterableDataset):
 
     def set_epoch(self, epoch):
         self.epoch = epoch
+
+
+class Anew(torch.utils.data.IterableDataset):
+    """Its `iter` begins anew and returns the dataset itself."""
+
+    def __init__(self, count=50):
+        self.count, self.at, self.given = count, 0, 0
+
+    def __iter__(self):
+        self.at = 0
+        return self
+
+    def __next__(self):
+        if self.at == self.count:
+            raise StopIteration
+        self.at += 1
+        self.given += 1
+        return self.at - 1
+
+    def __len__(self):
+        return self.count
+
+
+class Stateful(Anew):
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
+class StatefulGenerator(torch.utils.data.IterableDataset):
+    def __init__(self, count=50):
+        self.count, self.at, self.given = count, 0, 0
+
+    def __iter__(self):
+        while self.at < self.count:
+            self.at += 1
+            self.given += 1
+            yield self.at - 1
+        self.at = 0
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -133,6 +181,62 @@ def test_a_state_of_a_stream(taken):
         next(one)
     other.load_state_dict(one.state_dict())
     assert [numbers.tolist() for _, numbers in other] == [numbers.tolist() for _, numbers in one]
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_a_stream_whose_iter_begins_anew(deterministic):
+    loop = pipeline.batch(pt.dataset(Anew(), num_epochs=2), 10, deterministic=deterministic)
+    assert list(itertools.chain(*(batch.tolist() for batch in loop))) == list(range(50)) * 2
+    loader = torch.utils.data.DataLoader(Anew(), batch_size=4)
+    loop = pipeline.batch(pt.dataset(loader), 10, deterministic=deterministic)
+    assert list(itertools.chain(*(batch.tolist() for batch in loop))) == list(range(50))
+
+
+@pytest.mark.parametrize("kind", [Stateful, StatefulGenerator])
+@pytest.mark.parametrize("taken", [0, 1, 5, 300, 500])
+def test_a_stream_that_has_a_state_goes_on_from_it(kind, taken):
+    def loop(data):
+        source = pt.dataset(data, num_epochs=2)
+        return pipeline.batch(source, 7, deterministic=True, allow_smaller_final_batch=True)
+
+    with loop(kind(2000)) as one:
+        for _ in range(taken):
+            next(one)
+        state = json.loads(json.dumps(one.state_dict()))
+        rest = [batch.tolist() for batch in one]
+    assert list(itertools.chain(*rest)) == (list(range(2000)) * 2)[7 * taken :]
+    data = kind(2000)
+    with loop(data) as other:
+        other.load_state_dict(state)
+        assert [batch.tolist() for batch in other] == rest
+    assert data.given <= 4000 - 7 * taken + 1100  # it is not read from its start, but from the last entry
+
+
+def test_the_length_of_a_stream_that_says_it():
+    assert len(pipeline.batch(pt.dataset(Anew(), num_epochs=2), 7)) == 14
+    assert len(pipeline.batch(Anew(), 7)) == 7
+    assert len(pt.dataset(Anew(), num_epochs=2)) == 100
+    for data in (Anew(), Stream()):
+        with pytest.raises(TypeError, match=r"no end|num_epochs=None"):
+            len(pipeline.batch(pt.dataset(data, num_epochs=None), 7))
+    with pytest.raises(TypeError, match="known only at the end"):
+        len(pipeline.batch(pt.dataset(Stream()), 7))
+    with pytest.raises(TypeError, match="known only at their end"):
+        len(pt.dataset(Stream()))
+    assert pt.dataset(Stream())
+
+
+@pytest.mark.parametrize("count", [-1, 1])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_another_number_of_items_than_was_asked_for(count, shuffle):
+    class Wrong(Several):
+        def __getitems__(self, indices):
+            found = super().__getitems__(indices)
+            return found[:count] if count < 0 else [*found, *found[:count]]
+
+    loop = pipeline.batch(pt.dataset(Wrong(), shuffle=shuffle, seed=1), 5)
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"__getitems__ of Wrong was asked for \d+ items"):
+        list(loop)
 
 
 def test_examples_that_differ_in_shape():

@@ -1,0 +1,32 @@
+"""Iterables that say their own place, by `state_dict` and `load_state_dict`: an iterator from a saved one on."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pipeline.iterators import iterator_of
+from pipeline.resume.checksum import as_text
+
+
+def is_stateful(source: Any) -> bool:
+    """Whether this can say where it is, and go there."""
+    kind = type(source)
+    return hasattr(kind, "state_dict") and hasattr(kind, "load_state_dict")
+
+
+def iterator_at(source: Any, state: Any, iterate: Callable[[Any], Iterator[Any]] = iterator_of) -> Iterator[Any]:
+    """Return an iterator that gives what came next when `source` gave this state.
+
+    Args:
+        source: The iterable.
+        state: What its `state_dict` returned.
+        iterate: Makes an iterator of it.
+    """
+    source.load_state_dict(copy.deepcopy(state))
+    made = iterate(source)
+    # Where `iter` begins anew and returns the object itself, it has forgotten what was loaded.
+    if hasattr(type(source), "__next__") and as_text(source.state_dict()) != as_text(state):
+        source.load_state_dict(copy.deepcopy(state))
+    return made

@@ -10,14 +10,30 @@ _SERVERS = (
 )
 _INTERNAL = "a module of TensorFlow's inside: use the public name"
 
+_RAGGED = (
+    "rows of different lengths are SparseTensors here: tf.sparse_tensor_to_dense pads them, and so does "
+    "tf.train.batch(..., dynamic_pad=True)"
+)
+_UNICODE = "decode the text in Python, in a tf.py_func"
+_TABLES = (
+    "tables do not change here: use tf.contrib.lookup.index_table_from_tensor, index_table_from_file or "
+    "tf.lookup.StaticHashTable; or a dict in a tf.py_func"
+)
+
 # Why a name is missing and what to do instead, by its longest prefix.
 _REASONS = {
+    "Barrier": "use a FIFOQueue for each part, or a tf.py_func that waits for all parts of a key",
+    "ConditionalAccumulator": _MODEL,
+    "ConditionalAccumulatorBase": _MODEL,
     "GradientTape": _MODEL,
+    "RaggedTensor": _RAGGED,
+    "SparseConditionalAccumulator": _MODEL,
     "compat.v2": "TensorFlow 2: the drop-in has the names of TensorFlow 1",
     "config": "TensorFlow 2: in TensorFlow 1 the order of examples depends on the timing of threads. Use the native "
     "API for a fixed order, with pipeline.shuffle_batch(..., deterministic=True)",
     "contrib": "tf.contrib is not in the drop-in",
     "contrib.layers": _MODEL,
+    "contrib.lookup": _TABLES,
     "contrib.slim": _MODEL,
     "data": "the drop-in is TensorFlow 1's input by queues: use tf.train.slice_input_producer or "
     "tf.train.string_input_producer and tf.train.batch. In the native API pipeline.tf_data reads a tf.data.Dataset",
@@ -33,12 +49,18 @@ _REASONS = {
     "initializers": _MODEL,
     "keras": _MODEL,
     "layers": _MODEL,
+    "lookup": _TABLES,
     "losses": _MODEL,
     "metrics": _MODEL,
     "nn": _MODEL,
     "python": _INTERNAL,
+    "ragged": _RAGGED,
     "resource_loader": "use pathlib: a path beside `__file__`",
     "saved_model": _MODEL,
+    "sparse.SparseConditionalAccumulator": _MODEL,
+    "strings.bytes_split": _UNICODE,
+    **{f"strings.unicode_{name}": _UNICODE for name in ["decode", "encode", "script", "split", "transcode"]},
+    **{f"strings.unicode_{name}_with_offsets": _UNICODE for name in ("decode", "split")},
     "test": "leave questions about devices out: everything runs on the CPU",
     "train.ExponentialMovingAverage": _MODEL,
     "train.Saver": "no model, nothing to save: keep it in the framework that trains",

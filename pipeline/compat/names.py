@@ -74,8 +74,6 @@ MODULES: dict[str, str] = {
     "values.placeholders": "placeholder placeholder_with_default",
     "values.sparse_tensor": "IndexedSlicesValue SparseTensor sparse.SparseTensor",
     "values.tensor_proto": "make_tensor_proto make_ndarray",
-    "values.ragged_tensor": "RaggedTensor",
-    "values.ragged_value": "ragged.RaggedTensorValue",
     "values.static": "get_static_value",
     "session.session": "Session InteractiveSession",
     "session.settings": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunOptions RunMetadata",
@@ -95,7 +93,6 @@ MODULES: dict[str, str] = {
     "ops.arrays.joining": "concat split",
     "ops.arrays.masking": "where where_v2",
     "ops.arrays.padding": "pad",
-    "ops.arrays.ragged": _within("ragged", "constant constant_value placeholder map_flat_values"),
     "ops.arrays.scattering": "scatter_nd manip.scatter_nd tensor_scatter_update "
     "tensor_scatter_nd_update=tensor_scatter_update tensor_scatter_nd_add tensor_scatter_add=tensor_scatter_nd_add "
     "dynamic_partition dynamic_stitch",
@@ -159,19 +156,13 @@ MODULES: dict[str, str] = {
         "ResizeMethod resize_images resize=resize_images resize_bilinear resize_nearest_neighbor resize_bicubic "
         "resize_area resize_image_with_pad"
     ),
-    "ops.lookup.contrib": _within(
-        "contrib.lookup",
-        "HashTable TextFileStringTableInitializer TextFileIdTableInitializer index_table_from_file "
-        "index_table_from_tensor index_to_string_table_from_file index_to_string_table_from_tensor",
-    ),
-    "ops.lookup.ids": _within("lookup contrib.lookup", "StaticVocabularyTable")
-    + _within("contrib.lookup", "HasherSpec FastHashSpec StrongHashSpec IdTableWithHashBuckets"),
-    "ops.lookup.mutable": "lookup.experimental.MutableHashTable contrib.lookup.MutableHashTable "
-    "lookup.experimental.DenseHashTable contrib.lookup.MutableDenseHashTable=DenseHashTable",
+    "ops.lookup.ids": "lookup.StaticVocabularyTable "
+    + _within("contrib.lookup", "index_table_from_file index_table_from_tensor"),
     "ops.lookup.tables": _within(
         "lookup contrib.lookup", "KeyValueTensorInitializer TextFileIndex TextFileInitializer StaticHashTable"
     )
-    + "tables_initializer initializers.tables_initializer initialize_all_tables",
+    + "contrib.lookup.HashTable=StaticHashTable tables_initializer initializers.tables_initializer "
+    "initialize_all_tables",
     "ops.math.along_axis": "cumsum math.cumsum cumprod math.cumprod argmax math.argmax argmin math.argmin arg_max "
     "arg_min",
     "ops.math.arithmetic": "add math.add subtract math.subtract multiply math.multiply realdiv floor_div floormod "
@@ -240,12 +231,7 @@ MODULES: dict[str, str] = {
     "as_string strings.as_string dtypes.as_string",
     "ops.strings.joining": "string_join=join strings.join reduce_join strings.reduce_join",
     "ops.strings.regex": "regex_replace strings.regex_replace strings.regex_full_match",
-    "ops.strings.splitting": "string_split strings.split strings.bytes_split substr strings.substr",
-    "ops.strings.unicode": _within(
-        "strings",
-        "unicode_decode unicode_decode_with_offsets unicode_encode unicode_script unicode_split "
-        "unicode_split_with_offsets unicode_transcode",
-    ),
+    "ops.strings.splitting": "string_split strings.split substr strings.substr",
     "ops.strings.tensors": "serialize_tensor io.serialize_tensor parse_tensor io.parse_tensor",
     "ops.summaries.summary": "summary.scalar summary.histogram summary.image summary.merge summary.merge_all",
     "ops.summaries.writer": "summary.FileWriter summary.FileWriterCache",
@@ -269,9 +255,6 @@ MODULES: dict[str, str] = {
     "ops.variables.store": "AUTO_REUSE",
     "ops.variables.updates": "scatter_update scatter_add scatter_sub assign assign_add assign_sub count_up_to",
     "ops.variables.variable": "Variable VariableAggregation VariableSynchronization",
-    "areas.accumulators": "ConditionalAccumulator ConditionalAccumulatorBase SparseConditionalAccumulator "
-    "sparse.SparseConditionalAccumulator",
-    "areas.barrier": "Barrier",
     "areas.record_input": "RecordInput",
     "areas.staging": "StagingArea contrib.staging.StagingArea MapStagingArea contrib.staging.MapStagingArea",
     "queues.queues": "QueueBase queue.QueueBase io.QueueBase FIFOQueue queue.FIFOQueue RandomShuffleQueue "

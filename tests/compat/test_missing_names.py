@@ -1,8 +1,12 @@
 """Names that the drop-in lacks say why, and what to use instead."""
 
+import operator
+import re
+
 import pytest
 
 import pipeline.compat.v1 as tf
+from pipeline.command.check import hint
 
 
 @pytest.mark.parametrize("name", ["Server", "ClusterSpec"])
@@ -27,3 +31,23 @@ def test_names_of_the_other_input_of_tensorflow():
         tf.losses  # noqa: B018
     with pytest.raises(AttributeError, match=r"no `tf\.nn\.reluu`: model code.* Similar names: relu"):
         tf.nn.reluu  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("Barrier", "use a FIFOQueue for each part"),
+        ("ConditionalAccumulator", "model code"),
+        ("config", "TensorFlow 2.*deterministic=True"),
+        ("RaggedTensor", "tf.sparse_tensor_to_dense pads them"),
+        ("ragged", "tf.sparse_tensor_to_dense pads them"),
+        ("strings.unicode_decode", "decode the text in Python"),
+        ("strings.bytes_split", "decode the text in Python"),
+        ("contrib.lookup.MutableHashTable", "use tf.contrib.lookup.index_table_from_tensor"),
+        ("lookup.experimental", "use tf.contrib.lookup.index_table_from_tensor"),
+    ],
+)
+def test_names_that_went(name, instead):
+    with pytest.raises(AttributeError, match=f"no `tf.{name}`: .*{instead}"):
+        operator.attrgetter(name)(tf)
+    assert re.search(instead, hint(name))

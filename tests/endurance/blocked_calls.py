@@ -114,8 +114,6 @@ def drop_in():
     two = queue(filled=False)
     rows = tf.train.batch([queue(filled=False).dequeue()], 2)
     shuffled = tf.train.shuffle_batch([queue(filled=False).dequeue()], 2, 20, 5, num_threads=2)
-    dense = tf.ConditionalAccumulator(tf.float32, shape=[2])
-    sparse = tf.SparseConditionalAccumulator(tf.float32, shape=[2])
     fetches = {
         "enqueue": queue().enqueue(3),
         "enqueue_many": queue().enqueue_many([[3, 4, 5]]),
@@ -136,9 +134,6 @@ def drop_in():
         "stage": staged(),
         "unstage": tf.StagingArea([tf.int32]).get(),
         "unstage by key": tf.MapStagingArea([tf.int32]).get(tf.constant(1, tf.int64)),
-        "barrier": tf.Barrier((tf.float32,), shapes=((),)).take_many(1),
-        "accumulator": dense.take_grad(1),
-        "sparse accumulator": sparse.take_indexed_slices_grad(1),
         "Python": tf.py_func(threading.Event().wait, [], tf.bool),
     }
     session.run(initial)

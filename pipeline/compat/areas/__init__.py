@@ -1,1 +1,1 @@
-"""What else holds elements in a session: StagingArea, Barrier, accumulators, RecordInput."""
+"""What else holds elements in a session: StagingArea and RecordInput."""

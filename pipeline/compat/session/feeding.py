@@ -9,8 +9,6 @@ import numpy as np
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.values.constants import to_array
-from pipeline.compat.values.ragged_rows import RaggedRows
-from pipeline.compat.values.ragged_value import RaggedTensorValue
 from pipeline.compat.values.sparse_tensor import IndexedSlices, SparseTensor
 
 
@@ -44,14 +42,6 @@ def _parts(graph: Any, key: Any, value: Any) -> list[tuple[Tensor, Any]]:
     if isinstance(key, IndexedSlices):
         tensors = [key.values, key.indices, *([] if key.dense_shape is None else [key.dense_shape])]
         return list(zip(tensors, value, strict=False))
-    if isinstance(key, RaggedRows):
-        if not isinstance(value, RaggedTensorValue) or value.ragged_rank != key.ragged_rank:
-            raise TypeError(
-                f"The value of a feed for a RaggedTensor must be a RaggedTensorValue of ragged rank {key.ragged_rank}, "
-                f"not {value!r:.200}"
-            )
-        ragged = (*key.nested_row_splits, key.flat_values)
-        return list(zip(ragged, (*value.nested_row_splits, value.flat_values), strict=True))
     if isinstance(key, (list, tuple)) and not hasattr(key, "_as_graph_element"):
         return [part for one, each in zip(key, value, strict=True) for part in _parts(graph, one, each)]
     try:

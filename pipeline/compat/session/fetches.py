@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pipeline.compat.graph.tensor import Operation, Tensor
-from pipeline.compat.values.ragged_rows import RaggedRows
-from pipeline.compat.values.ragged_value import RaggedTensorValue
 from pipeline.compat.values.sparse_tensor import IndexedSlices, IndexedSlicesValue, SparseTensor
 from pipeline.decode.example.features import SparseTensorValue
 
@@ -55,9 +53,6 @@ def _collect(graph: Any, fetches: Any, leaves: list[Leaf]) -> Assemble:
     if isinstance(fetches, SparseTensor):
         parts = [_element(graph, each, leaves) for each in (fetches.indices, fetches.values, fetches.dense_shape)]
         return lambda values: SparseTensorValue(*[part(values) for part in parts])
-    if isinstance(fetches, RaggedRows):
-        parts = [_collect(graph, fetches.values, leaves), _element(graph, fetches.row_splits, leaves)]
-        return lambda values: RaggedTensorValue(*[part(values) for part in parts])
     if isinstance(fetches, IndexedSlices):
         rows = [fetches.values, fetches.indices] + ([] if fetches.dense_shape is None else [fetches.dense_shape])
         parts = [_element(graph, each, leaves) for each in rows]

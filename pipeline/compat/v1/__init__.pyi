@@ -1,9 +1,5 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
-from pipeline.compat.areas.accumulators import ConditionalAccumulator as ConditionalAccumulator
-from pipeline.compat.areas.accumulators import ConditionalAccumulatorBase as ConditionalAccumulatorBase
-from pipeline.compat.areas.accumulators import SparseConditionalAccumulator as SparseConditionalAccumulator
-from pipeline.compat.areas.barrier import Barrier as Barrier
 from pipeline.compat.areas.record_input import RecordInput as RecordInput
 from pipeline.compat.areas.staging import MapStagingArea as MapStagingArea
 from pipeline.compat.areas.staging import StagingArea as StagingArea
@@ -421,7 +417,6 @@ from pipeline.compat.v1 import math as math
 from pipeline.compat.v1 import nn as nn
 from pipeline.compat.v1 import python_io as python_io
 from pipeline.compat.v1 import queue as queue
-from pipeline.compat.v1 import ragged as ragged
 from pipeline.compat.v1 import random as random
 from pipeline.compat.v1 import sparse as sparse
 from pipeline.compat.v1 import strings as strings
@@ -433,7 +428,6 @@ from pipeline.compat.values.convert import convert_to_tensor as convert_to_tenso
 from pipeline.compat.values.convert import register_tensor_conversion_function as register_tensor_conversion_function
 from pipeline.compat.values.placeholders import placeholder as placeholder
 from pipeline.compat.values.placeholders import placeholder_with_default as placeholder_with_default
-from pipeline.compat.values.ragged_tensor import RaggedTensor as RaggedTensor
 from pipeline.compat.values.sparse_tensor import IndexedSlicesValue as IndexedSlicesValue
 from pipeline.compat.values.sparse_tensor import SparseTensor as SparseTensor
 from pipeline.compat.values.static import get_static_value as get_static_value

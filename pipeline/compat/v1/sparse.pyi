@@ -1,6 +1,5 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
-from pipeline.compat.areas.accumulators import SparseConditionalAccumulator as SparseConditionalAccumulator
 from pipeline.compat.ops.math.segments import sparse_segment_mean as _segment_mean
 from pipeline.compat.ops.math.segments import sparse_segment_sqrt_n as _segment_sqrt_n
 from pipeline.compat.ops.math.segments import sparse_segment_sum as _segment_sum

@@ -14,13 +14,5 @@ from pipeline.compat.ops.strings.joining import join as join
 from pipeline.compat.ops.strings.joining import reduce_join as reduce_join
 from pipeline.compat.ops.strings.regex import regex_full_match as regex_full_match
 from pipeline.compat.ops.strings.regex import regex_replace as regex_replace
-from pipeline.compat.ops.strings.splitting import bytes_split as bytes_split
 from pipeline.compat.ops.strings.splitting import split as split
 from pipeline.compat.ops.strings.splitting import substr as substr
-from pipeline.compat.ops.strings.unicode import unicode_decode as unicode_decode
-from pipeline.compat.ops.strings.unicode import unicode_decode_with_offsets as unicode_decode_with_offsets
-from pipeline.compat.ops.strings.unicode import unicode_encode as unicode_encode
-from pipeline.compat.ops.strings.unicode import unicode_script as unicode_script
-from pipeline.compat.ops.strings.unicode import unicode_split as unicode_split
-from pipeline.compat.ops.strings.unicode import unicode_split_with_offsets as unicode_split_with_offsets
-from pipeline.compat.ops.strings.unicode import unicode_transcode as unicode_transcode

@@ -79,14 +79,6 @@ def a_second_table_of_one_file(tf, sess, tmp):
     return [found, sess.run(first.lookup(tf.constant(["a"])))]
 
 
-@case()
-def accumulated_rows_of_no_shape(tf, sess):
-    rows = tf.SparseConditionalAccumulator(tf.float32, shape=())
-    sess.run(rows.apply_grad([0], [1.0]))
-    sess.run(rows.apply_grad([0], [2.0], grad_shape=[]))
-    return list(sess.run(rows.take_grad(2)))
-
-
 def _sparse(tf, values=(2.0, 3.0)):
     return tf.SparseTensor([[0, 1], [1, 0]], list(values), [2, 2])
 

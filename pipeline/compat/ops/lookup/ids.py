@@ -2,68 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from pipeline.compat.graph.dtypes import DType, as_dtype, int64, string
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.masking import where_v2
+from pipeline.compat.ops.arrays.sequences import range as range_
+from pipeline.compat.ops.arrays.shaping import size
 from pipeline.compat.ops.control.flow import no_op
-from pipeline.compat.ops.lookup.tables import StaticHashTable
+from pipeline.compat.ops.lookup.tables import (
+    KeyValueTensorInitializer,
+    StaticHashTable,
+    TextFileIndex,
+    TextFileInitializer,
+)
 from pipeline.compat.ops.math.arithmetic import add
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.comparing import not_equal
-from pipeline.compat.ops.strings import elements
-from pipeline.compat.ops.strings.elements import as_string
+from pipeline.compat.ops.strings.elements import as_string, to_hash_bucket_fast
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
 
 
-class HasherSpec(NamedTuple):
-    """Names the hash function that picks a bucket: "fasthash", "legacy", or "stronghash" with a key."""
-
-    hasher: Any
-    key: Any
-
-
-FastHashSpec = HasherSpec("fasthash", None)
-
-
-class StrongHashSpec(HasherSpec):
-    """The hash with a key: a list of two unsigned integers."""
-
-    __slots__ = ()
-
-    def __new__(cls, key: Any) -> StrongHashSpec:
-        if len(key) != 2:
-            raise ValueError(f"`key` must have size 2, received {len(key)}")
-        if not all(isinstance(each, int) for each in key):
-            raise TypeError("Invalid key. Must be unsigned integer values.")
-        return super().__new__(cls, "stronghash", key)
-
-
-class IdTableWithHashBuckets:
+class _IdTable:
     """A table from words or integers to int64 numbers, with buckets for keys that are not in it.
 
     Args:
         table: A StaticHashTable of int64 values, or None for buckets only.
         num_oov_buckets: How many buckets there are; their numbers follow those of the table.
-        hasher_spec: The HasherSpec that picks a bucket.
         name: Name of the table.
         key_dtype: The dtype of the keys to look up.
 
     Raises:
-        TypeError: A dtype or `hasher_spec` is of the wrong type.
-        ValueError: There is neither a table nor a bucket.
+        TypeError: A dtype is wrong.
     """
 
     def __init__(
-        self,
-        table: StaticHashTable | None,
-        num_oov_buckets: int,
-        hasher_spec: Any = FastHashSpec,
-        name: str | None = None,
-        key_dtype: Any = None,
+        self, table: StaticHashTable | None, num_oov_buckets: int, name: str | None = None, key_dtype: Any = None
     ) -> None:
         wanted = None if key_dtype is None else as_dtype(key_dtype)
         if table is not None:
@@ -73,17 +49,11 @@ class IdTableWithHashBuckets:
             if table.key_dtype.is_integer != wanted.is_integer:
                 kind = "integer" if wanted.is_integer else "non-integer"
                 raise TypeError(f"Invalid `key_dtype`, expected {kind} but got {table.key_dtype}.")
-            if table.value_dtype != int64:
-                raise TypeError(f"Invalid `value_dtype`, expected {int64} but got {table.value_dtype}.")
-        elif num_oov_buckets <= 0:
-            raise ValueError("`oov_buckets` must be > 0 if no `table` is supplied.")
         self.key_dtype: DType = string if wanted is None else wanted
         self.value_dtype: DType = int64
         if not self.key_dtype.is_integer and self.key_dtype != string:
             raise TypeError(f"Invalid `key_dtype`, expected integer or string, got {self.key_dtype}.")
-        if not isinstance(hasher_spec, HasherSpec):
-            raise TypeError(f"`hasher_spec` must be of type HasherSpec, got {type(hasher_spec)}.")
-        self._table, self._buckets, self._hasher = table, int(num_oov_buckets), hasher_spec
+        self._table, self._buckets = table, int(num_oov_buckets)
         name = name.rstrip("/") if name else None
         self._name = (name or (table.name if table is not None else "hash_bucket")).split("/")[-1]
 
@@ -129,35 +99,23 @@ class IdTableWithHashBuckets:
         values = keys if sparse is None else sparse.values
         if self._table is not None and self._table.key_dtype == int64:
             values = cast(values, int64)
-        if self._buckets == 0 and self._table is not None:
-            ids = self._table.lookup(values, name=name)
-        else:
-            with name_scope(name, f"{self._name}_Lookup"):
-                ids = self._ids(values)
+        with name_scope(name, f"{self._name}_Lookup"):
+            ids = self._ids(values)
         return ids if sparse is None else SparseTensor(sparse.indices, ids, sparse.dense_shape)
 
     __getitem__ = lookup
 
     def _ids(self, values: Any) -> Any:
-        buckets = self._bucket(values if values.dtype.base_dtype == string else as_string(values))
+        words = values if values.dtype.base_dtype == string else as_string(values)
+        buckets = to_hash_bucket_fast(words, self._buckets, name="hash_bucket")
         if self._table is None:
             return buckets
         known = self._table.lookup(values)
         buckets = add(buckets, self._table.size())
         return where_v2(not_equal(known, self._table.default_value), known, buckets)
 
-    def _bucket(self, words: Any) -> Any:
-        hasher = self._hasher.hasher
-        if hasher == "fasthash":
-            return elements.to_hash_bucket_fast(words, self._buckets, name="hash_bucket")
-        if hasher == "legacy":
-            return elements.to_hash_bucket(words, self._buckets, name="hash_bucket")
-        if hasher == "stronghash":
-            return elements.to_hash_bucket_strong(words, self._buckets, self._hasher.key, name="hash_bucket")
-        raise ValueError(f"Found unknown hasher {hasher} in `hasher_spec`")
 
-
-class StaticVocabularyTable(IdTableWithHashBuckets):
+class StaticVocabularyTable(_IdTable):
     """A table from words to numbers, with buckets for words that are not in it.
 
     Args:
@@ -186,3 +144,110 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
             raise TypeError(f"Invalid `value_dtype`, expected {int64} but got {initializer.value_dtype}.")
         table = None if initializer is None else StaticHashTable(initializer, -1)
         super().__init__(table, num_oov_buckets, name=name, key_dtype=lookup_key_dtype if table is not None else string)
+
+
+def index_table_from_file(
+    vocabulary_file: Any = None,
+    num_oov_buckets: int = 0,
+    vocab_size: int | None = None,
+    default_value: Any = -1,
+    *,
+    key_dtype: Any = string,
+    name: str | None = None,
+    key_column_index: int = TextFileIndex.WHOLE_LINE,
+    value_column_index: int = TextFileIndex.LINE_NUMBER,
+    delimiter: str = "\t",
+) -> Any:
+    """Return a table from the lines of a file to int64 numbers.
+
+    Args:
+        vocabulary_file: The file's name.
+        num_oov_buckets: How many buckets there are for keys that are not in the file.
+        vocab_size: How many lines to read; all by default.
+        default_value: The number of a key that is not in the file, if there are no buckets.
+        key_dtype: The dtype of the keys to look up: string or an integer type.
+        name: Name of the scope.
+        key_column_index: Which column of a line is the key; see `TextFileIndex`.
+        value_column_index: Which column is its number.
+        delimiter: The character between columns.
+
+    Raises:
+        ValueError: No file is given, or a number is out of range.
+        TypeError: `key_dtype` is neither string nor an integer type.
+    """
+    if vocabulary_file is None or (isinstance(vocabulary_file, str) and not vocabulary_file):
+        raise ValueError("`vocabulary_file` must be specified and must not be empty.")
+    _check_buckets(num_oov_buckets)
+    if vocab_size is not None and vocab_size < 1:
+        raise ValueError(
+            f"`vocab_size` must be greater than 0, got {vocab_size} for vocabulary_file: {vocabulary_file}."
+        )
+    wanted = _key_dtype("Dtype for `keys`", key_dtype)
+    with name_scope(name, "string_to_index"):
+        with name_scope(None, "hash_table"):
+            initializer = TextFileInitializer(
+                vocabulary_file,
+                int64 if wanted.is_integer else wanted,
+                key_column_index,
+                int64,
+                value_column_index,
+                vocab_size,
+                delimiter,
+                name="table_init",
+            )
+            table = StaticHashTable(initializer, default_value)
+        return _IdTable(table, num_oov_buckets, key_dtype=wanted) if num_oov_buckets else table
+
+
+def index_table_from_tensor(
+    mapping: Any,
+    num_oov_buckets: int = 0,
+    default_value: Any = -1,
+    *,
+    dtype: Any = string,
+    name: str | None = None,
+) -> Any:
+    """Return a table from the values of a vector to their indices, int64.
+
+    Args:
+        mapping: A vector of strings or integers.
+        num_oov_buckets: How many buckets there are for other keys.
+        default_value: The number of other keys, if there are no buckets.
+        dtype: The dtype of the keys to look up.
+        name: Name of the scope.
+
+    Raises:
+        ValueError: There is no `mapping`, its dtype does not fit `dtype`, or `num_oov_buckets` is negative.
+        TypeError: `dtype` is neither string nor an integer type.
+    """
+    if mapping is None:
+        raise ValueError("`mapping` must be specified.")
+    _check_buckets(num_oov_buckets)
+    wanted = _key_dtype("`dtype`", dtype)
+    with name_scope(name, "string_to_index"):
+        keys = convert_to_tensor(mapping)
+        if keys.dtype.is_integer != wanted.is_integer:
+            kind = "integer" if wanted.is_integer else "non-integer"
+            raise ValueError(f"Invalid `dtype`: Expected {kind}, got {keys.dtype}.")
+        if not wanted.is_integer and keys.dtype.base_dtype != wanted:
+            raise ValueError(f"Invalid `dtype`: Expected {wanted}, got {keys.dtype}.")
+        values = cast(range_(size(keys)), int64)
+        with name_scope(None, "hash_table"):
+            initializer = KeyValueTensorInitializer(
+                cast(keys, int64) if keys.dtype.is_integer else keys, values, name="table_init"
+            )
+            table = StaticHashTable(initializer, default_value)
+        return _IdTable(table, num_oov_buckets, key_dtype=wanted) if num_oov_buckets else table
+
+
+def _check_buckets(num_oov_buckets: int) -> None:
+    if num_oov_buckets < 0:
+        raise ValueError(f"`num_oov_buckets` must be greater or equal than 0, got {num_oov_buckets}.")
+
+
+def _key_dtype(what: str, given: Any) -> DType:
+    """The dtype of the keys; TypeError if it is neither string nor an integer type."""
+    dtype = as_dtype(given)
+    if not dtype.is_integer and dtype != string:
+        raise TypeError(f"{what} must be either integer or string, not {dtype.name}.")
+    return dtype

@@ -224,6 +224,11 @@ class StaticHashTable:
         return self._initializer
 
     @property
+    def init(self) -> Operation:
+        """Old name of `initializer`."""
+        return self._initializer
+
+    @property
     def name(self) -> str:
         """The name of the table."""
         return self._name

@@ -16,7 +16,6 @@ from pipeline.compat.ops.arrays.shaping import expand_dims
 from pipeline.compat.ops.making.inputs import INDEX, first_input, next_input, renamed
 from pipeline.compat.ops.making.text import objects, one_of, scalar_or, text, with_rank
 from pipeline.compat.values.convert import convert_to_tensor
-from pipeline.compat.values.ragged_tensor import RaggedTensor, as_ragged_or_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
 from pipeline.errors import invalid, show
 
@@ -38,11 +37,11 @@ def string_split(
         sep: The bytes to split at, " " by default; if it is empty, every byte becomes a part.
         skip_empty: Leave out empty parts.
         delimiter: Old name of `sep`.
-        result_type: "SparseTensor", or "RaggedTensor" for the parts as the rows of a RaggedTensor.
+        result_type: "SparseTensor": the drop-in has no ragged tensors.
         name: Name of the scope.
 
     Raises:
-        ValueError: `source` is not a vector, or `result_type` is neither.
+        ValueError: `source` is not a vector, or `result_type` is another one.
     """
     delimiter = renamed("sep", sep, "delimiter", delimiter)
     delimiter = " " if delimiter is None else delimiter
@@ -56,8 +55,7 @@ def string_split(
             _check_vector(values)
             return _sparse([_pieces(one, separators, skip) for one in values.tolist()])
 
-        made = _split_node("StringSplit", tensor, separators, kernel, {"skip_empty": skip})
-        return made if result_type == "SparseTensor" else RaggedTensor.from_sparse(made)
+        return _split_node("StringSplit", tensor, separators, kernel, {"skip_empty": skip})
 
 
 def split(
@@ -71,24 +69,19 @@ def split(
     """Split each string as Python's `str.split` does; return a sparse matrix of the parts.
 
     Args:
-        input: A vector of strings, or a scalar, which counts as a vector of one. For a RaggedTensor strings of any
-            known rank, or a RaggedTensor.
+        input: A vector of strings, or a scalar, which counts as a vector of one.
         sep: What to split at; None or "" for runs of whitespace.
         maxsplit: The maximum number of splits, -1 for no limit.
-        result_type: "SparseTensor", or "RaggedTensor" for the parts as the innermost dimension of a RaggedTensor.
+        result_type: "SparseTensor": the drop-in has no ragged tensors.
         source: Old name of `input`.
         name: Name of the scope.
 
     Raises:
-        ValueError: `result_type` is neither.
+        ValueError: `result_type` is another one.
     """
     input = renamed("input", input, "source", source)
     with name_scope(name, "StringSplit"):
         _check_type(result_type)
-        if result_type == "RaggedTensor":
-            words = lambda vector: split(vector, sep, maxsplit)  # noqa: E731
-            given = as_ragged_or_tensor(input, dtype=string, name="input")
-            return _as_rows(expand_dims(given, axis=0) if given.shape.ndims == 0 else given, words)
         tensor = convert_to_tensor(input, dtype=string, name="input")
         if tensor.shape.ndims == 0:
             tensor = expand_dims(tensor, axis=0)
@@ -102,41 +95,12 @@ def split(
         return _split_node("StringSplitV2", tensor, separator, kernel, {"maxsplit": most})
 
 
-def bytes_split(input: Any, name: str | None = None) -> Any:
-    """Split each string into its bytes.
-
-    Args:
-        input: Strings of a known rank, or a RaggedTensor.
-        name: Name of the scope.
-
-    Returns:
-        A RaggedTensor with one dimension more than `input`; a vector if `input` is a scalar.
-
-    Raises:
-        ValueError: The rank is unknown.
-    """
-    with name_scope(name, "StringsByteSplit"):
-        given = as_ragged_or_tensor(input, dtype=string, name="input")
-        if given.shape.ndims is None:
-            raise ValueError("input must have a statically-known rank.")
-        return _as_rows(given, lambda vector: string_split(vector, "", skip_empty=False))
-
-
-def _as_rows(given: Any, function: Callable[[Tensor], SparseTensor]) -> Any:
-    """Apply a function from vectors of strings to sparse matrices; return the rows behind the dimensions of `given`."""
-    if isinstance(given, RaggedTensor):
-        return given.with_flat_values(_as_rows(given.flat_values, function))
-    rank = given.shape.ndims
-    if rank == 0:
-        return function(expand_dims(given, axis=0)).values
-    if rank is None or rank == 1:
-        return RaggedTensor.from_sparse(function(given))
-    return _as_rows(RaggedTensor.from_tensor(given, ragged_rank=rank - 1), function)
-
-
 def _check_type(result_type: Any) -> None:
-    if result_type not in ("SparseTensor", "RaggedTensor"):
-        raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
+    if result_type != "SparseTensor":
+        raise ValueError(
+            f"result_type must be 'SparseTensor', not {result_type!r}: the drop-in has no ragged tensors. "
+            "tf.sparse_tensor_to_dense pads the rows of a SparseTensor."
+        )
 
 
 def _split_node(

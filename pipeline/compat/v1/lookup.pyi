@@ -5,4 +5,3 @@ from pipeline.compat.ops.lookup.tables import KeyValueTensorInitializer as KeyVa
 from pipeline.compat.ops.lookup.tables import StaticHashTable as StaticHashTable
 from pipeline.compat.ops.lookup.tables import TextFileIndex as TextFileIndex
 from pipeline.compat.ops.lookup.tables import TextFileInitializer as TextFileInitializer
-from pipeline.compat.v1.lookup import experimental as experimental

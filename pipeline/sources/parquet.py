@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.dtypes import truth
 from pipeline.errors import DataLossError, invalid
 from pipeline.files.identity import file_identity
 from pipeline.files.opening import remote_file
@@ -26,6 +28,7 @@ from pipeline.sources.arrow import (
     without_views,
 )
 from pipeline.sources.extras import MANY, chosen, last_used, needs
+from pipeline.sources.ipc_sizes import batch_sizes
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.source import TableSource
@@ -86,22 +89,31 @@ def feather(
     shuffle: bool = False,
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
+    memory_map: bool = False,
 ) -> TableSource:
     """Make a source of the rows of Feather files (Arrow IPC), as `parquet` does; their groups are record batches.
 
-    Local files are mapped into memory: what is not compressed is not copied before it enters a queue.
+    Each record batch is checked in full when it is read, so a damaged file is an error.
 
     Args:
         paths, columns, defaults, num_epochs, shuffle, seed, shard: As for `parquet`.
+        memory_map: Whether to map the files into memory instead of reading them. The operating system ends the process
+            (SIGBUS) if a mapped file becomes shorter. For local files only.
 
     Returns:
         The source, for the batch functions. It is a sequence too.
 
     Raises:
-        NotFoundError, DataLossError, InvalidArgumentError, ValueError, TypeError, ImportError: As `parquet`.
+        NotFoundError, DataLossError, InvalidArgumentError, ValueError, TypeError, ImportError: As `parquet`. ValueError
+            too: `memory_map` is for a URL.
     """
     needs("pyarrow", "feather", "arrow")
-    table = _Files("feather", "record batches", expanded(paths, "feather"), columns, defaults, _Feather)
+    names, mapped = expanded(paths, "feather"), truth(memory_map, "feather: memory_map")
+    remote = next((name for name in names if mapped and "://" in name), None)
+    if remote is not None:
+        raise ValueError(f"feather: memory_map=True is for local files, and {remote!r} is a URL: leave it out")
+    opened = functools.partial(_Feather, mapped=mapped)
+    table = _Files("feather", "record batches", names, columns, defaults, opened)
     return TableSource(table, Epochs(num_epochs, shuffle, seed, shard))
 
 
@@ -112,13 +124,19 @@ class _Parquet:
 
     def __init__(self, name: str) -> None:
         library = needs("pyarrow.parquet", "parquet", "arrow")
-        self._file = library.ParquetFile(remote_file(os.fsencode(name), "rb") if "://" in name else name)
+        data = remote_file(os.fsencode(name), "rb") if "://" in name else name
+        self._file = library.ParquetFile(data, page_checksum_verification=True)
         self.schema = schema_without_views(self._file.schema_arrow)
 
     def sizes(self) -> list[int]:
         """How many rows each group has."""
         metadata = self._file.metadata
-        return [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        if min(sizes, default=0) < 0 or sum(sizes) != metadata.num_rows:
+            shown = ", ".join(map(str, sizes[:5])) + ", ..." * (len(sizes) > 5)
+            damaged = needs("pyarrow", "parquet", "arrow").ArrowInvalid
+            raise damaged(f"its row groups say that they have {shown} rows, and the file {metadata.num_rows:,}")
+        return sizes
 
     def group(self, number: int, columns: list[str]) -> Any:
         """Return the rows of a group."""
@@ -131,23 +149,23 @@ class _Feather:
 
     unit = "record batch"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, mapped: bool = False) -> None:
         pyarrow = needs("pyarrow", "feather", "arrow")
         self._ipc = needs("pyarrow.ipc", "feather", "arrow")
-        self._data = remote_file(os.fsencode(name), "rb") if "://" in name else pyarrow.memory_map(name)
+        local = pyarrow.memory_map if mapped else pyarrow.OSFile
+        self._data = remote_file(os.fsencode(name), "rb") if "://" in name else local(name)
         self.schema = schema_without_views(self._ipc.open_file(self._data).schema)
 
     def sizes(self) -> list[int]:
-        reader = self._read([0])  # one column tells
-        return [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
+        return batch_sizes(self._data)
 
     def group(self, number: int, columns: list[str]) -> Any:
         fields = [self.schema.get_field_index(name) for name in columns]
-        return self._read(fields).get_batch(number).select(columns)
-
-    def _read(self, fields: list[int]) -> Any:
         self._data.seek(0)
-        return self._ipc.open_file(self._data, options=self._ipc.IpcReadOptions(included_fields=fields))
+        reader = self._ipc.open_file(self._data, options=self._ipc.IpcReadOptions(included_fields=fields))
+        rows = reader.get_batch(number).select(columns)
+        rows.validate(full=True)  # Arrow follows offsets and indices into any memory
+        return rows
 
 
 class _Files:
@@ -162,7 +180,7 @@ class _Files:
         names: list[str],
         columns: Sequence[str] | None,
         defaults: Mapping[str, Any] | None,
-        opened: type[_Parquet | _Feather],
+        opened: Callable[[str], _Parquet | _Feather],
     ) -> None:
         self.kind = kind
         self.unit = unit
@@ -176,6 +194,7 @@ class _Files:
         sizes: list[int] = []
         for i, name in enumerate(names):
             file = self._open(i)
+            _told(name, functools.partial(columns_of, file.schema))  # UnicodeDecodeError if a name is damaged
             self._check(file.schema, name, columns, defaults)
             of_file = _told(name, file.sizes)
             sizes += of_file
@@ -237,8 +256,11 @@ class _Files:
     def _group(self, number: int) -> ArrowRows:
         file, group = self._groups[number]
         name = self._names[file]
-        rows = without_views(_told(name, lambda: self._open(file).group(group, self._columns)))
-        where = f"{self.kind}: {name}, {self._opened.unit} {group}"
+        opened = self._open(file)
+        rows = _told(name, lambda: without_views(opened.group(group, self._columns)))
+        where = f"{self.kind}: {name}, {opened.unit} {group}"
+        if rows.num_rows != (self.sizes or ())[number]:
+            raise DataLossError(None, None, f"{where} has {rows.num_rows:,} rows, and not those that its file lists")
         return ArrowRows(rows, self._fill, where, self._columns)
 
 
@@ -247,7 +269,7 @@ def _told(name: str, call: Callable[[], Any]) -> Any:
     pyarrow = needs("pyarrow", name, "arrow")
     try:
         return call()
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, UnicodeDecodeError) as error:
         raise DataLossError(None, None, f"{name}; {error}") from error
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno is None and os.path.isfile(name):  # Arrow's own, not the system's

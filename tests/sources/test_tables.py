@@ -109,6 +109,11 @@ class TestCompressedFeather(TestFeather):
     compression = "lz4"
 
 
+class TestMappedFeather(TestFeather):
+    def make(self, **options):
+        return super().make(**options, memory_map=True)
+
+
 class TestRemote:
     @pytest.mark.parametrize("kind", ["parquet", "feather"])
     def test_pattern(self, kind):
@@ -282,6 +287,88 @@ class TestErrors:
         source = pipeline.parquet(path)  # the schema, at the end of the file, can be read
         with raises(pipeline.DataLossError, f"{path}; "):
             list(pipeline.batch(source, 10))
+
+    def test_of_any_flipped_bit_in_a_page(self, tmp_path):
+        """Files with checksums of their pages are read as they were written, or not at all."""
+        path = tmp_path / "t.parquet"
+        numbers = np.random.default_rng(1).integers(0, 1 << 40, 500)
+        pa.parquet.write_table(pa.table({"n": numbers}), path, write_page_checksum=True, use_dictionary=False)
+        data = path.read_bytes()
+        for bit in range(8 * 100, 8 * 2000, 37):
+            flipped = bytearray(data)
+            flipped[bit // 8] ^= 1 << bit % 8
+            path.write_bytes(flipped)
+            with raises(pipeline.DataLossError, f"{path}; "):
+                list(pipeline.batch(pipeline.parquet(path), 10))
+
+    @pytest.mark.parametrize("kind", ["parquet", "feather"])
+    def test_of_a_damaged_description(self, kind, tmp_path):
+        """Numbers of rows that become negative, names that are no text any more: each error names the file."""
+        path = tmp_path / "t"
+        table = pa.table({"column": range(30), "other": [f"{i}" for i in range(30)]})
+        if kind == "parquet":
+            pa.parquet.write_table(table, path, row_group_size=10, store_schema=False)
+        else:
+            pa.feather.write_feather(table, path, chunksize=10, compression="uncompressed")
+        data = path.read_bytes()
+        size = int.from_bytes(data[-8:-4] if kind == "parquet" else data[-10:-6], "little")
+        said = []
+        for bit in (1, 128):
+            for i in range(len(data) - 10 - size, len(data)):
+                path.write_bytes(data[:i] + bytes([data[i] ^ bit]) + data[i + 1 :])
+                try:
+                    got = list(getattr(pipeline, kind)(path))
+                    assert len(got) == 30 or (kind == "feather" and len(got) == 20)  # a batch that is not listed
+                except pipeline.errors.OpError as error:
+                    said.append(str(error))
+        assert len(said) > size / 4
+        assert all(str(path) in each for each in said)
+
+    def test_of_damaged_offsets(self, tmp_path):
+        """Arrow would follow them into other memory."""
+        path = tmp_path / "t.feather"
+        for table, written, wrong in [
+            (pa.table({"s": ["abc", "defgh", "ij"]}), [0, 3, 8, 10], [0, 3, 1 << 30, 10]),
+            (pa.table({"s": ["abc", "defgh", "ij"]}), [0, 3, 8, 10], [0, -77, 8, 10]),
+            (pa.table({"s": [[1] * 3, [2] * 5, [3] * 2]}), [0, 3, 8, 10], [0, 3, 1 << 20, 10]),
+            (
+                pa.table({"s": pa.array(["a", "b", "a", "b", "a"]).dictionary_encode()}),
+                [0, 1, 0, 1, 0],
+                [0, 1, 0, 9, 0],
+            ),
+        ]:
+            pa.feather.write_feather(table, path, compression="uncompressed")
+            before, after = (np.array(each, np.int32).tobytes() for each in (written, wrong))
+            data = path.read_bytes()
+            assert data.count(before) == 1
+            path.write_bytes(data.replace(before, after))
+            for mapped in (False, True):
+                with raises(pipeline.DataLossError, f"{path}; "):
+                    list(pipeline.feather(path, memory_map=mapped))
+
+    def test_of_a_file_that_becomes_shorter(self, tmp_path):
+        """The process lives: a mapped file would end it by SIGBUS."""
+        pa.feather.write_feather(
+            pa.table({"n": np.arange(100_000)}), tmp_path / "n", chunksize=1000, compression="uncompressed"
+        )
+        script = f"""
+import os
+import pipeline
+batches = pipeline.batch(pipeline.feather({str(tmp_path / "n")!r}), 100, num_threads=0)
+print(next(batches)["n"][:3])
+os.truncate({str(tmp_path / "n")!r}, 5000)
+try:
+    list(batches)
+except pipeline.DataLossError as error:
+    print(str(error).partition(";")[0])
+"""
+        assert run_script(script).stdout.splitlines() == ["[0 1 2]", str(tmp_path / "n")]
+
+    def test_of_memory_maps(self, tmp_path):
+        with raises(ValueError, "feather: memory_map=True is for local files, and 'memory://x' is a URL: leave it out"):
+            pipeline.feather("memory://x", memory_map=True)
+        with raises(TypeError, "feather: memory_map must be a bool, got 'no'"):
+            pipeline.feather(tmp_path, memory_map="no")
 
     def test_without_pyarrow(self):
         script = """

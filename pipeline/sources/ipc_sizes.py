@@ -1,0 +1,105 @@
+"""batch_sizes: how many rows each record batch of an Arrow IPC file has, from its metadata: no column is read."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from pipeline.sources.extras import needs
+
+_END = b"ARROW1"
+
+# Places in the tables of the format's schemas, Footer, Message and RecordBatch (format/*.fbs of Arrow).
+_RECORD_BATCHES, _HEADER, _LENGTH, _NODES = 3, 2, 0, 1
+
+
+def batch_sizes(file: Any) -> list[int]:
+    """Return the number of rows of each record batch, in order.
+
+    pyarrow tells it only of batches that it has read, with at least one column.
+
+    Args:
+        file: A binary file that can seek. Its position changes.
+
+    Raises:
+        ArrowInvalid: The metadata is damaged.
+    """
+    damaged = needs("pyarrow", "feather", "arrow").ArrowInvalid
+    try:
+        file.seek(0, 2)
+        end = file.tell() - 4 - len(_END)
+        (size,) = struct.unpack("<i", _read(file, end, 4, end + 4))
+        footer = _Table.root(_read(file, end - size, size, end))
+        return [_rows(_read(file, start, size, end)) for start, size in footer.blocks(_RECORD_BATCHES)]
+    except (struct.error, OverflowError) as error:
+        raise damaged(f"its list of record batches is damaged: {error}") from error
+
+
+def _read(file: Any, start: int, size: int, end: int) -> bytes:
+    if not 0 <= start <= start + size <= end:
+        raise struct.error(f"bytes {start:,} to {start + size:,} are not in the file")
+    file.seek(start)
+    return bytes(file.read(size))
+
+
+def _rows(metadata: bytes) -> int:
+    (mark,) = struct.unpack_from("<I", metadata)
+    # Files from before Arrow 0.15 have no mark before the length.
+    batch = _Table.root(metadata[8 if mark == 0xFFFFFFFF else 4 :]).table(_HEADER)
+    rows, column = batch.int64(_LENGTH), batch.first_int64(_NODES)
+    if rows < 0 or rows != (rows if column is None else column):
+        raise struct.error(f"a batch says that it has {rows:,} rows, and its first column {column or 0:,}")
+    return rows
+
+
+class _Table:
+    """A table of FlatBuffers in some bytes."""
+
+    def __init__(self, data: bytes, place: int) -> None:
+        self._data, self._place = data, place
+
+    @classmethod
+    def root(cls, data: bytes) -> _Table:
+        return cls(data, *struct.unpack_from("<I", data))
+
+    def int64(self, number: int) -> int:
+        """A field that is a number; 0 if it is left out."""
+        place = self._field(number)
+        return 0 if place is None else self._at("<q", place)
+
+    def table(self, number: int) -> _Table:
+        """A field that is a table."""
+        place = self._field(number)
+        if place is None:
+            raise struct.error("a table is left out")
+        return _Table(self._data, place + self._at("<I", place))
+
+    def first_int64(self, number: int) -> int | None:
+        """The first number in a field that is a vector of structs; None if that is empty."""
+        start, count = self._vector(number)
+        return self._at("<q", start) if count else None
+
+    def blocks(self, number: int) -> list[tuple[int, int]]:
+        """Offset and size of the metadata of each Block in a field that is a vector of them."""
+        start, count = self._vector(number)
+        return [(self._at("<q", place), self._at("<i", place + 8)) for place in range(start, start + 24 * count, 24)]
+
+    def _vector(self, number: int) -> tuple[int, int]:
+        place = self._field(number)
+        if place is None:
+            return 0, 0
+        start = place + self._at("<I", place)
+        return start + 4, self._at("<I", start)
+
+    def _field(self, number: int) -> int | None:
+        """Where a field is; None if it is left out."""
+        fields = self._place - self._at("<i", self._place)
+        entry = 4 + 2 * number
+        offset = self._at("<H", fields + entry) if entry < self._at("<H", fields) else 0
+        return self._place + offset if offset else None
+
+    def _at(self, form: str, place: int) -> int:
+        if place < 0:
+            raise struct.error(f"an offset leads to {place}")
+        (number,) = struct.unpack_from(form, self._data, place)
+        return int(number)

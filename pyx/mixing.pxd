@@ -23,33 +23,8 @@ cdef extern from *:
         }
     } pipeline_mixed_numbers;
 
-    /* Four at a time, where the processor has what the compiler may not take for granted: 6 instructions for each, not
-       17, as its products of 64 bits are made of three. GCC and Clang know such vectors. */
-    #if defined(__x86_64__) && defined(__GNUC__)
-    typedef uint64_t pipeline_four __attribute__((vector_size(32), aligned(8), may_alias));
-    __attribute__((target("avx2")))
-    static void pipeline_mix_fours(uint64_t* out, const uint64_t* in, uint64_t base, size_t n) {
-        for (size_t i = 0; i < n; i += 4) {
-            pipeline_four four = *(const pipeline_four*)(in + i) + (base + 0x9E3779B97F4A7C15);
-            four = (four ^ (four >> 30)) * 0xBF58476D1CE4E5B9;
-            four = (four ^ (four >> 27)) * 0x94D049BB133111EB;
-            *(pipeline_four*)(out + i) = four ^ (four >> 31);
-        }
-    }
-    static bool pipeline_find_fours() {
-        __builtin_cpu_init();
-        return __builtin_cpu_supports("avx2");
-    }
-    static const bool pipeline_has_fours = pipeline_find_fours();
-    #else
-    static void pipeline_mix_fours(uint64_t*, const uint64_t*, uint64_t, size_t) {}
-    static const bool pipeline_has_fours = false;
-    #endif
-
     static inline void pipeline_mix(uint64_t* out, const uint64_t* in, uint64_t base, size_t n) {
-        const size_t fours = pipeline_has_fours ? n / 4 * 4 : 0;
-        pipeline_mix_fours(out, in, base, fours);
-        for (size_t i = fours; i < n; i++) out[i] = pipeline_mixed(base + in[i]);
+        for (size_t i = 0; i < n; i++) out[i] = pipeline_mixed(base + in[i]);
     }
     """
     void mix_sums "pipeline_mix"(uint64_t* out, const uint64_t* numbers, uint64_t base, size_t n) noexcept nogil
@@ -100,6 +75,7 @@ cdef inline void mix_to(uint64_t* out, const uint64_t* numbers, uint64_t base, s
     if numbers != NULL:
         mix_sums(out, &numbers[begin], 0, end - begin)
         return
-    mix_sums(out, &mixed_numbers[begin], base, known - begin)
+    if begin < known:
+        mix_sums(out, &mixed_numbers[begin], base, known - begin)
     for i in range(known, end):
         out[i - begin] = mixed(base + mixed(i))

@@ -25,6 +25,7 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).parents[2]
 COPIED = ["pyx", "pipeline", "tests", "examples", "setup.py", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"]
 STATUS = 66  # of a process in which a sanitizer found something
+REPORTS = "reports"  # the folder of what was found
 SUPPRESSED = pathlib.Path(__file__).with_name("tsan_free_threaded.txt")
 
 # What is left out, and why.
@@ -191,6 +192,7 @@ SANITIZERS = {
             ),
         ],
         MEMORY,
+        support="tests/support/asan",
     ),
     "bounds": Sanitizer(
         "bounds",
@@ -261,9 +263,25 @@ def compile_in(where: pathlib.Path, sanitizer: Sanitizer) -> None:
 
 
 def environment(where: pathlib.Path, sanitizer: Sanitizer) -> dict[str, str]:
+    """The variables of a watched process. Reports go to files, as pytest captures what tests and their children write;
+    see `reports`."""
     path = os.pathsep.join([str(where)] + [str(where / sanitizer.support)] * bool(sanitizer.support))
     variables = {**os.environ, **sanitizer.options, "PYTHONPATH": path}
+    for name in reporting(sanitizer):
+        variables[name] += f":log_path={where / REPORTS / 'report'}"
+    shutil.rmtree(where / REPORTS, ignore_errors=True)
+    (where / REPORTS).mkdir()
     return {**variables, "LD_PRELOAD": library(sanitizer)} if sanitizer.library else variables
+
+
+def reporting(sanitizer: Sanitizer) -> list[str]:
+    """The variables that say how the runtimes of a sanitizer report; none where the program itself does."""
+    return [name for name in sanitizer.options if name.endswith("SAN_OPTIONS")]
+
+
+def reports(where: pathlib.Path) -> str:
+    """What the sanitizer has reported since `environment` was called."""
+    return "\n".join(report.read_text(errors="replace") for report in sorted((where / REPORTS).iterdir()))
 
 
 def library(sanitizer: Sanitizer) -> str:
@@ -302,9 +320,11 @@ def prove(sanitizer: Sanitizer) -> None:
             text=True,
             check=False,
         )
-        if done.returncode == 0 or fault.found not in done.stderr or fault.place not in done.stderr:
-            sys.exit(f"{sanitizer.name} did not find the fault in {fault.file}, but:\n{done.stdout}{done.stderr}")
-        line = next(line for line in done.stderr.splitlines() if fault.place in line)
+        report = reports(where) if reporting(sanitizer) else done.stderr
+        if done.returncode == 0 or fault.found not in report or fault.place not in report:
+            told = f"{done.stdout}{done.stderr}{report}"
+            sys.exit(f"{sanitizer.name} did not find the fault in {fault.file}, but:\n{told}")
+        line = next(line for line in report.splitlines() if fault.place in line)
         print(f"{sanitizer.name} finds what is planted: {fault.found}: {line.strip()}", flush=True)
 
 
@@ -325,19 +345,13 @@ def tests_for(where: pathlib.Path, sanitizer: Sanitizer) -> list[str]:
 
 
 def run_tests(where: pathlib.Path, sanitizer: Sanitizer, arguments: list[str]) -> int:
-    """Run pytest, then print the reports, which go to files: pytest captures what tests write, the children too."""
-    reports = where / "reports"
-    shutil.rmtree(reports, ignore_errors=True)
-    reports.mkdir()
-    variables = environment(where, sanitizer)
-    if "TSAN_OPTIONS" in variables:
-        variables["TSAN_OPTIONS"] += f":log_path={reports}/report"
+    """Run pytest, then print what was reported."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *sanitizer.arguments, *arguments]
-    status = subprocess.run(command, cwd=where, env=variables, check=False).returncode
-    written = sorted(reports.iterdir())
-    for report in written:
-        print(report.read_text(errors="replace"))
-    return status or STATUS * bool(written)
+    status = subprocess.run(command, cwd=where, env=environment(where, sanitizer), check=False).returncode
+    found = reports(where)
+    if found:
+        print(found)
+    return status or STATUS * bool(found)
 
 
 def main() -> int:

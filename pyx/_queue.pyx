@@ -207,7 +207,9 @@ cdef class Engine:
         Raises:
             CancelledError: the queue is closed, or was closed with `cancel_pending_enqueues=True` meanwhile.
             DeadlineExceededError: the queue stayed full for `timeout` seconds; nothing was stored.
-            InvalidArgumentError, TypeError, OverflowError: a value that does not fit its component; nothing was stored.
+            InvalidArgumentError: there are not as many values as components, or a value has another shape than its
+                component; nothing was stored.
+            TypeError, OverflowError: a value that does not fit its component; nothing was stored.
         """
         cdef int64_t deadline = deadline_of(timeout)
         cdef Room[Part] room

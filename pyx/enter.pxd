@@ -63,7 +63,7 @@ cdef inline bint fit(const Columns* columns, tuple values, Part* parts, bint con
                      bint given) except -1:
     """Whether the values of one element can be stored as they are; see `fits`."""
     cdef int i
-    if PyTuple_GET_SIZE(values) < columns.width:
+    if PyTuple_GET_SIZE(values) != columns.width:
         return False
     for i in range(columns.width):
         if not fits(&columns.column[i], <object>PyTuple_GET_ITEM(values, i), &parts[i], converted, given, copies):
@@ -92,7 +92,7 @@ cdef inline Py_ssize_t fit_many(const Columns* columns, tuple values, Part* part
     """How many elements the values hold if all can be stored as they are; else -1. See `many_fit`."""
     cdef Py_ssize_t n = -1, rows
     cdef int i
-    if PyTuple_GET_SIZE(values) < columns.width:
+    if PyTuple_GET_SIZE(values) != columns.width:
         return -1
     for i in range(columns.width):
         rows = rows_fit(&columns.column[i], PyTuple_GET_ITEM(values, i), &parts[i], converted, given)

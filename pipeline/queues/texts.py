@@ -18,10 +18,12 @@ from pipeline.errors import (
 )
 from pipeline.explain.ends import EndOfInput, with_end
 from pipeline.explain.waits import Watchdog, WatchedQueue
+from pipeline.explain.wording import count
 from pipeline.queues.components import Component
 
 CALL_NAMES = {number: name for name, number in CALLS.items()}
 _ENQUEUES = ("enqueue", "enqueue_many")
+_SHOWN = 8  # values whose types an error names
 _STATUS_NAMES = {number: name for name, number in STATUSES.items()}
 
 
@@ -94,20 +96,25 @@ def _stored(requested: int, current: int) -> str:
     return f"\n{current} of the {requested} elements of this call were stored and stay in the queue"
 
 
-def signature_mismatch(values: Sequence[Any], components: Sequence[Component]) -> InvalidArgumentError:
-    """Make the error of a call with fewer values than components."""
-    have = ",".join(str(getattr(value, "dtype", type(value).__name__)) for value in values)
-    want = ",".join(str(each.dtype) for each in components)
-    return invalid(f"Signature mismatch, have: {have}-> expected: {want}->")
-
-
-def too_many_values(
-    error: InvalidArgumentError, values: Sequence[Any], components: Sequence[Component]
+def signature_mismatch(
+    queue: str, values: Sequence[Any], components: Sequence[Component], many: bool
 ) -> InvalidArgumentError:
-    """Make the error of a call with more values than components, of which one does not fit."""
+    """Make the error of a call with another number of values than the queue has components."""
+    have = ",".join(str(getattr(value, "dtype", type(value).__name__)) for value in values[:_SHOWN])
+    more = ",..." if len(values) > _SHOWN else ""
+    want = ",".join(str(each.dtype) for each in components)
+    advice = f"Pass {len(components)} values, one for each component"
+    if len(components) == 1 and many:
+        advice = "For rows in a list write enqueue_many(([...],)), or pass an array"
+    elif len(components) == 1:
+        advice = (
+            "For one element that is a list write enqueue(([...],)), or pass an array; for several elements "
+            "enqueue_many(([...],))"
+        )
     return invalid(
-        f"{error.message}\nA list or tuple holds the components of an element: this one has {len(values)} values, the "
-        f"queue {len(components)}. For a component that is a list itself pass ([...],) or an array"
+        f"Signature mismatch, have: {have}{more}-> expected: {want}->\n{queue} has "
+        f"{count(len(components), 'component')}, and this call {count(len(values), 'value')}: a list or tuple holds "
+        f"the components of an element. {advice}"
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from pipeline._batch import pad, stack
 from pipeline._queue import CALLS, FORMS, ORDERS, Engine
 from pipeline.dtypes import STRING, memory_of
-from pipeline.errors import FailedPreconditionError, InvalidArgumentError
+from pipeline.errors import FailedPreconditionError
 from pipeline.explain.causes import cause_of_closing
 from pipeline.explain.frames import note_wait
 from pipeline.explain.live import queues
@@ -177,20 +177,13 @@ class TypedQueue(Engine, QueueBase):
                     self._infer(vals, many)
         assert self._components is not None
         values = self._in_order(vals, many)
-        if len(values) < len(self._components):
-            raise texts.signature_mismatch(values, self._components)
+        if len(values) != len(self._components):
+            raise texts.signature_mismatch(f"{self.kind} '{self._name}'", values, self._components, many)
+        pairs = list(zip(values, self._components, strict=True))
         if not many:
-            try:
-                return tuple(
-                    element(value, each, i, self._where(i))
-                    for i, (value, each) in enumerate(zip(values, self._components, strict=False))
-                )
-            except InvalidArgumentError as error:
-                if len(values) == len(self._components):
-                    raise
-                raise texts.too_many_values(error, values, self._components) from None
+            return tuple(element(value, each, i, self._where(i)) for i, (value, each) in enumerate(pairs))
         converted, count = [], None
-        for i, (value, each) in enumerate(zip(values, self._components, strict=False)):
+        for i, (value, each) in enumerate(pairs):
             length = self._rows_of(i, value)
             if length < 0 or count not in (None, length):
                 value, length = elements(value, each, i, count, self._where(i))

@@ -108,8 +108,12 @@ def test_duplicate_names_never_match(queues):
 def test_a_list_is_the_list_of_components(queue):
     queue.enqueue([5])
     queue.enqueue((6,))
-    queue.enqueue([1, 2])  # the second is one too many, and dropped
-    assert plain(queue.dequeue_many(3)) == [5, 6, 1]
+    with raises(InvalidArgumentError, "Signature mismatch, have: "):
+        queue.enqueue([1, 2])
+    with raises(InvalidArgumentError, "Signature mismatch, have: "):
+        queue.enqueue_many([[1, 2], [3, 4]])
+    assert plain(queue.dequeue_many(2)) == [5, 6]
+    assert queue.size() == 0
 
 
 def test_a_vector_component_needs_a_list_around_it(queues):

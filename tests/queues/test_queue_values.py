@@ -1,10 +1,12 @@
 """What values become on their way in, and which are refused."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from helpers import plain, raises
 
-from pipeline import FIFOQueue, PaddingFIFOQueue, PriorityQueue
+from pipeline import FIFOQueue, PaddingFIFOQueue, PriorityQueue, RandomShuffleQueue
 from pipeline.errors import InvalidArgumentError
 
 
@@ -188,8 +190,47 @@ def test_arity_comes_before_values():
     queue = FIFOQueue(10, [np.int32, np.int32], shapes=[(), ()])
     with raises(InvalidArgumentError, "Signature mismatch, have: "):
         queue.enqueue([1])
-    queue.enqueue([1, 2, "three"])  # what is too many is not looked at
-    assert plain(queue.dequeue()) == [1, 2]
+    with raises(InvalidArgumentError, "Signature mismatch, have: int,int,str-> expected: int32,int32->"):
+        queue.enqueue([1, 2, "three"])
+    assert queue.size() == 0
+
+
+@pytest.mark.parametrize("kind", [FIFOQueue, PaddingFIFOQueue, partial(RandomShuffleQueue, min_after_dequeue=0)])
+@pytest.mark.parametrize("dtype", [np.int64, "string", object])
+class TestMoreValuesThanComponents:
+    """Nothing that was passed is lost. TensorFlow would store the first value and drop the others."""
+
+    def queue(self, kind, dtype):
+        return kind(10, dtypes=[dtype], shapes=[()], name="numbers")
+
+    def test_one_element(self, kind, dtype):
+        queue = self.queue(kind, dtype)
+        for vals in ([5, 6], (5, 6), ["a", "b"], [np.int64(5), np.int64(6)]):
+            with raises(InvalidArgumentError, "Signature mismatch, have: ") as caught:
+                queue.enqueue(vals)
+            text = str(caught.value)
+            assert "'numbers' has 1 component, and this call 2 values" in text
+            assert "write enqueue(([...],)), or pass an array; for several elements enqueue_many(([...],))" in text
+        assert queue.size() == 0
+
+    def test_many_elements(self, kind, dtype):
+        queue = self.queue(kind, dtype)
+        for vals in ([[1, 2, 3], [4, 5, 6]], (np.arange(3), np.arange(3)), [["a"], ["b"]]):
+            with raises(InvalidArgumentError, "Signature mismatch, have: ") as caught:
+                queue.enqueue_many(vals)
+            assert "'numbers' has 1 component, and this call 2 values" in str(caught.value)
+            assert "For rows in a list write enqueue_many(([...],)), or pass an array" in str(caught.value)
+        assert queue.size() == 0
+
+
+def test_more_values_than_several_components():
+    queue = FIFOQueue(10, [np.int64, np.int64], shapes=[(), ()], name="pairs")
+    for call, vals in (("enqueue", (1, 2, 3)), ("enqueue_many", (np.arange(2),) * 3)):
+        with raises(InvalidArgumentError, "Signature mismatch, have: ") as caught:
+            getattr(queue, call)(vals)
+        assert "'pairs' has 2 components, and this call 3 values" in str(caught.value)
+        assert "Pass 2 values, one for each component" in str(caught.value)
+    assert queue.size() == 0
 
 
 def test_a_bad_component_stores_none_of_the_element():
@@ -291,7 +332,7 @@ def test_a_shape_mismatch_names_the_component_and_the_cure():
 
 def test_a_list_in_place_of_a_tuple_of_components():
     queue = FIFOQueue(9, "float32", [(2,)])
-    with pytest.raises(InvalidArgumentError, match=r"has 2 values, the queue 1\. .* pass \(\[\.\.\.\],\)"):
+    with pytest.raises(InvalidArgumentError, match=r"has 1 component, and this call 2 values: .* enqueue\("):
         queue.enqueue([1.0, 2.0])
     queue.enqueue(([1.0, 2.0],))
     assert queue.dequeue().tolist() == [1.0, 2.0]

@@ -32,9 +32,9 @@ class Values:
                 raise ValueError("Keys in dictionary to enqueue do not match names of Queue.")
             vals = [vals[name] for name in self.names]
         vals = vals if isinstance(vals, (list, tuple)) else [vals]
-        if len(vals) < len(self.dtypes):
+        if len(vals) != len(self.dtypes):
             raise invalid("Signature mismatch, have: fewer components expected: more")
-        return [self.array(v, dtype) for v, dtype in zip(vals, self.dtypes, strict=False)]
+        return [self.array(v, dtype) for v, dtype in zip(vals, self.dtypes, strict=True)]
 
     def array(self, value, dtype):
         if dtype.kind not in "SO":

@@ -35,12 +35,16 @@ class Line:
         end: A connected stream socket.
         take: Called with each descriptor that comes, which is closed when it returns; what it raises, `send` and
             `receive` raise.
+        peer: A descriptor that can be read from once the process at the other end is dead. Without it that is seen by
+            the end of the connection alone, which a process that it has forked may keep open.
     """
 
-    def __init__(self, end: socket.socket, take: Callable[[int], object]) -> None:
+    def __init__(self, end: socket.socket, take: Callable[[int], object], peer: int | None = None) -> None:
         self._end = end
         self._take = take
         self._come = bytearray()  # not yet received
+        self._peer = peer
+        self._descriptor = end.fileno()
 
     def send(self, message: bytes) -> None:
         """Send a message; raises what `receive` raises."""
@@ -97,13 +101,28 @@ class Line:
 
     def _wait_for_room(self) -> None:
         """Wait until there is some, or something has come, which is taken."""
-        waiting = select.poll()
-        waiting.register(self._end, select.POLLIN | select.POLLOUT)
-        if waiting.poll()[0][1] & ~select.POLLOUT:
+        if self._wait_for(select.POLLIN | select.POLLOUT) & ~select.POLLOUT:
             self._read(_PIECE)
+
+    def _wait_for(self, events: int) -> int:
+        """Wait for events of the connection, and return those that there are.
+
+        Raises:
+            EOFError: The process at the other end is dead, and all that it had sent was taken.
+        """
+        waiting = select.poll()
+        waiting.register(self._descriptor, events)
+        if self._peer is not None:
+            waiting.register(self._peer, select.POLLIN)
+        found = dict(waiting.poll()).get(self._descriptor)
+        if found is None:
+            raise EOFError
+        return found
 
     def _read(self, wanted: int) -> None:
         size = min(max(wanted, _PIECE), _LONGEST_PIECE)
+        if self._peer is not None:
+            self._wait_for(select.POLLIN)
         data, beside, flags, _ = self._end.recvmsg(size, _DESCRIPTOR, _CLOSED_IN_CHILDREN)
         for _, _, raw in beside:
             for descriptor in array.array("i", raw):

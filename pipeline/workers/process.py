@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import multiprocessing.process
 import os
 import pickle
@@ -41,17 +42,57 @@ _GUARD = (
 )
 
 
+class Life:
+    """How long a process lives, and its end.
+
+    On Linux the kernel tells that of the process itself. What `multiprocessing` tells comes from its fork server, and
+    counts all processes as dead when that is; or it is told by the end of a pipe, which a process that this one has
+    forked may keep open.
+
+    Attributes:
+        descriptor: Can be read from once the process is dead.
+    """
+
+    def __init__(self, process: Any) -> None:
+        self._process = process
+        try:
+            self.descriptor: int = os.pidfd_open(process.pid)
+            self._own = True
+        except (AttributeError, OSError):  # another system; or it is dead already, or there are too many descriptors
+            self.descriptor = process.sentinel
+            self._own = False
+
+    def ends(self, seconds: float) -> bool:
+        """Wait that long for the end; return whether it has come."""
+        return bool(connection.wait([self.descriptor], seconds))
+
+    def kill(self) -> None:
+        """Kill the process, and wait for its end."""
+        if not self._own:
+            self._process.kill()
+            return
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
+        connection.wait([self.descriptor])
+
+    def close(self) -> None:
+        """Forget the process."""
+        if self._own:
+            self._own = False
+            os.close(self.descriptor)
+
+
 class Worker:
     """A worker process, seen from here.
 
     Raises:
+        EOFError, ConnectionError: What starts processes has ended; the next start begins another.
         OSError, RuntimeError, AssertionError: It cannot be started.
     """
 
     def __init__(self, context: Any, setup: bytes | None, name: str) -> None:
         ours, theirs = socket.socketpair()
         self._reader = Reader()
-        self._line = Line(ours, self._reader.add)
         self.process = context.Process(target=work, args=(theirs, setup), name=name, daemon=True)
         _processes.add(self.process)
         self.done = 0
@@ -62,10 +103,12 @@ class Worker:
             with _starting:
                 self.process.start()
         except BaseException:
-            self._line.close()
+            ours.close()
             raise
         finally:
             theirs.close()
+        self._life = Life(self.process)
+        self._line = Line(ours, self._reader.add, self._life.descriptor)
 
     def wait(self) -> None:
         """Wait until it is ready.
@@ -130,7 +173,7 @@ class Worker:
             self.page[STOP] = 1
         self._line.hang_up()
 
-    def end(self, lost: Exception | None = None) -> str:
+    def end(self, lost: BaseException | None = None) -> str:
         """Let it end, if it has not; how it ended, as text.
 
         Args:
@@ -139,11 +182,12 @@ class Worker:
         if self._how:
             return self._how
         self._line.close()
-        if lost is not None or not connection.wait([self.process.sentinel], GRACE):
-            self.process.kill()
+        if lost is not None or not self._life.ends(GRACE):
+            self._life.kill()
         with _starting:
             self.process.join()
             code = self.process.exitcode
+        self._life.close()
         if lost is not None:
             self._how = f"was stopped, as its results could not be taken: {named(lost)}"
         elif code is None or code >= 0:

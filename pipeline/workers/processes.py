@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import pickle
 import sys
+import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -26,6 +27,9 @@ _AT_ONCE = 2
 
 # Workers that die before they begin a call, until the call is at fault, or what they do to get ready.
 _IN_VAIN = 2
+
+# Seconds between two attempts to start a worker, when what starts processes has ended.
+_PAUSE = 0.05
 
 # Those that are to be stopped at exit.
 _teams: weakref.WeakSet[Team] = weakref.WeakSet()
@@ -166,6 +170,10 @@ class _Keeper(Keeper):
         if self.worker is not None:
             self.worker.end()
 
+    def abandon(self, error: BaseException) -> None:
+        if self.worker is not None:
+            self.worker.end(error)
+
     def ask_to_stop(self) -> None:
         worker = self.worker
         if worker is not None:
@@ -197,22 +205,33 @@ class _Keeper(Keeper):
             return
         try:
             result = self.worker.result(message)
-        except Exception as error:
-            result = FailedItem(error)
+        except BaseException as error:  # the user's classes are unpickled here, and may raise anything
+            result = FailedItem(error)  # type: ignore[arg-type]
         self._in_vain = 0
+        failure: BaseException | None = None
+        if isinstance(result, FailedItem):
+            failure = result.error
+        if isinstance(failure, Unknown):
+            broken = BrokenWorkers(f"a worker process cannot make the function: {failure}")
+            broken.__cause__, failure = failure.__cause__, broken
         future = self.sent.popleft().future
-        if not isinstance(result, FailedItem):
+        if failure is None:
             future.set_result(result[0])
-        elif isinstance(result.error, Unknown):
-            broken = BrokenWorkers(f"a worker process cannot make the function: {result.error}")
-            broken.__cause__ = result.error.__cause__
-            future.set_exception(broken)
         else:
-            future.set_exception(result.error)
+            future.set_exception(failure)
 
     def _start(self) -> Worker:
         try:
             worker = self.worker = Worker(self._context, self._setup, self.name)
+        except (EOFError, ConnectionError) as error:  # it may take the fork server a moment to be seen as dead
+            if self._in_vain < _IN_VAIN or self.team.stopped:
+                time.sleep(_PAUSE)
+                raise
+            times = self._in_vain + 1
+            raise BrokenWorkers(
+                f"worker processes cannot be started: the process that starts them ended {times} times "
+                f"({named(error)}), as when the system has no room for another"
+            ) from error
         except (OSError, RuntimeError, AssertionError) as error:
             raise BrokenWorkers(f"a worker process cannot be started: {named(error)}") from error
         if self.team.stopped:  # it may have come too late to be asked
@@ -230,12 +249,15 @@ class _Keeper(Keeper):
         return worker
 
     def _died(self, error: Exception) -> None:
-        """The worker is dead, or lost. The call that it was at has failed; others may do what it had not begun."""
+        """The worker is dead or lost, or could not be started. The call that it was at has failed; others may do what
+        it had not begun."""
         worker, calls = self.worker, list(self.sent)
-        assert worker is not None
         self.worker = None
         lost = None if isinstance(error, (EOFError, ConnectionError)) else error
-        begun, index, how = worker.begun, worker.at(), worker.end(lost)
+        if worker is None:
+            begun, index, how = False, None, f"could not be started: {named(error)}"
+        else:
+            begun, index, how = worker.begun, worker.at(), worker.end(lost)
         self._in_vain += not begun
         self.sent.clear()
         failed = len(calls) if self.team.stopped else int(begun or self._in_vain > _IN_VAIN)

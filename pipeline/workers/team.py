@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import _thread
 import collections
+import contextlib
 import itertools
 import os
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable
-from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import BrokenExecutor, Future, InvalidStateError
 from typing import Any, NamedTuple
 
+from pipeline.explain.wording import named
 from pipeline.runners.ending import StartingThread
 from pipeline.runners.stop_flag import StopFlag
 from pipeline.workers.chunks import WorkerDied
@@ -192,6 +194,19 @@ class Team:
             if call.begin():
                 call.future.set_exception(error)
 
+    def lose(self, keeper: Keeper, error: BaseException) -> None:
+        """A keeper ends by an error that none should end by: fail its calls, and all others."""
+        broken = BrokenWorkers(f"the thread that sees to a worker ended: {named(error)}")
+        broken.__cause__ = error
+        with self._lock:
+            if keeper in self._keepers:
+                self._keepers.remove(keeper)
+        for call in keeper.sent:
+            with contextlib.suppress(InvalidStateError):  # it has a result already, or was cancelled
+                call.future.set_exception(broken)
+        keeper.sent.clear()
+        self.fail(broken)
+
     def rest(self) -> None:
         """Let workers end that have nothing to do."""
         self._resting = True
@@ -248,13 +263,21 @@ class Keeper(StartingThread):
         self.team = team
 
     def run(self) -> None:
-        """Do what the thread is for."""
-        if self.team.enter(self):
+        """Do what the thread is for. However it ends, no future is left open."""
+        if not self.team.enter(self):
+            return
+        try:
             self.work()
+        except BaseException as error:
+            self.team.lose(self, error)
+            self.abandon(error)
 
     def work(self) -> None:
         """Take calls, until there are none to come."""
         raise NotImplementedError
+
+    def abandon(self, error: BaseException) -> None:
+        """Let go of what it has, as it has failed by this error."""
 
     def ask_to_stop(self) -> None:
         """Let what it is at end soon, if it can. From any thread or finalizer."""

@@ -191,3 +191,42 @@ def opened(directory):
     """Wait until there is a file of the name go."""
     while not Path(directory, "go").exists():
         time.sleep(0.001)
+
+
+def _raised(pid, error):
+    """What unpickles as the error everywhere but in that process."""
+    if os.getpid() != pid:
+        raise error
+    return pid
+
+
+class Explosive:
+    """Unpickles in no other process."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __reduce__(self):
+        return _raised, (os.getpid(), self.error)
+
+
+def explosive(item):
+    """A result that unpickles as an error, at odd numbers."""
+    i, error = item
+    return Explosive(error) if i % 2 else i
+
+
+def forking(directory):
+    """Fork a process that lives on, write its number to a file, and be killed."""
+    pid = os.fork()
+    if not pid:
+        signal.pause()
+    Path(directory, "forked").write_text(str(pid))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fork_server():
+    """The number of the process that starts workers, which is a child of this one."""
+    from multiprocessing import forkserver
+
+    return forkserver._forkserver._forkserver_pid

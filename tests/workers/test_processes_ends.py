@@ -1,7 +1,10 @@
 """pipeline.processes: how they end, and what is left of them. Real processes, real signals."""
 
+import asyncio
 import contextlib
 import gc
+import itertools
+import multiprocessing
 import os
 import random
 import re
@@ -10,6 +13,8 @@ import subprocess
 import sys
 import threading
 import traceback
+from concurrent import futures
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 import pytest
@@ -19,6 +24,8 @@ from orchestration import fresh_collection, no_thread_left
 
 import pipeline
 from pipeline import AbortedError, CancelledError, batch, map_ahead
+from pipeline.workers.chunks import WorkerDied
+from pipeline.workers.team import BrokenWorkers
 
 SUPPORT = os.path.dirname(functions.__file__)
 
@@ -140,6 +147,119 @@ class TestDeath:
             assert [next(ahead) for _ in range(4)] == [0, 1, 2, 3]
             with pytest.raises(AbortedError, match="a worker process ended with exit status 1 at item 5, 5"):
                 list(ahead)
+
+
+class TestForkServer:
+    """What starts the workers may end too."""
+
+    def test_it_is_killed_while_workers_run(self):
+        """They go on; if one of them is killed, another fork server starts another."""
+        with pipeline.processes(2) as workers:
+            ahead = map_ahead(functions.pid, range(400), workers, chunksize=1)
+            first = next(ahead)
+            os.kill(functions.fork_server(), signal.SIGKILL)
+            assert len({first, *itertools.islice(ahead, 99)}) <= 2
+            for pid in functions.workers():
+                os.kill(pid, signal.SIGKILL)
+            got = run_in_thread(lambda: list(skipping_deaths(ahead))).result()
+        assert 295 <= len(got) <= 300
+
+    def test_it_cannot_fork(self, monkeypatch):
+        """It ends, and whoever waits for its answer reads to the end of a pipe."""
+        starts = []
+
+        def start(process):
+            starts.append(process)
+            raise EOFError("unexpected EOF")
+
+        monkeypatch.setattr(multiprocessing.context.ForkServerProcess, "_Popen", staticmethod(start))
+        with pipeline.processes(1) as workers:
+            ahead = map_ahead(abs, range(8), workers, chunksize=1)
+            error = run_in_thread(next, ahead).exception()
+        assert type(error) is AbortedError
+        assert "worker processes cannot be started: the process that starts them ended 3 times" in str(error)
+        assert len(starts) == 3
+
+    def test_it_cannot_fork_for_a_moment(self, monkeypatch):
+        starts, popen = [], multiprocessing.context.ForkServerProcess._Popen
+
+        def start(process):
+            starts.append(process)
+            if len(starts) == 1:
+                raise EOFError("unexpected EOF")
+            return popen(process)
+
+        monkeypatch.setattr(multiprocessing.context.ForkServerProcess, "_Popen", staticmethod(start))
+        with pipeline.processes(1) as workers:
+            assert run_in_thread(list, map_ahead(abs, range(-8, 0), workers)).result() == [*range(8, 0, -1)]
+
+
+def skipping_deaths(ahead):
+    while True:
+        try:
+            yield next(ahead)
+        except AbortedError:
+            pass
+        except StopIteration:
+            return
+
+
+class TestFutures:
+    """None stays open, whatever happens to the thread that is to give it a result."""
+
+    @pytest.mark.parametrize(
+        "error",
+        [SystemExit(3), futures.CancelledError(), asyncio.CancelledError(), KeyboardInterrupt(), GeneratorExit()],
+        ids=lambda error: f"{type(error).__module__}.{type(error).__name__}",
+    )
+    @pytest.mark.parametrize("chunksize", [1, 4])
+    def test_a_result_whose_unpickling_raises(self, error, chunksize):
+        with pipeline.processes(1) as workers:
+            future = workers.submit(functions.explosive, (1, error))
+            assert type(run_in_thread(future.exception).result()) is type(error)
+            items = [(i, error) for i in range(8)]
+            loop = batch(map_ahead(functions.explosive, items, workers, chunksize=chunksize), 1, on_error="skip")
+            assert run_in_thread(lambda: [each.tolist() for each in loop]).result() == [[0], [2], [4], [6]]
+            assert loop.num_errors == 4
+
+    def test_a_process_that_the_function_has_forked_outlives_the_worker(self, tmp_path):
+        """It has the connection open, so there is no end of it to see."""
+        with pipeline.processes(1) as workers:
+            future = workers.submit(functions.forking, str(tmp_path))
+            try:
+                error = run_in_thread(future.exception).result()
+            finally:
+                os.kill(int((tmp_path / "forked").read_text()), signal.SIGKILL)
+            assert type(error) is WorkerDied
+            assert "was killed by SIGKILL" in str(error)
+            assert workers.submit(abs, -3).result() == 3
+
+    def test_a_process_forked_by_an_item(self, tmp_path):
+        with pipeline.processes(1) as workers:
+            ahead = map_ahead(functions.forking, [str(tmp_path)], workers)
+            try:
+                error = run_in_thread(next, ahead).exception()
+            finally:
+                os.kill(int((tmp_path / "forked").read_text()), signal.SIGKILL)
+            assert type(error) is AbortedError
+            assert "was killed by SIGKILL" in str(error)
+
+    @pytest.mark.parametrize("error", [MemoryError, SystemExit])
+    def test_the_thread_fails(self, monkeypatch, error):
+        """No error is known that does this. If there is one, whoever waits gets it."""
+
+        def fail(*args):
+            raise error("for a test")
+
+        monkeypatch.setattr(pipeline.workers.process.Worker, "result", fail)
+        monkeypatch.setattr(pipeline.workers.processes, "FailedItem", fail)
+        with pipeline.processes(1) as workers:
+            waiting = [workers.submit(abs, i) for i in range(4)]
+            errors = [run_in_thread(future.exception).result() for future in waiting]
+            assert {type(each) for each in errors} == {BrokenWorkers}
+            assert {type(each.__cause__) for each in errors} == {error}
+            with raises(BrokenExecutor, f"the thread that sees to a worker ended: {error.__name__}: for a test"):
+                workers.submit(abs, 1)
 
 
 class TestStart:

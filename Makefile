@@ -184,6 +184,7 @@ bench: build
 
 bench-tf: build $(VENV)-tf/.installed
 	$(BIN)/python bench/runs/compat.py $(TF)
+	$(BIN)/python bench/runs/images.py $(TF)
 
 bench-peers: build $(APART:%=$(VENV)-peers/%/.installed)
 	$(BIN)/python bench/peers/run.py --environments $(VENV)-peers --peers $(PEERS) --work $(WORK)

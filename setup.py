@@ -7,6 +7,9 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 MODULES = ["_batch", "_blocks", "_csv", "_delivery", "_lines", "_queue", "_random", "_tickets", "_trail", "_turns"]
+IMAGES = ["_colour", "_resize"]
+# Products and sums are rounded one by one on every processor; a loop may divide by zero where the result is not used.
+EXACT = ["-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
 JOBS = os.cpu_count() or 1
 LINES = "PIPELINE_LINES" in os.environ  # debuggers and sanitizers then tell lines of pyx
 BOUNDS = "PIPELINE_BOUNDS" in os.environ  # every index of a memoryview is checked; see `make bounds`
@@ -30,9 +33,9 @@ setup(
                 language="c++",
                 include_dirs=[numpy.get_include()],
                 define_macros=MACROS,
-                extra_compile_args=["-std=c++17", "-g" if LINES else "-g0"],
+                extra_compile_args=["-std=c++17", "-g" if LINES else "-g0", *(EXACT if name in IMAGES else [])],
             )
-            for name in MODULES
+            for name in MODULES + IMAGES
         ],
         build_dir=None if TRACE else "build",
         nthreads=JOBS,

@@ -8,7 +8,6 @@ from typing import Any
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels import image_colour as kernels
 from pipeline.compat.ops.arrays.shaping import shape
 from pipeline.compat.ops.control.flow import with_dependencies
 from pipeline.compat.ops.images.checks import checked_image, is_tensor, require
@@ -23,6 +22,7 @@ from pipeline.compat.ops.math.unary import rsqrt
 from pipeline.compat.ops.random.numbers import random_uniform
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import invalid
+from pipeline.images import colours as kernels
 
 
 def per_image_standardization(image: Any) -> Tensor:

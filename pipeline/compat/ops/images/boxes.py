@@ -12,7 +12,7 @@ from pipeline.compat.graph.node import node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels import image_boxes as kernels
-from pipeline.compat.kernels import image_resize as image_resize_kernels
+from pipeline.compat.kernels.image_crops import crop_and_resize as resized_crops
 from pipeline.compat.ops.images.resize import static_size
 from pipeline.compat.ops.making.inputs import renamed
 from pipeline.compat.ops.making.opdef import check_rank, convert_inputs, tensor_op
@@ -91,7 +91,7 @@ def crop_and_resize(
             raise invalid("crop dimensions must be positive")
         if np.any((which < 0) | (which >= len(image))):
             raise OutOfRangeError(None, None, f"box_index has values outside [0, {len(image)})")
-        return image_resize_kernels.crop_and_resize(image, boxes, which, size.tolist(), way, outside)
+        return resized_crops(image, boxes, which, size.tolist(), way, outside)
 
     attrs = {"method": way, "extrapolation_value": outside}
     definition = f"image:T{_KINDS} boxes:float32 box_ind:int32 crop_size:int32"

@@ -7,7 +7,6 @@ from typing import Any
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels import image_colour as kernels
 from pipeline.compat.ops.arrays.arranging import tile
 from pipeline.compat.ops.arrays.filling import ones
 from pipeline.compat.ops.arrays.identities import identity
@@ -22,6 +21,7 @@ from pipeline.compat.ops.math.clipping import saturate_cast
 from pipeline.compat.ops.math.products import tensordot
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import FailedPreconditionError, invalid
+from pipeline.images import colours as kernels
 
 # How much of red, green and blue (rows) goes into each component (columns), and back.
 _TO_YIQ = [

@@ -8,7 +8,6 @@ from typing import Any
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels import image_resize as kernels
 from pipeline.compat.ops.arrays.shaping import expand_dims, squeeze
 from pipeline.compat.ops.images.checks import batch_for_target, dimensions, larger
 from pipeline.compat.ops.images.crop import pad_to_bounding_box
@@ -20,6 +19,7 @@ from pipeline.compat.ops.math.unary import round as round_
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value, constant_value_as_shape, get_static_value
 from pipeline.errors import invalid, show
+from pipeline.images import resizing as kernels
 
 _KINDS = "(int8,uint8,int16,uint16,int32,int64,float16,float32,float64,bfloat16)"
 _BILINEAR_KINDS = "(int8,uint8,int16,uint16,int32,int64,bfloat16,float16,float32,float64)"

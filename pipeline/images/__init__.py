@@ -1,0 +1,1 @@
+"""Images as arrays: resize, crop, flip, and colours."""

@@ -1,0 +1,279 @@
+"""Kernels that resize images: each pixel of the result is one pixel, or a weighted sum of several. Where those lie and
+what they weigh is given for each axis; so one kernel serves several methods.
+
+Images are [batch, height, width * channels]: the values of a row lie side by side. The GIL is released if the result
+is large.
+"""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+
+cdef Py_ssize_t LARGE = 16_384          # values of a result that pay for letting other threads run
+
+ctypedef fused pixel:
+    uint8_t
+    float
+
+ctypedef fused bits:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
+
+cdef void copy_nearest(
+    const bits[:, :, :] images, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns, Py_ssize_t channels,
+    bits[:, :, ::1] out
+) noexcept nogil:
+    cdef Py_ssize_t b, y, x, c, source, row, at
+    for b in range(out.shape[0]):
+        for y in range(out.shape[1]):
+            row = rows[y]
+            if channels == 3:           # a fixed count is unrolled
+                for x in range(columns.shape[0]):
+                    source, at = 3 * columns[x], 3 * x
+                    out[b, y, at] = images[b, row, source]
+                    out[b, y, at + 1] = images[b, row, source + 1]
+                    out[b, y, at + 2] = images[b, row, source + 2]
+            else:
+                for x in range(columns.shape[0]):
+                    source, at = channels * columns[x], channels * x
+                    for c in range(channels):
+                        out[b, y, at + c] = images[b, row, source + c]
+
+
+cdef void nearest(
+    const bits[:, :, :] images, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns, Py_ssize_t channels,
+    bits[:, :, ::1] out
+):
+    if out.shape[0] * out.shape[1] * out.shape[2] < LARGE:
+        copy_nearest(images, rows, columns, channels, out)
+    else:
+        with nogil:
+            copy_nearest(images, rows, columns, channels, out)
+
+
+def nearest_8(
+    const uint8_t[:, :, :] images, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns, Py_ssize_t channels,
+    uint8_t[:, :, ::1] out
+):
+    """Copy the pixels at `rows` and `columns`; each value has 8 bits."""
+    nearest(images, rows, columns, channels, out)
+
+
+def nearest_16(
+    const uint16_t[:, :, :] images, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns, Py_ssize_t channels,
+    uint16_t[:, :, ::1] out
+):
+    """As `nearest_8`, of 16 bits."""
+    nearest(images, rows, columns, channels, out)
+
+
+def nearest_32(
+    const uint32_t[:, :, :] images, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns, Py_ssize_t channels,
+    uint32_t[:, :, ::1] out
+):
+    """As `nearest_8`, of 32 bits."""
+    nearest(images, rows, columns, channels, out)
+
+
+def nearest_64(
+    const uint64_t[:, :, :] images, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns, Py_ssize_t channels,
+    uint64_t[:, :, ::1] out
+):
+    """As `nearest_8`, of 64 bits."""
+    nearest(images, rows, columns, channels, out)
+
+
+cdef void mix_columns(
+    const pixel[:, :, :] images, Py_ssize_t b, Py_ssize_t row, const Py_ssize_t[:, ::1] columns,
+    const float[::1] beside, Py_ssize_t channels, float[::1] out
+) noexcept nogil:
+    """Interpolate one row of an image between the columns `columns[0]` and `columns[1]`."""
+    cdef Py_ssize_t x, c, left, right, at
+    cdef float first, part
+    if channels == 3:
+        for x in range(columns.shape[1]):
+            left, right, at, part = 3 * columns[0, x], 3 * columns[1, x], 3 * x, beside[x]
+            first = <float>images[b, row, left]
+            out[at] = first + (<float>images[b, row, right] - first) * part
+            first = <float>images[b, row, left + 1]
+            out[at + 1] = first + (<float>images[b, row, right + 1] - first) * part
+            first = <float>images[b, row, left + 2]
+            out[at + 2] = first + (<float>images[b, row, right + 2] - first) * part
+    else:
+        for x in range(columns.shape[1]):
+            left, right, at, part = channels * columns[0, x], channels * columns[1, x], channels * x, beside[x]
+            for c in range(channels):
+                first = <float>images[b, row, left + c]
+                out[at + c] = first + (<float>images[b, row, right + c] - first) * part
+
+
+cdef void mix_rows(
+    const float[::1] first, const float[::1] second, float part, float[:, :, ::1] out, Py_ssize_t b, Py_ssize_t y
+) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(out.shape[2]):
+        out[b, y, i] = first[i] + (second[i] - first[i]) * part
+
+
+cdef void mix(
+    const pixel[:, :, :] images, const Py_ssize_t[:, ::1] rows, const float[::1] below,
+    const Py_ssize_t[:, ::1] columns, const float[::1] beside, Py_ssize_t channels, float[:, ::1] scratch,
+    float[:, :, ::1] out
+) noexcept nogil:
+    cdef Py_ssize_t b, y, top, bottom, above, under
+    cdef Py_ssize_t[2] held             # the rows of the image that `scratch` has
+    for b in range(out.shape[0]):
+        held[0] = held[1] = -1
+        above, under = 0, 1
+        for y in range(out.shape[1]):
+            top, bottom = rows[0, y], rows[1, y]
+            if held[under] == top:      # the row below the last one is often the one above this one
+                above, under = under, above
+            if held[above] != top:
+                mix_columns(images, b, top, columns, beside, channels, scratch[above])
+                held[above] = top
+            if top == bottom:
+                mix_rows(scratch[above], scratch[above], below[y], out, b, y)
+                continue
+            if held[under] != bottom:
+                mix_columns(images, b, bottom, columns, beside, channels, scratch[under])
+                held[under] = bottom
+            mix_rows(scratch[above], scratch[under], below[y], out, b, y)
+
+
+cdef void bilinear(
+    const pixel[:, :, :] images, const Py_ssize_t[:, ::1] rows, const float[::1] below,
+    const Py_ssize_t[:, ::1] columns, const float[::1] beside, Py_ssize_t channels, float[:, ::1] scratch,
+    float[:, :, ::1] out
+):
+    if out.shape[0] * out.shape[1] * out.shape[2] < LARGE:
+        mix(images, rows, below, columns, beside, channels, scratch, out)
+    else:
+        with nogil:
+            mix(images, rows, below, columns, beside, channels, scratch, out)
+
+
+def bilinear_of_bytes(
+    const uint8_t[:, :, :] images, const Py_ssize_t[:, ::1] rows, const float[::1] below,
+    const Py_ssize_t[:, ::1] columns, const float[::1] beside, Py_ssize_t channels, float[:, ::1] scratch,
+    float[:, :, ::1] out
+):
+    """Interpolate between two rows and two columns.
+
+    Args:
+        images: [batch, height, width * channels].
+        rows: [2, height of the result], the rows above and below each position.
+        below: How far the position lies below the first of them.
+        columns, beside: The same, for columns.
+        channels: Values of a pixel.
+        scratch: [2, width of the result * channels].
+        out: The result.
+    """
+    bilinear(images, rows, below, columns, beside, channels, scratch, out)
+
+
+def bilinear_of_floats(
+    const float[:, :, :] images, const Py_ssize_t[:, ::1] rows, const float[::1] below,
+    const Py_ssize_t[:, ::1] columns, const float[::1] beside, Py_ssize_t channels, float[:, ::1] scratch,
+    float[:, :, ::1] out
+):
+    """As `bilinear_of_bytes`."""
+    bilinear(images, rows, below, columns, beside, channels, scratch, out)
+
+
+cdef void add_rows(
+    const pixel[:, :, ::1] images, Py_ssize_t b, Py_ssize_t y, const Py_ssize_t[:, ::1] rows, const float[:, ::1] weights,
+    float[::1] out
+) noexcept nogil:
+    """Compute the weighted sum of some rows of an image."""
+    cdef Py_ssize_t i, t, row
+    cdef float weight
+    row, weight = rows[0, y], weights[0, y]
+    for i in range(out.shape[0]):
+        out[i] = <float>images[b, row, i] * weight
+    for t in range(1, rows.shape[0]):
+        row, weight = rows[t, y], weights[t, y]
+        for i in range(out.shape[0]):
+            out[i] = out[i] + <float>images[b, row, i] * weight
+
+
+cdef void add_columns(
+    const float[::1] row, const Py_ssize_t[:, ::1] columns, const float[:, ::1] weights, Py_ssize_t channels,
+    float factor, float[:, :, ::1] out, Py_ssize_t b, Py_ssize_t y
+) noexcept nogil:
+    """Compute the weighted sums of some columns of a row."""
+    cdef Py_ssize_t x, t, c, at, source
+    cdef float weight, red, green, blue
+    if channels == 3:
+        for x in range(columns.shape[1]):
+            source, weight = 3 * columns[0, x], weights[0, x]
+            red, green, blue = row[source] * weight, row[source + 1] * weight, row[source + 2] * weight
+            for t in range(1, columns.shape[0]):
+                source, weight = 3 * columns[t, x], weights[t, x]
+                red = red + row[source] * weight
+                green = green + row[source + 1] * weight
+                blue = blue + row[source + 2] * weight
+            at = 3 * x
+            out[b, y, at], out[b, y, at + 1], out[b, y, at + 2] = red * factor, green * factor, blue * factor
+    else:
+        for x in range(columns.shape[1]):
+            at = channels * x
+            for c in range(channels):
+                red = row[channels * columns[0, x] + c] * weights[0, x]
+                for t in range(1, columns.shape[0]):
+                    red = red + row[channels * columns[t, x] + c] * weights[t, x]
+                out[b, y, at + c] = red * factor
+
+
+cdef void add(
+    const pixel[:, :, ::1] images, const Py_ssize_t[:, ::1] rows, const float[:, ::1] row_weights,
+    const Py_ssize_t[:, ::1] columns, const float[:, ::1] column_weights, Py_ssize_t channels, float factor,
+    float[::1] scratch, float[:, :, ::1] out
+) noexcept nogil:
+    cdef Py_ssize_t b, y
+    for b in range(out.shape[0]):
+        for y in range(out.shape[1]):
+            add_rows(images, b, y, rows, row_weights, scratch)
+            add_columns(scratch, columns, column_weights, channels, factor, out, b, y)
+
+
+cdef void weighted(
+    const pixel[:, :, ::1] images, const Py_ssize_t[:, ::1] rows, const float[:, ::1] row_weights,
+    const Py_ssize_t[:, ::1] columns, const float[:, ::1] column_weights, Py_ssize_t channels, float factor,
+    float[::1] scratch, float[:, :, ::1] out
+):
+    if out.shape[0] * out.shape[1] * out.shape[2] < LARGE:
+        add(images, rows, row_weights, columns, column_weights, channels, factor, scratch, out)
+    else:
+        with nogil:
+            add(images, rows, row_weights, columns, column_weights, channels, factor, scratch, out)
+
+
+def weighted_of_bytes(
+    const uint8_t[:, :, ::1] images, const Py_ssize_t[:, ::1] rows, const float[:, ::1] row_weights,
+    const Py_ssize_t[:, ::1] columns, const float[:, ::1] column_weights, Py_ssize_t channels, float factor,
+    float[::1] scratch, float[:, :, ::1] out
+):
+    """Compute weighted sums, first of rows, then of columns.
+
+    Args:
+        images: [batch, height, width * channels].
+        rows: [taps, height of the result], the rows that go into each row of the result.
+        row_weights: Their weights.
+        columns, column_weights: The same, for columns.
+        channels: Values of a pixel.
+        factor: Multiplies all sums.
+        scratch: [width * channels].
+        out: The result.
+    """
+    weighted(images, rows, row_weights, columns, column_weights, channels, factor, scratch, out)
+
+
+def weighted_of_floats(
+    const float[:, :, ::1] images, const Py_ssize_t[:, ::1] rows, const float[:, ::1] row_weights,
+    const Py_ssize_t[:, ::1] columns, const float[:, ::1] column_weights, Py_ssize_t channels, float factor,
+    float[::1] scratch, float[:, :, ::1] out
+):
+    """As `weighted_of_bytes`."""
+    weighted(images, rows, row_weights, columns, column_weights, channels, factor, scratch, out)

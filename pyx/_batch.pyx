@@ -1,5 +1,5 @@
 """stack, concatenate and pad: many arrays into one; narrowed: 64 bits into 32. All is checked before anybody sees it.
-Mapped: memory that processes share, for the arrays of their results.
+Mapped: memory that processes share, for the arrays of their results. read_rows: rows of a file, by number.
 
 Thread safety: each call holds references of its own to the arrays that it reads, so the list that it was given may
 change meanwhile. Their contents are read without a lock. Copies of 32 KiB and more release the GIL.
@@ -11,8 +11,10 @@ from cpython.exc cimport PyErr_SetFromErrno
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.errno cimport EINTR, errno
 from libc.string cimport memcmp
 from posix.mman cimport MAP_ANON, MAP_FAILED, MAP_SHARED, PROT_READ, PROT_WRITE, mmap, munmap
+from posix.unistd cimport pread
 
 from stacking cimport (
     LONGEST, MAX_RANK, OTHER_DTYPE, OTHER_RANK, SAME, Array, Fill, Output, Parts, Status, are_equivalent, arrays_of,
@@ -374,6 +376,49 @@ def put_past(cnp.ndarray rows not None, Py_ssize_t at, cnp.ndarray row not None)
         stream(begin, data_of(source), size)
         streamed()
     return True
+
+
+def read_rows(int descriptor, int64_t start, const int64_t[::1] numbers not None, unsigned char[::1] out not None):
+    """Read rows of equal size from a file, which lie one after the other; neighbours in one call. Releases the GIL.
+
+    Args:
+        descriptor: Of the file.
+        start: Where row 0 begins.
+        numbers: Which rows.
+        out: Their memory: its size says how large a row is.
+
+    Returns:
+        How many were read; fewer if the file ends before that.
+
+    Raises:
+        OSError: The file cannot be read there.
+        ValueError: The rows do not fill `out`.
+    """
+    cdef Py_ssize_t count = numbers.shape[0], first = 0, following
+    cdef int64_t row, size, done = 0
+    cdef ssize_t got = 1
+    if count == 0 or out.shape[0] == 0 or out.shape[0] % count:
+        raise ValueError(f"read_rows: {count} rows of one size cannot fill {out.shape[0]} bytes")
+    row = out.shape[0] // count
+    with nogil:
+        while first < count:
+            following = first + 1
+            while following < count and numbers[following] == numbers[following - 1] + 1:
+                following += 1
+            size, done = (following - first) * row, 0
+            while done < size:
+                got = pread(descriptor, &out[first * row + done], size - done, start + numbers[first] * row + done)
+                if got < 0 and errno == EINTR:
+                    continue
+                if got <= 0:
+                    break
+                done += got
+            if done < size:
+                break
+            first = following
+    if got < 0:
+        PyErr_SetFromErrno(OSError)
+    return first if first == count else first + done // row
 
 
 cdef int check_length(int descriptor, Py_ssize_t size) except -1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,22 +91,33 @@ class Numbered:
         return facts
 
 
-def digest(arrays: Sequence[NDArray[Any]]) -> str:
+class Rows(Protocol):
+    """An array, or what gives its rows as one does."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, numbers: NDArray[np.int64], /) -> NDArray[Any]: ...
+
+
+def digest(arrays: Sequence[NDArray[Any] | Rows]) -> str:
     """Return a digest of arrays, 16 hex digits: all strings in order; of others shape, dtype and some of their rows.
 
-    Objects that are no strings count by the name of their class.
+    Objects that are no strings count by the name of their class. Strings are those of arrays in memory only.
     """
     import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
 
     state = hashlib.blake2b(digest_size=8)
     for array in arrays:
         state.update(repr((array.dtype.str, array.shape)).encode())
-        if array.dtype == object:
+        if isinstance(array, np.ndarray) and array.dtype == object:
             for value in array.flat:
                 data = os.fsencode(value) if isinstance(value, (bytes, str)) else type(value).__qualname__.encode()
                 state.update(b"%d:" % len(data))
                 state.update(data)
-        elif array.dtype.kind in "SU":
+        elif isinstance(array, np.ndarray) and array.dtype.kind in "SU":
             state.update(array.tobytes())
         elif len(array):
             picked = min(len(array), _SAMPLED)

@@ -1,4 +1,4 @@
-"""arrays: rows of arrays in memory, in memory-mapped files, in HDF5 and Zarr, and of other sequences."""
+"""arrays: rows of arrays in memory, in `.npy` files, in HDF5 and Zarr, and of other sequences."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import refuse_missing, strings_as_bytes
-from pipeline.errors import DataLossError
+from pipeline.dtypes import refuse_missing, strings_as_bytes, truth
+from pipeline.files.npy import NpyFile, checked_header
 from pipeline.files.opening import read_whole
-from pipeline.files.os_errors import translated
 from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
 from pipeline.nest import Nest, parts_of
@@ -30,6 +29,9 @@ from pipeline.sources.source import TableSource
 
 # Stored arrays are read in pieces of at least this many bytes of all of them: whole chunks.
 _PIECE_BYTES = 1 << 20
+
+# Files of up to so many bytes are read at once: then no row costs a call of the system.
+_WHOLE_BYTES = 64 << 20
 
 # Pieces do not become larger than this only for the chunks of all columns to end where they do.
 _ALIGNED_BYTES = 16 << 20
@@ -58,13 +60,15 @@ def arrays(
     shuffle: bool = False,
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
+    memory_map: bool = False,
 ) -> TableSource:
     """Make a source of the rows of arrays: example i is row i of each of them, in the structure they are given in.
 
     A column of examples is one of
 
     - an array of rank 1 or more, or what becomes one without reading a file: a tensor of PyTorch or JAX, a Series
-    - the path of a `.npy` file, which is mapped into memory; one behind a URL is read
+    - the path of a `.npy` file. Its rows are read by number, and a file of up to 64 MiB as a whole, as are files of
+      strings, files in Fortran order, and those behind a URL
     - an array of a store that has `chunks`, such as a Dataset of h5py or an Array of Zarr: it is read in pieces of
       whole chunks, at least a mebibyte each, once in an epoch; `shuffle` gives a random order of the pieces and of the
       rows in each. Where chunks of several such arrays cannot end together, they are those of the widest rows
@@ -78,26 +82,29 @@ def arrays(
         shuffle: Whether the order is random, another one in each epoch.
         seed: Seed of the orders.
         shard: (index, count): read the rows (of stored arrays the pieces) `index`, `index + count`, ... of each order.
+        memory_map: Whether to map `.npy` files into memory instead of reading them. The operating system ends the
+            process (SIGBUS) if a mapped file becomes shorter. For local files only.
 
     Returns:
         The source, for the batch functions. It is a sequence too.
 
     Raises:
-        ValueError: There is no column, a column has no rows, or they have different numbers of rows; a list is ragged;
-            a path does not end in `.npy`; `num_epochs` or `shard` is out of range; or values are masked or null
-            (InvalidArgumentError).
+        ValueError: There is no column, or they have different numbers of rows; a list is ragged; a path does not end in
+            `.npy`; `num_epochs` or `shard` is out of range; `memory_map` is for a URL or no file; or values are masked
+            or null (InvalidArgumentError).
         TypeError: A column is nothing of these, or a number is not an integer.
-        NotFoundError: There is no such file. DataLossError: It is no `.npy` file.
+        NotFoundError: There is no such file. DataLossError: It is no `.npy` file, or shorter than its header says.
         FailedPreconditionError: An array of HDF5 is of a file that was closed, also when a batch is taken.
     """
-    return TableSource(_Arrays(tensors, shard), Epochs(num_epochs, shuffle, seed, shard))
+    mapped = truth(memory_map, "arrays: memory_map")
+    return TableSource(_Arrays(tensors, shard, mapped), Epochs(num_epochs, shuffle, seed, shard))
 
 
 class _Arrays:
     kind = "arrays"
     most = MANY
 
-    def __init__(self, tensors: Any, shard: tuple[int, int] | None) -> None:
+    def __init__(self, tensors: Any, shard: tuple[int, int] | None, mapped: bool) -> None:
         _refuse_groups(tensors)
         single = isinstance(tensors, list) or parts_of(tensors) is None
         self._nest = None if single else Nest(tensors, True)
@@ -106,14 +113,14 @@ class _Arrays:
         if not given:
             raise ValueError("arrays: there are no arrays")
         places = [f"component {name!r}" if name else "the input" for name in names]
-        self._columns = [column(each, place) for each, place in zip(given, places, strict=True)]
+        if mapped and not any(isinstance(each, (str, os.PathLike)) for each in given):
+            raise ValueError("arrays: memory_map=True is for paths of .npy files, and there is none: leave it out")
+        self._columns = [column(each, place, mapped) for each, place in zip(given, places, strict=True)]
         self.singly = any(isinstance(each, _Items) for each in self._columns)
         rows = [len(each) for each in self._columns]
         if len(set(rows)) > 1:
             listed = ", ".join(f"{name!r} has {count:,}" for name, count in zip(names, rows, strict=True))
             raise ValueError(f"arrays: all must have the same number of rows: {listed}")
-        if not rows[0]:
-            raise ValueError(f"arrays: {places[0]} has no rows")
         self._rows = rows[0]
         stored = [each for each in self._columns if isinstance(each, _Stored)]
         step = _step(stored, self._rows, parse_shard(shard, sys.maxsize, "rows")[1]) if stored else None
@@ -157,10 +164,10 @@ def _refuse_groups(given: Any) -> None:
         )
 
 
-def column(given: Any, where: str) -> Column:
-    """Make a column of what `arrays` takes for one."""
+def column(given: Any, where: str, mapped: bool = False) -> Column:
+    """Make a column of what `arrays` takes for one; `mapped` is for files."""
     if isinstance(given, (str, os.PathLike)):
-        return _of_file(os.fspath(given), where)
+        return _of_file(os.fspath(given), where, mapped)
     if is_closed(given):
         raise closed(f"arrays: {where}")
     if hasattr(given, "chunks") and isinstance(getattr(given, "shape", None), tuple):
@@ -182,6 +189,8 @@ def _step(columns: Sequence[_Stored], rows: int, hosts: int) -> int:
     the chunks of the widest rows do: parts of the narrower ones are cheap to read twice.
     """
     row_bytes = sum(each.row_bytes for each in columns)
+    if not rows:
+        return 1
     share = sys.maxsize if hosts == 1 else rows // (_PIECES_OF_A_HOST * hosts)
     unit = math.lcm(*(min(each.chunk, rows) for each in columns))
     if unit > min(share, _ALIGNED_BYTES // row_bytes):
@@ -224,21 +233,40 @@ class _Mapped(_InMemory):
         return self.array.take(numbers, axis=0)
 
 
-def _of_file(path: str | bytes, where: str) -> Column:
-    """Map a local file into memory, or read a remote one."""
+class _InFile:
+    """A file whose rows are read when they are taken."""
+
+    def __init__(self, file: NpyFile) -> None:
+        self._file = file
+
+    def __len__(self) -> int:
+        return len(self._file)
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        return self._file[numbers]
+
+    def facts(self) -> Any:
+        return digest([self._file])
+
+
+def _of_file(path: str | bytes, where: str, mapped: bool) -> Column:
+    """Open a local file, map it into memory, or read a remote one."""
     name, remote = os.fsencode(path), b"://" in os.fsencode(path)
+    text, where_of = os.fsdecode(name), f"arrays: {where}: {os.fsdecode(name)}"
     if not name.endswith(b".npy"):
-        raise ValueError(f"arrays: {where} is the path {os.fsdecode(name)!r}: only .npy files can be read by row")
-    try:
-        if remote:
-            array = np.load(io.BytesIO(read_whole(name, sys.maxsize)), allow_pickle=False)
-        else:
-            array = np.load(os.fsdecode(name), mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise DataLossError(None, None, f"arrays: {where}: {os.fsdecode(name)}: {error}") from error
-    except OSError as error:
-        raise translated(name, error) from error
-    return (_InMemory if remote else _Mapped)(_as_array(array, where))
+        raise ValueError(f"arrays: {where} is the path {text!r}: only .npy files can be read by row")
+    if remote:
+        if mapped:
+            raise ValueError(f"arrays: memory_map=True is for local files, and {text!r} is a URL: leave it out")
+        data = read_whole(name, sys.maxsize)
+        checked_header(io.BytesIO(data), len(data), where_of)
+        return _InMemory(_as_array(np.load(io.BytesIO(data), allow_pickle=False), where))
+    file = NpyFile(name, f"arrays: {where}")
+    if mapped:
+        return _Mapped(_as_array(np.load(text, mmap_mode="r", allow_pickle=False), where))
+    if file.nbytes <= _WHOLE_BYTES or file.fortran or not file.shape or file.dtype.kind in "SU":
+        return _InMemory(_as_array(file.whole(), where))
+    return _InFile(file)
 
 
 class _Stored:

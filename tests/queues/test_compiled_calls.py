@@ -10,7 +10,7 @@ import tempfile
 import numpy as np
 import pipeline
 from pipeline import FIFOQueue
-from pipeline._batch import Mapped
+from pipeline._batch import Mapped, read_rows
 from pipeline._csv import Table
 from pipeline._delivery import History, Next, Outlet
 from pipeline._queue import Engine, FORMS, ORDERS
@@ -131,6 +131,15 @@ CALLS = {
     ],
     "Table.fill": ["table([np.zeros(3)], lines=(b'1',), first=-10**9)", "table([np.zeros(3)], lines=None)"],
     "Mapped": ["mapped()"],
+    "read_rows": [
+        *[f"read_rows({file}, 0, np.arange(3), np.zeros(24, np.uint8))" for file in (-1, 10**5)],
+        *[
+            f"read_rows(1, 0, {numbers}, np.zeros(24, np.uint8))"
+            for numbers in ("np.arange(0)", "np.arange(5)", "None")
+        ],
+        "read_rows(1, -100, np.arange(3), np.zeros(24, np.uint8))",
+        "read_rows(1, 2**63 - 1, np.arange(3) - 2**62, np.zeros(24, np.uint8))",
+    ],
 }
 
 

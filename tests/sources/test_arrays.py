@@ -1,13 +1,14 @@
 """arrays: in memory, in files, in HDF5 and Zarr, and sequences of any kind."""
 
 import dataclasses
+import re
 from typing import Any, NamedTuple
 
 import fsspec
 import numpy as np
 import pyarrow
 import pytest
-from helpers import raises
+from helpers import raises, run_script
 from source_contract import SourceContract
 
 import pipeline
@@ -38,8 +39,9 @@ class TestInMemory(SourceContract):
         return check(numbers, batch["x"])
 
 
-class TestMapped(SourceContract):
+class TestFiles(SourceContract):
     count = COUNT
+    mapped = False
 
     @pytest.fixture(autouse=True)
     def _files(self, tmp_path):
@@ -48,11 +50,83 @@ class TestMapped(SourceContract):
         np.save(tmp_path / "n.npy", NUMBERS)
 
     def make(self, **options):
-        return pipeline.arrays((self.folder / "x.npy", str(self.folder / "n.npy")), **options)
+        return pipeline.arrays((self.folder / "x.npy", str(self.folder / "n.npy")), memory_map=self.mapped, **options)
 
     def numbers(self, batch):
         assert type(batch) is tuple
         return check(batch[1].tolist(), batch[0])
+
+
+class TestMappedFiles(TestFiles):
+    mapped = True
+
+
+class TestLargeFiles(TestFiles):
+    @pytest.fixture(autouse=True)
+    def _large(self, monkeypatch):
+        monkeypatch.setattr("pipeline.sources.arrays._WHOLE_BYTES", 0)
+
+
+class TestFilesOfAnyKind:
+    @pytest.fixture(params=["whole", "by row", "mapped"])
+    def read(self, request, monkeypatch):
+        monkeypatch.setattr("pipeline.sources.arrays._WHOLE_BYTES", 0 if request.param == "by row" else 1 << 20)
+        return lambda path, **options: pipeline.arrays(path, memory_map=request.param == "mapped", **options)
+
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            ROWS.astype(">f4"),
+            np.asfortranarray(ROWS),
+            NUMBERS.astype("m8[s]"),
+            NUMBERS.astype("S3"),
+            NUMBERS.astype("U3"),
+            np.zeros((COUNT, 0)),
+            ROWS.astype(np.complex64).reshape(COUNT, 1, 3),
+            NUMBERS > 3,
+        ],
+        ids=lambda rows: f"{rows.dtype.str}-{rows.shape}",
+    )
+    def test_rows_are_those_of_the_array(self, rows, read, tmp_path):
+        np.save(tmp_path / "x.npy", rows)
+        kept = pipeline.arrays(rows, shuffle=True, seed=1)
+        for source, given in ((read(tmp_path / "x.npy", shuffle=True, seed=1), kept), (read(tmp_path / "x.npy"), None)):
+            got = np.concatenate(list(pipeline.batch(source, 10)))
+            wanted = np.concatenate(list(pipeline.batch(given or pipeline.arrays(rows), 10)))
+            assert got.dtype == wanted.dtype
+            assert got.tolist() == wanted.tolist()
+
+    def test_a_state_is_that_of_the_array(self, read, tmp_path):
+        np.save(tmp_path / "x.npy", ROWS)
+        with pipeline.batch(pipeline.arrays(ROWS), 3, deterministic=True) as batches:
+            next(batches)
+            state = batches.state_dict()
+        with pipeline.batch(read(tmp_path / "x.npy"), 3, deterministic=True) as batches:
+            batches.load_state_dict(state)
+            assert check(range(3, 6), next(batches)) == range(3, 6)
+        np.save(tmp_path / "x.npy", ROWS + 1)
+        with pipeline.batch(read(tmp_path / "x.npy"), 3, deterministic=True) as batches:
+            batches.load_state_dict(state)
+            with pytest.raises(pipeline.StateMismatchError, match="source 'arrays': arrays was"):
+                next(batches)
+
+
+@pytest.mark.parametrize("options", [{}, {"deterministic": True}, {"num_threads": 0}, {"function": len}])
+@pytest.mark.parametrize("kind", ["array", "file", "list", "items", "HDF5"])
+def test_no_rows_are_no_batch(kind, options, tmp_path):
+    given = {"array": np.zeros((0, 3)), "file": tmp_path / "x.npy", "list": []}.get(kind)
+    if kind == "file":
+        np.save(given, np.zeros((0, 3)))
+    elif kind == "items":
+        given = type("Items", (), {"__len__": lambda _: 0, "__getitem__": lambda _, i: 1 / 0})()
+    elif kind == "HDF5":
+        file = pytest.importorskip("h5py").File(tmp_path / "x.h5", "w")
+        given = file.create_dataset("x", (0, 3), np.float32, chunks=(5, 3), maxshape=(None, 3))
+    source = pipeline.arrays({"x": given}, shuffle=True, seed=1)
+    assert len(source) == 0
+    assert list(pipeline.batch(source, 2, **options)) == []
+    with raises(ValueError, "the input has no rows, and num_epochs=None would look for one forever"):
+        pipeline.arrays({"x": given}, num_epochs=None)
 
 
 def test_a_remote_file():
@@ -270,8 +344,11 @@ class TestErrors:
                 pipeline.InvalidArgumentError,
                 "arrays: component '0' has 2 of 3 values missing: fill them before, or leave out their rows",
             ),
-            (np.zeros((0, 3)), ValueError, "arrays: the input has no rows"),
-            ({"a": [], "b": []}, ValueError, "arrays: component 'a' has no rows"),
+            (
+                {"a": np.zeros(0), "b": NUMBERS},
+                ValueError,
+                "arrays: all must have the same number of rows: 'a' has 0, 'b' has 30",
+            ),
             ({"a": 3}, TypeError, "arrays: component 'a' is no array and no sequence: 3"),
             ({"a": np.float32(3)}, ValueError, "arrays: component 'a' must have rank 1 or more, got the scalar"),
             (b"abc", TypeError, "arrays: the input is no array and no sequence: b'abc'"),
@@ -305,8 +382,86 @@ class TestErrors:
         with pytest.raises(pipeline.DataLossError, match=r"component '0': .*bad\.npy: "):
             pipeline.arrays((tmp_path / "bad.npy",))
         np.save(tmp_path / "objects.npy", np.array([None, {}], object))
-        with pytest.raises(pipeline.DataLossError, match=r"objects\.npy: Array can't be memory-mapped"):
-            pipeline.arrays(tmp_path / "objects.npy")
+        for options in ({}, {"memory_map": True}):
+            with raises(
+                pipeline.InvalidArgumentError,
+                f"arrays: the input: {tmp_path / 'objects.npy'}: it holds Python objects, which are not unpickled",
+            ):
+                pipeline.arrays(tmp_path / "objects.npy", **options)
+
+    @pytest.mark.parametrize("remote", [False, True])
+    @pytest.mark.parametrize("options", [{}, {"memory_map": True}])
+    def test_of_headers(self, options, remote, tmp_path):
+        """NumPy parses a header as Python, and makes an array as large as it says."""
+        path = "memory://headers/x.npy" if remote else str(tmp_path / "x.npy")
+        for descr, shape, more in [
+            ("'<f8'", "(1000000000000000,)", ""),  # MemoryError of NumPy
+            ("'<f8'", "(-5,)", ""),
+            ("'<f8'", "(2, 'x')", ""),
+            ("'|S0'", "(1000000000000,)", ""),
+            ("'|V0'", "(1000000000000,)", ""),
+            ("'<f8'", "(1000000000000, 0)", ""),
+            ("('<f8', (3,))", "(2,)", ""),
+            ("'<f8'", "(" * 500 + ")" * 500, ""),  # MemoryError of the parser
+            ("[]", "(3,)", ""),
+            ("3", "(3,)", ""),
+            ("None", "(3,)", ""),
+            ("{}", "(3,)", ""),
+            ("'<f8'", "(3,)", ", 'more': 1"),
+            ("'<f8'", "(3,)", ", [1]: 1"),  # TypeError
+        ]:
+            header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}{more}}}\n".encode()
+            for version in (1, 2, 3, 4):
+                size = len(header).to_bytes(2 if version == 1 else 4, "little")
+                with fsspec.open(path, "wb") as file:
+                    file.write(b"\x93NUMPY" + bytes([version, 0]) + size + header + bytes(24))
+                if remote and options:
+                    with raises(
+                        ValueError, f"arrays: memory_map=True is for local files, and '{path}' is a URL: leave"
+                    ):
+                        pipeline.arrays(path, **options)
+                else:
+                    with raises(pipeline.DataLossError, f"arrays: the input: {path}: it"):
+                        pipeline.arrays(path, **options)
+
+    def test_of_any_byte_of_a_header(self, tmp_path):
+        path = tmp_path / "x.npy"
+        np.save(path, ROWS)
+        data, said = path.read_bytes(), []
+        for i in range(100):
+            for byte in (0, 40, 57, 0x80, 0xFF):
+                path.write_bytes(data[:i] + bytes([byte]) + data[i + 1 :])
+                try:
+                    assert len(list(pipeline.arrays(path))) <= COUNT
+                except (pipeline.DataLossError, pipeline.InvalidArgumentError) as error:
+                    said.append(str(error))
+        assert len(said) > 200
+        assert all(str(path) in each for each in said)
+
+    def test_of_a_file_that_becomes_shorter(self, tmp_path):
+        """The process lives: a mapped file would end it by SIGBUS."""
+        path = str(tmp_path / "x.npy")
+        np.save(path, np.zeros((200_000, 100)))
+        script = f"""
+import os
+import pipeline
+batches = pipeline.batch(pipeline.arrays({path!r}), 100, num_threads=0)
+print(next(batches).sum())
+os.truncate({path!r}, 100_000)
+try:
+    list(batches)
+except pipeline.DataLossError as error:
+    print(error)
+"""
+        first, error = run_script(script).stdout.splitlines()
+        assert first == "0.0"
+        assert re.fullmatch(rf"arrays: the input: {path}: the file was cut short: row \d+ is missing", error)
+
+    def test_of_memory_maps(self):
+        with raises(ValueError, "arrays: memory_map=True is for paths of .npy files, and there is none: leave it out"):
+            pipeline.arrays({"x": ROWS}, memory_map=True)
+        with raises(TypeError, "arrays: memory_map must be a bool, got 'no'"):
+            pipeline.arrays({"x": ROWS}, memory_map="no")
 
     def test_of_a_closed_file(self, tmp_path):
         h5py = pytest.importorskip("h5py")

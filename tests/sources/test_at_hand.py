@@ -69,9 +69,13 @@ def test_objects_are_read_by_a_thread():
     assert threads_of(pipeline.batch(pipeline.arrow(pyarrow.table({"a": ["a", "b"] * 20})), 4))
 
 
-def test_files_are_read_by_a_thread(tmp_path):
+def test_files_are_read_by_a_thread(tmp_path, monkeypatch):
     np.save(tmp_path / "n.npy", np.arange(ROWS))
-    assert threads_of(pipeline.batch(pipeline.arrays(str(tmp_path / "n.npy")), 4))
+    path = str(tmp_path / "n.npy")
+    assert not threads_of(pipeline.batch(pipeline.arrays(path), 4))  # a small one was read before
+    assert threads_of(pipeline.batch(pipeline.arrays(path, memory_map=True), 4))
+    monkeypatch.setattr("pipeline.sources.arrays._WHOLE_BYTES", 0)
+    assert threads_of(pipeline.batch(pipeline.arrays(path), 4))
     assert threads_of(pipeline.batch(pipeline.arrays(np.load(tmp_path / "n.npy", mmap_mode="r")), 4))
 
 

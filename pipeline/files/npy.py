@@ -1,0 +1,137 @@
+"""NpyFile: the rows of a `.npy` file, read by number; its header is checked before anything believes it."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import stat
+import struct
+import weakref
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._batch import read_rows
+from pipeline.errors import DataLossError, InvalidArgumentError
+from pipeline.files.os_errors import translated
+
+# Rows without bytes that a file may claim: it does not become larger by them.
+_MOST_EMPTY = 1 << 24
+
+# Bytes of a header, as NumPy limits them.
+_LONGEST = 10_000
+
+
+class NpyFile:
+    """An open `.npy` file. Its rows are as an array's: `file[numbers]` reads those of these numbers.
+
+    Thread safety: every method may be called from every thread.
+
+    Args:
+        name: Its path.
+        where: What errors begin with.
+
+    Raises:
+        NotFoundError, ...: It cannot be opened.
+        DataLossError: It is no `.npy` file, or shorter than its header says.
+        InvalidArgumentError: It holds Python objects.
+    """
+
+    def __init__(self, name: bytes, where: str) -> None:
+        self._name, self._where = name, f"{where}: {os.fsdecode(name)}"
+        try:
+            self._file = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            weakref.finalize(self, os.close, self._file).atexit = False  # a thread may still read at the exit
+            with open(self._file, "rb", closefd=False) as file:
+                status = os.fstat(self._file)
+                size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+                self.dtype, self.shape, self.fortran, self._start = checked_header(file, size, self._where)
+        except OSError as error:
+            raise translated(name, error) from error
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its values have."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
+        """Read the rows of these numbers. DataLossError if the file has become shorter."""
+        rows = np.empty((len(numbers), *self.shape[1:]), self.dtype)
+        if rows.nbytes:
+            numbers = np.ascontiguousarray(numbers, np.int64)
+            count = self._read(numbers, rows.reshape(-1).view(np.uint8))
+            if count < len(numbers):
+                raise DataLossError(
+                    None, None, f"{self._where}: the file was cut short: row {numbers[count]} is missing"
+                )
+        return rows
+
+    def whole(self) -> NDArray[Any]:
+        """Read the array. DataLossError if the file has become shorter."""
+        values = np.empty(math.prod(self.shape), self.dtype)
+        if values.nbytes and not self._read(np.zeros(1, np.int64), values.view(np.uint8)):
+            raise DataLossError(None, None, f"{self._where}: the file was cut short")
+        return values.reshape(self.shape, order="F" if self.fortran else "C")
+
+    def _read(self, numbers: NDArray[np.int64], out: NDArray[np.uint8]) -> int:
+        try:
+            return read_rows(self._file, self._start, numbers, out)
+        except OSError as error:
+            raise translated(self._name, error) from error
+
+
+def checked_header(file: BinaryIO, size: int, where: str) -> tuple[np.dtype[Any], tuple[int, ...], bool, int]:
+    """Read the header of a `.npy` file.
+
+    Args:
+        file: At its start.
+        size: How many bytes it has.
+        where: What errors begin with.
+
+    Returns:
+        dtype, shape, whether the first dimension varies fastest, and where the values begin.
+
+    Raises:
+        DataLossError: It is none, or there are fewer bytes than it says.
+        InvalidArgumentError: It holds Python objects.
+        OSError: It cannot be read.
+    """
+    try:
+        shape, fortran, dtype = _header(file)
+        if dtype.subdtype is not None:
+            raise ValueError(f"values of {dtype}")
+    except OSError:
+        raise
+    except Exception as error:  # NumPy parses it as Python, and raises whatever that does
+        raise DataLossError(None, None, f"{where}: it is no .npy file, or its header is damaged: {error}") from error
+    start, count = file.tell(), math.prod(shape)
+    if dtype.hasobject:
+        text = f"{where}: it holds Python objects, which are not unpickled: save numbers or strings"
+        raise InvalidArgumentError(None, None, text)
+    if min(shape, default=0) < 0 or count * dtype.itemsize > size - start:
+        text = f"{where}: its header says {dtype} of shape {shape}, and {max(0, size - start):,} bytes follow"
+        raise DataLossError(None, None, text)
+    if (count and not dtype.itemsize) or (not count and shape[0] > _MOST_EMPTY):
+        raise DataLossError(None, None, f"{where}: its header says {dtype} of shape {shape}, which has no bytes")
+    return dtype, shape, fortran and len(shape) > 1, start
+
+
+def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(file)
+    if version == (2, 0):
+        return np.lib.format.read_array_header_2_0(file)
+    if version != (3, 0):
+        raise ValueError(f"version {version} of the format is not known")
+    # NumPy has no function for version 3, whose text may have any letters: with escapes it is of version 2.
+    (length,) = struct.unpack("<I", file.read(4))
+    if length > _LONGEST:
+        raise ValueError(f"a header of {length:,} bytes")
+    text = file.read(length).decode().encode("ascii", "backslashreplace")
+    return np.lib.format.read_array_header_2_0(io.BytesIO(struct.pack("<I", len(text)) + text))

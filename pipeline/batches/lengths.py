@@ -9,7 +9,7 @@ from pipeline.batches.request import Request
 from pipeline.batches.source import is_iterable
 from pipeline.queues.base import QueueBase
 from pipeline.runners.enqueue_ops import op_name
-from pipeline.sources.source import Source
+from pipeline.sources.source import Source, as_length
 
 
 def number_of_batches(request: Request, *, keeps_all: bool, skips: bool, buckets: bool) -> int:
@@ -36,7 +36,8 @@ def number_of_batches(request: Request, *, keeps_all: bool, skips: bool, buckets
     index, count = request.shard or (0, 1)
     whole, left = divmod(total, request.batch_size * count)
     has_share = index * left // count < (index + 1) * left // count
-    return whole + (request.allow_smaller_final_batch and has_share)
+    batches = whole + (request.allow_smaller_final_batch and has_share)
+    return as_length(batches, f"{request.name}: the number of batches")
 
 
 def _number_of_examples(source: Any, request: Request) -> int:

@@ -122,4 +122,4 @@ class EpochShuffle:
 
     def order(self, epoch: int) -> NDArray[np.int64]:
         """Return the order of an epoch: a permutation of `rows` row numbers, int64."""
-        return permutation(*self.seeds, epoch * self._blocks, self._rows)
+        return permutation(*self.seeds, epoch * self._blocks % (1 << 64), self._rows)

@@ -125,5 +125,5 @@ class _Groups(Numbered):
             size, (seed, seed2) = int(self._sizes[group]), self.shuffle.seeds
             words = -(-size // 4)  # each epoch uses up whole blocks of four words, as in EpochShuffle
             key = (seed2 + group + 1) & ((1 << 64) - 1)
-            self._rows_of = epoch, group, permutation(seed ^ _OF_ROWS, key, epoch * words, size)
+            self._rows_of = epoch, group, permutation(seed ^ _OF_ROWS, key, epoch * words % (1 << 64), size)
         return self._rows_of[2]

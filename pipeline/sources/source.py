@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
@@ -134,10 +135,10 @@ class TableSource(Source):
         self.files: Callable[[], dict[str, Any]] = functools.cache(getattr(table, "files", dict))
 
     def __len__(self) -> int:
-        """How many examples all epochs have. TypeError if they do not end."""
-        if self.order.num_epochs is None:
+        """How many examples all epochs have. TypeError if they do not end, or are more than `len` can return."""
+        if self.total is None:
             raise TypeError(f"{self.name}: with num_epochs=None there is no number of examples")
-        return self.order.num_epochs * self.order.length
+        return as_length(self.total, f"{self.name}: the number of examples")
 
     def __getitem__(self, index: int) -> Any:
         """Return example number `index`. IndexError if there is none, TypeError if it is not an integer."""
@@ -154,7 +155,7 @@ class TableSource(Source):
     @property
     def total(self) -> int | None:
         """The number of examples of all epochs; None if there is no end."""
-        return None if self.order.num_epochs is None else len(self)
+        return None if self.order.num_epochs is None else self.order.num_epochs * self.order.length
 
     def cursor(self, round_number: int = 0) -> TableCursor:
         """As `Source.cursor`."""
@@ -330,6 +331,13 @@ class TableCursor:
         """Return what names each of these rows, by its place among them."""
         named = getattr(self._source.table, "named", "row {}".format)
         return lambda i: named(int(numbers[i]))
+
+
+def as_length(number: int, what: str) -> int:
+    """Return a number that `len` is to return; TypeError for one that it cannot, as for things without a length."""
+    if number > sys.maxsize:
+        raise TypeError(f"{what} is {number:,}, which is more than len() can return")
+    return number
 
 
 def gathered(column: Any) -> Any:

@@ -17,7 +17,7 @@ from pipeline.on_error import ending
 from pipeline.producers.queue import at_least_one
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.sources.order import Epochs, Order
-from pipeline.sources.source import Source, ahead, gathered, rows_of
+from pipeline.sources.source import Source, ahead, as_length, gathered, rows_of
 
 
 class Parts(Protocol):
@@ -99,7 +99,7 @@ class PartsSource(Source):
             raise TypeError(f"{self.name}: with num_epochs=None there is no number of examples")
         if self.total is None:
             raise TypeError(f"{self.name}: the number of examples is known only at their end")
-        return self.total
+        return as_length(self.total, f"{self.name}: the number of examples")
 
     def __bool__(self) -> bool:
         return True  # not whether there are examples, which may not be known

@@ -1,6 +1,7 @@
 """What every source promises: a class that the tests of each kind of source inherit from."""
 
 import json
+import sys
 
 import lockstep
 import pytest
@@ -93,6 +94,15 @@ class SourceContract:
             assert len(batches) == len(list(batches)) == (3 * self.count + 3 * smaller) // 4
         with pytest.raises(TypeError, match="num_epochs=None"):
             len(self.make(num_epochs=None))
+
+    @pytest.mark.parametrize("options", [{}, {"deterministic": True}, {"num_threads": 0}])
+    def test_more_epochs_than_anybody_reads(self, options):
+        source = self.random(num_epochs=sys.maxsize)
+        with pipeline.batch(source, 4, **options) as batches:
+            assert {*self.numbers(next(batches)), *self.numbers(next(batches))} <= set(range(self.count))
+        for what in (source, batches):
+            with pytest.raises(TypeError, match="is more than len" if self.known else "is known only at"):
+                len(what)
 
     def test_items(self):
         if not self.known:

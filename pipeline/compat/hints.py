@@ -3,74 +3,51 @@
 from __future__ import annotations
 
 _MODEL = "model code: keep it in the framework that trains, and give it the batches"
-_EAGER = "no eager mode: use the native API"
-_SERVERS = (
+
+# What is said of which names; of a longer name its longest prefix counts.
+_WHY = {
+    _MODEL: "ConditionalAccumulator ConditionalAccumulatorBase GradientTape SparseConditionalAccumulator "
+    "contrib.layers contrib.slim estimator get_variable_scope gradients hessians initializers keras layers losses "
+    "metrics nn saved_model sparse.SparseConditionalAccumulator train.ExponentialMovingAverage",
+    "no model, nothing to save: keep it in the framework that trains": "train.Saver",
+    "no eager mode: use the native API": "enable_eager_execution enable_v2_behavior",
+    "TensorFlow 2: the drop-in has the names of TensorFlow 1": "compat.v2",
+    "TensorFlow 2: in TensorFlow 1 the order of examples depends on the timing of threads. Use the native API for a "
+    "fixed order, with pipeline.shuffle_batch(..., deterministic=True)": "config",
+    "the drop-in is TensorFlow 1's input by queues: use tf.train.slice_input_producer or "
+    "tf.train.string_input_producer and tf.train.batch. In the native API pipeline.tf_data reads a "
+    "tf.data.Dataset": "data",
+    "tf.contrib is not in the drop-in": "contrib",
+    "a module of TensorFlow's inside: use the public name": "core python",
+    "a tutorial's helper: read its files yourself, then tf.train.slice_input_producer takes the arrays": "examples",
     "there are no servers here. Each worker is a program of its own, with its share of the files; queues that several "
-    "programs share are pipeline.cluster.RemoteQueue"
-)
-_INTERNAL = "a module of TensorFlow's inside: use the public name"
-
-_RAGGED = (
+    "programs share are pipeline.cluster.RemoteQueue": "distribute train.ClusterDef train.ClusterSpec train.Server "
+    "train.ServerDef",
+    "one process, no devices": "train.replica_device_setter",
+    "leave questions about devices out: everything runs on the CPU": "test",
+    "use pathlib: a path beside `__file__`": "resource_loader",
+    "graphs are not read from files": "train.import_meta_graph",
+    "use a FIFOQueue for each part, or a tf.py_func that waits for all parts of a key": "Barrier",
     "rows of different lengths are SparseTensors here: tf.sparse_tensor_to_dense pads them, and so does "
-    "tf.train.batch(..., dynamic_pad=True)"
-)
-_UNICODE = "decode the text in Python, in a tf.py_func"
-_TABLES = (
+    "tf.train.batch(..., dynamic_pad=True)": "RaggedTensor ragged",
     "tables do not change here: use tf.contrib.lookup.index_table_from_tensor, index_table_from_file or "
-    "tf.lookup.StaticHashTable; or a dict in a tf.py_func"
-)
-
-# Why a name is missing and what to do instead, by its longest prefix.
-_REASONS = {
-    "Barrier": "use a FIFOQueue for each part, or a tf.py_func that waits for all parts of a key",
-    "ConditionalAccumulator": _MODEL,
-    "ConditionalAccumulatorBase": _MODEL,
-    "GradientTape": _MODEL,
-    "RaggedTensor": _RAGGED,
-    "SparseConditionalAccumulator": _MODEL,
-    "compat.v2": "TensorFlow 2: the drop-in has the names of TensorFlow 1",
-    "config": "TensorFlow 2: in TensorFlow 1 the order of examples depends on the timing of threads. Use the native "
-    "API for a fixed order, with pipeline.shuffle_batch(..., deterministic=True)",
-    "contrib": "tf.contrib is not in the drop-in",
-    "contrib.layers": _MODEL,
-    "contrib.lookup": _TABLES,
-    "contrib.slim": _MODEL,
-    "data": "the drop-in is TensorFlow 1's input by queues: use tf.train.slice_input_producer or "
-    "tf.train.string_input_producer and tf.train.batch. In the native API pipeline.tf_data reads a tf.data.Dataset",
-    "core": _INTERNAL,
-    "distribute": _SERVERS,
-    "enable_eager_execution": _EAGER,
-    "enable_v2_behavior": _EAGER,
-    "estimator": _MODEL,
-    "examples": "a tutorial's helper: read its files yourself, then tf.train.slice_input_producer takes the arrays",
-    "get_variable_scope": _MODEL,
-    "gradients": _MODEL,
-    "hessians": _MODEL,
-    "initializers": _MODEL,
-    "keras": _MODEL,
-    "layers": _MODEL,
-    "lookup": _TABLES,
-    "losses": _MODEL,
-    "metrics": _MODEL,
-    "nn": _MODEL,
-    "python": _INTERNAL,
-    "ragged": _RAGGED,
-    "resource_loader": "use pathlib: a path beside `__file__`",
-    "saved_model": _MODEL,
-    "sparse.SparseConditionalAccumulator": _MODEL,
-    "strings.bytes_split": _UNICODE,
-    **{f"strings.unicode_{name}": _UNICODE for name in ["decode", "encode", "script", "split", "transcode"]},
-    **{f"strings.unicode_{name}_with_offsets": _UNICODE for name in ("decode", "split")},
-    "test": "leave questions about devices out: everything runs on the CPU",
-    "train.ExponentialMovingAverage": _MODEL,
-    "train.Saver": "no model, nothing to save: keep it in the framework that trains",
-    "train.ClusterDef": _SERVERS,
-    "train.ClusterSpec": _SERVERS,
-    "train.Server": _SERVERS,
-    "train.ServerDef": _SERVERS,
-    "train.replica_device_setter": "one process, no devices",
-    "train.import_meta_graph": "graphs are not read from files",
+    "tf.lookup.StaticHashTable; or a dict in a tf.py_func": "contrib.lookup lookup",
+    "decode the text in Python, in a tf.py_func": "strings.bytes_split strings.unicode_decode "
+    "strings.unicode_decode_with_offsets strings.unicode_encode strings.unicode_script strings.unicode_split "
+    "strings.unicode_split_with_offsets strings.unicode_transcode",
+    "compare `x.shape`, or use tf.assert_equal(tf.shape(x), ...)": "assert_integer assert_rank assert_rank_at_least "
+    "assert_rank_in assert_same_float_dtype assert_scalar assert_type debugging is_numeric_tensor",
+    "make it dense by tf.sparse_tensor_to_dense, or use NumPy in a tf.py_func": "sparse sparse_add "
+    "sparse_fill_empty_rows sparse_mask sparse_maximum sparse_minimum sparse_reduce_max sparse_reduce_max_sparse "
+    "sparse_reduce_sum sparse_reduce_sum_sparse sparse_reset_shape sparse_segment_mean sparse_segment_sqrt_n "
+    "sparse_segment_sum sparse_slice sparse_softmax sparse_split sparse_tensor_dense_matmul sparse_transpose",
+    "use NumPy in a tf.py_func": "angle decode_json_example extract_image_patches image.extract_image_patches "
+    "image.extract_patches io.decode_json_example linalg make_ndarray make_tensor_proto math matrix_band_part "
+    "matrix_diag matrix_set_diag norm random.gamma random.poisson random_gamma random_poisson strings.format "
+    "tensor_scatter_add tensor_scatter_nd_add unsorted_segment_mean unsorted_segment_sqrt_n",
+    "use tf.py_func, whose function gets NumPy arrays": "py_function",
 }
+_REASONS = {name: why for why, names in _WHY.items() for name in names.split()}
 
 
 def reason(name: str) -> str:

@@ -45,6 +45,13 @@ def test_names_of_the_other_input_of_tensorflow():
         ("strings.bytes_split", "decode the text in Python"),
         ("contrib.lookup.MutableHashTable", "use tf.contrib.lookup.index_table_from_tensor"),
         ("lookup.experimental", "use tf.contrib.lookup.index_table_from_tensor"),
+        ("assert_rank", "compare `x.shape`"),
+        ("debugging.assert_shapes", "compare `x.shape`"),
+        ("sparse_add", "make it dense"),
+        ("sparse.reduce_sum", "make it dense"),
+        ("linalg.norm", "NumPy in a tf.py_func"),
+        ("math.angle", "NumPy in a tf.py_func"),
+        ("py_function", "use tf.py_func"),
     ],
 )
 def test_names_that_went(name, instead):

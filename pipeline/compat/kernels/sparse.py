@@ -1,4 +1,4 @@
-"""Sparse tensors as arrays: indices [N, rank], values [N] and dense shape; sorting, reshaping, joining, cutting."""
+"""Sparse tensors as arrays: indices [N, rank], values [N] and dense shape; sorting, reshaping, joining."""
 
 from __future__ import annotations
 
@@ -144,67 +144,3 @@ def concat(axis: int, parts: list[Parts]) -> list[Any]:
     indices = np.concatenate(shifted)
     by = order(indices)
     return [indices[by], np.concatenate([values for _, values, _ in parts])[by], shape]
-
-
-def split(axis: int, number: int, indices: Any, values: Any, shape: Any) -> list[Parts]:
-    """Split into `number` parts along an axis; the first parts are larger by one if the size is no multiple."""
-    rank = len(shape)
-    if not -rank <= axis < rank:
-        raise invalid(f"Input axis should be in range [{-rank}, {rank}), got {axis}")
-    axis %= rank
-    size = int(shape[axis])
-    if not 1 <= number <= size:
-        raise invalid(f"Input num_split should be between 1 and the splitting dimension size ({size}), got {number}")
-    parts, at = [], 0
-    for i in range(number):
-        count = size // number + (i < size % number)
-        inside = (indices[:, axis] >= at) & (indices[:, axis] < at + count)
-        moved = indices[inside]
-        moved[:, axis] -= at
-        sizes = shape.copy()
-        sizes[axis] = count
-        parts.append((moved, values[inside], sizes))
-        at += count
-    return parts
-
-
-def cut(indices: Any, values: Any, shape: Any, start: Any, size: Any) -> list[Any]:
-    """Return the slice that begins at `start` and has at most the sizes `size`."""
-    for what, given in (("start", start), ("size", size)):
-        if len(given) != len(shape):
-            raise invalid(f"Expected {what} to be a vector of length {len(shape)} but got length {len(given)}")
-    if (size < 0).any():
-        raise invalid(f"Expected a non-negative size, got {size[size < 0][0]}")
-    sizes = np.where(start < shape, np.minimum(size, shape - start), 0)
-    sizes = np.where(start < 0, np.minimum(size, shape), sizes) if (start < 0).any() else sizes
-    inside = ((indices >= start) & (indices < start + sizes)).all(axis=1)
-    return [indices[inside] - start, values[inside], sizes.astype(np.int64)]
-
-
-def fill_empty_rows(indices: Any, values: Any, shape: Any, default: Any) -> list[Any]:
-    """Put `default` into the first column of each empty row.
-
-    Returns:
-        Indices, values, whether each row was empty, and the new position of each old element.
-    """
-    rows, count = indices[:, 0], int(shape[0])
-    if count == 0:
-        if len(indices):
-            raise invalid(f"Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {len(indices)}")
-        return [indices, values, np.empty(0, bool), np.empty(0, np.int64)]
-    outside = (rows < 0) | (rows >= count)
-    if outside.any():
-        n = int(outside.argmax())
-        raise invalid(f"indices({n}, 0) is invalid: {rows[n]} {'< 0' if rows[n] < 0 else f'>= {count}'}")
-    empty = np.ones(count, bool)
-    empty[rows] = False
-    missing = np.flatnonzero(empty)
-    added = np.zeros((len(missing), indices.shape[1]), np.int64)
-    added[:, 0] = missing
-    filled = np.empty(len(missing), values.dtype)
-    filled[:] = default[()]
-    together = np.concatenate([indices, added])
-    by = np.argsort(together[:, 0], kind="stable")
-    places = np.empty(len(by), np.int64)
-    places[by] = np.arange(len(by))
-    return [together[by], np.concatenate([values, filled])[by], empty, places[: len(indices)]]

@@ -75,9 +75,6 @@ from pipeline.compat.ops.arrays.boolean_mask import boolean_mask as boolean_mask
 from pipeline.compat.ops.arrays.brackets import newaxis as newaxis
 from pipeline.compat.ops.arrays.diagonals import diag as diag
 from pipeline.compat.ops.arrays.diagonals import eye as eye
-from pipeline.compat.ops.arrays.diagonals import matrix_band_part as matrix_band_part
-from pipeline.compat.ops.arrays.diagonals import matrix_diag as matrix_diag
-from pipeline.compat.ops.arrays.diagonals import matrix_set_diag as matrix_set_diag
 from pipeline.compat.ops.arrays.filling import fill as fill
 from pipeline.compat.ops.arrays.filling import ones as ones
 from pipeline.compat.ops.arrays.filling import ones_like as ones_like
@@ -92,7 +89,6 @@ from pipeline.compat.ops.arrays.grids import sequence_mask as sequence_mask
 from pipeline.compat.ops.arrays.identities import identity as identity
 from pipeline.compat.ops.arrays.identities import stop_gradient as stop_gradient
 from pipeline.compat.ops.arrays.image_blocks import depth_to_space as depth_to_space
-from pipeline.compat.ops.arrays.image_blocks import extract_image_patches as extract_image_patches
 from pipeline.compat.ops.arrays.image_blocks import space_to_depth as space_to_depth
 from pipeline.compat.ops.arrays.indexing import slice_ as _slice
 from pipeline.compat.ops.arrays.indexing import strided_slice as strided_slice
@@ -104,8 +100,6 @@ from pipeline.compat.ops.arrays.padding import pad as pad
 from pipeline.compat.ops.arrays.scattering import dynamic_partition as dynamic_partition
 from pipeline.compat.ops.arrays.scattering import dynamic_stitch as dynamic_stitch
 from pipeline.compat.ops.arrays.scattering import scatter_nd as scatter_nd
-from pipeline.compat.ops.arrays.scattering import tensor_scatter_nd_add as _tensor_scatter_add
-from pipeline.compat.ops.arrays.scattering import tensor_scatter_nd_add as tensor_scatter_nd_add
 from pipeline.compat.ops.arrays.scattering import tensor_scatter_update as _tensor_scatter_nd_update
 from pipeline.compat.ops.arrays.scattering import tensor_scatter_update as tensor_scatter_update
 from pipeline.compat.ops.arrays.sequences import one_hot as one_hot
@@ -157,15 +151,6 @@ from pipeline.compat.ops.control.printing import Print as Print
 from pipeline.compat.ops.control.printing import print as print
 from pipeline.compat.ops.control.py_func import numpy_function as numpy_function
 from pipeline.compat.ops.control.py_func import py_func as py_func
-from pipeline.compat.ops.control.py_func import py_function as py_function
-from pipeline.compat.ops.control.shape_checks import assert_integer as assert_integer
-from pipeline.compat.ops.control.shape_checks import assert_rank as assert_rank
-from pipeline.compat.ops.control.shape_checks import assert_rank_at_least as assert_rank_at_least
-from pipeline.compat.ops.control.shape_checks import assert_rank_in as assert_rank_in
-from pipeline.compat.ops.control.shape_checks import assert_same_float_dtype as assert_same_float_dtype
-from pipeline.compat.ops.control.shape_checks import assert_scalar as assert_scalar
-from pipeline.compat.ops.control.shape_checks import assert_type as assert_type
-from pipeline.compat.ops.control.shape_checks import is_numeric_tensor as is_numeric_tensor
 from pipeline.compat.ops.control.tensor_array import TensorArray as TensorArray
 from pipeline.compat.ops.control.while_loop import while_loop as while_loop
 from pipeline.compat.ops.files.gfile import matching_files as matching_files
@@ -216,7 +201,6 @@ from pipeline.compat.ops.math.comparing import is_nan as is_nan
 from pipeline.compat.ops.math.comparing import less as less
 from pipeline.compat.ops.math.comparing import less_equal as less_equal
 from pipeline.compat.ops.math.comparing import not_equal as not_equal
-from pipeline.compat.ops.math.complex import angle as angle
 from pipeline.compat.ops.math.complex import complex as complex
 from pipeline.compat.ops.math.complex import conj as conj
 from pipeline.compat.ops.math.complex import imag as imag
@@ -228,7 +212,6 @@ from pipeline.compat.ops.math.logic import logical_not as logical_not
 from pipeline.compat.ops.math.logic import logical_or as logical_or
 from pipeline.compat.ops.math.logic import logical_xor as logical_xor
 from pipeline.compat.ops.math.products import matmul as matmul
-from pipeline.compat.ops.math.products import norm as norm
 from pipeline.compat.ops.math.products import tensordot as tensordot
 from pipeline.compat.ops.math.reducing import count_nonzero as count_nonzero
 from pipeline.compat.ops.math.reducing import reduce_all as reduce_all
@@ -243,14 +226,9 @@ from pipeline.compat.ops.math.segments import segment_mean as segment_mean
 from pipeline.compat.ops.math.segments import segment_min as segment_min
 from pipeline.compat.ops.math.segments import segment_prod as segment_prod
 from pipeline.compat.ops.math.segments import segment_sum as segment_sum
-from pipeline.compat.ops.math.segments import sparse_segment_mean as sparse_segment_mean
-from pipeline.compat.ops.math.segments import sparse_segment_sqrt_n as sparse_segment_sqrt_n
-from pipeline.compat.ops.math.segments import sparse_segment_sum as sparse_segment_sum
 from pipeline.compat.ops.math.segments import unsorted_segment_max as unsorted_segment_max
-from pipeline.compat.ops.math.segments import unsorted_segment_mean as unsorted_segment_mean
 from pipeline.compat.ops.math.segments import unsorted_segment_min as unsorted_segment_min
 from pipeline.compat.ops.math.segments import unsorted_segment_prod as unsorted_segment_prod
-from pipeline.compat.ops.math.segments import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 from pipeline.compat.ops.math.segments import unsorted_segment_sum as unsorted_segment_sum
 from pipeline.compat.ops.math.unary import abs as abs
 from pipeline.compat.ops.math.unary import acos as acos
@@ -286,39 +264,21 @@ from pipeline.compat.ops.parse.decoding import decode_raw as decode_raw
 from pipeline.compat.ops.parse.examples import parse_example as parse_example
 from pipeline.compat.ops.parse.examples import parse_single_example as parse_single_example
 from pipeline.compat.ops.parse.features import SparseFeature as SparseFeature
-from pipeline.compat.ops.parse.json_examples import decode_json_example as decode_json_example
 from pipeline.compat.ops.parse.sequences import parse_single_sequence_example as parse_single_sequence_example
 from pipeline.compat.ops.random.classes import multinomial as multinomial
-from pipeline.compat.ops.random.numbers import random_gamma as random_gamma
 from pipeline.compat.ops.random.numbers import random_normal as random_normal
-from pipeline.compat.ops.random.numbers import random_poisson as random_poisson
 from pipeline.compat.ops.random.numbers import random_uniform as random_uniform
 from pipeline.compat.ops.random.numbers import truncated_normal as truncated_normal
 from pipeline.compat.ops.random.shuffle import random_shuffle as random_shuffle
-from pipeline.compat.ops.sparse.building import sparse_mask as sparse_mask
 from pipeline.compat.ops.sparse.building import sparse_merge as sparse_merge
 from pipeline.compat.ops.sparse.building import sparse_placeholder as sparse_placeholder
-from pipeline.compat.ops.sparse.building import sparse_reset_shape as sparse_reset_shape
 from pipeline.compat.ops.sparse.building import sparse_retain as sparse_retain
 from pipeline.compat.ops.sparse.building import sparse_to_indicator as sparse_to_indicator
-from pipeline.compat.ops.sparse.building import sparse_transpose as sparse_transpose
 from pipeline.compat.ops.sparse.form import sparse_concat as sparse_concat
-from pipeline.compat.ops.sparse.form import sparse_fill_empty_rows as sparse_fill_empty_rows
 from pipeline.compat.ops.sparse.form import sparse_reorder as sparse_reorder
 from pipeline.compat.ops.sparse.form import sparse_reshape as sparse_reshape
-from pipeline.compat.ops.sparse.form import sparse_slice as sparse_slice
-from pipeline.compat.ops.sparse.form import sparse_split as sparse_split
 from pipeline.compat.ops.sparse.form import sparse_tensor_to_dense as sparse_tensor_to_dense
 from pipeline.compat.ops.sparse.form import sparse_to_dense as sparse_to_dense
-from pipeline.compat.ops.sparse.math import sparse_add as sparse_add
-from pipeline.compat.ops.sparse.math import sparse_maximum as sparse_maximum
-from pipeline.compat.ops.sparse.math import sparse_minimum as sparse_minimum
-from pipeline.compat.ops.sparse.math import sparse_reduce_max as sparse_reduce_max
-from pipeline.compat.ops.sparse.math import sparse_reduce_max_sparse as sparse_reduce_max_sparse
-from pipeline.compat.ops.sparse.math import sparse_reduce_sum as sparse_reduce_sum
-from pipeline.compat.ops.sparse.math import sparse_reduce_sum_sparse as sparse_reduce_sum_sparse
-from pipeline.compat.ops.sparse.math import sparse_softmax as sparse_softmax
-from pipeline.compat.ops.sparse.math import sparse_tensor_dense_matmul as sparse_tensor_dense_matmul
 from pipeline.compat.ops.sparse.strings import deserialize_many_sparse as deserialize_many_sparse
 from pipeline.compat.ops.sparse.strings import serialize_many_sparse as serialize_many_sparse
 from pipeline.compat.ops.sparse.strings import serialize_sparse as serialize_sparse
@@ -431,8 +391,6 @@ from pipeline.compat.values.placeholders import placeholder_with_default as plac
 from pipeline.compat.values.sparse_tensor import IndexedSlicesValue as IndexedSlicesValue
 from pipeline.compat.values.sparse_tensor import SparseTensor as SparseTensor
 from pipeline.compat.values.static import get_static_value as get_static_value
-from pipeline.compat.values.tensor_proto import make_ndarray as make_ndarray
-from pipeline.compat.values.tensor_proto import make_tensor_proto as make_tensor_proto
 from pipeline.decode.example.features import FixedLenFeature as FixedLenFeature
 from pipeline.decode.example.features import FixedLenSequenceFeature as FixedLenSequenceFeature
 from pipeline.decode.example.features import SparseTensorValue as SparseTensorValue
@@ -456,5 +414,4 @@ string_to_hash_bucket = _string_to_hash_bucket
 string_to_hash_bucket_fast = _string_to_hash_bucket_fast
 string_to_hash_bucket_strong = _string_to_hash_bucket_strong
 string_to_number = _string_to_number
-tensor_scatter_add = _tensor_scatter_add
 tensor_scatter_nd_update = _tensor_scatter_nd_update

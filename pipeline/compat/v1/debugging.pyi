@@ -15,15 +15,6 @@ from pipeline.compat.ops.control.checks import assert_non_positive as assert_non
 from pipeline.compat.ops.control.checks import assert_none_equal as assert_none_equal
 from pipeline.compat.ops.control.checks import assert_positive as assert_positive
 from pipeline.compat.ops.control.checks import assert_proper_iterable as assert_proper_iterable
-from pipeline.compat.ops.control.shape_checks import assert_integer as assert_integer
-from pipeline.compat.ops.control.shape_checks import assert_rank as assert_rank
-from pipeline.compat.ops.control.shape_checks import assert_rank_at_least as assert_rank_at_least
-from pipeline.compat.ops.control.shape_checks import assert_rank_in as assert_rank_in
-from pipeline.compat.ops.control.shape_checks import assert_same_float_dtype as assert_same_float_dtype
-from pipeline.compat.ops.control.shape_checks import assert_scalar as assert_scalar
-from pipeline.compat.ops.control.shape_checks import assert_shapes as assert_shapes
-from pipeline.compat.ops.control.shape_checks import assert_type as assert_type
-from pipeline.compat.ops.control.shape_checks import is_numeric_tensor as is_numeric_tensor
 from pipeline.compat.ops.math.comparing import is_finite as is_finite
 from pipeline.compat.ops.math.comparing import is_inf as is_inf
 from pipeline.compat.ops.math.comparing import is_nan as is_nan

@@ -1,7 +1,5 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
-from pipeline.compat.ops.arrays.image_blocks import extract_image_patches as extract_image_patches
-from pipeline.compat.ops.arrays.image_blocks import extract_patches as extract_patches
 from pipeline.compat.ops.images.adjust import adjust_brightness as adjust_brightness
 from pipeline.compat.ops.images.adjust import adjust_contrast as adjust_contrast
 from pipeline.compat.ops.images.adjust import adjust_gamma as adjust_gamma

@@ -28,7 +28,6 @@ from pipeline.compat.ops.math.comparing import is_nan as is_nan
 from pipeline.compat.ops.math.comparing import less as less
 from pipeline.compat.ops.math.comparing import less_equal as less_equal
 from pipeline.compat.ops.math.comparing import not_equal as not_equal
-from pipeline.compat.ops.math.complex import angle as angle
 from pipeline.compat.ops.math.complex import conj as conj
 from pipeline.compat.ops.math.complex import imag as imag
 from pipeline.compat.ops.math.complex import real as real
@@ -54,10 +53,8 @@ from pipeline.compat.ops.math.segments import segment_min as segment_min
 from pipeline.compat.ops.math.segments import segment_prod as segment_prod
 from pipeline.compat.ops.math.segments import segment_sum as segment_sum
 from pipeline.compat.ops.math.segments import unsorted_segment_max as unsorted_segment_max
-from pipeline.compat.ops.math.segments import unsorted_segment_mean as unsorted_segment_mean
 from pipeline.compat.ops.math.segments import unsorted_segment_min as unsorted_segment_min
 from pipeline.compat.ops.math.segments import unsorted_segment_prod as unsorted_segment_prod
-from pipeline.compat.ops.math.segments import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 from pipeline.compat.ops.math.segments import unsorted_segment_sum as unsorted_segment_sum
 from pipeline.compat.ops.math.unary import abs as abs
 from pipeline.compat.ops.math.unary import acos as acos

@@ -1,6 +1,5 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
-from pipeline.compat.ops.control.printing import format as format
 from pipeline.compat.ops.strings.elements import as_string as as_string
 from pipeline.compat.ops.strings.elements import length as length
 from pipeline.compat.ops.strings.elements import lower as lower

@@ -110,20 +110,6 @@ TABLE = {
     "setdiff1d": lambda tf: list(tf.setdiff1d([1, 2, 3, 2], [1])) + list(tf.setdiff1d(["a", "b"], ["a"])),
     "diag": lambda tf: [tf.diag(known(tf, 2)), tf.diag(known(tf, 2, 2))],
     "diag_scalar": lambda tf: tf.diag(1.0),
-    "matrix_diag": lambda tf: [tf.matrix_diag(known(tf, 2)), tf.matrix_diag(known(tf, 2, 2)), tf.linalg.diag([True])],
-    "matrix_diag_k": lambda tf: [tf.linalg.diag(known(tf, 2), k=k) for k in (1, -1)],
-    "matrix_diag_band": lambda tf: [
-        tf.linalg.diag(known(tf, 2, 3) + 1, k=(0, 1), align=align, padding_value=9)
-        for align in ("RIGHT_LEFT", "LEFT_RIGHT")
-    ],
-    "matrix_diag_sizes": lambda tf: tf.linalg.diag(known(tf, 2) + 1, num_rows=2, num_cols=4),
-    "matrix_diag_inconsistent": lambda tf: tf.linalg.diag(known(tf, 2), num_rows=1),
-    "matrix_diag_align": lambda tf: tf.linalg.diag(known(tf, 2), align="UP"),
-    "matrix_set_diag": lambda tf: tf.matrix_set_diag(known(tf, 2, 3), [8.0, 9.0]),
-    "matrix_set_diag_k": lambda tf: tf.linalg.set_diag(known(tf, 2, 3), [8.0, 9.0], k=1, name="s"),
-    "matrix_set_diag_wrong": lambda tf: tf.matrix_set_diag(known(tf, 2, 3), [8.0]),
-    "matrix_band_part": lambda tf: [tf.matrix_band_part(known(tf, 3, 3), a, b) for a, b in ((0, -1), (1, 0), (-1, -1))],
-    "matrix_band_part_dtypes": lambda tf: tf.matrix_band_part(known(tf, 3, 3), 1, tf.constant(1)),
     "scatter_nd": lambda tf: [tf.scatter_nd([[1], [1]], [1.0, 2.0], [3]), tf.scatter_nd([[0]], [[1, 2]], [2, 2])],
     "scatter_nd_out_of_range": lambda tf: tf.scatter_nd([[5]], [1.0], [3]),
     "scatter_nd_wrong_updates": lambda tf: tf.scatter_nd([[1]], [1.0, 2.0], [3]),
@@ -131,7 +117,6 @@ TABLE = {
     "tensor_scatter": lambda tf: [
         tf.tensor_scatter_update(known(tf, 3), [[1]], [9.0]),
         tf.tensor_scatter_nd_update(known(tf, 2, 2), [[1]], [[8.0, 9.0]]),
-        tf.tensor_scatter_nd_add(known(tf, 3), [[1], [1]], [9.0, 1.0]),
     ],
     "tensor_scatter_out_of_range": lambda tf: tf.tensor_scatter_update(known(tf, 3), [[3]], [9.0]),
     "dynamic_partition": lambda tf: tf.dynamic_partition(known(tf, 3), [0, 1, 0], 2),
@@ -154,16 +139,6 @@ TABLE = {
     ),
     "depth_to_space": lambda tf: tf.depth_to_space(known(tf, 1, 1, 2, 8), 2),
     "depth_to_space_uneven": lambda tf: tf.depth_to_space(known(tf, 1, 1, 2, 3), 2),
-    "patches": lambda tf: [
-        tf.extract_image_patches(known(tf, 1, 3, 4, 1), [1, 2, 2, 1], [1, 1, 2, 1], [1, 1, 1, 1], p)
-        for p in ("VALID", "SAME")
-    ],
-    "patches_rates": lambda tf: tf.image.extract_patches(
-        known(tf, 1, 4, 4, 1), [1, 2, 2, 1], [1, 2, 2, 1], [1, 2, 2, 1], "VALID"
-    ),
-    "patches_padding": lambda tf: tf.extract_image_patches(
-        known(tf, 1, 3, 3, 1), [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "FULL"
-    ),
 }
 
 for name, function in TABLE.items():

@@ -38,29 +38,6 @@ def a_function_with_state_is_called_each_time(tf, sess):
     return [sess.run(number), sess.run(number), len(calls)]
 
 
-@case()
-def eager_arguments(tf, sess):
-    seen = []
-
-    def look(x, text):
-        assert text.numpy() == b"a"
-        seen.append([x.numpy(), x.dtype.name, x.shape.as_list(), x.get_shape().as_list(), x.ndim, len(x)])
-        return x * 2 + 1, 1 - x[0], -x, x > 1, abs(x), x.shape[0], 2 / x, sum(float(each) for each in x)
-
-    kinds = [tf.float32] * 3 + [tf.bool, tf.float32, tf.int32, tf.float32, tf.float32]
-    return [sess.run(tf.py_function(look, [tf.constant([1.0, 2.0]), tf.constant("a")], kinds)), seen]
-
-
-@case()
-def eager_scalars_and_integers(tf):
-    return [
-        tf.py_function(lambda x: float(x) + int(x) + (1 if x else 0), [tf.constant(2.0)], tf.float32),
-        tf.py_function(lambda x, y: [x // y, x % y, x / y, x**2], [7, 2], [tf.int32, tf.int32, tf.float64, tf.int32]),
-        tf.py_function(lambda x: x @ x, [[[1.0, 2.0], [3.0, 4.0]]], tf.float32),
-        tf.py_function(lambda x: np.sqrt(x), [[4.0, 9.0]], tf.float32),
-    ]
-
-
 def _table(tf, tmp):
     with open(f"{tmp}/words.txt", "w") as file:
         file.write("a\nb\n")
@@ -81,23 +58,6 @@ def a_second_table_of_one_file(tf, sess, tmp):
 
 def _sparse(tf, values=(2.0, 3.0)):
     return tf.SparseTensor([[0, 1], [1, 0]], list(values), [2, 2])
-
-
-@case()
-def sparse_times_dense(tf):
-    dense = tf.constant([[1.0, 2.0], [3.0, 4.0]])
-    return [_sparse(tf) * dense, _sparse(tf) * 2.0, _sparse(tf) * [10.0, 20.0], dense * _sparse(tf)]
-
-
-@case()
-def sparse_by_dense(tf):
-    dense = tf.constant([[1.0, 2.0], [3.0, 4.0]])
-    return [_sparse(tf) / dense, _sparse(tf) / 2.0, _sparse(tf, (2, 3)) / tf.constant(2), _sparse(tf, (2, 3)) * 2]
-
-
-@case(message="broadcasts dense to sparse only; got incompatible shapes")
-def sparse_times_more_axes(tf):
-    return _sparse(tf) * tf.ones([2, 2, 2])
 
 
 @case()

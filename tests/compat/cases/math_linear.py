@@ -102,32 +102,6 @@ def tensordot_of_lists_of_different_lengths(tf):
 
 
 @case()
-def norms(tf):
-    x = tf.constant([[3.0, 4.0], [-6.0, 8.0]])
-    return [
-        tf.norm(x),
-        tf.norm(x, axis=1),
-        tf.norm(x, ord=1, axis=0),
-        tf.norm(x, ord=np.inf, axis=1, keep_dims=True),
-        tf.norm(x, ord=3, axis=-1),
-        tf.norm(x, ord="fro", axis=[0, 1]),
-        tf.norm(x, ord=1, axis=(0, 1)),
-        tf.norm(x, ord=np.inf, axis=(0, 1), keepdims=True),
-        tf.norm(x, ord=1, name="n"),
-    ]
-
-
-@case(graph=False)
-def spectral_norm(tf):
-    return tf.linalg.norm(tf.constant([[3.0, 4.0], [-6.0, 8.0]]), ord=2, axis=(0, 1)) * 1.0
-
-
-@case()
-def norm_of_an_unknown_order(tf):
-    return tf.norm(tf.constant([1.0]), ord="fro")
-
-
-@case()
 def rectified(tf):
     x = tf.constant([-3.0, -0.5, 0.0, 0.5, 7.0])
     return [tf.nn.relu(x), tf.nn.relu([-3, 0, 7]), tf.nn.relu([1.0, -1.0], name="r")]

@@ -211,8 +211,6 @@ def unsorted_segments(tf):
 def unsorted_segments_of_floats(tf):
     x = tf.constant([1.0, 2.0, 3.0])
     return [
-        tf.unsorted_segment_mean(x, [0, 0, 2], 3),
-        tf.unsorted_segment_sqrt_n(x, tf.constant([0, 0, 2]), 3),
         tf.unsorted_segment_max(x, [0, 0, 2], 3),
         tf.unsorted_segment_sum(tf.constant([[1.0, 2.0], [3.0, 4.0]]), [[0, 1], [1, 0]], 2),
     ]
@@ -259,20 +257,3 @@ def segments_of_another_length(tf):
 @case()
 def segment_ids_of_rank_two(tf):
     return tf.segment_sum(_unknown(tf, [[1, 2], [3, 4]], [None, 2]), [[0, 1]])
-
-
-@case()
-def sparse_segments(tf):
-    x = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    return [
-        tf.sparse_segment_sum(x, [0, 2], [0, 2]),
-        tf.sparse_segment_mean(x, [0, 1], [0, 0]),
-        tf.sparse_segment_sqrt_n(x, [0, 1], [0, 0]),
-        tf.sparse_segment_mean(x, [0, 1], [0, 2], num_segments=4),
-        tf.sparse_segment_sum(tf.constant([[1, 2], [3, 4]]), [1], [0]),
-    ]
-
-
-@case()
-def sparse_segments_out_of_range(tf):
-    return tf.sparse_segment_sum(tf.constant([[1, 2], [3, 4]]), [5], [0])

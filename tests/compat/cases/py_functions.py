@@ -171,8 +171,3 @@ def input_is_no_list(tf):
 @case()
 def no_dtype(tf):
     return tf.py_func(lambda x: x, [1.0], "foo")
-
-
-@case()
-def py_function(tf):
-    return tf.py_function(lambda x: x * 2, [1.0], tf.float32)

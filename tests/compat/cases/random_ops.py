@@ -32,18 +32,6 @@ def normal(tf):
     ]
 
 
-@case(values=False)
-def other_distributions(tf):
-    return [
-        tf.multinomial([[1.0, 2.0]], 3),
-        tf.multinomial(tf.constant([[1.0, 2.0], [0.0, 0.0]], tf.float64), 4, seed=2, name="m", output_dtype=tf.int32),
-        tf.random.categorical([[1.0, 2.0]], 3),
-        tf.random_gamma([2], 1.0),
-        tf.random_gamma([2], [1.0, 2.0], 3.0),
-        tf.random_poisson(1.0, [2]),
-    ]
-
-
 @case()
 def shuffles_are_exact(tf):
     return [

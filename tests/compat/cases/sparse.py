@@ -192,36 +192,6 @@ def concat_dyn_bad(tf):
 
 
 @case()
-def slice_inside(tf):
-    return tf.sparse_slice(sparse(tf), [0, 1], [2, 1])
-
-
-@case()
-def slice_big(tf):
-    return tf.sparse_slice(sparse(tf), [1, 0], [5, 5])
-
-
-@case()
-def slice_bad(tf):
-    return tf.sparse_slice(sparse(tf), [1], [5])
-
-
-@case()
-def slice_neg(tf):
-    return tf.sparse_slice(sparse(tf), [0, -1], [2, 2])
-
-
-@case()
-def slice_beyond(tf):
-    return tf.sparse_slice(sparse(tf), [0, 7], [2, 2])
-
-
-@case()
-def slice_negsize(tf):
-    return tf.sparse_slice(sparse(tf), [0, 0], [2, -1])
-
-
-@case()
 def reorder(tf):
     return tf.sparse_reorder(sparse(tf, [[1, 2], [0, 1]]))
 
@@ -242,141 +212,6 @@ def retain_bad(tf):
 
 
 @case()
-def reset(tf):
-    return tf.sparse_reset_shape(sparse(tf))
-
-
-@case()
-def reset2(tf):
-    return tf.sparse_reset_shape(sparse(tf), [2, 5])
-
-
-@case()
-def reset_small(tf):
-    return tf.sparse_reset_shape(sparse(tf), [2, 1])
-
-
-@case()
-def reset_rank(tf):
-    return tf.sparse_reset_shape(sparse(tf), [2, 3, 1])
-
-
-@case()
-def reset_dyn_small(tf):
-    return tf.sparse_reset_shape(given_sparse(tf), given(tf, [2, 1], [2]))
-
-
-@case()
-def fill_two_rows(tf):
-    return tf.sparse_fill_empty_rows(sparse(tf, [[0, 1], [2, 2]], shape=[4, 3]), -1)
-
-
-@case()
-def fill2(tf):
-    return tf.sparse_fill_empty_rows(tf.SparseTensor(np.zeros([0, 2], np.int64), np.zeros([0], np.int32), [2, 3]), -1)
-
-
-@case()
-def fill_un(tf):
-    return tf.sparse_fill_empty_rows(sparse(tf, [[2, 1], [0, 2]], shape=[4, 3]), -1)
-
-
-@case()
-def fill_oob(tf):
-    return tf.sparse_fill_empty_rows(sparse(tf, [[2, 1], [7, 2]], shape=[4, 3]), -1)
-
-
-@case()
-def fill_def(tf):
-    return tf.sparse_fill_empty_rows(sparse(tf, [[2, 1], [7, 2]], shape=[4, 3]), [1])
-
-
-@case()
-def fill_0_rows(tf):
-    return tf.sparse_fill_empty_rows(sparse(tf, shape=[0, 3]), 1)
-
-
-@case()
-def split(tf):
-    return tf.sparse_split(sp_input=sparse(tf), num_split=2, axis=1)
-
-
-@case()
-def split7(tf):
-    return tf.sparse_split(sp_input=tf.SparseTensor([[0, 0], [0, 4], [1, 6]], [1, 2, 3], [2, 7]), num_split=3, axis=1)
-
-
-@case()
-def split_bad(tf):
-    return tf.sparse_split(sp_input=sparse(tf), num_split=4, axis=1)
-
-
-@case()
-def split_axis(tf):
-    return tf.sparse_split(sp_input=sparse(tf), num_split=1, axis=2)
-
-
-@case()
-def split_kw(tf):
-    return tf.sparse_split(sparse(tf), 2, 1)
-
-
-@case()
-def split_neg(tf):
-    return tf.sparse_split(sp_input=sparse(tf), num_split=2, axis=-1)
-
-
-@case()
-def add_two(tf):
-    return tf.sparse_add(sparse(tf), sparse(tf, [[0, 1], [1, 0]]))
-
-
-@case()
-def add_thr(tf):
-    return tf.sparse_add(sparse(tf, values=[1.0, 0.1]), sparse(tf, [[0, 1], [1, 2]], [-1.0, 0.01]), 0.5)
-
-
-@case()
-def add_dense(tf):
-    return tf.sparse_add(sparse(tf), tf.ones([2, 3], tf.int32))
-
-
-@case()
-def add_dense2(tf):
-    return tf.sparse_add(tf.ones([2, 3], tf.int32), sparse(tf))
-
-
-@case()
-def add_dense_bad(tf):
-    return tf.sparse_add(tf.ones([2, 4], tf.int32), sparse(tf))
-
-
-@case()
-def add_none(tf):
-    return tf.sparse_add(1, 2)
-
-
-@case()
-def add_shape(tf):
-    return tf.sparse_add(sparse(tf), sparse(tf, shape=[2, 4]))
-
-
-@case()
-def add_shape_dyn(tf):
-    return tf.sparse_add(given_sparse(tf), sparse(tf, shape=[2, 4]))
-
-
-@case()
-def add_dtype(tf):
-    return tf.sparse_add(sparse(tf), sparse(tf, values=[1.0, 2.0]))
-
-
-@case()
-def add_mix_threshold_int(tf):
-    return tf.sparse_add(sparse(tf), sparse(tf), 1.5)
-
-
-@case()
 def merge(tf):
     return tf.sparse_merge(sparse(tf), sparse(tf, values=[0.5, 0.6]), 5)
 
@@ -389,21 +224,6 @@ def merge_bad(tf):
 @case()
 def merge2(tf):
     return tf.sparse_merge([sparse(tf), sparse(tf)], sparse(tf, values=[0.5, 0.6]), [5, 6])
-
-
-@case()
-def transpose(tf):
-    return tf.sparse_transpose(sparse(tf))
-
-
-@case()
-def transpose_p(tf):
-    return tf.sparse_transpose(sparse(tf), [1, 0])
-
-
-@case()
-def transpose_dyn(tf):
-    return tf.sparse_transpose(given_sparse(tf))
 
 
 @case()
@@ -459,78 +279,6 @@ def deser_empty(tf):
 
 
 @case()
-def matmul(tf):
-    return tf.sparse_tensor_dense_matmul(sparse(tf), tf.ones([3, 2], tf.int32))
-
-
-@case()
-def matmul_ta(tf):
-    return tf.sparse_tensor_dense_matmul(sparse(tf), tf.ones([2, 2], tf.int32), adjoint_a=True)
-
-
-@case()
-def matmul_tb(tf):
-    return tf.sparse_tensor_dense_matmul(sparse(tf), tf.ones([2, 3], tf.int32), adjoint_b=True)
-
-
-@case()
-def matmul_bad(tf):
-    return tf.sparse_tensor_dense_matmul(sparse(tf), tf.ones([2, 2], tf.int32))
-
-
-@case()
-def matmul_oob(tf):
-    return tf.sparse_tensor_dense_matmul(sparse(tf, [[0, 1], [1, 9]]), tf.ones([3, 2], tf.int32))
-
-
-@case()
-def matmul_swap(tf):
-    return tf.sparse_tensor_dense_matmul(tf.ones([2, 2], tf.int32), sparse(tf))
-
-
-@case()
-def mask_rows(tf):
-    return tf.sparse_mask(
-        tf.IndexedSlices(tf.constant([[1, 2], [3, 4], [5, 6]]), tf.constant([1, 5, 7])), tf.constant([5])
-    ).values
-
-
-@case()
-def expand(tf):
-    return tf.sparse.expand_dims(sparse(tf), 1)
-
-
-@case()
-def expand_minus_1(tf):
-    return tf.sparse.expand_dims(sparse(tf))
-
-
-@case()
-def from_dense(tf):
-    return tf.sparse.from_dense([[0, 1], [2, 0]])
-
-
-@case()
-def eye_two_by_three(tf):
-    return tf.sparse.eye(2, 3)
-
-
-@case()
-def softmax(tf):
-    return tf.sparse_softmax(sparse(tf, values=[1.0, 2.0]))
-
-
-@case()
-def maximum(tf):
-    return tf.sparse_maximum(sparse(tf), sparse(tf, [[0, 1], [1, 0]], [5, -4]))
-
-
-@case()
-def minimum(tf):
-    return tf.sparse_minimum(sparse(tf), sparse(tf, [[0, 1], [1, 0]], [5, -4]))
-
-
-@case()
 def ph(tf):
     return tf.sparse_placeholder(tf.float32, [None, 3]).dense_shape
 
@@ -551,126 +299,6 @@ def value(tf):
 
 
 @case()
-def reduce_sum_all(tf):
-    return tf.sparse_reduce_sum(sparse(tf))
-
-
-@case()
-def reduce_sum_rows(tf):
-    return tf.sparse_reduce_sum(sparse(tf), 0)
-
-
-@case()
-def reduce_sum_kept(tf):
-    return tf.sparse_reduce_sum(sparse(tf), 1, keepdims=True)
-
-
-@case()
-def reduce_sum_last(tf):
-    return tf.sparse_reduce_sum(sparse(tf), [-1])
-
-
-@case()
-def reduce_sum_both(tf):
-    return tf.sparse_reduce_sum(sparse(tf), [0, 1])
-
-
-@case()
-def reduce_sum_no_such_axis(tf):
-    return tf.sparse_reduce_sum(sparse(tf), 5)
-
-
-@case()
-def reduce_sum_negative(tf):
-    return tf.sparse_reduce_sum(sparse(tf, values=[-1, -2], shape=[3, 3]), 1)
-
-
-@case()
-def reduce_sum_sparse(tf):
-    return tf.sparse_reduce_sum_sparse(sparse(tf, shape=[3, 3]), 1)
-
-
-@case()
-def reduce_sum_sparse_kept(tf):
-    return tf.sparse_reduce_sum_sparse(sparse(tf, shape=[3, 3]), 1, keep_dims=True)
-
-
-@case()
-def reduce_sum_sparse_all(tf):
-    return tf.sparse_reduce_sum_sparse(sparse(tf, shape=[3, 3]))
-
-
-@case()
-def reduce_sum_unknown(tf):
-    return tf.sparse_reduce_sum(given_sparse(tf), reduction_axes=1)
-
-
-@case()
-def reduce_sum_unknown_all(tf):
-    return tf.sparse_reduce_sum(given_sparse(tf))
-
-
-@case()
-def reduce_max_all(tf):
-    return tf.sparse_reduce_max(sparse(tf))
-
-
-@case()
-def reduce_max_rows(tf):
-    return tf.sparse_reduce_max(sparse(tf), 0)
-
-
-@case()
-def reduce_max_kept(tf):
-    return tf.sparse_reduce_max(sparse(tf), 1, keepdims=True)
-
-
-@case()
-def reduce_max_last(tf):
-    return tf.sparse_reduce_max(sparse(tf), [-1])
-
-
-@case()
-def reduce_max_both(tf):
-    return tf.sparse_reduce_max(sparse(tf), [0, 1])
-
-
-@case()
-def reduce_max_no_such_axis(tf):
-    return tf.sparse_reduce_max(sparse(tf), 5)
-
-
-@case()
-def reduce_max_negative(tf):
-    return tf.sparse_reduce_max(sparse(tf, values=[-1, -2], shape=[3, 3]), 1)
-
-
-@case()
-def reduce_max_sparse(tf):
-    return tf.sparse_reduce_max_sparse(sparse(tf, shape=[3, 3]), 1)
-
-
-@case()
-def reduce_max_sparse_kept(tf):
-    return tf.sparse_reduce_max_sparse(sparse(tf, shape=[3, 3]), 1, keep_dims=True)
-
-
-@case()
-def reduce_max_sparse_all(tf):
-    return tf.sparse_reduce_max_sparse(sparse(tf, shape=[3, 3]))
-
-
-@case()
-def reduce_max_unknown(tf):
-    return tf.sparse_reduce_max(given_sparse(tf), reduction_axes=1)
-
-
-@case()
-def reduce_max_unknown_all(tf):
-    return tf.sparse_reduce_max(given_sparse(tf))
-
-
-@case()
 def serialize_bool(tf):
     return tf.serialize_sparse(sparse(tf, values=[True, False]))
 
@@ -678,23 +306,6 @@ def serialize_bool(tf):
 @case()
 def deserialize_strings(tf):
     return tf.deserialize_many_sparse(tf.serialize_many_sparse(sparse(tf, values=["a", "bcd"])), tf.string)
-
-
-@case()
-def matmul_float(tf):
-    return tf.sparse_tensor_dense_matmul(
-        sparse(tf, values=[1.5, -2.0]), tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    )
-
-
-@case()
-def softmax_rows(tf):
-    return tf.sparse_softmax(tf.SparseTensor([[0, 0], [0, 2], [1, 1]], [1.0, 2.0, 3.0], [2, 3]))
-
-
-@case()
-def add_floats(tf):
-    return tf.sparse_add(sparse(tf, values=[1.0, 2.0]), sparse(tf, values=[0.5, -2.0]))
 
 
 @case()
@@ -715,23 +326,3 @@ def to_dense_default(tf):
 @case()
 def reshape_three(tf):
     return tf.sparse.reshape(sparse(tf), [1, -1, 2], name="r")
-
-
-@case()
-def transpose_three(tf):
-    return tf.sparse_transpose(tf.SparseTensor([[0, 1, 2], [1, 0, 0]], [1.0, 2.0], [2, 2, 3]), [2, 0, 1])
-
-
-@case()
-def fill_empty_rows_strings(tf):
-    return tf.sparse.fill_empty_rows(sparse(tf, [[1, 0]], ["x"], [3, 1]), "none")
-
-
-@case()
-def split_unknown(tf):
-    return tf.sparse.split(sp_input=given_sparse(tf), num_split=2, axis=1)
-
-
-@case()
-def slice_name(tf):
-    return tf.sparse.slice(sparse(tf), [0, 0], [1, 3], name="s")

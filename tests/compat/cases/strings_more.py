@@ -287,19 +287,6 @@ add(
     substr_unit_6=lambda tf: tf.substr("añb", 1, -1, unit="UTF8_CHAR"),
     substr_unit_7=lambda tf: tf.substr("abc", 1, tf.constant(1, tf.int64)),
     substr_unit_8=lambda tf: tf.substr("abc", tf.constant(1), tf.constant(1, tf.int64)),
-    format_0=lambda tf: tf.strings.format(
-        "x {} y {}", (tf.constant([1, 2, 3, 4, 5, 6, 7, 8]), tf.constant(["a", "b"]))
-    ),
-    format_1=lambda tf: tf.strings.format("{}", tf.constant(1.5)),
-    format_2=lambda tf: tf.strings.format("{}", tf.reshape(tf.range(20), [2, 10]), summarize=2),
-    format_3=lambda tf: tf.strings.format("{}", tf.reshape(tf.range(20), [2, 10]), summarize=-1),
-    format_4=lambda tf: tf.strings.format("%s", tf.constant([True]), placeholder="%s"),
-    format_5=lambda tf: tf.strings.format("{}", tf.constant([[1.5, 2.25], [10000000000.0, -0.1]])),
-    format_6=lambda tf: tf.strings.format("a", []),
-    format_7=lambda tf: tf.strings.format("{}", "abc"),
-    format_8=lambda tf: tf.strings.format("{}", 5),
-    format_9=lambda tf: tf.strings.format("{}", tf.reshape(tf.range(8), [2, 2, 2])),
-    format_10=lambda tf: tf.strings.format("{} {}", [1, tf.constant("b")], name="n"),
 )
 
 

@@ -105,10 +105,6 @@ def _tensor_scatter(op_type: str, kind: str, allowed: str, doc: str) -> Any:
     return function
 
 
-_LONG = "int32,int64"
-tensor_scatter_nd_add = _tensor_scatter(
-    "TensorScatterAdd", "add", _LONG, "Return a tensor with updates added at the places that the indices name."
-)
 _update = _tensor_scatter("TensorScatterUpdate", "update", "int16,int32,int64,uint16", "")
 
 

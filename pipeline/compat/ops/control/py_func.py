@@ -1,4 +1,4 @@
-"""py_func, numpy_function and py_function: Python functions as operations."""
+"""py_func and numpy_function: Python functions as operations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pipeline.compat.graph.dtypes import DType
 from pipeline.compat.graph.node import node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
-from pipeline.compat.ops.control.eager_value import EagerValue
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import invalid
 
@@ -47,34 +46,26 @@ def py_func(func: Any, inp: Any, Tout: Any, stateful: bool = True, name: str | N
         OutOfRangeError: At run time: `func` raises StopIteration.
         OpError: At run time: `func` raises something else.
     """
-    return _function("PyFunc", func, inp, Tout, stateful, name)
+    return _function(func, inp, Tout, stateful, name)
 
 
 def numpy_function(
     func: Any = None, inp: Any = None, Tout: Any = None, stateful: bool = True, name: str | None = None
 ) -> Any:
     """As `py_func`."""
-    return _function("PyFunc", func, inp, Tout, stateful, name)
+    return _function(func, inp, Tout, stateful, name)
 
 
-def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
-    """As `py_func`, but results are cast to `Tout`, and the function gets values with `numpy()`, as eager tensors have.
-
-    They have operators and what NumPy values have. The function cannot call ops (`tf.reduce_sum`): it calls NumPy.
-    """
-    return _function("EagerPyFunc", func, inp, Tout, True, name)
-
-
-def _function(op_type: str, func: Any, inp: Any, declared: Any, stateful: bool, name: str | None) -> Any:
+def _function(func: Any, inp: Any, declared: Any, stateful: bool, name: str | None) -> Any:
     if not callable(func):
         raise ValueError(f"Expected func to be callable. Received func={func} of type {type(func)}.")
     several = isinstance(declared, (list, tuple))
     kinds = [dtypes.as_dtype(each) for each in (declared if several else [declared])]
     token = f"pyfunc_{next(_numbers)}"
-    op_type = op_type if stateful else f"{op_type}Stateless"
+    op_type = "PyFunc" if stateful else "PyFuncStateless"
     with name_scope(name, op_type) as scope:
         inputs = [convert_to_tensor(each, name=f"input_{i}") for i, each in enumerate(inp)]
-        call = _calling(func, token, kinds, eager=op_type == "EagerPyFunc")
+        call = _calling(func, token, kinds)
         attrs = {"token": token, "Tin": [each.dtype.base_dtype for each in inputs], "Tout": kinds}
         outputs = [(each, None) for each in kinds]
         # One without state is called once if its inputs are constant.
@@ -87,14 +78,12 @@ def _function(op_type: str, func: Any, inp: Any, declared: Any, stateful: bool, 
     return tensors if tensors or not stateful else op
 
 
-def _calling(func: Any, token: str, kinds: list[DType], eager: bool) -> Any:
+def _calling(func: Any, token: str, kinds: list[DType]) -> Any:
     """The kernel that calls the function and checks what it returns."""
 
     def kernel(*values: Any) -> Any:
         try:
-            given = [_argument(each) for each in values]
-            returned = func(*[EagerValue(each) for each in given] if eager else given)
-            results = _results(returned, kinds, eager)
+            results = _results(func(*[_argument(each) for each in values]), kinds)
         except Exception as error:
             raise _failed(error) from error
         if len(results) != len(kinds):
@@ -114,17 +103,14 @@ def _argument(value: Any) -> Any:
     return value.copy() if getattr(value, "ndim", 0) else value[()] if isinstance(value, np.ndarray) else value
 
 
-def _results(returned: Any, kinds: list[DType], cast: bool) -> list[Any]:
+def _results(returned: Any, kinds: list[DType]) -> list[Any]:
     if returned is None:
         return []
     parts = list(returned) if isinstance(returned, (list, tuple)) else [returned]
-    if cast and len(parts) == len(kinds):
-        return [_value(np.asarray(each, kind.np), kind) for each, kind in zip(parts, kinds, strict=True)]
-    declared = kinds if len(kinds) == len(parts) else [None] * len(parts)
-    return [_value(each, kind) for each, kind in zip(parts, declared, strict=True)]
+    return [_value(each) for each in parts]
 
 
-def _value(result: Any, kind: DType | None) -> Any:
+def _value(result: Any) -> Any:
     if isinstance(result, str):
         return result.encode()
     if isinstance(result, bytes):

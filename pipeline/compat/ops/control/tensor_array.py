@@ -15,7 +15,6 @@ from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.arrays.sequences import range as sequence
 from pipeline.compat.ops.arrays.shaping import shape as shape_of
 from pipeline.compat.ops.control.flow import identity_of
-from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.nesting import map_structure
 from pipeline.compat.values.static import constant_value
@@ -308,20 +307,6 @@ class TensorArray:
 
             inputs = [("indices", indices), ("value", value)]
             return self._after(self._op("TensorArrayScatterV3", name, inputs, kernel, dtypes.float32, []))
-
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """Set all elements to consecutive pieces of `value` with these numbers of rows; return the list after that."""
-        with name_scope(name, "TensorArraySplit", [self.handle, value, lengths]):
-            value = convert_to_tensor(value, self.dtype, name="value")
-            lengths = cast(lengths, dtypes.int64)
-
-            def kernel(_: Any, elements: _Elements, value: Any, lengths: Any, __: Any) -> Any:
-                for index, piece in enumerate(np.split(value, np.cumsum(lengths)[:-1])):
-                    elements.write(index, piece)
-                return _FLOW
-
-            inputs = [("value", value), ("lengths", lengths)]
-            return self._after(self._op("TensorArraySplitV3", name, inputs, kernel, dtypes.float32, []))
 
     def size(self, name: str | None = None) -> Tensor:
         """Return the number of elements, an int32 scalar."""

@@ -1,8 +1,8 @@
-"""complex, real, imag, angle and conj: complex numbers and their parts."""
+"""complex, real, imag and conj: complex numbers and their parts."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +11,7 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import Kernel
-from pipeline.compat.ops.arrays.filling import ones_like, zeros_like
-from pipeline.compat.ops.arrays.masking import where
+from pipeline.compat.ops.arrays.filling import zeros_like
 from pipeline.compat.ops.making.elementwise import binary_node
 from pipeline.compat.values.convert import convert_to_tensor
 
@@ -65,16 +64,6 @@ def imag(input: Any, name: str | None = None) -> Tensor:
         if x.dtype.is_complex:
             return _part("Imag", lambda value: np.imag(value).copy(), x, scope)
         return zeros_like(x)
-
-
-def angle(input: Any, name: str | None = None) -> Tensor:
-    """Return the angle in radians, which is 0 or pi for a real tensor."""
-    with name_scope(name, "Angle") as scope:
-        x = convert_to_tensor(input, name="input")
-        if x.dtype.is_complex:
-            return _part("Angle", np.angle, x, scope)
-        number, ones = cast("Any", x), cast("Any", ones_like(x))
-        return where(number < 0, np.pi * ones, zeros_like(x))
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:

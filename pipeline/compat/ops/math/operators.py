@@ -11,7 +11,7 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.brackets import getitem
 from pipeline.compat.ops.arrays.sequences import range as numbers
-from pipeline.compat.ops.math import arithmetic, comparing, sparse_operators, unary
+from pipeline.compat.ops.math import arithmetic, comparing, unary
 from pipeline.compat.ops.math import logic as bitwise
 from pipeline.compat.ops.math import logic as logical
 from pipeline.compat.values.casts import cast_node
@@ -30,8 +30,6 @@ def _add(x: Any, y: Any, name: str) -> Any:
 def _multiply(x: Any, y: Any, name: str) -> Any:
     if _is_bool(x) or _is_bool(y):
         return cast_node(arithmetic.multiply(_as_int32(x), _as_int32(y), name=name), bool_)
-    if isinstance(y, SparseTensor):
-        return sparse_operators.times(y, x, name)
     return arithmetic.multiply(x, y, name=name)
 
 
@@ -146,5 +144,4 @@ def _from_range(value: range, dtype: Any, name: str | None, as_ref: bool) -> Ten
 
 
 attach(Tensor.overload)
-sparse_operators.attach()
 register_tensor_conversion_function(range, _from_range)

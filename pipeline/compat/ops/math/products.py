@@ -1,4 +1,4 @@
-"""matmul, tensordot and norm."""
+"""matmul and tensordot."""
 
 from __future__ import annotations
 
@@ -19,18 +19,15 @@ from pipeline.compat.ops.arrays.joining import concat
 from pipeline.compat.ops.arrays.masking import where
 from pipeline.compat.ops.arrays.sequences import range as range_
 from pipeline.compat.ops.arrays.shaping import rank as rank_of
-from pipeline.compat.ops.arrays.shaping import reshape, squeeze
+from pipeline.compat.ops.arrays.shaping import reshape
 from pipeline.compat.ops.arrays.shaping import shape as shape_of
 from pipeline.compat.ops.arrays.stacking import stack
 from pipeline.compat.ops.arrays.uniques import setdiff1d
-from pipeline.compat.ops.making.inputs import check_allowed, next_input, renamed
+from pipeline.compat.ops.making.inputs import check_allowed, next_input
 from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least
-from pipeline.compat.ops.math.arithmetic import pow as power
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.complex import conj
-from pipeline.compat.ops.math.reducing import reduce_max, reduce_prod, reduce_sum
-from pipeline.compat.ops.math.unary import abs as abs_
-from pipeline.compat.ops.math.unary import sqrt
+from pipeline.compat.ops.math.reducing import reduce_prod
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import invalid, show
 
@@ -153,82 +150,6 @@ def matmul(
         if output_type is not None:
             return cast(product, output_type)  # type: ignore[no-any-return]
         return product
-
-
-def _check_order(order: Any, axis: Any) -> tuple[Any, bool]:
-    """Return the axes as a tuple, and whether they are those of matrices; ValueError if unsupported."""
-    wrong = f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
-    if isinstance(axis, (tuple, list)) and len(axis) == 2:
-        if not all(isinstance(each, int) for each in axis) or axis[0] == axis[1]:
-            raise ValueError(wrong)
-        if order not in ("euclidean", "fro", 1, 2, np.inf):
-            raise ValueError(f"'ord' must be a supported matrix norm in ['euclidean', 'fro', 1, 2, inf], got {order}")
-        return tuple(axis), True
-    if not (isinstance(axis, int) or axis is None):
-        raise ValueError(wrong)
-    if order not in ("euclidean", 1, 2, np.inf) and (isinstance(order, str) or not np.isreal(order) or order <= 0):
-        raise ValueError(f"'ord' must be a supported vector norm, got {order}")
-    return (None if axis is None else (axis,)), False
-
-
-def norm(
-    tensor: Any,
-    ord: Any = "euclidean",
-    axis: Any = None,
-    keepdims: Any = None,
-    name: str | None = None,
-    keep_dims: Any = None,
-) -> Any:
-    """Return the norm of vectors or matrices.
-
-    Args:
-        tensor: Floats or complex numbers.
-        ord: "euclidean", 1, 2, np.inf or another positive number; "fro" for matrices.
-        axis: The axis of the vectors, the two axes of the matrices; None for all elements as one vector.
-        keepdims: Whether to keep the axes, with size 1.
-        name: Name of the ops.
-        keep_dims: See `keepdims`.
-
-    Raises:
-        ValueError: `ord` or `axis` is not supported.
-    """
-    keepdims = renamed("keepdims", keepdims, "keep_dims", keep_dims)
-    axes, matrices = _check_order(ord, axis)
-    with name_scope(name, "norm"):
-        x: Any = convert_to_tensor(tensor)
-        if matrices and ord == 2:
-            result: Any = _spectral(x, axes)
-        elif ord in ("fro", "euclidean", 2):
-            result = sqrt(reduce_sum(x * conj(x), axes, keepdims=True))
-        else:
-            result = abs_(x)
-            first = None if axes is None else axes[0]
-            if ord == 1:
-                result = reduce_sum(result, first, keepdims=True)
-                if matrices:
-                    result = reduce_max(result, axes[-1], keepdims=True)
-            elif ord == np.inf:
-                if matrices:
-                    result = reduce_sum(result, axes[1], keepdims=True)
-                result = reduce_max(result, first, keepdims=True)
-            else:
-                result = power(reduce_sum(power(result, ord), axes, keepdims=True), 1.0 / ord)
-        return result if keepdims else squeeze(result, axes)
-
-
-def _spectral(x: Tensor, axes: tuple[int, int]) -> Tensor:
-    """Return the largest singular values, with the axes kept at size 1: one node where TensorFlow has many."""
-    dtype = x.dtype.real_dtype
-    sizes = x.shape.sizes
-    shape = None
-    if sizes is not None:
-        picked = [axis % len(sizes) for axis in axes]
-        shape = TensorShape([1 if at in picked else size for at, size in enumerate(sizes)])
-
-    def kernel(value: Any) -> Any:
-        return np.linalg.norm(value, 2, axis=axes, keepdims=True).astype(dtype.np)
-
-    return tensor_node("SpectralNorm", [x], quiet(kernel), dtype, shape)
 
 
 def _contracted(a: Tensor, b: Tensor, axes: Any) -> tuple[Any, Any]:

@@ -12,12 +12,8 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import quiet
-from pipeline.compat.ops.arrays import filling, joining, shaping
-from pipeline.compat.ops.making.inputs import ANY_NUMBER, FLOATS, INDEX, REALS, first_input
+from pipeline.compat.ops.making.inputs import ANY_NUMBER, INDEX, REALS, first_input
 from pipeline.compat.ops.making.opdef import check_scalar
-from pipeline.compat.ops.math import arithmetic
-from pipeline.compat.ops.math.unary import sqrt
-from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 from pipeline.errors import invalid
 
@@ -100,50 +96,20 @@ unsorted_segment_max = _unsorted("Max", "Return the largest of the rows of each 
 unsorted_segment_min = _unsorted("Min", "Return the smallest of the rows of each segment; the highest value for none.")
 
 
-def _counts(data: Tensor, ids: Tensor, num_segments: Any) -> Any:
-    """Return the number of rows of each segment, at least 1, in a shape that broadcasts with the sums."""
-    number: Any = convert_to_tensor(num_segments)
-    ones = filling.ones(shaping.shape_of(ids), dtype=data.dtype)
-    counted = unsorted_segment_sum(ones, ids, number)
-    outer = number[None]
-    inner: Any = shaping.rank(data) - shaping.rank(ids)  # type: ignore[operator]
-    shape = joining.concat([outer, filling.ones([inner], dtype=number.dtype)], axis=0)
-    return arithmetic.maximum(shaping.reshape(counted, shape), 1)
-
-
-def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
-    """Return the means of the rows of each segment; 0 for none."""
-    with name_scope(name, "UnsortedSegmentMean"):
-        data, segment_ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
-        counts = _counts(data, segment_ids, num_segments)
-        return unsorted_segment_sum(data, segment_ids, num_segments) / counts
-
-
-def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
-    """Return the sums of the rows of each segment divided by the square roots of their numbers; 0 for none."""
-    with name_scope(name, "UnsortedSegmentSqrtN"):
-        data, segment_ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
-        counts = _counts(data, segment_ids, num_segments)
-        return unsorted_segment_sum(data, segment_ids, num_segments) / sqrt(counts)
-
-
-def _sorted_rows(kind: str, rows: Any, ids: Any, count: int | None) -> Any:
-    """Reduce rows by ids in ascending order; without `count` the last id is the last segment."""
+def _sorted_rows(kind: str, rows: Any, ids: Any) -> Any:
+    """Reduce rows by ids in ascending order; the last id is the last segment."""
     if ids.size:
         if ids[0] < 0:
             raise invalid("segment ids must be >= 0")
         if np.any(np.diff(ids.astype(np.int64)) < 0):
             raise invalid("segment ids are not increasing")
-    needed = int(ids[-1]) + 1 if ids.size else 0
-    if count is not None and needed > count:
-        raise invalid("segment ids must be < num_segments")
-    total = needed if count is None else count
-    if kind in ("Mean", "SqrtN"):
+    total = int(ids[-1]) + 1 if ids.size else 0
+    if kind == "Mean":
         sums = _reduced("Sum", rows, ids, total)
         numbers = np.maximum(np.bincount(ids, minlength=total)[:total], 1).reshape((-1,) + (1,) * (rows.ndim - 1))
-        if kind == "Mean" and rows.dtype.kind in "iu":
+        if rows.dtype.kind in "iu":
             return (np.sign(sums) * (np.abs(sums) // numbers)).astype(rows.dtype)
-        return (sums / (numbers if kind == "Mean" else np.sqrt(numbers))).astype(rows.dtype)
+        return (sums / numbers).astype(rows.dtype)
     result = _reduced(kind, rows, ids, total)
     if kind in ("Max", "Min"):
         result[np.bincount(ids, minlength=total)[:total] == 0] = 0
@@ -156,7 +122,7 @@ def _sorted_kernel(kind: str) -> Any:
             raise invalid("segment_ids should be a vector.")
         if np.ndim(data) == 0 or len(data) != len(ids):
             raise invalid("segment_ids should be the same size as dimension 0 of input.")
-        return _sorted_rows(kind, data, ids, None)
+        return _sorted_rows(kind, data, ids)
 
     return quiet(kernel)
 
@@ -192,57 +158,3 @@ segment_prod = _sorted("Prod", "Return the products of the rows of each segment.
 segment_mean = _sorted("Mean", "Return the means of the rows of each segment.")
 segment_max = _sorted("Max", "Return the largest of the rows of each segment.")
 segment_min = _sorted("Min", "Return the smallest of the rows of each segment.")
-
-
-def _picked_kernel(kind: str) -> Any:
-    def kernel(data: Any, indices: Any, ids: Any, count: Any = None) -> Any:
-        if len(indices) != len(ids):
-            raise invalid("segment_ids and indices should have same size.")
-        wrong = (indices < 0) | (indices >= len(data))
-        if np.any(wrong):
-            at = int(np.argmax(wrong))
-            raise invalid(f"Bad: indices[{at}] == {indices[at]} out of range [0, {len(data)})")
-        return _sorted_rows(kind, data[indices], ids, None if count is None else int(count))
-
-    return quiet(kernel)
-
-
-def _picked(kind: str, doc: str) -> Any:
-    kernel = _picked_kernel(kind)
-    allowed = REALS if kind == "Sum" else FLOATS
-
-    def function(
-        data: Any,
-        indices: Any,
-        segment_ids: Any,
-        name: str | None = None,
-        num_segments: Any = None,
-        sparse_gradient: bool = False,
-    ) -> Tensor:
-        op_type = f"SparseSegment{kind}" + ("" if num_segments is None else "WithNumSegments")
-        with name_scope(name, op_type) as scope:
-            data = first_input("data", data, allowed)
-            inputs = [data, first_input("indices", indices, INDEX, int32)]
-            inputs.append(first_input("segment_ids", segment_ids, INDEX, int32))
-            _vector(inputs[1])
-            inputs[1].shape.merge_with(inputs[2].shape)
-            rows = None
-            if num_segments is not None:
-                inputs.append(first_input("num_segments", num_segments, INDEX, int32))
-                known = constant_value(inputs[3])
-                rows = None if known is None else int(known)
-            inner = data.shape.with_rank_at_least(1).sizes
-            shape = unknown_shape() if inner is None else TensorShape([rows, *inner[1:]])
-            dtype = data.dtype.base_dtype
-            attrs = {"T": dtype, "sparse_gradient": sparse_gradient}
-            return tensor_node(op_type, inputs, kernel, dtype, shape, name=scope, attrs=attrs)
-
-    function.__doc__ = doc + " `segment_ids` must be in ascending order; `num_segments` sets their number."
-    return function
-
-
-sparse_segment_sum = _picked("Sum", "Return the sums of the rows `data[indices]` of each segment.")
-sparse_segment_mean = _picked("Mean", "Return the means of the rows `data[indices]` of each segment.")
-sparse_segment_sqrt_n = _picked(
-    "SqrtN", "Return the sums of the rows `data[indices]` divided by the roots of their numbers."
-)

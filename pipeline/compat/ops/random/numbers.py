@@ -1,4 +1,4 @@
-"""Random numbers: uniform, normal, truncated normal, Poisson and gamma, drawn by NumPy.
+"""Random numbers: uniform, normal and truncated normal, drawn by NumPy.
 
 The distributions are those of TensorFlow, the numbers are not.
 """
@@ -15,11 +15,8 @@ from pipeline.compat.graph.dtypes import DType
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.seeds import get_seed
-from pipeline.compat.graph.shapes import broadcast_static_shape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.arrays.shaping import broadcast_dynamic_shape, broadcast_to
-from pipeline.compat.ops.arrays.shaping import shape as shape_of
-from pipeline.compat.ops.math.arithmetic import add_tensors, maximum, multiply, realdiv, subtract
+from pipeline.compat.ops.math.arithmetic import add_tensors, multiply, subtract
 from pipeline.compat.ops.random.generators import Drawing, shape_tensor, sizes_of
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value_as_shape
@@ -179,49 +176,3 @@ def truncated_normal(
 ) -> Tensor:
     """Return floats drawn from a normal distribution, none more than two standard deviations from the mean."""
     return _normal("TruncatedNormal", _truncated_normal, "truncated_normal", shape, mean, stddev, dtype, seed, name)
-
-
-def random_poisson(
-    lam: Any, shape: Any, dtype: Any = dtypes.float32, seed: Any = None, name: str | None = None
-) -> Tensor:
-    """Return Poisson numbers: `shape` draws for each rate in `lam`, so the shape is `shape + lam.shape`."""
-    with name_scope(name, "random_poisson", [lam, shape]):
-        shape = convert_to_tensor(shape, dtypes.int32, name="shape")
-        seeds = get_seed(seed)
-        dtype = dtypes.as_dtype(dtype)
-        with name_scope(None, "RandomPoissonV2") as scope:
-            lam = convert_to_tensor(lam, name="rate")
-
-            def draw(generator: np.random.Generator, sizes: Any, rates: Any) -> Any:
-                return np.asarray(generator.poisson(rates, sizes_of(sizes) + np.shape(rates))).astype(dtype.np)
-
-            static = constant_value_as_shape(shape).concatenate(lam.get_shape())
-            kernel = Drawing(draw, seeds)
-            attrs = {"S": shape.dtype, "R": lam.dtype, "dtype": dtype, "seed": seeds[0], "seed2": seeds[1]}
-            return tensor_node(
-                "RandomPoissonV2", [shape, lam], kernel, dtype, static, name=scope, attrs=attrs, stateful=True
-            )
-
-
-def random_gamma(
-    shape: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32, seed: Any = None, name: str | None = None
-) -> Tensor:
-    """Return gamma numbers: `shape` draws for each `alpha` and `beta` (inverse scale), which are broadcast."""
-    dtype = dtypes.as_dtype(dtype)
-    with name_scope(name, "random_gamma", [shape, alpha, beta]):
-        shape = convert_to_tensor(shape, dtypes.int32, name="shape")
-        alpha = convert_to_tensor(alpha, dtype, name="alpha")
-        beta = convert_to_tensor(1 if beta is None else beta, dtype, name="beta")
-        static = broadcast_static_shape(alpha.get_shape(), beta.get_shape())
-        alpha = broadcast_to(alpha, broadcast_dynamic_shape(shape_of(alpha), shape_of(beta)))
-        seeds = get_seed(seed)
-
-        def draw(generator: np.random.Generator, sizes: Any, alphas: Any) -> Any:
-            return np.asarray(generator.standard_gamma(alphas, sizes_of(sizes) + np.shape(alphas))).astype(dtype.np)
-
-        attrs = {"S": shape.dtype, "T": dtype, "seed": seeds[0], "seed2": seeds[1]}
-        full = constant_value_as_shape(shape).concatenate(static)
-        numbers = tensor_node(
-            "RandomGamma", [shape, alpha], Drawing(draw, seeds), dtype, full, attrs=attrs, stateful=True
-        )
-        return maximum(np.finfo(dtype.np).tiny, realdiv(numbers, beta, name="truediv"))

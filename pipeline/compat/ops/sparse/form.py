@@ -1,4 +1,4 @@
-"""Sparse tensors in another form: reordered, reshaped, concatenated, split, sliced, or dense."""
+"""Sparse tensors in another form: reordered, reshaped, concatenated, or dense."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
 from pipeline.decode.example.features import SparseTensorValue
-
-PARTS = "indices:int64 values:T shape:int64"
 
 
 def as_sparse(value: Any) -> SparseTensor:
@@ -263,117 +261,3 @@ def _expanded(axis: int, shapes: list[Any]) -> list[Any]:
 
 
 _REQUIRED: Any = object()
-
-
-def sparse_split(
-    keyword_required: Any = _REQUIRED,
-    sp_input: Any = None,
-    num_split: int | None = None,
-    axis: Any = None,
-    name: str | None = None,
-    split_dim: Any = None,
-) -> list[SparseTensor]:
-    """Split a sparse tensor along an axis. All arguments must be passed by keyword.
-
-    Args:
-        keyword_required: Do not use.
-        sp_input: A SparseTensor.
-        num_split: The number of parts; if it does not divide the size, the first parts are larger by one.
-        axis: The axis.
-        name: Name of the op.
-        split_dim: Old name of `axis`.
-
-    Raises:
-        ValueError: An argument is missing, or was passed by position.
-    """
-    if keyword_required is not _REQUIRED:
-        raise ValueError("Keyword arguments are required for this function.")
-    for what, given in (("sp_input", sp_input), ("num_split", num_split), ("axis", axis)):
-        if given is None:
-            raise ValueError(f"{what} is required")
-    assert num_split is not None
-    axis = renamed("axis", axis, "split_dim", split_dim)
-    sparse, number = as_sparse(sp_input), num_split
-    rank = rank_of(sparse)
-
-    def rule(along: Tensor, indices: Tensor, values: Tensor, shape: Tensor) -> Any:
-        dtype = values.dtype.base_dtype
-        one = [(dtypes.int64, [None, rank]), (dtype, [None]), (dtypes.int64, [rank])]
-        return [kind for kind in one for _ in range(number)]
-
-    def kernel(along: Any, indices: Any, values: Any, shape: Any) -> Any:
-        parts = kernels.split(int(along), number, indices, values, shape)
-        return [part[i] for i in range(3) for part in parts]
-
-    made = op(
-        "SparseSplit",
-        "split_dim:int64 indices:int64 values:T shape:int64",
-        [axis, *parts_of(sparse)],
-        rule,
-        kernel,
-        name,
-        {"num_split": number},
-    )
-    return [SparseTensor(*made.outputs[i::number]) for i in range(number)]
-
-
-def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
-    """Cut a part out of a sparse tensor.
-
-    Args:
-        sp_input: A SparseTensor.
-        start: The first index along each axis, [rank].
-        size: The size along each axis, [rank]; clipped at the end of the tensor.
-        name: Name of the op.
-    """
-    sparse = as_sparse(sp_input)
-    start = convert_to_tensor(start, dtypes.int64)
-    size = convert_to_tensor(size, dtypes.int64)
-    with name_scope(name, "SparseSlice", parts_of(sparse)) as scope:
-        rank = rank_of(sparse)
-        made = op(
-            "SparseSlice",
-            f"{PARTS} start:int64 size:int64",
-            [*parts_of(sparse), start, size],
-            lambda *t: [(dtypes.int64, [None, rank]), (t[1].dtype.base_dtype, [None]), (dtypes.int64, [rank])],
-            kernels.cut,
-            scope,
-        )
-        return SparseTensor(*made.outputs)
-
-
-def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> Any:
-    """Put a value into each empty row of a sparse tensor.
-
-    Args:
-        sp_input: A SparseTensor.
-        default_value: The value, which goes into the first column.
-        name: Name of the scope.
-
-    Returns:
-        The SparseTensor, and a bool vector that is true for rows that were empty.
-    """
-    sparse = as_sparse(sp_input)
-    with name_scope(name, "SparseFillEmptyRows", parts_of(sparse)):
-        default_value = convert_to_tensor(default_value, sparse.values.dtype)
-
-        def rule(indices: Tensor, values: Tensor, shape: Tensor, default: Tensor) -> Any:
-            check_rank(default, 0)
-            sizes = constant_value_as_shape(shape).sizes
-            count = (indices.shape.sizes or (None,))[0]
-            return [
-                (dtypes.int64, [None, rank_of(sparse)]),
-                (values.dtype.base_dtype, [None]),
-                (dtypes.bool, [sizes[0] if sizes else None]),
-                (dtypes.int64, [count]),
-            ]
-
-        made = op(
-            "SparseFillEmptyRows",
-            "indices:int64 values:T dense_shape:int64 default_value:T",
-            [*parts_of(sparse), default_value],
-            rule,
-            kernels.fill_empty_rows,
-        )
-        indices, values, empty, _ = made.outputs
-        return SparseTensor(indices, values, sparse.dense_shape), empty

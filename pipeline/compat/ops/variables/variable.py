@@ -19,11 +19,11 @@ from pipeline.compat.graph.scopes import (
     name_scope,
 )
 from pipeline.compat.graph.tensor import Operation, Reference, Tensor
+from pipeline.compat.ops.arrays.brackets import getitem
 from pipeline.compat.ops.control.cond import cond
 from pipeline.compat.ops.control.flow import identity_of
 from pipeline.compat.ops.variables import updates as state
 from pipeline.compat.ops.variables.initializers import without_uninitialized
-from pipeline.compat.ops.variables.slices import sliced
 from pipeline.compat.values.convert import convert_to_tensor, register_tensor_conversion_function
 from pipeline.compat.values.sparse_tensor import IndexedSlices
 
@@ -278,7 +278,7 @@ class Variable:
         return iter(self.value())
 
     def __getitem__(self, key: Any) -> Tensor:
-        return sliced(self, self._variable, key)
+        return getitem(self.value(), key)
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.get_shape()} dtype={self.dtype.name}>"

@@ -21,7 +21,6 @@ from pipeline.compat.ops.parse.decoding import decode_raw as decode_raw
 from pipeline.compat.ops.parse.examples import parse_example as parse_example
 from pipeline.compat.ops.parse.examples import parse_single_example as parse_single_example
 from pipeline.compat.ops.parse.features import SparseFeature as SparseFeature
-from pipeline.compat.ops.parse.json_examples import decode_json_example as decode_json_example
 from pipeline.compat.ops.parse.sequences import parse_sequence_example as parse_sequence_example
 from pipeline.compat.ops.parse.sequences import parse_single_sequence_example as parse_single_sequence_example
 from pipeline.compat.ops.sparse.strings import deserialize_many_sparse as deserialize_many_sparse

@@ -128,11 +128,11 @@ class Ledger:
             raise interrupted(lost[0], "it took its first example from this, which cannot go back")
 
     def let_go(self, book: Book | None, sources: Sequence[Any]) -> None:
-        """The loop is over: what it read forgets it. A cycle would hold its arrays, and so would a producer, which is
-        on the list of queue runners."""
+        """The loop is over: what it read forgets it, as a cycle would hold its arrays."""
         for thing in (*(each for each, _ in self._starts), *sources):
             if book is not None and getattr(thing, "owner", None) is book:  # not another loop's
                 thing.owner = None if getattr(thing, "of_loop", False) else LoopOver()
+                getattr(thing, "over", _nothing)()
 
     def adopt(self, book: Book, thing: Any, lane: int = 0) -> None:
         """A call pulls from this for the first time: nobody else may from now on."""
@@ -239,3 +239,7 @@ def other_examples() -> StateMismatchError:
     return StateMismatchError(
         [("input", "the examples read so far", "other examples, or fewer, than when it was saved")]
     )
+
+
+def _nothing() -> None:
+    """What else things do that are over."""

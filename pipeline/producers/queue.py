@@ -102,7 +102,7 @@ class ProducerQueue(FIFOQueue):
     at a time pulls; others hold a lock.
 
     Attributes:
-        runner: What runs the thread, until a loop has started it.
+        runner: What runs the thread, until a loop has started it or the queue is closed.
         owner: The book of the deterministic loop that pulls from it; then nobody else may.
     """
 
@@ -260,6 +260,19 @@ class ProducerQueue(FIFOQueue):
             if runner is not None and not runner.begun and (self._ready.next < 0 or not self.is_closed()):
                 runner.create_threads(coord=coord, daemon=True, start=True)
         return []
+
+    def close(
+        self, cancel_pending_enqueues: bool = False, name: str | None = None, *, timeout: float | None = None
+    ) -> None:
+        super().close(cancel_pending_enqueues, name, timeout=timeout)
+        self.over()
+
+    close.__doc__ = FIFOQueue.close.__doc__
+
+    def over(self) -> None:
+        """Forget the runner, as no thread will be started any more. The two refer to each other, and would wait for a
+        garbage collection, which comes seldom and does not know how large they are."""
+        self.runner = None
 
     def _note(self, coord: Coordinator) -> None:
         """Note that a thread of a loop takes from this, and have it closed with the loop, if another did before."""

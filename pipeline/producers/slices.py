@@ -60,6 +60,10 @@ class SliceSource:
     def owner(self, book: Book | None) -> None:
         self.queue.owner = book
 
+    def over(self) -> None:
+        """Nobody will take from this any more; see `ProducerQueue.over`."""
+        self.queue.over()
+
     @property
     def at_hand(self) -> bool:
         """Whether a loop over batches waits for nobody and no disk: rows are in memory, their numbers computed."""

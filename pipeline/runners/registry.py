@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+import weakref
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pipeline.logs import logger
@@ -12,7 +13,12 @@ from pipeline.runners.runner import QueueRunner
 
 _log = logger("pipeline.runners")
 
-_registered: list[QueueRunner] = []
+# What gives each runner; None once it is gone. A producer has its own, and both go when nobody refers to the producer.
+_registered: list[Callable[[], QueueRunner | None]] = []
+
+
+def _all_registered() -> list[QueueRunner]:
+    return [qr for get in list(_registered) if (qr := get()) is not None]
 
 
 def add_queue_runner(qr: QueueRunner, collection: list[QueueRunner] | None = None) -> None:
@@ -29,7 +35,12 @@ def add_queue_runner(qr: QueueRunner, collection: list[QueueRunner] | None = Non
         raise TypeError(f"add_queue_runner: qr must be a QueueRunner, not {qr!r:.80}")
     if collection is not None and not hasattr(collection, "append"):
         raise TypeError(f"add_queue_runner: collection must be a list or None, not {collection!r:.80}")
-    (_registered if collection is None else collection).append(qr)
+    if collection is not None:
+        collection.append(qr)
+    elif getattr(qr.queue, "runner", None) is qr:
+        _registered.append(weakref.ref(qr, _registered.remove))
+    else:
+        _registered.append(lambda: qr)
     qr.group.listed = collection is None
 
 
@@ -53,7 +64,7 @@ def start_queue_runners(
     Returns:
         All new threads, in the order of the list. A runner that is already running adds none.
     """
-    runners = list(_registered if collection is None else collection)
+    runners = _all_registered() if collection is None else list(collection)
     if not runners:
         _log.warning(
             "start_queue_runners() was called when no queue runners were defined; call add_queue_runner() first."
@@ -63,13 +74,13 @@ def start_queue_runners(
 
 def reset() -> None:
     """Empty the process-wide list of queue runners. Threads that are running go on."""
-    for qr in _registered:
+    for qr in _all_registered():
         qr.group.listed = None
     _registered.clear()
 
 
 def start_registered(coord: Coordinator) -> None:
     """Start the registered runners that were never started, except producers: they start when a loop asks for rows."""
-    for qr in list(_registered):
+    for qr in _all_registered():
         if not qr.begun and not getattr(qr.queue, "starts_itself", False):
             qr.create_threads(coord=coord, daemon=True, start=True)

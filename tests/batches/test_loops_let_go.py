@@ -1,5 +1,6 @@
 """A loop that is over holds nothing once nobody has it: arrays of gigabytes must not wait for a garbage collection."""
 
+import contextlib
 import gc
 import weakref
 
@@ -9,7 +10,7 @@ from helpers import wait_until
 from orchestration import fresh_collection
 
 import pipeline
-from pipeline.errors import FailedPreconditionError
+from pipeline.errors import CancelledError, FailedPreconditionError
 from pipeline.explain import live
 from pipeline.producers.queue import ProducerQueue
 
@@ -139,3 +140,48 @@ def test_what_another_loop_reads_stays_its_own():
     with pytest.raises(FailedPreconditionError):
         source.block(1)
     assert sorted(np.concatenate(seen)[:, 0]) == list(rows[:, 0])
+
+
+PRODUCERS = {
+    "strings": lambda: pipeline.string_input_producer([f"file{i}" for i in range(30)], num_epochs=1, seed=1),
+    "without an end": lambda: pipeline.string_input_producer([f"file{i}" for i in range(30)], seed=1),
+    "rows": lambda: pipeline.input_producer(np.arange(30), num_epochs=1, seed=1),
+    "numbers": lambda: pipeline.range_input_producer(30, num_epochs=1, seed=1),
+    "slices": lambda: pipeline.slice_input_producer([np.arange(30)], num_epochs=1, seed=1).queue,
+    "with a thread": lambda: pipeline.input_producer(np.arange(30), num_epochs=1, cancel_op=lambda: None),
+}
+
+
+@pytest.mark.parametrize("kind", PRODUCERS)
+class TestProducersAreForgotten:
+    """The list of queue runners does not keep a producer that nobody refers to: one for each epoch would pile up."""
+
+    @pytest.mark.parametrize("options", [{}, {"num_threads": 0}, {"deterministic": True}], ids=str)
+    @pytest.mark.parametrize("most", [1, 1000])
+    def test_with_the_loop(self, kind, options, most):
+        producer = PRODUCERS[kind]()
+        with pipeline.batch(producer, 5, **options) as batches:
+            for i, _ in enumerate(batches):
+                if i == most or i == 10:
+                    break
+        known = weakref.ref(producer)
+        del producer, batches, _
+        wait_until(lambda: known() is None, "the producer to be forgotten, without a garbage collection")
+        assert pipeline.start_queue_runners() == []
+
+    def test_without_a_loop(self, kind):
+        known = weakref.ref(PRODUCERS[kind]())
+        gc.collect()
+        assert known() is None
+        assert pipeline.start_queue_runners() == []
+
+    def test_what_somebody_refers_to_is_started(self, kind):
+        producer, coord = PRODUCERS[kind](), pipeline.Coordinator()
+        gc.collect()
+        threads = pipeline.start_queue_runners(coord=coord)
+        assert len(threads) == 2
+        assert len({*producer.dequeue_many(20).tolist()}) == 20
+        coord.request_stop()
+        with contextlib.suppress(CancelledError):  # only that with a `cancel_op` is still open
+            producer.close(cancel_pending_enqueues=True)
+        coord.join(threads)

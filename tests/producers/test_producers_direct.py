@@ -18,10 +18,11 @@ def loop(source, size=1, **options):
 class TestThreads:
     def test_of_a_loop_over_names(self):
         files = pipeline.string_input_producer(["a", "b"], num_epochs=3, shuffle=False)
+        runner = files.runner
         with loop(files.dequeue, 4, num_threads=1) as batches:
             assert next(batches).tolist() == [b"a", b"b", b"a", b"b"]
             assert not any("input_producer" in thread.name for thread in threading.enumerate())
-        assert not files.runner.begun
+        assert not runner.begun
 
     def test_of_a_loop_over_rows_in_memory(self):
         alive = threading.enumerate()

@@ -48,6 +48,23 @@ class ClosedByCall(Cause):
         return f"{_if_empty(stats)}closed by {self._call}{_at(self._place)}"
 
 
+class LeftBlock(Cause):
+    """The `with` block of the queue ended by an exception.
+
+    Args:
+        error: The exception.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        name, place = threading.current_thread().name, caller()
+        self._text = f"thread '{name}' left the queue's `with` block{_at(place)} by {named(error)}"
+        self.error = error
+        self.end = EndOfInput(failed=self._text)
+
+    def text(self, groups: list[WorkerGroup], stats: QueueStats) -> str:
+        return f"closed because {self._text}"
+
+
 class StoppedByCoordinator(Cause):
     """A Coordinator was asked to stop, perhaps because something failed.
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
-from typing import Any
+from types import TracebackType
+from typing import Any, TypeVar
 
 import numpy as np
 
-from pipeline.errors import OutOfRangeError, invalid
+from pipeline.errors import CancelledError, OutOfRangeError, invalid
+from pipeline.explain.causes import LeftBlock, because
 from pipeline.explain.waits import Watchdog
 from pipeline.queues.components import Shape
 from pipeline.stats import QueueStats
+
+Q = TypeVar("Q", bound="QueueBase")
 
 
 class QueueBase:
@@ -78,6 +83,20 @@ class QueueBase:
     ) -> None:
         """Close the queue; see FIFOQueue.close."""
         self.queue_ref.close(cancel_pending_enqueues, timeout=timeout)
+
+    def __enter__(self: Q) -> Q:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the queue, unless it is closed: elements stay in it, and enqueues that wait are cancelled.
+
+        If the block raises, the consumer of the queue gets the elements that are there and then an OutOfRangeError with
+        that exception as its `__cause__`.
+        """
+        with because(None if error is None else LeftBlock(error)), contextlib.suppress(CancelledError):
+            self.close(cancel_pending_enqueues=True)
 
     def size(self, name: str | None = None) -> int:
         """Return the number of elements in the queue."""

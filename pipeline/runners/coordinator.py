@@ -28,6 +28,9 @@ ExcInfo: TypeAlias = "tuple[type[BaseException], BaseException, TracebackType | 
 
 Q = TypeVar("Q", bound=Fillable)
 
+# Seconds that threads get to end after a stop.
+_GRACE = 120
+
 _log = logger("pipeline.runners")
 
 
@@ -35,17 +38,15 @@ class Coordinator:
     """Lets threads ask each other to stop, waits for them, and raises the first exception that was reported.
 
     ```
-    coord = Coordinator()
-    threads = start_queue_runners(coord=coord)
-    try:
-        while not coord.should_stop():
-            train_step(queue.dequeue_many(128))
-    except OutOfRangeError:
-        print("input used up")
-    finally:
-        coord.request_stop()
-    coord.join(threads)
+    with Coordinator() as coord:
+        start_queue_runners(coord=coord)
+        for example in queue:
+            train_step(example)
     ```
+
+    Leaving the block stops the threads, waits for them, and raises what one of them has reported. If the block itself
+    raises, the threads stop too, and its exception goes on, unless a thread had reported one before. `request_stop` and
+    `join` do the same by hand.
 
     Thread safety: every method may be called from every thread; one lock guards the recorded exception, the joined
     flag and the set of registered threads.
@@ -135,13 +136,19 @@ class Coordinator:
         then an OutOfRangeError that names what was reported, its `__cause__`.
 
         ```
-        coord = Coordinator()
-        queue = coord.close_on_stop(FIFOQueue(100))
+        with Coordinator() as coord:
+            queue = coord.close_on_stop(FIFOQueue(100))
 
-        def fill():
-            with coord.stop_on_exception():
-                while not coord.should_stop():
-                    queue.enqueue(read())
+            def fill():
+                with coord.stop_on_exception():
+                    while not coord.should_stop():
+                        queue.enqueue(read())
+
+            thread = threading.Thread(target=fill)
+            coord.register_thread(thread)
+            thread.start()
+            for example in queue:
+                train_step(example)
         ```
 
         A queue belongs to one stop: after `clear_stop`, the next one closes the queues that were given since the last.
@@ -238,7 +245,7 @@ class Coordinator:
     def join(
         self,
         threads: Iterable[threading.Thread] | None = None,
-        stop_grace_period_secs: float = 120,
+        stop_grace_period_secs: float = _GRACE,
         ignore_live_threads: bool = False,
     ) -> None:
         """Wait until the registered threads and `threads` have ended, then raise what was reported.
@@ -258,27 +265,77 @@ class Coordinator:
         """
         if math.isnan(stop_grace_period_secs):
             raise ValueError(f"stop_grace_period_secs must be a number of seconds, got {stop_grace_period_secs!r}")
+        waiting = self._wait_for(threads or (), stop_grace_period_secs)
+        self.raise_requested_exception()
+        _tell_running(waiting, ignore_live_threads)
+
+    def _wait_for(self, threads: Iterable[threading.Thread], grace: float) -> set[threading.Thread]:
+        """Wait as `join` does; return the threads, of which some may still run."""
         with self._lock:
-            waiting = self._registered.union(threads or ())
+            waiting = self._registered.union(threads)
         while any(map(is_running, waiting)) and not self._stop.wait(JOIN_INTERVAL):
             pass
         if self._stop.raised:
             self._close_tied()
-        deadline = time.monotonic() + stop_grace_period_secs
+        deadline = time.monotonic() + grace
         for thread in waiting:
             if thread is not threading.current_thread():
                 wait_for_end(thread, deadline)
         with self._lock:
             self._joined = True
             self._registered = set()
-        self.raise_requested_exception()
-        running = sorted(filter(is_running, waiting), key=lambda thread: thread.name)
-        if running:
-            names = " ".join(thread.name for thread in running)
-            text = "\n".join([f"Coordinator stopped with threads still running: {names}", *map(whereabouts, running)])
-            if not ignore_live_threads:
-                raise RuntimeError(text)
-            _log.info("%s", text)
+        return waiting
+
+    def __enter__(self) -> Coordinator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop the registered threads, wait for them as `join` does, and raise what was reported.
+
+        An exception of the block counts as reported. It goes on as it is if it was the first. If it only follows from
+        what a thread had reported, as the OutOfRangeError of a queue that was closed, that is raised in its place. Does
+        nothing after a `join` in the block.
+        """
+        if self._joined:
+            return
+        self.request_stop(error)
+        waiting = self._wait_for((), _GRACE)
+        recorded = None if self._recorded is None else self._recorded[0]
+        if recorded is not None and recorded is not error:
+            try:
+                self.raise_requested_exception()
+            except BaseException as raised:
+                if error is not None and not _follows(error, recorded):
+                    set_on(raised, "__context__", error)
+                raise
+        _tell_running(waiting, ignore=error is not None)
+
+
+def _follows(error: BaseException, first: BaseException) -> bool:
+    """Whether an exception was raised because of another, or while that was handled."""
+    seen: set[int] = set()
+    found: list[BaseException | None] = [error]
+    while found:
+        each = found.pop()
+        if each is first:
+            return True
+        if each is not None and id(each) not in seen:
+            seen.add(id(each))
+            found += [each.__cause__, each.__context__]
+    return False
+
+
+def _tell_running(threads: Iterable[threading.Thread], ignore: bool) -> None:
+    """Raise RuntimeError if some of these threads still run; only log that to `ignore` it."""
+    running = sorted(filter(is_running, threads), key=lambda thread: thread.name)
+    if running:
+        names = " ".join(thread.name for thread in running)
+        text = "\n".join([f"Coordinator stopped with threads still running: {names}", *map(whereabouts, running)])
+        if not ignore:
+            raise RuntimeError(text)
+        _log.info("%s", text)
 
 
 def _raise_as_reported(reported: Reported) -> NoReturn:

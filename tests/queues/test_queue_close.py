@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from helpers import check_error, plain, raises, start_blocked, waiting
 
+from pipeline import FIFOQueue, QueueBase
 from pipeline.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 
 KINDS = ["FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue"]
@@ -149,3 +150,42 @@ def test_what_was_in_stays_in(queues, kind):
     out = queue.dequeue_up_to(5)
     values = out[1] if kind == "PriorityQueue" else out
     assert sorted(plain(values)) == [1, 2, 3]
+
+
+class TestWith:
+    """Leaving the block closes the queue."""
+
+    def test_elements_stay(self):
+        with FIFOQueue(9, "int64", [()]) as queue:
+            queue.enqueue_many(([1, 2],))
+        assert queue.is_closed()
+        assert list(queue) == [1, 2]
+
+    def test_enqueues_that_wait_are_cancelled(self):
+        with FIFOQueue(1, "int64", [()]) as queue:
+            queue.enqueue(1)
+            late = start_blocked(queue, "enqueue", 2)
+        assert type(late.exception()) is CancelledError
+        assert list(queue) == [1]
+
+    def test_a_queue_that_is_closed(self):
+        with FIFOQueue(1, "int64", [()]) as queue:
+            queue.close()
+        with raises(KeyError), queue:
+            raise KeyError("of the block")
+
+    def test_the_block_raises(self):
+        with raises(KeyError), FIFOQueue(9, "int64", [()], name="q") as queue:
+            queue.enqueue(1)
+            raise KeyError("of the block")
+        assert queue.dequeue() == 1
+        with pytest.raises(OutOfRangeError, match=r"left the queue's `with` block at .*: 'of the block'") as caught:
+            queue.dequeue()
+        assert type(caught.value.__cause__) is KeyError
+
+    def test_one_of_several(self):
+        first, second = FIFOQueue(9, "int64", [()]), FIFOQueue(9, "int64", [()])
+        with QueueBase.from_list(1, [first, second]) as selected:
+            selected.enqueue(5)
+        assert second.is_closed()
+        assert not first.is_closed()

@@ -108,6 +108,10 @@ class Feed:
         """Whether the sources begin with their first example each time they are opened."""
         return all(is_iterable(source) and starts_over(source) for source in self._planned.sources)
 
+    def cut_short(self) -> Exception | None:
+        """The error to raise at the end of the input if it has fewer examples than it had; None if nobody knows."""
+        return None
+
     def number_of_batches(self) -> int:
         """How many batches one time through the sources gives; TypeError if that is not known."""
         flags = {"keeps_all": self._keep.all, "skips": self.skips.active, "buckets": self.one_by_one}

@@ -93,6 +93,14 @@ def open_lane(
     return Lane(lambda: [following()], opened.many, False, calls, opened.iterator, name, following)
 
 
+def facts_of_source(source: Any) -> Any:
+    """What decides the examples of a source, as `Positioned._facts`; None if only its calls can tell."""
+    if is_iterable(source):
+        return positioned_items(source)._facts()
+    facts = getattr(source, "_facts", None)
+    return None if facts is None else facts()
+
+
 def warn_of_cost(request: Request, lane: Lane, by_number: bool, pulled_from: bool) -> None:
     """Say in the log what costs more than somebody who asked for it may think.
 

@@ -407,6 +407,10 @@ class Batches(StaysHere, Next[T_co], Iterator[T_co]):
                 return  # another thread has begun a new round meanwhile
             said = self._note_end()
             over, self._over = self._over, None
+            cut = None if over is None else over.cut_short()
+            if cut is not None:
+                over, said = None, []
+                self.coord.request_stop(cut)
             self._finish()
             self._over = over
         for each in said:

@@ -48,6 +48,7 @@ class OrderedFeed(Feed):
         before: How many elements were delivered in the rounds before this one.
         first_seeds: The seeds of the draws of the first round.
         loaded: The state that this began with, if one was loaded.
+        least: How many elements this round has at least, as the saved run had read them.
         replay, draws: Where to begin then. What draws numbers, if not the elements are drawn; None before it begins.
     """
 
@@ -58,6 +59,7 @@ class OrderedFeed(Feed):
         self.delivered = History(Delivered(0, 0, 0, 0))
         self.before = 0
         self.loaded: dict[str, Any] | None = None
+        self.least = 0
         self.replay: Replay | None = None
         self._begin_round()
 
@@ -85,6 +87,7 @@ class OrderedFeed(Feed):
             self.outlet.settle()
         other.before = self.delivered.newest.elements
         other.loaded = other.replay = None
+        other.least = 0
         other._begin_round()
         return other
 
@@ -106,6 +109,23 @@ class OrderedFeed(Feed):
         self._begin_round()
         self.delivered = History(delivered)
         self.loaded = loaded
+
+    def elements_read(self) -> int:
+        """How many elements of this round are known to exist, because they have entered the queue; 0 where only their
+        numbers do, as facts about the source tell how many it has."""
+        if self.numbered or self.arrivals is None:
+            return self.least
+        delivered = self.delivered.newest.elements - self.before  # first: meanwhile others may take some
+        return max(self.least, delivered + self.queue.size())
+
+    def cut_short(self) -> Exception | None:
+        """As `Feed.cut_short`, after a state was loaded."""
+        begin = 0 if self.replay is None else self.replay.first.element
+        found = begin if self.arrivals is None else self.arrivals.count
+        if self.numbered or found >= self.least:
+            return None
+        text = f"input: it had at least {self.least:,} examples when the state was saved and has {found:,} now"
+        return StateMismatchError([("input", self.least, found)], text)
 
     @property
     def seeds(self) -> tuple[int, int]:

@@ -160,6 +160,9 @@ class OrderedBucketFeed(BucketFeed, OrderedFeed):
     def _make_outlet(self) -> Outlet:
         return counting_outlet(self.request.name, self.delivered, None, self.queue.dequeue)
 
+    def elements_read(self) -> int:
+        return self.least if self.arrivals is None else max(self.least, self.arrivals.count)
+
     def in_pool(self, delivered: Delivered, total: int | None) -> Numbers:
         assert self.loaded is not None  # nobody asks before
         return np.concatenate([np.empty(0, np.int64), *map(_undone, self.loaded["buckets"]["held"])])

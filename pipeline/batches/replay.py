@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -100,12 +100,7 @@ class Replay:
             lane: By which source of a join.
             found: Which of them are found already.
         """
-        here = thing._facts()
-        free = [i for i, facts in enumerate(self.facts) if not found[i] and facts["kind"] == here["kind"]]
-        same = [i for i in free if self.facts[i]["name"] == here["name"]]
-        own = [i for i in free if self.facts[i]["lane"] == lane]  # what several share was found by any of them
-        both = [i for i in same if i in own]
-        return (both or own or same or free or [None])[0]  # type: ignore[list-item]
+        return index_of(thing._facts(), lane, self.facts, found)
 
     def check_thing(self, index: int, thing: Positioned) -> None:
         """Check that this is what was pulled from in the run before. Seeds that were drawn by chance become those."""
@@ -186,6 +181,17 @@ class Replay:
 
     def _segment_of(self, element: int) -> int:
         return bisect.bisect_right(self._elements, element) - 1
+
+
+def index_of(
+    here: Mapping[str, Any], lane: int, saved: Sequence[Mapping[str, Any]], found: Sequence[bool]
+) -> int | None:
+    """Which of the saved facts are about the thing with these; None if none are. See `Replay.index_of`."""
+    free = [i for i, facts in enumerate(saved) if not found[i] and facts["kind"] == here["kind"]]
+    same = [i for i in free if saved[i]["name"] == here["name"]]
+    own = [i for i in free if saved[i]["lane"] == lane]  # what several share was found by any of them
+    both = [i for i in same if i in own]
+    return next(iter(both or own or same or free), None)
 
 
 def facts_of(thing: Positioned, lane: int) -> dict[str, Any]:

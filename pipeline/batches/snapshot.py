@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,25 +12,31 @@ from pipeline import __version__
 from pipeline._delivery import BEHIND
 from pipeline._trail import Delivered
 from pipeline.batches.feed import Feed
+from pipeline.batches.lanes import facts_of_source
 from pipeline.batches.ordered import OrderedFeed
-from pipeline.batches.replay import Replay
+from pipeline.batches.replay import Replay, index_of
 from pipeline.errors import FailedPreconditionError, OpError, invalid
 from pipeline.explain.wording import named
 from pipeline.files.identity import difference, file_identity
 from pipeline.logs import logger
 from pipeline.on_error import Skips
-from pipeline.resume.checksum import is_changed, with_checksum
+from pipeline.resume.checksum import KEY, READ, is_changed, with_checksum
 from pipeline.resume.form import check_form
 from pipeline.resume.journal import Entry, packed, unpacked
 from pipeline.resume.mismatch import Comparison
 
 FORMAT = "queue-runner/state"
-VERSION = 1
+VERSION = 2  # those of version 1 have no names of files, and say nothing of what was read ahead
 
 # What a caller may allow to differ.
 ALLOWED = ("batch_size", "num_epochs", "shard", "mtime")
 
 _KEYS = {"format", "version", "made_by", "delivered", "fingerprint", "ended", "loop", "sources", "journal", "files"}
+_SINCE_2 = {READ, KEY}
+
+# Facts that are known when calls pull; and those that states of version 1 do not have.
+_OF_PULLS = ("name", "lane", "columns")
+_NAMES = ("file_names", "names_before")
 
 _log = logger("pipeline.batches")
 
@@ -115,7 +121,7 @@ def _state_after(feed: OrderedFeed, delivered: Delivered) -> dict[str, Any]:
         **({"content": [f"{each:08x}" for each in delivered.content]} if delivered.content else {}),
         **feed.more_state(delivered),
     }
-    return with_checksum(state, steps)
+    return with_checksum(state, feed.elements_read(), steps)
 
 
 def load(feed: OrderedFeed, state: Any, allow: Collection[str]) -> None:
@@ -137,7 +143,9 @@ def load(feed: OrderedFeed, state: Any, allow: Collection[str]) -> None:
     try:
         _compare(feed, state, allow)
         _begin(feed, copy.deepcopy(state), allow)
+        _reseed(feed, state["sources"])
     except OpError:
+        vars(feed).update(before)
         raise
     except Exception as error:  # it was edited by hand
         vars(feed).update(before)
@@ -165,6 +173,9 @@ def _begin(feed: OrderedFeed, saved: dict[str, Any], allow: Collection[str]) -> 
             raise ValueError(f"entries every {journal['every']} calls")
         entries = unpacked(journal, [len(facts["columns"]) for facts in saved["sources"]])
         feed.replay = _replay(feed, entries, saved, allow)
+        if "num_epochs" not in allow:
+            sure = 0 if feed.skips.active else saved.get(READ, {"elements": 0})["elements"]  # not what failed since
+            feed.least = max(feed.replay.resume_at, sure)
 
 
 def _warn_of_functions(saved: dict[str, Any], here: dict[str, Any]) -> None:
@@ -184,7 +195,8 @@ def _replay(feed: OrderedFeed, entries: list[Entry], state: dict[str, Any], allo
     resume_at, ended = feed.place(delivered, total)
     journal = state["journal"]
     every, regular = journal["every"], journal["regular"]
-    return Replay(entries, pool, resume_at, ended, state["sources"], state["files"], every, regular, allow)
+    may_differ = {*allow, *(_NAMES if state["version"] == 1 else ())}
+    return Replay(entries, pool, resume_at, ended, state["sources"], state["files"], every, regular, may_differ)
 
 
 def loop_facts(feed: OrderedFeed) -> dict[str, Any]:
@@ -283,7 +295,7 @@ def _delivered(feed: OrderedFeed, behind: int) -> Delivered:
 
 def _check_state(state: Any) -> None:
     check_form(state, FORMAT, VERSION, "state_dict")
-    missing = sorted(_KEYS - set(state))
+    missing = sorted((_KEYS | _SINCE_2 if state["version"] > 1 else _KEYS) - set(state))
     if missing:
         raise invalid(f"load_state_dict: the state is not whole: it has no {', '.join(missing)}")
     if is_changed(state):
@@ -305,10 +317,34 @@ def _compare(feed: OrderedFeed, state: dict[str, Any], allow: Collection[str]) -
         but.add("batch_size")
     compared = Comparison()
     compared.facts("loop", saved, here, but)
+    of_things = {*_OF_PULLS, "seeds", *allow, *(_NAMES if state["version"] == 1 else ())}
+    for source, noted in _known_sources(feed, state["sources"]):
+        compared.facts(f"source {noted['name']!r}", noted, facts_of_source(source), of_things)
     for name, noted in state["files"].items():
         line = difference(name, noted, file_identity(name, noted[2] is not None), "mtime" in allow) if name else None
         if line is not None:
             compared.note(f"files: {name!r}", noted, None, line)
+    compared.conclude()
+
+
+def _known_sources(feed: OrderedFeed, saved: Sequence[dict[str, Any]]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """The sources of a loop that can be compared before the first call, each with the saved facts about it."""
+    found = [False] * len(saved)
+    for lane, source in enumerate(feed.request.sources):
+        here = facts_of_source(source)
+        index = None if here is None else index_of(here, lane, saved, found)
+        if index is not None:
+            found[index] = True
+            yield source, saved[index]
+
+
+def _reseed(feed: OrderedFeed, saved: Sequence[dict[str, Any]]) -> None:
+    """Give sources whose seeds were drawn by chance those of a saved run; StateMismatchError if others differ."""
+    compared = Comparison()
+    for source, noted in _known_sources(feed, saved):
+        then, now = noted.get("seeds"), facts_of_source(source).get("seeds")
+        if then != now and not (then and now and source._reseed(then)):
+            compared.facts(f"source {noted['name']!r}", {"seeds": then}, {"seeds": now})
     compared.conclude()
 
 

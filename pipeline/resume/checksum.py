@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-KEY = "checksum"
-# Beside itself: which files are read ahead depends on time, and these are compared with what is there.
-_LEFT_OUT = {KEY, "files"}
+KEY, READ = "checksum", "read"
+# Besides itself: how far threads have read ahead depends on time, so this has a checksum of its own.
+_LEFT_OUT = {KEY, READ, "files"}
 
 
 def as_text(value: Any) -> str | None:
@@ -20,7 +20,7 @@ def as_text(value: Any) -> str | None:
 
 
 def checksum_of(state: Mapping[str, Any], steps: Sequence[str | None] | None = None) -> str | None:
-    """Sixteen hex digits that depend on all of a state but its files; None for what JSON cannot hold.
+    """Sixteen hex digits that depend on all of a state except what was read ahead; None for what JSON cannot hold.
 
     What formats change on the way does not count: the order of keys, lists that were tuples, keys that become text.
 
@@ -28,8 +28,6 @@ def checksum_of(state: Mapping[str, Any], steps: Sequence[str | None] | None = N
         state: The state.
         steps: `as_text` of each step of its journal, if these are known: there are 15,000 for a pool of a million.
     """
-    import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
-
     but = {key: value for key, value in state.items() if key not in _LEFT_OUT}
     try:
         but["journal"] = {**but["journal"], "steps": None}
@@ -37,15 +35,34 @@ def checksum_of(state: Mapping[str, Any], steps: Sequence[str | None] | None = N
         texts += map(as_text, state["journal"]["steps"]) if steps is None else steps
     except (TypeError, KeyError):  # it was edited by hand
         return None
-    return None if None in texts else hashlib.blake2b("\n".join(texts).encode(), digest_size=8).hexdigest()
+    return None if None in texts else _digest("\n".join(texts))
 
 
-def with_checksum(state: dict[str, Any], steps: Sequence[str | None] | None = None) -> dict[str, Any]:
-    """A state with its checksum, if it can have one; see `checksum_of`."""
-    checksum = checksum_of(state, steps)
-    return state if checksum is None else {**state, KEY: checksum}
+def with_checksum(state: dict[str, Any], elements: int, steps: Sequence[str | None] | None = None) -> dict[str, Any]:
+    """A state with its checksum, None if it cannot have one, and with what was read ahead.
+
+    Args:
+        state: The state.
+        elements: How many elements of the round are known to exist.
+        steps: As for `checksum_of`.
+    """
+    read = {"elements": elements, "files": _files_checksum(state["files"], elements)}
+    return {**state, READ: read, KEY: checksum_of(state, steps)}
 
 
 def is_changed(state: Mapping[str, Any]) -> bool:
-    """Whether a state is not what it was when its checksum was made; those of earlier versions may have none."""
-    return KEY in state and checksum_of(state) != state[KEY]
+    """Whether a state is not what it was when its checksums were made; those of version 1 may have none."""
+    if KEY in state and checksum_of(state) != state[KEY]:
+        return True
+    read = state.get(READ)
+    return read is not None and read["files"] != _files_checksum(state["files"], read["elements"])
+
+
+def _files_checksum(files: Any, elements: int) -> str:
+    return _digest(as_text([files, elements]) or "")
+
+
+def _digest(text: str) -> str:
+    import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
+
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -28,7 +28,7 @@ def check_form(state: Any, form: str, version: int, made_by: str) -> None:
             f"load_state_dict: this dict is not what {made_by} returned: its keys are {keys:.80}. If it is part of "
             'a checkpoint, pass that part, such as checkpoint["input"]'
         )
-    if not isinstance(state.get("version"), int) or state["version"] > version:
+    if not isinstance(state.get("version"), int) or not 0 < state["version"] <= version:
         raise invalid(
             f"load_state_dict: the state has version {state.get('version')}, of queue-runner {state.get('made_by')}; "
             f"this one reads versions up to {version}"

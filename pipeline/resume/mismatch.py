@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from pipeline.errors import StateMismatchError, told
+from pipeline.files.identity import NAMES
 from pipeline.queues.seeds import given_seed
 
 # Differences that the message shows; each of many files may have changed.
@@ -60,6 +61,12 @@ def _line(place: str, key: str, saved: Any, here: Any) -> str | None:
     """The sentence about a difference that names and values do not tell; None for others."""
     if key == "digest":
         return f"{place}: its values are others than when the state was saved"
+    if key == "names_before":
+        return f"{place}: files before the last {NAMES} were others, or in another order, when the state was saved"
+    if key == "file_names" and saved and here and len(saved) == len(here):
+        first = next(i for i, pair in enumerate(zip(saved, here, strict=True)) if pair[0] != pair[1])
+        which = f"file {first + 1} of {'the last ' if len(saved) == NAMES else ''}{len(saved)}"
+        return f"{place}: {which} was {saved[first]!r} when the state was saved and is {here[first]!r} now"
     then, now = given_seed(saved), given_seed(here)
     if key == "seeds" and then is not None and now is not None:  # users give one number, and not the pair
         return told(f"{place}: seed", then, now)

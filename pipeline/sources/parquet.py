@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pipeline.dtypes import truth
 from pipeline.errors import DataLossError, invalid
-from pipeline.files.identity import file_identity
+from pipeline.files.identity import file_identity, names_of
 from pipeline.files.opening import remote_file
 from pipeline.files.os_errors import translated
 from pipeline.keywords import tells_keywords
@@ -221,6 +221,7 @@ class _Files:
         return {
             "columns": columns_of(self._schema),
             "files": len(self._names),
+            **names_of(self._names),
             "groups": len(self._groups),
             **facts_of(self._fill),
         }

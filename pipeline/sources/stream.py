@@ -9,15 +9,17 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from pipeline.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
+from pipeline.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError, StateMismatchError
 from pipeline.explain.ends import end_of_input
-from pipeline.files.identity import Opened, file_identity
+from pipeline.files.identity import Opened, file_identity, names_of
 from pipeline.nest import length, map_values
 from pipeline.on_error import ending
 from pipeline.producers.queue import at_least_one
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.sources.order import Epochs, Order
 from pipeline.sources.source import Source, ahead, as_length, gathered, rows_of
+
+_ENDS_BEFORE = "it ends before its saved position: it has fewer examples than when the state was saved"
 
 
 class Parts(Protocol):
@@ -89,6 +91,7 @@ class PartsSource(Source):
         self.name = self.__qualname__ = parts.kind
         self.parts = parts
         self.order = Order(len(parts.names), None, epochs, parts.unit)
+        self.names = functools.cache(lambda: names_of(parts.names) if parts.of_files else {})  # there may be many
 
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self.parts.names):,} {self.parts.unit}, num_epochs={self.order.num_epochs}>"
@@ -253,9 +256,12 @@ class PartsCursor:
             self._piece, pieces = None, self._open(int(part), epoch)
             self._pieces = pieces
         found = next(pieces, None)
+        goes_on = self._piece is None and self._place is not None
+        if goes_on and (found is None or len(found[1]) < self._offset) and self._pieces is pieces:
+            raise StateMismatchError([(self.name, self._place, None)], f"{self.name}: {_ENDS_BEFORE}")
         if found is not None:
             # A part that is gone on with begins at the piece that was not used up.
-            self._offset = 0 if self._piece is not None or self._place is None else self._offset
+            self._offset = self._offset if goes_on else 0
             self._place, self._piece = found
         elif self._pieces is pieces:  # else a signal handler has closed them
             self._next_part()
@@ -286,7 +292,8 @@ class PartsCursor:
     # A Positioned.
 
     def _facts(self) -> dict[str, Any]:
-        return {"name": self.name, "kind": self.name, **self._parts.facts(), **self._source.order.facts()}
+        about = {"name": self.name, "kind": self.name, **self._parts.facts()}
+        return {**about, **self._source.names(), **self._source.order.facts()}
 
     def _files(self) -> dict[str, list[Any]]:
         """What tells the files that were read from changed ones, by name."""

@@ -74,7 +74,7 @@ def test_every_moment(held_back, options):
                 assert repr(next(loop)) == expected
             middle = loop.state_dict()
             if done < len(whole):
-                assert middle == states[done + 1]
+                assert {**middle, "read": None} == {**states[done + 1], "read": None}  # that depends on time
         with make(held_back, random.choice([1, 3]), **options) as loop:
             loop.load_state_dict(middle)
             assert [repr(each) for each in loop] == whole[done + 1 :]

@@ -26,8 +26,8 @@ def mapped(tmp_path):
 
 
 def without_chance(state):
-    """A state without the seeds of a loop that was given none."""
-    return {**state, "checksum": None, "loop": {**state["loop"], "seeds": None}}
+    """A state without the seeds of a loop that was given none, and without what threads have read ahead."""
+    return {**state, "checksum": None, "read": None, "loop": {**state["loop"], "seeds": None}}
 
 
 def plain(batches):

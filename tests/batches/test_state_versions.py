@@ -57,8 +57,8 @@ def test_there_are_states_of_version_1():
 
 
 def test_a_state_of_a_later_version():
-    state = json.loads((STATES / "1" / "rows.json").read_text())["state"] | {"version": 2, "made_by": "9.0"}
-    with pytest.raises(pipeline.errors.InvalidArgumentError, match=r"version 2, of queue-runner 9\.0; .* up to 1"):
+    state = json.loads((STATES / "1" / "rows.json").read_text())["state"] | {"version": 3, "made_by": "9.0"}
+    with pytest.raises(pipeline.errors.InvalidArgumentError, match=r"version 3, of queue-runner 9\.0; .* up to 2"):
         of_rows().load_state_dict(state)
 
 

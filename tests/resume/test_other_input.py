@@ -1,0 +1,318 @@
+"""States over input that has become other: each is a StateMismatchError that says what differs, and when it can be
+known, at the call of `load_state_dict`."""
+
+import copy
+import io
+import json
+import tarfile
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import pipeline
+from pipeline.errors import InvalidArgumentError, StateMismatchError
+
+
+def write_text(path, number):
+    path.write_text("".join(f"{number * 100 + line}\n" for line in range(20)))
+
+
+def write_tar(path, number):
+    with tarfile.open(path, "w") as tar:
+        for line in range(20):
+            data = str(number * 100 + line).encode()
+            member = tarfile.TarInfo(f"{number}-{line:02}.txt")
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+
+
+def of_text(names, **options):
+    return pipeline.text(names, **options)
+
+
+def of_csv(names, **options):
+    return pipeline.csv(names, names=["a"], **options)
+
+
+def of_webdataset(names, **options):
+    return pipeline.webdataset(names, **options)
+
+
+KINDS = {"text": (of_text, write_text), "csv": (of_csv, write_text), "webdataset": (of_webdataset, write_tar)}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request, tmp_path):
+    make, write = KINDS[request.param]
+    ending = "tar" if request.param == "webdataset" else "csv"
+    names = [str(tmp_path / f"{number:02}.{ending}") for number in range(20)]
+    for number, _ in enumerate(names):
+        write(tmp_path / f"{number:02}.{ending}", number)
+    return make, names
+
+
+def loop_over(source, **options):
+    return pipeline.batch(source, 6, deterministic=True, **options)
+
+
+def state_after(loop, batches):
+    with loop:
+        for _ in range(batches):
+            next(loop)
+        return json.loads(json.dumps(loop.state_dict()))
+
+
+def refused(loop, state, match, error=StateMismatchError):
+    with loop, pytest.raises(error, match=match) as caught:
+        loop.load_state_dict(state)
+    return caught.value
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_files_in_another_order(kind, shuffle):
+    make, names = kind
+    names = names[:4]
+    state = state_after(loop_over(make(names, shuffle=shuffle, seed=1)), 5)
+    other = [names[0], names[2], names[1], names[3]]
+    what = r"file 2 of 4 was '.*01\.\w+' when the state was saved and is '.*02\.\w+' now"
+    error = refused(loop_over(make(other, shuffle=shuffle, seed=1)), state, what)
+    assert [each for each, _, _ in error.differences] == [f"source '{make.__name__[3:]}': file_names"]
+    with loop_over(make(names, shuffle=shuffle, seed=1)) as loop:
+        loop.load_state_dict(state)
+        next(loop)
+
+
+def test_a_file_that_was_renamed_before_it_was_read(kind, tmp_path):
+    make, names = kind
+    state = state_after(loop_over(make(names[:4]), num_threads=0), 1)
+    other = str(tmp_path / f"other.{names[3].rpartition('.')[2]}")
+    (tmp_path / names[3]).rename(other)
+    refused(loop_over(make([*names[:3], other])), state, r"file 4 of 4 was '.*03\.\w+' .* and is '.*other\.\w+' now")
+
+
+def test_of_many_files_the_last_are_known_by_name(kind):
+    make, names = kind
+    state = state_after(loop_over(make(names)), 2)
+    assert len(state["sources"][0]["file_names"]) == 16
+    swapped = [names[1], names[0], *names[2:]]
+    refused(loop_over(make(swapped)), state, "files before the last 16 were others, or in another order, when")
+    swapped = [*names[:-2], names[-1], names[-2]]
+    refused(loop_over(make(swapped)), state, r"file 15 of the last 16 was '.*18\.\w+'")
+
+
+def test_a_state_of_version_1_has_no_names(kind):
+    make, names = kind
+    with loop_over(make(names)) as loop:
+        next(loop)
+        state = loop.state_dict()
+        rest = [repr(batch) for batch in loop]
+    for key in ("checksum", "read"):
+        del state[key]
+    for key in ("file_names", "names_before"):
+        del state["sources"][0][key]
+    with loop_over(make(names)) as loop:
+        loop.load_state_dict({**state, "version": 1})
+        assert [repr(batch) for batch in loop] == rest
+
+
+class TestWhatWasTakenOut:
+    @pytest.fixture
+    def state(self, tmp_path):
+        self.names = [str(tmp_path / f"{number}.txt") for number in range(3)]
+        for number, _ in enumerate(self.names):
+            write_text(tmp_path / f"{number}.txt", number)
+        return state_after(loop_over(pipeline.text(self.names)), 7)
+
+    @pytest.mark.parametrize("key", ["checksum", "read", "files", "journal", "version"])
+    def test_a_key(self, state, key):
+        del state[key]
+        refused(loop_over(pipeline.text(self.names)), state, key, InvalidArgumentError)
+
+    def test_the_name_of_a_file(self, state):
+        assert len(state["files"]) > 2
+        for name in state["files"]:
+            edited = copy.deepcopy(state)
+            del edited["files"][name]
+            refused(loop_over(pipeline.text(self.names)), edited, "damaged", InvalidArgumentError)
+
+    def test_what_was_read(self, state):
+        state["read"]["elements"] = 0
+        refused(loop_over(pipeline.text(self.names)), state, "damaged", InvalidArgumentError)
+
+    def test_a_checksum_of_what_json_cannot_hold(self):
+        class Counter:
+            at = 0
+
+            def __iter__(self):
+                return self
+
+            def __next__(self):
+                self.at += 1
+                return self.at
+
+            def state_dict(self):
+                return {"at": self.at, "what": {1}}
+
+            def load_state_dict(self, state):
+                self.at = state["at"]
+
+        with loop_over(Counter()) as loop:
+            next(loop)
+            state = loop.state_dict()
+        assert state["checksum"] is None
+        with loop_over(Counter()) as loop:
+            loop.load_state_dict(state)
+            assert next(loop).tolist() == list(range(7, 13))
+        del state["checksum"]
+        refused(loop_over(Counter()), state, "it has no checksum", InvalidArgumentError)
+
+
+class Numbers:
+    """As many numbers as there are now; it says where it is."""
+
+    def __init__(self, count):
+        self.count, self.at = count, 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.at >= self.count:
+            raise StopIteration
+        self.at += 1
+        return self.at - 1
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
+def reader_of(count):
+    numbers = pipeline.range_input_producer(count, num_epochs=1, shuffle=False)
+    return lambda: int(numbers.dequeue())
+
+
+def waited(loop, count):
+    """Wait until the threads have put so many examples into the queue."""
+    while loop.queue.size() < count:
+        pass
+
+
+class TestInputThatHasBecomeShorter:
+    """The threads had read 30 examples when the state was saved, after 12."""
+
+    @pytest.fixture(params=[0, 5], ids=["in order", "pool"])
+    def make(self, request):
+        def make(count, **options):
+            if not request.param:
+                return pipeline.batch(Numbers(count), 6, capacity=18, deterministic=True, **options)
+            return pipeline.shuffle_batch(Numbers(count), 6, 18, request.param, seed=1, deterministic=True, **options)
+
+        return make
+
+    @pytest.mark.parametrize("count", [0, 11, 12, 13, 17, 29])
+    @pytest.mark.parametrize("threads", [0, 1])
+    def test_it_is_an_error_at_its_end(self, make, count, threads):
+        with make(100) as loop:
+            next(loop)
+            next(loop)
+            waited(loop, 18)
+            state = loop.state_dict()
+        assert state["read"]["elements"] == 30
+        with make(count, num_threads=threads) as loop:
+            loop.load_state_dict(state)
+            what = "it had at least 30 examples|the examples read so far"
+            with pytest.raises(StateMismatchError, match=what):
+                list(loop)
+            assert list(loop) == []
+
+    def test_what_was_read_is_enough(self, make):
+        with make(100) as loop:
+            next(loop)
+            next(loop)
+            waited(loop, 18)
+            state = loop.state_dict()
+        with make(30) as loop:
+            loop.load_state_dict(state)
+            assert sum(len(batch) for batch in loop) == 18
+
+    def test_a_state_after_the_last_batch_goes_on_with_nothing(self, make):
+        with make(30) as loop:
+            for _ in range(5):
+                next(loop)
+            states = [loop.state_dict()]
+            assert list(loop) == []
+            states.append(loop.state_dict())
+        for state in states:
+            with make(30) as loop:
+                loop.load_state_dict(state)
+                assert list(loop) == []
+
+
+class TestAtTheCall:
+    """What is passed directly is compared by `load_state_dict`, not by the first batch."""
+
+    MAKERS: ClassVar = {
+        "strings": lambda n: pipeline.string_input_producer([str(i) for i in range(n)], num_epochs=2, seed=1),
+        "range": lambda n: pipeline.range_input_producer(n, num_epochs=2, seed=1),
+        "slices": lambda n: pipeline.slice_input_producer([np.arange(n)], num_epochs=2, seed=1),
+        "arrays": lambda n: pipeline.arrays(np.arange(n), num_epochs=2, shuffle=True, seed=1),
+        "array": np.arange,
+        "list": lambda n: list(range(n)),
+    }
+
+    @pytest.mark.parametrize("what", MAKERS)
+    @pytest.mark.parametrize("shuffled", [False, True])
+    def test_another_one(self, what, shuffled):
+        def loop(n):
+            source = self.MAKERS[what](n)
+            if not shuffled:
+                return loop_over(source)
+            return pipeline.shuffle_batch(source, 6, 30, 10, seed=2, deterministic=True)
+
+        state = state_after(loop(40), 2)
+        error = refused(loop(41), state, "when the state was saved")
+        assert all(each.startswith("source '") for each, _, _ in error.differences)
+        with loop(40) as same:
+            same.load_state_dict(state)
+            next(same)
+
+    @pytest.mark.parametrize("what", ["strings", "slices", "arrays"])
+    def test_another_seed_is_told_and_one_drawn_by_chance_is_replaced(self, what):
+        data = np.arange(40)
+        makers = {
+            "strings": lambda seed: pipeline.string_input_producer(list(map(str, data)), num_epochs=2, seed=seed),
+            "slices": lambda seed: pipeline.slice_input_producer([data], num_epochs=2, seed=seed),
+            "arrays": lambda seed: pipeline.arrays(data, num_epochs=2, shuffle=True, seed=seed),
+        }
+        with loop_over(makers[what](1)) as loop:
+            next(loop)
+            state = loop.state_dict()
+            rest = [repr(batch) for batch in loop]
+        refused(loop_over(makers[what](2)), state, "seed was 1 when the state was saved and is 2 now")
+        with loop_over(makers[what](None)) as loop:
+            loop.load_state_dict(state)
+            assert [repr(batch) for batch in loop] == rest
+
+    def test_sources_of_a_join(self):
+        def loop(*counts):
+            sources = [pipeline.range_input_producer(n, num_epochs=1, seed=1) for n in counts]
+            return pipeline.batch_join(sources, 4, deterministic=True)
+
+        state = state_after(loop(20, 30), 3)
+        refused(loop(20, 31), state, "rows was 30 when the state was saved and is 31 now")
+        refused(loop(30, 20), state, "(?s)rows was 20 .* 30 now\n.*rows was 30")
+        with loop(20, 30) as same:
+            same.load_state_dict(state)
+            next(same)
+
+    def test_nothing_has_changed(self):
+        state = state_after(loop_over(np.arange(40)), 2)
+        with loop_over(np.arange(41)) as loop:
+            with pytest.raises(StateMismatchError, match="rows was 40"):
+                loop.load_state_dict(state)
+            assert loop.delivered == (0, 0)
+            assert next(loop).tolist() == list(range(6))

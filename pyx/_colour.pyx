@@ -107,9 +107,10 @@ cdef void saturate(const float[:, ::1] pixels, float scale, float[:, ::1] out) n
 
 
 cdef inline float turned_to(float place, float high, float spread) noexcept nogil:
-    """The component of a colour whose hue, from 0 to 6, lies so far from where the component begins to rise."""
-    cdef float four = 4, six = 6
-    cdef float rest = place - six * <float><int>(place / six)
+    """The component of a colour whose hue, from 0 to 18, lies so far from where the component begins to rise."""
+    cdef float zero = 0, four = 4, six = 6
+    cdef float once = place - (six if place >= six else zero)
+    cdef float rest = once - (six if once >= six else zero)
     return high - spread * clipped(rest if rest < four - rest else four - rest)
 
 

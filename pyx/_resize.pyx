@@ -183,8 +183,8 @@ def bilinear_of_floats(
 
 
 cdef void add_rows(
-    const pixel[:, :, ::1] images, Py_ssize_t b, Py_ssize_t y, const Py_ssize_t[:, ::1] rows, const float[:, ::1] weights,
-    float[::1] out
+    const pixel[:, :, ::1] images, Py_ssize_t b, Py_ssize_t y, const Py_ssize_t[:, ::1] rows,
+    const float[:, ::1] weights, float[::1] out
 ) noexcept nogil:
     """Compute the weighted sum of some rows of an image."""
     cdef Py_ssize_t i, t, row

@@ -9,10 +9,12 @@ import numpy as np
 
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.session.building import PlanBuilder
+from pipeline.compat.session.chains import with_chains
 from pipeline.compat.session.concurrent_steps import follow_concurrently
 from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.run import Run, current
-from pipeline.compat.session.steps import Step, take_step, value_of
+from pipeline.compat.session.steps import Step, take_step, value_of, with_last
+from pipeline.memory import keep_pages
 
 
 class Plan:
@@ -28,6 +30,7 @@ class Plan:
     Attributes:
         fed: As given.
         constants: The tensors that are known before a run, with their values.
+        ops: The operations that every run runs, in their order.
         fed_fetches: The fetches that are fed, each with its index among all fetches.
     """
 
@@ -47,16 +50,18 @@ class Plan:
         self._late_reads = built.late_reads
         self._warnings_off = built.warnings_off
         self._handle_steps = [step for step in built.steps if _gives_handle(step)]
-        self._steps = [step for step in built.steps if not _gives_handle(step)]
-        blocking = [step.op for step in self._steps if step.op.blocking]
+        steps = [step for step in built.steps if not _gives_handle(step)]
+        self.ops = [step.op for step in steps if not step.reads]
+        blocking = [op for op in self.ops if op.blocking]
         self._may_wait = bool(blocking)
         self._moves_elements = any(_moves_elements(op) for op in blocking)
-        self._concurrent = len(blocking) > 1 and not _sequential(self._steps)
-
-    @property
-    def ops(self) -> list[Operation]:
-        """The operations that every run runs, in their order."""
-        return [step.op for step in self._steps if not step.reads]
+        self._concurrent = len(blocking) > 1 and not _sequential(steps)
+        self._steps = with_chains(steps, self._fetch_places)
+        if not self._concurrent:
+            made = {place for step in steps for place in _places(step.outputs)}
+            given = set(range(len(self._initial_values))) - made
+            self._steps = with_last(self._steps, given.union(self._fetch_places))
+            keep_pages()
 
     def run(self, run: Run, given: Sequence[Any] = ()) -> list[Any]:
         """Return the values of the fetches, None for operations.
@@ -118,7 +123,7 @@ class Plan:
         dead: set[Operation] = set()
         try:
             for step in self._steps:
-                kernel, stateful, inputs, outputs, _, guarded = step
+                kernel, stateful, inputs, outputs, _, guarded, last = step
                 if guarded:
                     take_step(step, run, values, dead)
                     continue
@@ -134,6 +139,10 @@ class Plan:
                 elif outputs:
                     for place, value in zip(outputs, result, strict=True):
                         values[place] = value
+                if last:
+                    result = None
+                    for place in last:
+                        values[place] = None
         except Exception as error:
             assert step is not None
             raise op_error(error, step.op) from error.__cause__
@@ -146,6 +155,10 @@ class Plan:
             except Exception as error:
                 raise op_error(error, step.op) from error.__cause__
         self._handle_steps = []
+
+
+def _places(outputs: Any) -> tuple[int, ...]:
+    return (outputs,) if outputs.__class__ is int else outputs
 
 
 def _gives_handle(step: Step) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from pipeline.compat.graph.tensor import Operation
@@ -32,6 +32,7 @@ class Step(NamedTuple):
     outputs: Any  # the place of the only output, or a tuple of places
     op: Operation
     guarded: bool  # within a branch: skipped if the other branch is taken
+    last: tuple[int, ...] = ()  # places that no later step reads: what is there makes room for new values
 
     @property
     def reads(self) -> bool:
@@ -62,7 +63,7 @@ def take_step(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> 
     Raises:
         OpError: The kernel failed.
     """
-    kernel, stateful, inputs, outputs, op, _ = step
+    kernel, stateful, inputs, outputs, op, _, _ = step
     args = [values[place] for place in inputs]
     if op.type in MERGES:
         skip = all(each is DEAD for each in args)
@@ -82,3 +83,20 @@ def take_step(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> 
     elif outputs:
         for place, value in zip(outputs, result, strict=True):
             values[place] = value
+
+
+def with_last(steps: list[Step], kept: Iterable[int]) -> list[Step]:
+    """Return the steps, each with the places that it is the last to read or write.
+
+    Args:
+        steps: The steps; a run takes them in this order.
+        kept: The places whose values are there before the first step, or needed after the last one.
+    """
+    seen = set(kept)
+    made = []
+    for step in reversed(steps):
+        outputs = (step.outputs,) if step.outputs.__class__ is int else step.outputs
+        last = dict.fromkeys(place for place in (*step.inputs, *outputs) if place not in seen)
+        seen.update(last)
+        made.append(step._replace(last=tuple(last)))
+    return made[::-1]

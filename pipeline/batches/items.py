@@ -11,6 +11,7 @@ from pipeline.batches.iterables import is_generator_function, items, length, sta
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
 from pipeline.pulls import Book, current_turn
 from pipeline.resume.stateful import is_stateful, iterator_at
+from pipeline.sources.arrays import is_stored, stored_digest
 
 _SAMPLE = 1024  # rows of an array that its digest looks at
 
@@ -96,8 +97,7 @@ class SequenceItems(_Items):
         return while_open(self.source, map(self.source.__getitem__, numbers))
 
     def _facts(self) -> dict[str, Any]:
-        facts = {**super()._facts(), "rows": len(self.source)}
-        return {**facts, "digest": array_digest(self.source)} if isinstance(self.source, np.ndarray) else facts
+        return {**super()._facts(), "rows": len(self.source), **digest_of(self.source)}
 
     def _position(self) -> list[Any]:
         return [self._taken]
@@ -175,6 +175,13 @@ class OnceItems(_OfIterator):
     def _no_state(self) -> str | None:
         what = "a generator" if is_generator_function(self.source) else f"a {self.name}, which is read once"
         return f"the source is {what}"
+
+
+def digest_of(source: Any) -> dict[str, str]:
+    """What tells the values of an array, in memory or of a store, from others; nothing for other sequences."""
+    if isinstance(source, np.ndarray):
+        return {"digest": array_digest(source)}
+    return {"digest": stored_digest(source)} if is_stored(source) else {}
 
 
 def array_digest(array: np.ndarray[Any, Any]) -> str:

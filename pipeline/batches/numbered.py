@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._random import NumberPool, lockstep_end, lockstep_pool
-from pipeline.batches.items import array_digest, is_sequence
+from pipeline.batches.items import digest_of, is_sequence
 from pipeline.batches.lanes import Lane
 from pipeline.batches.replay import Replay
 from pipeline.batches.request import Request
@@ -106,8 +106,7 @@ class _Sequence:
         return Rows(self.source, chosen) if plain else self.source.take(chosen, axis=0), chosen
 
     def facts(self) -> dict[str, Any]:
-        facts = {"name": self.name, "kind": "sequence", "rows": self.total}
-        return {**facts, "digest": array_digest(self.source)} if self.many else facts
+        return {"name": self.name, "kind": "sequence", "rows": self.total, **digest_of(self.source)}
 
     def restart(self) -> None:
         pass

@@ -120,7 +120,11 @@ def digest(arrays: Sequence[NDArray[Any] | Rows]) -> str:
         elif isinstance(array, np.ndarray) and array.dtype.kind in "SU":
             state.update(array.tobytes())
         elif len(array):
-            picked = min(len(array), _SAMPLED)
-            numbers = np.arange(picked, dtype=np.int64) * (len(array) - 1) // max(1, picked - 1)
-            state.update(array[numbers].tobytes())
+            state.update(array[sampled(len(array))].tobytes())
     return state.hexdigest()
+
+
+def sampled(rows: int, most: int = _SAMPLED) -> NDArray[np.int64]:
+    """Return the numbers of the rows that a digest looks at: evenly spaced, with the first and the last."""
+    picked = min(rows, most)
+    return np.arange(picked, dtype=np.int64) * (rows - 1) // max(1, picked - 1)

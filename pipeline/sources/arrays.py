@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import refuse_missing, strings_as_bytes, truth
+from pipeline.dtypes import object_vector, refuse_missing, strings_as_bytes, truth
 from pipeline.files.npy import NpyFile, checked_header
 from pipeline.files.opening import read_whole
 from pipeline.keywords import tells_keywords
@@ -32,6 +32,9 @@ _PIECE_BYTES = 1 << 20
 
 # Files of up to so many bytes are read at once: then no row costs a call of the system.
 _WHOLE_BYTES = 64 << 20
+
+# How many pieces of a stored array its digest reads, and of how many bytes at least.
+_SAMPLES, _SAMPLED_BYTES = 16, 64 << 10
 
 # Pieces do not become larger than this only for the chunks of all columns to end where they do.
 _ALIGNED_BYTES = 16 << 20
@@ -170,7 +173,7 @@ def column(given: Any, where: str, mapped: bool = False) -> Column:
         return _of_file(os.fspath(given), where, mapped)
     if is_closed(given):
         raise closed(f"arrays: {where}")
-    if hasattr(given, "chunks") and isinstance(getattr(given, "shape", None), tuple):
+    if is_stored(given):
         return _Stored(given, where)
     kind = type(given)
     if hasattr(kind, "__dataframe__"):
@@ -180,6 +183,16 @@ def column(given: Any, where: str, mapped: bool = False) -> Column:
     if hasattr(kind, "__len__") and hasattr(kind, "__getitem__") and not isinstance(given, (bytes, bytearray)):
         return _Items(given, where)
     raise TypeError(f"arrays: {where} is no array and no sequence: {given!r:.80}")
+
+
+def is_stored(given: Any) -> bool:
+    """Whether this is an array of a store, such as HDF5 or Zarr."""
+    return hasattr(given, "chunks") and isinstance(getattr(given, "shape", None), tuple)
+
+
+def stored_digest(stored: Any) -> str:
+    """Return what tells an array of a store from others: a digest of its rows at up to 16 places, 16 hex digits."""
+    return _Stored(stored, "the source").digest()
 
 
 def _step(columns: Sequence[_Stored], rows: int, hosts: int) -> int:
@@ -297,8 +310,16 @@ class _Stored:
                 raise closed(self._where)
             return strings_as_bytes(np.asarray(self._stored[int(numbers[0]) : int(numbers[-1]) + 1]))
 
+    def digest(self) -> str:
+        """A digest of up to 16 evenly spaced pieces, whole chunks of 64 KiB at least."""
+        step = max(1, _SAMPLED_BYTES // self.row_bytes // self.chunk) * self.chunk
+        pieces = max(1, -(-self._rows // step))
+        starts = sorted({place * (pieces - 1) // (_SAMPLES - 1) * step for place in range(_SAMPLES)})
+        bounds = [np.array([start, min(start + step, self._rows) - 1]) for start in starts if self._rows]
+        return digest([object_vector([digest([self.take(each)]) for each in bounds])])
+
     def facts(self) -> Any:
-        return [str(self._stored.dtype), list(self._stored.shape)]
+        return [str(self._stored.dtype), list(self._stored.shape), self.digest()]
 
 
 class _Pieces:

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
+from pipeline.producers.numbered import sampled
 from pipeline.producers.producers import parse_shard
+from pipeline.sources.arrow import digest_of, without_views
 from pipeline.sources.extras import needs
 from pipeline.sources.huggingface_columns import apart, form_of
 from pipeline.sources.order import Epochs
@@ -20,6 +22,9 @@ from pipeline.sources.stream import StreamSource
 
 # Examples of a stream that are read at once; fewer where they may be large.
 _PIECE = 256
+
+# Rows of a Dataset that its digest looks at: they may be images.
+_SAMPLED = 64
 
 
 @tells_keywords
@@ -122,7 +127,8 @@ class _Rows:
         return self._form.piece(rows)
 
     def facts(self) -> dict[str, Any]:
-        return {**self._form.facts(), "rows": len(self)}
+        sample = self._dataset.with_format("arrow")[sampled(len(self), _SAMPLED).tolist()]
+        return {**self._form.facts(), "rows": len(self), "digest": digest_of(without_views(sample))}
 
 
 def _with_own_place(dataset: Any) -> Any:

@@ -313,6 +313,45 @@ class TestStores:
         with loop(5) as other, pytest.raises(pipeline.StateMismatchError, match="source 'arrays': arrays was"):
             other.load_state_dict(state)
 
+    @pytest.mark.parametrize("chunks", [None, (7, 3)])
+    @pytest.mark.parametrize(("kind", "by_number"), [("HDF5", True), ("HDF5", False), ("Zarr", True)])
+    def test_a_state_knows_the_values(self, kind, by_number, chunks, tmp_path):
+        """Also where a dataset is itself the source of a loop."""
+
+        def loop(rows, name):
+            if kind == "HDF5":
+                data = (
+                    pytest.importorskip("h5py").File(tmp_path / name, "w").create_dataset("x", data=rows, chunks=chunks)
+                )
+            else:
+                zarr = pytest.importorskip("zarr")
+                path = str(tmp_path / name)
+                data = zarr.open(path, mode="w", shape=rows.shape, chunks=chunks or rows.shape, dtype=rows.dtype)
+                data[:] = rows
+            source = pipeline.arrays({"x": data, "n": NUMBERS}, shuffle=True, seed=1) if by_number else data
+            return pipeline.batch(source, 3, deterministic=True)
+
+        with loop(ROWS, "a") as batches:
+            next(batches)
+            state = batches.state_dict()
+        with loop(ROWS, "b") as again:
+            again.load_state_dict(state)
+            next(again)
+        with loop(ROWS + 1, "c") as other:
+            other.load_state_dict(state)
+            with pytest.raises(pipeline.StateMismatchError, match=r"arrays was|its values are others than when"):
+                next(other)
+
+    def test_a_digest_reads_few_chunks(self):
+        stored = Stored(np.zeros((100_000, 64)), (1000, 64))
+        with pipeline.batch(pipeline.arrays(stored), 10, deterministic=True) as batches:
+            next(batches)
+            stored.read.clear()
+            batches.state_dict()
+            assert len(stored.read) == 16
+            assert {end - first for first, end in stored.read} == {1000}
+            assert [*stored.read[0], *stored.read[-1]] == [0, 1000, 99_000, 100_000]
+
 
 class Stored:
     """An array that notes which rows are read."""

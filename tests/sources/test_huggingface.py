@@ -67,6 +67,17 @@ class TestDataset(SourceContract):
     def numbers(self, batch):
         return check(batch)
 
+    def test_another_dataset_does_not_take_the_state(self):
+        with pipeline.batch(self.make(), 3, deterministic=True) as batches:
+            next(batches)
+            state = batches.state_dict()
+        other = pipeline.huggingface(dataset(COUNT + 1).select(range(1, COUNT + 1)), COLUMNS)
+        with pipeline.batch(other, 3, deterministic=True) as batches:
+            batches.load_state_dict(state)
+            text = "source 'huggingface': its values are others than when the state was saved"
+            with pytest.raises(pipeline.StateMismatchError, match=text):
+                next(batches)
+
 
 class TestFormatted(TestDataset):
     def make(self, **options):

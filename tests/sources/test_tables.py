@@ -61,6 +61,26 @@ class TestArrow(SourceContract):
     def numbers(self, batch):
         return check(batch)
 
+    @pytest.mark.parametrize("name", COLUMNS)
+    def test_another_table_does_not_take_the_state(self, name):
+        """A digest of some rows tells it; chunks are no difference."""
+
+        def loop(table):
+            return pipeline.batch(pipeline.arrow(table, COLUMNS), 3, deterministic=True)
+
+        with loop(rows(0, COUNT)) as batches:
+            next(batches)
+            state = batches.state_dict()
+        with loop(rows(0, COUNT).combine_chunks()) as again:
+            again.load_state_dict(state)
+            next(again)
+        place = rows(0, COUNT).schema.get_field_index(name)
+        with loop(rows(0, COUNT).set_column(place, name, rows(1, COUNT + 1)[name])) as other:
+            other.load_state_dict(state)
+            text = "source 'arrow': its values are others than when the state was saved"
+            with pytest.raises(pipeline.StateMismatchError, match=text):
+                next(other)
+
 
 class TestParquet(SourceContract):
     count = COUNT

@@ -102,11 +102,14 @@ class DecompressedFile:
         return data
 
     def _next_member(self) -> bool:
-        """Start the next member of a gzip file that has several; what follows a zlib stream is ignored."""
-        if self._window_bits == zlib.MAX_WBITS or not (self._input or self._more()):
+        """Start the next member of a gzip file that has several; zeros may lie between members and after the last one,
+        and what follows a zlib stream is ignored."""
+        if self._window_bits == zlib.MAX_WBITS:
             return False
-        self._engine = zlib.decompressobj(self._window_bits)
-        return True
+        self._input = after_padding(self._input, self._file)
+        if self._input:
+            self._engine = zlib.decompressobj(self._window_bits)
+        return bool(self._input)
 
     def size_limit(self) -> int | None:
         limit = self._file.size_limit()
@@ -120,6 +123,15 @@ class DecompressedFile:
 
     def close(self) -> None:
         self._file.close()
+
+
+def after_padding(piece: bytes, file: OpenFile) -> bytes:
+    """Return a piece of a file without the zeros that it begins with; with nothing left, the next one that has more."""
+    while not (rest := piece.lstrip(b"\0")):
+        piece = file.read(_PIECE)
+        if not piece:
+            break
+    return rest
 
 
 class _Engine(Protocol):
@@ -144,7 +156,7 @@ def _engine(compression: str) -> Callable[[], _Engine]:
 
 
 class UnpackedFile:
-    """The decompressed bytes of an open file: of one stream, or of several one after the other.
+    """The decompressed bytes of an open file: of one stream, or of several with nothing or zeros between them.
 
     Holds what one call gives, and what the engine has to remember.
     """
@@ -160,7 +172,8 @@ class UnpackedFile:
     def read(self, size: int) -> bytes:
         while True:
             if self._engine.eof:
-                self._rest, self._engine, self._begun = self._engine.unused_data, self._make(), False
+                rest = after_padding(self._engine.unused_data, self._file)
+                self._rest, self._engine, self._begun = rest, self._make(), False
             piece = b""
             if self._engine.needs_input:
                 piece = self._rest or self._file.read(_PIECE)

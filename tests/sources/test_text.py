@@ -52,6 +52,20 @@ def line(i):
     return b"%d" % i + b" long" * (40 * (i % 7 == 3)) + b" \xff" * (i % 3)
 
 
+@pytest.mark.parametrize("ending", [".gz", ".xz"])
+@pytest.mark.parametrize("zeros", [4, 512, 200_000])
+def test_zeros_between_and_after_compressed_streams(tmp_path, ending, zeros):
+    """gzip and xz read such files, as tapes and tools that fill blocks leave them."""
+    compress, path = COMPRESS[ending], tmp_path / f"padded.txt{ending}"
+    path.write_bytes(compress(b"one\n") + bytes(zeros) + compress(b"two\n") + bytes(zeros))
+    [lines] = pipeline.batch(pipeline.text(path), 2)
+    assert lines.tolist() == [b"one", b"two"]
+    for rest in (b"\1", bytes(zeros) + b"text", compress(b"three")[:-3]):
+        path.write_bytes(compress(b"one\n") + bytes(zeros) + rest)
+        with pytest.raises(pipeline.DataLossError, match=path.name):
+            list(pipeline.batch(pipeline.text(path), 1))
+
+
 @pytest.mark.usefixtures("_small_chunks")
 class TestText(SourceContract):
     count = COUNT

@@ -64,7 +64,11 @@ class EventFile:
                 self._flush()
 
     def close(self) -> None:
-        """Write all events and close the file; closing it again is allowed."""
+        """Write all events and close the file; closing it again is allowed.
+
+        Raises:
+            OSError: The last events cannot be written; the file is closed all the same.
+        """
         with self._lock:
             self._file.close()
 

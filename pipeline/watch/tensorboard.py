@@ -35,6 +35,7 @@ class Curves:
         self._file: EventFile | None = None
         self._began = self._next = 0.0
         self._step = 0
+        self._ended = False  # by an error
 
     def open(self, sampler: Sampler) -> None:
         """Create the file.
@@ -52,6 +53,7 @@ class Curves:
         self._sampler = sampler
         self._began = self._next = time.monotonic()
         self._step = 0
+        self._ended = False
         sampler.listeners.append(self._on_sample)
 
     def close(self) -> None:
@@ -60,7 +62,10 @@ class Curves:
             self._sampler.listeners.remove(self._on_sample)
             self._write()
         if self._file is not None:
-            self._file.close()
+            try:
+                self._file.close()
+            except OSError as error:  # what could not be written before
+                self._end_here(error)
 
     def _on_sample(self, _: Report) -> None:
         if time.monotonic() >= self._next:
@@ -77,9 +82,15 @@ class Curves:
         try:
             self._file.write(event.SerializeToString())
         except OSError as error:  # a full disk, for example
+            self._end_here(error)
+
+    def _end_here(self, error: OSError) -> None:
+        """Say once that nothing more can be written; everything else continues."""
+        if not self._ended:
+            self._ended = True
             _log.error("the curves in %s end here: %s", self._logdir, error)
-            if self._on_sample in self._sampler.listeners:
-                self._sampler.listeners.remove(self._on_sample)
+        if self._on_sample in self._sampler.listeners:
+            self._sampler.listeners.remove(self._on_sample)
 
 
 def curves(report: Report) -> list[tuple[str, float]]:

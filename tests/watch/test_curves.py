@@ -87,6 +87,22 @@ def test_a_disk_that_is_full(tmp_path, caplog):
     assert queue.size() == 0
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.parametrize("before", [False, True])
+def test_a_disk_that_is_full_at_the_end(tmp_path, caplog, before):
+    """One line in the log, whether a point failed before or not, and the training script goes on."""
+    monitor = pipeline.monitor(logdir=tmp_path, interval=0.01, show=False)
+    with caplog.at_level(logging.ERROR, "pipeline"), monitor:
+        curves = monitor.listeners[0].__self__
+        with open("/dev/full", "wb") as full:
+            os.dup2(full.fileno(), curves._file._file.fileno())  # what is written to the file fails from here on
+        if before:
+            curves._next = 0.0
+            wait_until(lambda: curves._on_sample not in monitor.listeners, "the curves to end")
+    (record,) = caplog.records
+    assert record.getMessage() == f"the curves in {tmp_path} end here: [Errno 28] No space left on device"
+
+
 def test_a_second_run_in_the_same_directory(tmp_path):
     monitor = pipeline.monitor(logdir=tmp_path)
     for _ in range(2):

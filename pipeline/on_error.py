@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import threading
 import traceback
@@ -15,6 +16,32 @@ KEPT = 100  # errors; further ones are only counted
 
 # The result of a call that failed and was skipped.
 SKIPPED = object()
+
+
+# What the process or the machine is short of, or does no longer: no record is to blame for it, and the next ones would
+# fail as well.
+_OF_THE_MACHINE = frozenset(
+    getattr(errno, name)
+    for name in (
+        *("EMFILE", "ENFILE", "ENOMEM", "ENOBUFS", "EAGAIN", "ENOSPC", "EDQUOT", "EROFS"),
+        *("EIO", "EBADF", "ESTALE", "ENODEV", "ENXIO", "ENOTCONN", "ENETDOWN", "EREMOTEIO"),
+    )
+    if hasattr(errno, name)
+)
+
+
+def of_record(error: BaseException) -> bool:
+    """Whether an error may mean that a record is bad. A missing library, no memory, no more file descriptors, a disk
+    that fails and such do not; nor does what was raised from such an error."""
+    link: BaseException | None = error
+    seen: set[int] = set()
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        known = isinstance(link, (ImportError, MemoryError)) or getattr(link, "of_record", None) is False
+        if known or getattr(link, "errno", None) in _OF_THE_MACHINE:
+            return False
+        link = link.__cause__
+    return True
 
 
 class Skips:
@@ -70,8 +97,8 @@ class Skips:
         return guarded
 
     def note(self, error: Exception) -> None:
-        """Count an error; raise it instead if it ends the input, or `max_errors` were skipped already."""
-        if getattr(error, "ends_input", False):
+        """Count an error; raise it instead if it must not be skipped, or `max_errors` were skipped already."""
+        if must_raise(error):
             raise error
         with self._lock:
             if self._max_errors is not None and self.count >= self._max_errors:
@@ -93,6 +120,11 @@ class Skips:
 def ending(error: BaseException) -> None:
     """Mark an error as one that nothing of the input comes after: it is raised in any case."""
     set_on(error, "ends_input", True)
+
+
+def must_raise(error: BaseException) -> bool:
+    """Whether an error is raised in any case: it ends the input, or no record is to blame for it."""
+    return getattr(error, "ends_input", False) or not of_record(error)
 
 
 def _forget_frames(error: BaseException) -> None:

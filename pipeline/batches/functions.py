@@ -79,7 +79,8 @@ def batch(
             read by a reader, the error's `record_key` says where. For a block that fails, the callable is asked again
             with its records one by one, so that only the bad ones are dropped; without records of a reader, as with
             blocks of a `cursor`, the whole block is dropped, and counts once. What an iterator raises ends it, and is
-            always raised. A loop that gives no batch because all was dropped says so in the log.
+            always raised; so are errors that no record is to blame for, such as too many open files, no memory, a
+            failing disk or a missing library. A loop that gives no batch because all was dropped says so in the log.
         max_errors: With "skip", how many errors to tolerate; the next one is raised. None means no limit.
         coord: The Coordinator of the threads; None gives the loop its own.
         deterministic: True: the batches depend on the input, the seeds, `min_after_dequeue` and the batch size alone;

@@ -12,7 +12,7 @@ from typing import Any
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.explain.reads import give_again, has_read, name_record, note_reads, noted_reads
 from pipeline.nest import length, map_values
-from pipeline.on_error import SKIPPED, Skips
+from pipeline.on_error import SKIPPED, Skips, must_raise
 
 _ENDS = (StopIteration, OutOfRangeError, CancelledError)
 
@@ -81,7 +81,7 @@ def careful_store(
 def _leave_out(error: Exception, skips: Skips, many: bool) -> None:
     """Have the records of a failed block given again; count the error if they cannot be, or if it was only one."""
     reads = noted_reads()
-    if many and not getattr(error, "ends_input", False) and any(len(values) > 1 for _, _, values in reads):
+    if many and not must_raise(error) and any(len(values) > 1 for _, _, values in reads):
         give_again(reads)
     else:
         name_record(error, reads)

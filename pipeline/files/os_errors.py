@@ -34,7 +34,9 @@ def os_error(name: bytes, error: OSError) -> OpError:
     """Return the library's error for an OSError, with TensorFlow's text."""
     number = error.errno or next((number for kind, number in _NUMBERS.items() if isinstance(error, kind)), None)
     text = error.strerror or (str(error) if number is None else os.strerror(number))
-    return _OS_ERRORS.get(number, UnknownError)(None, None, f"{os.fsdecode(name)}; {text}")
+    translated = _OS_ERRORS.get(number, UnknownError)(None, None, f"{os.fsdecode(name)}; {text}")
+    vars(translated)["errno"] = number  # also where it comes from another process, without its cause
+    return translated
 
 
 def translated(name: bytes, error: Exception) -> Exception:

@@ -16,7 +16,7 @@ from pipeline.dtypes import refuse_missing
 from pipeline.errors import AbortedError, OutOfRangeError, UnknownError
 from pipeline.explain.wording import named
 from pipeline.nest import Nest, has_nested, make_like
-from pipeline.on_error import set_on
+from pipeline.on_error import of_record, set_on
 from pipeline.pulls import this_thread
 from pipeline.queues.values import copied_lists
 
@@ -63,7 +63,8 @@ class FailedItem:
         except Exception:
             data = b""
         only = "".join(traceback.format_exception_only(type(error), error)).strip()
-        return _unpickled, (data, only, "".join(traceback.format_exception(type(error), error, error.__traceback__)))
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        return _unpickled, (data, only, text, of_record(error))  # what it was raised from stays there
 
 
 class WorkerDied(AbortedError):
@@ -87,7 +88,7 @@ class WorkerTraceback(Exception):
         return f'\n"""\n{self.args[0]}"""'
 
 
-def _unpickled(data: bytes, only: str, text: str) -> FailedItem:
+def _unpickled(data: bytes, only: str, text: str, blamed: bool = True) -> FailedItem:
     try:
         error = pickle.loads(data)
     except Exception:
@@ -95,6 +96,8 @@ def _unpickled(data: bytes, only: str, text: str) -> FailedItem:
     if not isinstance(error, BaseException):  # a class of the user's may pickle as anything
         error = UnknownError(None, None, only)
     set_on(error, "__cause__", WorkerTraceback(text))
+    if not blamed:
+        set_on(error, "of_record", False)
     return FailedItem(error)
 
 

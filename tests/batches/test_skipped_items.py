@@ -1,11 +1,14 @@
 """on_error="skip" with function=: what the source fails to make is left out, nothing else; no end without a word."""
 
+import errno
+import functools
 import itertools
 import re
 
 import numpy as np
 import pytest
 from orchestration import fresh_collection, no_thread_left
+from worker_functions import failing
 
 import pipeline
 from pipeline import batch
@@ -184,3 +187,58 @@ class TestNothingLeft:
 
     def test_no_word_of_skipping_if_there_was_nothing(self, caplog):
         assert self.said(caplog, batch([], 4, on_error="skip")) == []
+
+
+ERRORS_OF = {
+    "the machine": [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ENOSPC, errno.ESTALE],
+    "the record": [0, errno.ENOENT, errno.EACCES, errno.EISDIR, errno.EINVAL, errno.ECONNRESET],
+}
+
+
+@pytest.mark.parametrize(("of", "code"), [(of, code) for of, codes in ERRORS_OF.items() for code in codes])
+@pytest.mark.parametrize("chained", [False, True])
+@pytest.mark.parametrize("options", [{}, {"deterministic": True}, {"num_threads": 0}], ids=str)
+def test_only_errors_that_may_be_of_the_record_are_skipped(of, code, chained, options):
+    items = [(code, i, chained) for i in range(6)]
+    check_errors_of(of, batch(items, 1, function=failing, on_error="skip", **options))
+    check_errors_of(of, batch(functools.partial(failing_next, iter(items)), 1, on_error="skip", **options))
+
+
+@pytest.mark.parametrize("of", ERRORS_OF)
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("chained", [False, True])
+def test_errors_of_the_machine_in_worker_processes(of, deterministic, chained):
+    """The error that was the cause stays in the other process."""
+    items = [(ERRORS_OF[of][0], i, chained) for i in range(6)]
+    options = {"deterministic": deterministic, "on_error": "skip"}
+    with pipeline.processes(1) as workers:
+        check_errors_of(of, batch(items, 1, function=failing, workers=workers, **options))
+
+
+def failing_next(items):
+    item = next(items)
+    return failing(item)
+
+
+def check_errors_of(of, loop):
+    got, error = [], None
+    with loop:
+        try:
+            for each in loop:
+                got.append(each.item())
+        except (OSError, ValueError) as raised:
+            error = raised
+    if of == "the record":
+        assert (got, error, loop.num_errors) == ([0, 1, 2, 4, 5], None, 1)
+    else:
+        assert error is not None
+        assert (got, loop.num_errors) == ([0, 1, 2], 0)
+
+
+@pytest.mark.parametrize("kind", [MemoryError, ImportError, ModuleNotFoundError])
+def test_no_memory_and_a_missing_library_are_not_skipped(kind):
+    def fail(number):
+        raise kind("none")
+
+    with pytest.raises(kind, match="none"):
+        list(batch(range(3), 1, function=fail, on_error="skip"))

@@ -230,3 +230,14 @@ def fork_server():
     from multiprocessing import forkserver
 
     return forkserver._forkserver._forkserver_pid
+
+
+def failing(number):
+    """Fail for number 3 as the errno in front says, directly or by way of another error."""
+    code, number, chained = number
+    if number != 3:
+        return number
+    error = OSError(code, "failed") if code else OSError("no number")
+    if chained:
+        raise ValueError("cannot be decoded") from error
+    raise error

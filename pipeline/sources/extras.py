@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pipeline._batch import stack
 from pipeline.dtypes import object_vector, strings_as_bytes
-from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
+from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid, show
 from pipeline.nest import Nest, is_nested
 from pipeline.queues.rows import Rows
 
@@ -83,8 +83,13 @@ def last_used(load: Callable[[int], Any], count: int = 2) -> Callable[[int], Any
     return loaded
 
 
-def stacked(values: list[Any], where: str) -> Any:
+def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = None) -> Any:
     """Make a column of values: an array, or a dict or tuple of arrays if they are nested.
+
+    Args:
+        values: The values.
+        where: What errors say that they are.
+        named: Returns what one of them is called, such as its file.
 
     Raises:
         InvalidArgumentError, TypeError, ValueError: They differ in shape, dtype or structure.
@@ -95,18 +100,23 @@ def stacked(values: list[Any], where: str) -> Any:
             columns = list(zip(*map(nest.flatten, values), strict=True))
         except ValueError as error:
             raise invalid(f"{where}: {error}") from error
-        named = zip(nest.names, columns, strict=True)
-        return nest.pack([stacked(list(column), f"{where}: {name!r}") for name, column in named], True)
+        columns_of = zip(nest.names, columns, strict=True)
+        return nest.pack([stacked(list(column), f"{where}: {name!r}", named) for name, column in columns_of], True)
     if isinstance(values[0], (bytes, str)):
         other = next((value for value in values if not isinstance(value, (bytes, str))), None)
         if other is not None:
             raise TypeError(f"{where}: expected bytes or str, as in the first example, got {other!r:.80}")
         return strings_as_bytes(object_vector(values))
+    arrays = [np.asarray(value) for value in values]
     try:
-        return stack([np.asarray(value) for value in values])
+        return stack(arrays)
     except InvalidArgumentError as error:
+        other = next((i for i, array in enumerate(arrays) if array.shape != arrays[0].shape), None)
+        if other is None:
+            raise invalid(f"{where}: {error}") from error
+        first, second = (("" if named is None else f"{named(i)} has ") + show(arrays[i].shape) for i in (0, other))
         hint = "make them equal, or pass dynamic_pad=True or ragged= to the batch function"
-        raise invalid(f"{where}: examples differ in shape: {hint}") from error
+        raise invalid(f"{where}: examples differ in shape: {first} and {second}: {hint}") from error
     except TypeError as error:
         raise TypeError(f"{where}: {error}") from error
 

@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decode.image.decode import decode_image
+from pipeline.decode.image.rgb import EXTENSIONS, rgb_image
 from pipeline.dtypes import object_vector, path_text
 from pipeline.errors import NotFoundError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.files.opening import file_system, read_whole
 from pipeline.files.os_errors import translated
 from pipeline.keywords import tells_keywords
+from pipeline.logs import logger
+from pipeline.on_error import add_note, of_record
 from pipeline.producers.numbered import digest
 from pipeline.sources.extras import stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
-EXTENSIONS = (".jpg", ".jpeg", ".png", ".gif", ".bmp")
-
-
-def _rgb(data: bytes) -> NDArray[Any]:
-    return np.asarray(decode_image(data, channels=3, expand_animations=False))
+_log = logger("pipeline.sources")
 
 
 @tells_keywords
 def image_folder(
     root: str | os.PathLike[str],
-    decode: Callable[[bytes], Any] | None = _rgb,
+    decode: Callable[[bytes], Any] | None = rgb_image,
     *,
     num_epochs: int | None = 1,
     shuffle: bool = False,
@@ -41,8 +40,9 @@ def image_folder(
     """Make a source of the images below a folder, which has a folder for each class: pairs (image, label).
 
     The classes are the sorted names of the folders, and a label is the number of its class, int64. Images are the files
-    with names in .jpg, .jpeg, .png, .gif and .bmp in these folders and those inside them, sorted by name; names that
-    begin with a dot are left out.
+    with names in .jpg, .jpeg, .png, .gif, .bmp, .webp, .tif, .tiff, .ppm, .pgm, .pbm and .pnm in these folders and
+    those inside them, sorted by name. The logger `pipeline.sources` warns once of other files; names that begin with a
+    dot are left out silently. Links to folders are followed; a folder that several lead to is read once in a class.
 
     Args:
         root: The folder; or a URL, which fsspec opens.
@@ -111,8 +111,9 @@ class _Images:
         return len(self.paths)
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        images = [self._image(self.paths[number]) for number in numbers.tolist()]
-        return stacked(images, self.kind), self.labels[numbers]
+        paths = [self.paths[number] for number in numbers.tolist()]
+        images = [self._image(path) for path in paths]
+        return stacked(images, self.kind, lambda i: f"'{paths[i]}'"), self.labels[numbers]
 
     def _image(self, path: str) -> Any:
         data = read_whole(os.fsencode(path), MAX_RECORD_BYTES)
@@ -121,6 +122,9 @@ class _Images:
         try:
             return self._decode(data)
         except Exception as error:
+            if not of_record(error):
+                add_note(error, f"image_folder: '{path}'")
+                raise
             raise invalid(f"image_folder: '{path}' cannot be decoded: {error}") from error
 
     def named(self, number: int) -> str:
@@ -132,38 +136,89 @@ class _Images:
         return {"classes": len(self.classes), "digest": digest([names, self.labels])}
 
 
+class _Found:
+    """The paths of the images of each class, and of the files that are left out, as they are found."""
+
+    def __init__(self) -> None:
+        self.classes: dict[str, list[str]] = {}
+        self.left_out: list[str] = []
+
+    def add(self, images: list[str], name: str, path: str, is_file: bool = True) -> None:
+        if not name.startswith("."):
+            (images if is_file and name.lower().endswith(EXTENSIONS) else self.left_out).append(path)
+
+    def warn(self, root: str) -> None:
+        """Say once how many files were left out, and of which kinds."""
+        if self.left_out:
+            kinds = Counter(os.path.splitext(path)[1].lower() or "no ending" for path in self.left_out)
+            told = ", ".join(f"{count:,} with {kind}" for kind, count in kinds.most_common(5))
+            _log.warning(
+                "image_folder: files in '%s' that are no images by their names were left out: %s%s, such as '%s'",
+                root,
+                told,
+                " and others" if len(kinds) > 5 else "",
+                self.left_out[0],
+            )
+
+
 def _found(root: str) -> dict[str, list[str]]:
     """Return the paths of the images of each class."""
+    found = _Found()
     try:
-        return _remote(root) if "://" in root else _local(root)
+        (_remote if "://" in root else _local)(root, found)
     except OSError as error:
-        raise translated(os.fsencode(root), error) from error
+        name = error.filename if isinstance(error.filename, str) else root
+        raise translated(os.fsencode(name), error) from error
+    found.warn(root)
+    return found.classes
 
 
-def _local(root: str) -> dict[str, list[str]]:
+def _local(root: str, found: _Found) -> None:
     with os.scandir(root) as entries:
-        classes = [entry.name for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
-    return {each: sorted(_walked(os.path.join(root, each))) for each in classes}
+        classes = sorted(entry.name for entry in entries if _is(entry.is_dir) and not entry.name.startswith("."))
+    for each in classes:
+        images = found.classes[each] = []
+        _walk(root, os.path.join(root, each), images, found)
+        images.sort()
 
 
-def _walked(folder: str) -> Iterator[str]:
-    for place, inner, names in os.walk(folder, followlinks=True):
-        inner[:] = [name for name in inner if not name.startswith(".")]
-        yield from (os.path.join(place, name) for name in names if _is_image(name))
+def _walk(root: str, folder: str, images: list[str], found: _Found) -> None:
+    """Add the images in a folder and those inside it, links to folders last. Each folder is read once, so that links
+    which lead back end; none is read that the classes lie in."""
+    seen, waiting = {_identity(root)}, deque([folder])
+    while waiting:
+        place = waiting.popleft()
+        identity = _identity(place)
+        if identity in seen:
+            continue
+        seen.add(identity)
+        with os.scandir(place) as scanned:
+            entries = sorted(scanned, key=lambda entry: entry.name, reverse=True)
+        for entry in entries:
+            if not _is(entry.is_dir):
+                # A link that leads nowhere is an error when it is read; a pipe would be waited for.
+                found.add(images, entry.name, entry.path, _is(entry.is_file) or not os.path.exists(entry.path))
+            elif not entry.name.startswith("."):
+                (waiting.append if entry.is_symlink() else waiting.appendleft)(entry.path)
 
 
-def _remote(root: str) -> dict[str, list[str]]:
+def _is(kind: Callable[[], bool]) -> bool:
+    """What an entry says of its kind; False for a link that leads to itself."""
+    try:
+        return kind()
+    except OSError:
+        return False
+
+
+def _identity(folder: str) -> tuple[int, int]:
+    status = os.stat(folder)
+    return status.st_dev, status.st_ino
+
+
+def _remote(root: str, found: _Found) -> None:
     system = file_system(os.fsencode(root))
     base = system._strip_protocol(root).rstrip("/") + "/"
-    found: dict[str, list[str]] = {}
     for path in sorted(system.find(base)):
         inner = path.removeprefix(base).split("/")
         if len(inner) > 1 and not any(part.startswith(".") for part in inner):
-            images = found.setdefault(inner[0], [])
-            if _is_image(inner[-1]):
-                images.append(system.unstrip_protocol(path))
-    return found
-
-
-def _is_image(name: str) -> bool:
-    return name.lower().endswith(EXTENSIONS) and not name.startswith(".")
+            found.add(found.classes.setdefault(inner[0], []), inner[-1], system.unstrip_protocol(path))

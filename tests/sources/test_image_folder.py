@@ -1,11 +1,18 @@
 """image_folder: images in folders that are named after their classes."""
 
 import concurrent.futures
+import contextlib
+import errno
+import io
+import os
+import struct
+import warnings
 
 import fsspec
 import numpy as np
 import pytest
-from helpers import raises
+from helpers import raises, run_script
+from PIL import Image
 from source_contract import SourceContract
 
 import pipeline
@@ -98,7 +105,8 @@ class TestImageFolder(SourceContract):
     def test_images_of_different_sizes(self):
         name = self.root / "cat" / "a00.PNG"
         name.write_bytes(pipeline.encode_png(np.full((2, 7, 3), 9, np.uint8)))
-        with raises(ValueError, "image_folder: examples differ in shape: make them equal, or pass dynamic_pad=True"):
+        shapes = f"'{name}' has [2,7,3] and '{name.with_name('a01.PNG')}' has [4,5,3]"
+        with raises(ValueError, f"image_folder: examples differ in shape: {shapes}: make them equal, or pass dynamic_"):
             list(pipeline.batch(self.make(), 4))
         for options in ({}, {"deterministic": True}):
             images, _ = next(pipeline.batch(self.make(), 4, dynamic_pad=True, **options))
@@ -138,6 +146,193 @@ class TestImageFolder(SourceContract):
 def decoded_pair(example):
     data, label = example
     return pipeline.decode_image(data), label
+
+
+def saved(form, mode="RGB", **options):
+    """An image that Pillow makes, as a file."""
+    file = io.BytesIO()
+    Image.fromarray(PIXELS).convert(mode).save(file, form, **options)
+    return file.getvalue()
+
+
+PIXELS = np.arange(60, dtype=np.uint8).reshape(4, 5, 3) * 4
+FORMATS = {
+    "a.webp": saved("WEBP", lossless=True),
+    "b.TIF": saved("TIFF"),
+    "c.tiff": saved("TIFF", compression="tiff_deflate"),
+    "d.ppm": saved("PPM"),
+    "e.pnm": b"P3 5 4 255\n" + b" ".join(b"%d" % value for value in PIXELS.flat),
+    "f.bmp": saved("BMP"),
+    "g.png": saved("WEBP", "RGBA", lossless=True),  # whatever the name says
+}
+
+
+def test_images_of_many_formats(tmp_path):
+    for name, data in FORMATS.items():
+        (tmp_path / "class").mkdir(exist_ok=True)
+        (tmp_path / "class" / name).write_bytes(data)
+    [(images, _)] = pipeline.batch(pipeline.image_folder(tmp_path), len(FORMATS))
+    assert np.array_equal(images, [PIXELS] * len(FORMATS))
+
+
+def test_images_of_one_channel_and_of_16_bits(tmp_path):
+    (tmp_path / "class").mkdir()
+    deep = np.arange(20, dtype=np.uint16).reshape(4, 5) * 3001
+    Image.fromarray(deep).save(tmp_path / "class" / "a.tif")
+    (tmp_path / "class" / "b.pgm").write_bytes(b"P5 5 4 65535\n" + deep.astype(">u2").tobytes())
+    (tmp_path / "class" / "c.pgm").write_bytes(b"P5 5 4 255\n" + (deep >> 8).astype(np.uint8).tobytes())
+    [(images, _)] = pipeline.batch(pipeline.image_folder(tmp_path), 3)
+    assert np.array_equal(images, [np.repeat((deep >> 8)[:, :, None], 3, axis=2)] * 3)
+    Image.fromarray(np.zeros((2, 2), np.float32)).save(tmp_path / "class" / "a.tif")
+    with raises(ValueError, f"image_folder: '{tmp_path}/class/a.tif' cannot be decoded: the pixels of the TIFF image"):
+        next(pipeline.batch(pipeline.image_folder(tmp_path), 1))
+
+
+def huge(size):
+    """WebP headers of the three kinds that claim a large image, and a TIFF."""
+    small = size - 1
+    for kind, body in (
+        (b"VP8X", bytes(4) + small.to_bytes(3, "little") * 2),
+        (b"VP8L", b"/" + (0x3FFF | 0x3FFF << 14).to_bytes(4, "little")),
+        (b"VP8 ", b"\x10\0\0\x9d\x01\x2a\xff\x3f\xff\x3f"),
+    ):
+        yield b"RIFF" + (12 + len(body)).to_bytes(4, "little") + b"WEBP" + kind + len(body).to_bytes(4, "little") + body
+    entry = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in ((256, size), (257, size), (273, 8)))
+    yield b"II*\0\x08\0\0\0\x03\0" + entry + bytes(4)
+
+
+@pytest.mark.parametrize("data", [*huge(1 << 20)], ids=["VP8X", "VP8L", "VP8", "TIFF"])
+def test_images_that_claim_to_be_huge(tmp_path, data):
+    (tmp_path / "class").mkdir()
+    path = tmp_path / "class" / "a.webp"
+    path.write_bytes(data)
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"a\.webp' cannot be decoded: .*more than the limit of"):
+        list(pipeline.batch(pipeline.image_folder(tmp_path), 1))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_damaged_images_of_many_formats(tmp_path, name):
+    (tmp_path / "class").mkdir()
+    path, data, random = tmp_path / "class" / name, bytearray(FORMATS[name]), np.random.default_rng(3)
+    for end in (4, 12, 20, len(data) // 2):
+        path.write_bytes(data[:end])
+        with raises(pipeline.InvalidArgumentError, f"image_folder: '{path}' cannot be decoded: "):
+            list(pipeline.batch(pipeline.image_folder(tmp_path), 1))
+    for _ in range(200):
+        changed = data.copy()
+        for at in random.integers(0, len(data), 3):
+            changed[at] = random.integers(256)
+        path.write_bytes(changed)
+        with contextlib.suppress(pipeline.InvalidArgumentError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow warns of odd TIFF tags
+            list(pipeline.batch(pipeline.image_folder(tmp_path), 1, num_threads=0))
+
+
+class TestLinks:
+    @pytest.fixture(autouse=True)
+    def _files(self, tmp_path):
+        self.root = tmp_path / "images"
+        write(self.root)
+
+    def names(self):
+        return [path.removeprefix(f"{self.root}/") for path in pipeline.image_folder(self.root).paths]
+
+    def test_that_lead_back(self):
+        before = self.names()
+        for number, (place, target) in enumerate([("cat", "."), ("cat/inner", ".."), ("dog", "../cat"), ("cat", "..")]):
+            (self.root / place / f"link{number}").symlink_to(target)
+        (self.root / "cat" / "self").symlink_to("self")
+        (self.root / "cat" / "other").symlink_to("../dog")
+        names = self.names()
+        assert [name for name in names if "link" not in name and "other" not in name] == before
+        cats, dogs = (sum(name.startswith(each) for name in before) for each in ("cat", "dog"))
+        # A link to the other class is followed once, and there a link back to the own one is not.
+        assert sum("other" in name for name in names) == dogs
+        assert sum("link2" in name for name in names) == cats + sum("link2/other" in name for name in names)
+        assert len({(name.split("/")[0], (self.root / name).resolve()) for name in names}) == len(names)
+
+    def test_many_that_lead_everywhere(self):
+        """Without the memory of where it was, the ways between ten folders have no end."""
+        for i in range(10):
+            (self.root / "eel" / f"f{i}").mkdir()
+            (self.root / "eel" / f"f{i}" / "a.png").write_bytes(b"")
+        for i in range(10):
+            for j in range(10):
+                (self.root / "eel" / f"f{i}" / f"to{j}").symlink_to(f"../f{j}")
+        assert sum(name.startswith("eel/f") for name in self.names()) == 10
+
+    def test_outside(self, tmp_path):
+        (tmp_path / "store" / "inner").mkdir(parents=True)
+        (tmp_path / "store" / "inner" / "x.png").write_bytes(b"")
+        (self.root / "fox").symlink_to(tmp_path / "store")
+        assert "fox/inner/x.png" in self.names()
+
+    def test_a_class_that_is_the_root(self):
+        (self.root / "all").symlink_to(".")
+        with raises(pipeline.NotFoundError, f"image_folder: there are no images of class 'all' in '{self.root}'"):
+            pipeline.image_folder(self.root)
+
+
+def test_files_that_are_left_out(tmp_path, caplog):
+    write(tmp_path)
+    for name in ("b.txt", "c.TXT", "d.heic", "noending", ".hidden"):
+        (tmp_path / "dog" / name).write_bytes(b"")
+    os.mkfifo(tmp_path / "dog" / "pipe.png")  # reading it would never end
+    with caplog.at_level("WARNING", "pipeline.sources"):
+        source = pipeline.image_folder(tmp_path)
+        assert len(list(pipeline.batch(source, 1))) == len(LABELS)
+        assert len(list(source)) == len(LABELS)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"image_folder: files in '{tmp_path}' that are no images by their names were left out: 3 with .txt, "
+        f"1 with .png, 1 with no ending, 1 with .heic, such as '{tmp_path}/cat/notes.txt'"
+    ]
+
+
+def test_a_folder_that_cannot_be_read(tmp_path, monkeypatch):
+    write(tmp_path)
+    scandir = os.scandir
+
+    def scan(path):
+        if str(path).endswith("inner"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", scan)  # root may read everything
+    with raises(pipeline.PermissionDeniedError, f"{tmp_path}/cat/inner; Permission denied"):
+        pipeline.image_folder(tmp_path)
+
+
+@pytest.mark.parametrize("options", ["", "num_threads=0", "deterministic=True", "num_threads=3, function=str"])
+def test_a_process_without_descriptors_skips_nothing(tmp_path, options):
+    """No image is to blame for it: the loop raises, and is not left with fewer images."""
+    write(tmp_path)
+    script = f"""
+import errno, os, resource
+import pipeline
+source = pipeline.image_folder({str(tmp_path)!r}, num_epochs=100)
+next(iter(source))  # imports what decodes
+with pipeline.batch(source, 1, on_error="skip", capacity=4, {options}) as batches:
+    next(batches)
+    taken = []
+    try:
+        while True:
+            taken.append(os.open("/dev/null", os.O_RDONLY))
+            if len(taken) == 1:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (taken[0], resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    except OSError as error:
+        assert error.errno == errno.EMFILE
+    try:
+        for batch in batches:
+            pass
+    except pipeline.UnknownError as error:
+        print(error)
+    print(batches.num_errors)
+    os._exit(0)
+"""
+    first, second = run_script(script).stdout.splitlines()
+    assert first.startswith(f"{tmp_path}/")
+    assert "; Too many open files" in first
+    assert second == "0"
 
 
 def test_a_remote_folder():

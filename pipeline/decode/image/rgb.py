@@ -1,0 +1,76 @@
+"""rgb_image: an image of any usual format as RGB, also of those that TensorFlow does not read: WebP, TIFF and PPM."""
+
+from __future__ import annotations
+
+import importlib
+import io
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.decode.image.decode import MAX_PIXELS, decode_image
+from pipeline.decode.image.pillow import check_size, damage, pillow, pixels
+from pipeline.errors import invalid
+
+# The ends of the names of files that it reads.
+EXTENSIONS = (
+    *(".jpg", ".jpeg", ".png", ".gif", ".bmp"),
+    *(".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm"),
+)
+
+_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_PPM = (b"P1", b"P2", b"P3", b"P4", b"P5", b"P6")
+
+
+def rgb_image(contents: bytes, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
+    """Decode a JPEG, PNG, GIF, BMP, WebP, TIFF or PPM image to uint8[height, width, 3].
+
+    Of animations and files of several pages it is the first image, of 16 bits the upper eight; transparency is dropped.
+
+    Args:
+        contents: The file as bytes.
+        max_pixels: An image with more pixels is refused before memory is allocated for it.
+
+    Raises:
+        InvalidArgumentError: The bytes are no such image or are damaged, it is too large, or has pixels that are not
+            colours of 8 or 16 bits.
+        ImportError: Pillow is not installed (extra `image`).
+    """
+    kind = _kind(contents)
+    if not kind:
+        return np.asarray(decode_image(contents, channels=3, expand_animations=False, max_pixels=max_pixels))
+    with damage(f"Invalid {kind} data, size {len(contents)}"):
+        if kind == "WebP":
+            check_size(_webp_size(contents), 1, max_pixels)
+        image = _opened(kind, io.BytesIO(contents))
+        check_size(image.size, 1, max_pixels)
+        if image.mode.startswith("I;16") or (image.mode == "I" and kind == "PPM"):
+            return np.repeat((np.asarray(image) >> 8).astype(np.uint8)[:, :, None], 3, axis=2)
+        if image.mode in ("I", "F"):
+            raise invalid(f"the pixels of the {kind} image are numbers of 32 bits: decode it by a function of your own")
+        return pixels(image, "RGB")
+
+
+def _kind(contents: bytes) -> str:
+    if contents[:4] == b"RIFF" and contents[8:12] == b"WEBP":
+        return "WebP"
+    return "TIFF" if contents.startswith(_TIFF) else "PPM" if contents.startswith(_PPM) else ""
+
+
+def _opened(kind: str, file: io.BytesIO) -> Any:
+    """The image, by Pillow, whose plugins are imported only where there are such images: they load large libraries."""
+    pillow()
+    plugin = {"WebP": "WebP", "TIFF": "Tiff", "PPM": "Ppm"}[kind]
+    return getattr(importlib.import_module(f"PIL.{plugin}ImagePlugin"), f"{plugin}ImageFile")(file)
+
+
+def _webp_size(data: bytes) -> tuple[int, int]:
+    """The size that a WebP file claims: Pillow allocates memory for it when it opens one."""
+    kind = data[12:16]
+    if kind == b"VP8X":
+        return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
+    if kind == b"VP8L":
+        bits = int.from_bytes(data[21:25], "little")
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(data[28:30], "little") & 0x3FFF

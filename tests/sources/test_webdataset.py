@@ -11,7 +11,7 @@ from helpers import raises, run_script
 from source_contract import SourceContract
 
 import pipeline
-from pipeline.sources.webdataset import DECODERS
+from pipeline.sources.webdataset_decoders import DECODERS
 
 COUNT = 40
 
@@ -171,6 +171,51 @@ def npy_of_objects():
     return data.getvalue()
 
 
+BRACES = {
+    "s-{00{1,2},010}": ["s-001", "s-002", "s-010"],
+    "{a,{b,c}d}e": ["ae", "bde", "cde"],
+    "{a..c}": ["a", "b", "c"],
+    "{c..a}": ["c", "b", "a"],
+    "{a..g..3}": ["a", "d", "g"],
+    "{3..1}": ["3", "2", "1"],
+    "{1..9..4}": ["1", "5", "9"],
+    "{9..1..-4}": ["9", "5", "1"],
+    "{098..101}": ["098", "099", "100", "101"],
+    "{8..010}": ["008", "009", "010"],
+    "{-01..1}": ["-01", "000", "001"],
+    "{1,2}{x,y}": ["1x", "1y", "2x", "2y"],
+    "{,x}y": ["y", "xy"],
+    "{1,1}": ["1", "1"],
+    "{a}{}{1..b}": ["{a}{}{1..b}"],
+    "a}{b{c,d}": ["a}{bc", "a}{bd"],
+    "{a,b{1..2}": ["{a,b1", "{a,b2"],
+}
+
+
+@pytest.mark.parametrize("braces", BRACES)
+def test_braces(tmp_path, braces):
+    """As bash expands them."""
+    for number, name in enumerate(dict.fromkeys(BRACES[braces])):
+        with tarfile.open(tmp_path / f"{name}.tar", "w") as archive:
+            member = tarfile.TarInfo("a.cls")
+            member.size = 1
+            archive.addfile(member, io.BytesIO(b"%d" % number))
+    source = pipeline.webdataset(f"{tmp_path}/{braces}.tar", ["cls"])
+    [got] = pipeline.batch(source, len(BRACES[braces]))
+    names = list(dict.fromkeys(BRACES[braces]))
+    assert [names[number] for number in got["cls"]] == BRACES[braces]
+
+
+def test_braces_for_too_many():
+    for braces in ("{0..999999999}", "{0..99999999999999999999}", "{0..9999}" * 2, "{a,b}" * 30):
+        with raises(ValueError, f"{braces[:80]}: the braces stand for more than 1,000,000 paths"):
+            pipeline.webdataset(braces)
+    with raises(ValueError, "{{{"):
+        pipeline.webdataset("{" * 100_000)
+    with raises(pipeline.NotFoundError, "}}}"):
+        pipeline.webdataset("}" * 100_000)
+
+
 class TestErrors:
     @pytest.fixture
     def path(self, tmp_path):
@@ -240,8 +285,11 @@ class TestErrors:
         with tarfile.open(path) as archive:
             inside = archive.getmembers()[9]
         for damage, why in (
-            (b"\xff" * tarfile.BLOCKSIZE, "the archive is damaged: bad checksum"),
-            (bytes(2 * tarfile.BLOCKSIZE), f"it goes on after the end of the archive at byte {inside.offset:,}"),
+            (
+                b"\xff" * tarfile.BLOCKSIZE,
+                f"the archive is damaged: at byte {inside.offset:,} there is no header of a file: bad checksum",
+            ),
+            (bytes(2 * tarfile.BLOCKSIZE), f"it continues after the end of the archive at byte {inside.offset:,}"),
         ):
             path.write_bytes(data[: inside.offset] + damage + data[inside.offset + len(damage) :])
             with raises(pipeline.DataLossError, f"webdataset: {path}: {why}"):

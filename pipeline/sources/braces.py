@@ -1,0 +1,125 @@
+"""Braces in paths: the paths that `{a,b}` and `{000..146}` stand for, as in bash and WebDataset."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pipeline.errors import invalid
+
+_NUMBERS = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?", re.ASCII)
+_LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d+))?")
+_SPECIAL = re.compile(r"[{},]")
+
+MOST = 1_000_000  # paths that one text may stand for
+_DEEPEST = 50  # braces within braces
+
+
+class _Open(NamedTuple):
+    """A brace that is not closed yet.
+
+    Attributes:
+        begin: Where it is in the text.
+        choices: What stood before the commas seen so far.
+        parts: What stands after the last of them: texts, and lists of what braces stand for.
+    """
+
+    begin: int
+    choices: list[list[str]]
+    parts: list[list[str]]
+
+
+def without_braces(text: str) -> list[str]:
+    """Return the texts that one with braces stands for, in the order of bash.
+
+    `{a,b}` stands for each of its parts, which may have braces too. `{1..9}` stands for the numbers, `{9..1}` for them
+    downwards, `{1..9..2}` for every second one. Numbers have the same length if one begins with a zero. `{a..e}` stands
+    for letters. All other braces, such as `{a}` and those without a partner, are characters like any other.
+
+    Raises:
+        InvalidArgumentError: It stands for more than 1,000,000 texts, or braces are nested more than 50 deep.
+    """
+    stack = [_Open(0, [], [])]
+    end = 0
+    for found in _SPECIAL.finditer(text):
+        top, at = stack[-1], found.start()
+        top.parts.append([text[end:at]])
+        end = at + 1
+        if found[0] == "{":
+            if len(stack) > _DEEPEST:
+                raise invalid(f"{text:.80}: braces are nested more than {_DEEPEST} deep")
+            stack.append(_Open(at, [], []))
+        elif found[0] == "}" and len(stack) > 1:
+            stack.pop()
+            stack[-1].parts.append(_closed(top, text, end))
+        elif found[0] == "," and len(stack) > 1:
+            top.choices.append(_joined(top.parts, text))
+            top.parts.clear()
+        else:
+            top.parts.append([found[0]])
+    stack[-1].parts.append([text[end:]])
+    while len(stack) > 1:  # a brace without a partner, and the commas in it, are literal
+        top = stack.pop()
+        stack[-1].parts.append(["{"])
+        stack[-1].parts.extend(_literal(top))
+    return _joined(stack[0].parts, text)
+
+
+def _closed(top: _Open, text: str, end: int) -> list[str]:
+    """What a pair of braces stands for; `end` is where the text goes on after it."""
+    if top.choices:
+        return _limited([*itertools.chain(*top.choices, _joined(top.parts, text))], text)
+    inner = text[top.begin + 1 : end - 1]
+    if (numbers := _NUMBERS.fullmatch(inner)) is not None:
+        first, last, step = numbers.groups()
+        return _numbers(first, last, step, text)
+    if (letters := _LETTERS.fullmatch(inner)) is not None:
+        first, last, step = letters.groups()
+        return [chr(code) for code in _range(ord(first), ord(last), step)]
+    return _joined([["{"], *top.parts, ["}"]], text)
+
+
+def _numbers(first: str, last: str, step: str | None, text: str) -> list[str]:
+    if max(map(len, (first, last, step or ""))) > 18:
+        raise _too_many(text)
+    padded = any(len(each.lstrip("-")) > 1 and each.lstrip("-")[0] == "0" for each in (first, last))
+    width = max(len(first), len(last)) if padded else 0
+    numbers = _range(int(first), int(last), step)
+    if len(numbers) > MOST:
+        raise _too_many(text)
+    return [f"{number:0{width}}" for number in numbers]
+
+
+def _range(first: int, last: int, step: str | None) -> range:
+    """The numbers from one to another, upwards or downwards; the sign of a step says nothing, and 0 is 1."""
+    stride = abs(int(step or 1)) or 1
+    return range(first, last + 1, stride) if first <= last else range(first, last - 1, -stride)
+
+
+def _literal(top: _Open) -> Iterator[list[str]]:
+    for choice in top.choices:
+        yield choice
+        yield [","]
+    yield from top.parts
+
+
+def _joined(parts: list[list[str]], text: str) -> list[str]:
+    """All texts that have one of each part."""
+    joined = [""]
+    for part in parts:
+        if len(joined) * len(part) > MOST:
+            raise _too_many(text)
+        joined = [before + each for before in joined for each in part]
+    return joined
+
+
+def _limited(texts: list[str], text: str) -> list[str]:
+    if len(texts) > MOST:
+        raise _too_many(text)
+    return texts
+
+
+def _too_many(text: str) -> Exception:
+    return invalid(f"{text:.80}: the braces stand for more than {MOST:,} paths")

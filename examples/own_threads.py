@@ -2,8 +2,9 @@
 
     python examples/own_threads.py [LIMIT]
 
-Two threads look for primes among the numbers that a third one counts. The loop takes what they find until it has
-enough, or until LIMIT makes the counting thread raise: then every thread ends, and the loop's error names the cause.
+Two threads look for primes among the numbers that a third one counts. The main thread takes the primes until it has
+enough, or until LIMIT makes the counting thread raise. Leaving the block of the Coordinator stops every thread, waits
+for them, and raises what the counting thread raised.
 """
 
 import sys
@@ -36,23 +37,19 @@ def sift(coord, numbers, primes):
 
 def main(limit=None):
     ends = pipeline.errors.OutOfRangeError, pipeline.errors.CancelledError  # of a queue that was closed
-    coord = pipeline.Coordinator(clean_stop_exception_types=ends)
-    numbers = coord.close_on_stop(pipeline.FIFOQueue(200, np.int64, [()]))
-    primes = coord.close_on_stop(pipeline.FIFOQueue(50, np.int64, [()]))
-    threads = [threading.Thread(target=count, args=(coord, numbers, limit))]
-    threads += [threading.Thread(target=sift, args=(coord, numbers, primes)) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    found = set()
+    threads, found = [], set()
     try:
-        while len(found) < 500:
-            found.update(primes.dequeue_many(50).tolist())
+        with pipeline.Coordinator(clean_stop_exception_types=ends) as coord:
+            numbers = coord.close_on_stop(pipeline.FIFOQueue(200, np.int64, [()]))
+            primes = coord.close_on_stop(pipeline.FIFOQueue(50, np.int64, [()]))
+            threads.append(threading.Thread(target=count, args=(coord, numbers, limit)))
+            threads += [threading.Thread(target=sift, args=(coord, numbers, primes)) for _ in range(2)]
+            for thread in threads:
+                coord.register_thread(thread)
+                thread.start()
+            while len(found) < 500:
+                found.update(primes.dequeue_many(50).tolist())
         print(f"{len(found)} primes, {sum(found)} in all")
-    except pipeline.errors.OutOfRangeError as error:
-        print(f"stopped early: {error.__cause__}")
-    coord.request_stop()
-    try:
-        coord.join(threads)
     except RuntimeError as error:
         print(f"one thread failed: {error}")
     print(f"threads that still run: {sum(thread.is_alive() for thread in threads)}")

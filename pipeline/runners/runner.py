@@ -51,12 +51,10 @@ class QueueRunner:
         >>> queue = pipeline.FIFOQueue(10, "int64", shapes=[()])
         >>> number = pipeline.limit_epochs(iter(range(3)), 3)
         >>> runner = pipeline.QueueRunner(queue, [lambda: queue.enqueue(number())])
-        >>> coord = pipeline.Coordinator()
-        >>> threads = runner.create_threads(coord=coord, start=True)
-        >>> queue.dequeue_many(3).tolist()
+        >>> with pipeline.Coordinator() as coord:
+        ...     threads = runner.create_threads(coord=coord, start=True)
+        ...     queue.dequeue_many(3).tolist()
         [0, 1, 2]
-        >>> coord.request_stop()
-        >>> coord.join(threads)
     """
 
     def __init__(

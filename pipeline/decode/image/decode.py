@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.decode.image.gif import gif_array
 from pipeline.decode.image.jpeg import jpeg_array
 from pipeline.decode.image.pillow import check_size, damage, pillow, pixels
-from pipeline.decode.image.png import SIGNATURE, png_array
+from pipeline.decode.image.png import png_array
+from pipeline.decode.image.png_chunks import SIGNATURE
 from pipeline.errors import invalid
 
 MAX_PIXELS = 1 << 27
@@ -63,7 +65,7 @@ def decode_image(
         raise invalid(f"decode_image does not support dtype {kind}; it supports uint8, uint16, float32 and float64")
     data, found = _open(contents)
     wanted = _channels(0 if channels is None else channels)
-    array = _DECODERS[found](data, wanted, max_pixels, not expand_animations)
+    array = _DECODERS[found](data, wanted, max_pixels, not expand_animations, kind == np.uint8)
     array = array[0] if array.ndim == 4 and not expand_animations else array
     return _as(array, kind, found)
 
@@ -76,7 +78,7 @@ def decode_png(
     if kind not in (np.uint8, np.uint16):
         raise invalid(f"Value for attr 'dtype' of {kind} is not in the list of allowed values: uint8, uint16")
     data, found = _open(contents)
-    return _as(_still(data, found, _channels(channels), max_pixels, "DecodePng"), kind, found)
+    return _as(_still(data, found, _channels(channels), max_pixels, "DecodePng", kind == np.uint8), kind, found)
 
 
 def decode_jpeg(
@@ -117,7 +119,11 @@ def decode_jpeg(
 
 
 def decode_gif(contents: Any, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
-    """Decode a GIF, or a JPEG or PNG as one frame, to uint8[frames, height, width, 3]. Errors as for `decode_image`."""
+    """Decode a GIF, or a JPEG or PNG as one frame, to uint8[frames, height, width, 3]. Errors as for `decode_image`.
+
+    As in TensorFlow, each frame is drawn over the one before it, whatever the file says, and the image is as wide and
+    as high as the largest frames.
+    """
     data, found = _open(contents)
     if found == "GIF":
         return _gif(data, 0, max_pixels)
@@ -125,7 +131,10 @@ def decode_gif(contents: Any, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uin
 
 
 def decode_bmp(contents: Any, channels: int = 0, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
-    """Decode a BMP image to uint8[height, width, channels]; `channels` is 0, 3 or 4. Errors as for `decode_image`."""
+    """Decode a BMP image to uint8[height, width, channels]; `channels` is 0, 3 or 4. Errors as for `decode_image`.
+
+    As in TensorFlow, an image of 8 bits is gray: if it has a palette, you get the indices.
+    """
     data, found = _open(contents)
     if found != "BMP":
         use = f"Use `decode_{found.lower()}` or `decode_image` instead."
@@ -174,44 +183,33 @@ def _as(array: NDArray[Any], dtype: np.dtype[Any], found: str) -> NDArray[Any]:
     return array.astype(np.uint16) * np.uint16(257 if found == "PNG" else 256)
 
 
-def _still(data: bytes, found: str, channels: int, max_pixels: int, op: str) -> NDArray[Any]:
-    """Decode an image with one frame."""
+def _still(data: bytes, found: str, channels: int, max_pixels: int, op: str, eight: bool = True) -> NDArray[Any]:
+    """Decode an image with one frame; `eight` says whether 8 bits of its values are used."""
     if found == "BMP":
         use = "Use `decode_bmp` or `decode_image` instead."
         raise invalid(f"Trying to decode BMP format using a wrong op. {use} Op used: {op}")
-    array = _DECODERS[found](data, channels, max_pixels)
+    array = _DECODERS[found](data, channels, max_pixels, False, eight)
     if array.ndim == 4 and len(array) > 1:
         text = "animated gifs can only be decoded by tf.io.decode_gif or tf.io.decode_image"
         raise invalid(f"Got {len(array)} frames, but {text}")
     return array.reshape(array.shape[-3:])
 
 
-def _png(data: bytes, channels: int, max_pixels: int, first: bool = False) -> NDArray[Any]:
-    return png_array(data, channels, max_pixels)
+def _png(data: bytes, channels: int, max_pixels: int, first: bool = False, eight: bool = True) -> NDArray[Any]:
+    return png_array(data, channels, max_pixels, eight)
 
 
-def _jpeg(data: bytes, channels: int, max_pixels: int, first: bool = False) -> NDArray[np.uint8]:
+def _jpeg(data: bytes, channels: int, max_pixels: int, first: bool = False, eight: bool = True) -> NDArray[np.uint8]:
     return jpeg_array(data, channels, max_pixels)
 
 
-def _gif(data: bytes, channels: int, max_pixels: int, first: bool = False) -> NDArray[np.uint8]:
+def _gif(data: bytes, channels: int, max_pixels: int, first: bool = False, eight: bool = True) -> NDArray[np.uint8]:
     if channels not in (0, 3):
         raise invalid(f"channels must be 0 or 3 for GIF, got {channels}")
-    with damage(f"Invalid GIF data (size {len(data)})"):
-        image = pillow().GifImagePlugin.GifImageFile(io.BytesIO(data))
-        width, height = image.size
-        check_size((width, height), 1, max_pixels)
-        count = 1 if first else image.n_frames
-        check_size((width, height), count, max_pixels)
-        frames = np.zeros((count, height, width, 3), np.uint8)
-        for i in range(count):
-            image.seek(i)
-            check_size(image.size, 1, max_pixels)  # a frame may be larger than the first
-            frames[i] = pixels(image, "RGB")[:height, :width]
-        return frames
+    return gif_array(data, max_pixels, first)
 
 
-def _bmp(data: bytes, channels: int, max_pixels: int, first: bool = False) -> NDArray[np.uint8]:
+def _bmp(data: bytes, channels: int, max_pixels: int, first: bool = False, eight: bool = True) -> NDArray[np.uint8]:
     if channels == 1:
         raise invalid("`channels` must be 0, 3 or 4 for BMP, but got 1")
     with damage(f"Invalid BMP data, size {len(data)}"):
@@ -220,6 +218,8 @@ def _bmp(data: bytes, channels: int, max_pixels: int, first: bool = False) -> ND
         codec, _, offset, arguments = image.tile[0]
         if codec == "raw" and arguments[0] == "BGRX":  # TensorFlow reads the fourth byte of a pixel as alpha
             image = pillow().Image.frombytes("RGBA", image.size, data[offset:], "raw", "BGRA", *arguments[1:])
+        if codec == "raw" and arguments[0] == "P":  # TensorFlow takes the indices of a palette for gray
+            image = pillow().Image.fromarray(np.array(image))
         own = {"1": 1, "L": 1, "RGBA": 4}.get(image.mode, 3)
         return pixels(image, {1: "L", 3: "RGB", 4: "RGBA"}[channels or own])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from functools import cache
 from typing import Any
 
@@ -14,7 +15,9 @@ from pipeline.errors import invalid
 
 _END = b"\xff\xd9"
 _ERRORS = (ValueError, KeyError)  # simplejpeg's, of what is damaged or unknown to it
-_ADOBE = b"\xff\xee\x00\x0eAdobe"  # the marker of who stores CMYK inverted
+_SCAN, _ADOBE = 0xDA, 0xEE
+_MOST_SCANS = 100  # an image that is decoded coarse to fine has some ten; each of them costs a pass over all pixels
+_MARKER = re.compile(rb"\xff+([^\x00\xff])")
 
 
 def jpeg_array(
@@ -34,10 +37,11 @@ def jpeg_array(
     """
     if channels == 4:
         raise invalid("JPEG does not support 4 channels")
+    inverted = _check_markers(data)
     data = data + _END if recover else data
     quick = _simplejpeg()
     if quick is not None:
-        array = _quick(quick, data, channels, max_pixels, ratio, not fancy_upscaling, not accurate)
+        array = _quick(quick, data, channels, max_pixels, ratio, not fancy_upscaling, not accurate, inverted)
         if array is not None:
             return array
     with damage("jpeg::Uncompress failed. Invalid JPEG data or crop window."):
@@ -46,7 +50,36 @@ def jpeg_array(
         gray = channels == 1 or (channels == 0 and image.mode == "L")
         # Fractional sizes give exactly this ratio for any size.
         image.draft("L" if gray else "RGB", (image.width / ratio, image.height / ratio))
+        if image.mode == "CMYK" and not gray:
+            return _from_cmyk(255 - pixels(image, "CMYK"), inverted)  # Pillow inverts them
         return pixels(image, "L" if gray else "RGB")
+
+
+def _check_markers(data: bytes) -> bool:
+    """Return whether a marker of Adobe says that CMYK is stored inverted.
+
+    Raises:
+        InvalidArgumentError: The image has so many scans that it would take minutes to decode.
+    """
+    many = data.count(bytes((0xFF, _SCAN))) > _MOST_SCANS
+    if not many and b"Adobe" not in data:
+        return False
+    scans, inverted, at = 0, False, 2
+    while found := _MARKER.search(data, at):
+        kind, at = found[1][0], found.end()
+        if kind == 0xD9 or (kind == _SCAN and not many):
+            break
+        if kind == 1 or 0xD0 <= kind <= 0xD8:  # these have no size
+            continue
+        size = int.from_bytes(data[at : at + 2], "big")
+        if kind == _SCAN:
+            scans += 1
+        elif kind == _ADOBE and size >= 14 and data.startswith(b"Adobe", at + 2):
+            inverted = inverted or not scans
+        at += max(size, 2)
+    if scans > _MOST_SCANS:
+        raise invalid(f"the JPEG image has {scans:,} scans, more than the limit of {_MOST_SCANS}")
+    return inverted
 
 
 @cache  # An import that fails searches all of sys.path again each time.
@@ -60,7 +93,14 @@ def _simplejpeg() -> Any:
 
 
 def _quick(
-    quick: Any, data: bytes, channels: int, max_pixels: int, ratio: int, plain_upscaling: bool, fast: bool
+    quick: Any,
+    data: bytes,
+    channels: int,
+    max_pixels: int,
+    ratio: int,
+    plain_upscaling: bool,
+    fast: bool,
+    inverted: bool,
 ) -> NDArray[np.uint8] | None:
     """Decode by simplejpeg: TensorFlow's pixels bit for bit. None for what it cannot do so, and for damaged images."""
     try:
@@ -70,8 +110,8 @@ def _quick(
     check_size((width, height), 1, max_pixels)
     if ratio > 1 and max(height, width) < 8:
         return None  # Several ratios give this size, and simplejpeg is told the size.
-    cmyk = colours == "CMYK"
-    if (cmyk and (channels == 1 or _ADOBE not in data)) or colours == "YCCK":
+    cmyk = colours in ("CMYK", "YCCK")
+    if cmyk and channels == 1:
         return None
     gray = channels == 1 or (channels == 0 and colours.upper() == "GRAY")
     options = {
@@ -91,10 +131,12 @@ def _quick(
             array = quick.decode_jpeg(data, strict=False, **options)
         except _ERRORS:
             return None
-    return _from_cmyk(array) if cmyk else array
+    return _from_cmyk(array, inverted) if cmyk else array
 
 
-def _from_cmyk(array: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return inverted CMYK as RGB, computed as TensorFlow does."""
+def _from_cmyk(array: NDArray[np.uint8], inverted: bool) -> NDArray[np.uint8]:
+    """Return CMYK as RGB, computed as TensorFlow does."""
+    if not inverted:
+        array = 255 - array
     black = array[:, :, 3:].astype(np.uint16)
     return (array[:, :, :3] * black // np.uint16(255)).astype(np.uint8)

@@ -5,105 +5,130 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decode.image.pillow import check_size, damage, pillow, pixels
-from pipeline.errors import invalid
+from pipeline.decode.image.pillow import damage, pillow, pixels
+from pipeline.decode.image.png_chunks import (
+    GRAY,
+    GRAY_ALPHA,
+    PALETTE,
+    RGB,
+    RGB_ALPHA,
+    SIGNATURE,
+    PngFile,
+    read_chunks,
+)
+from pipeline.decode.image.png_gray import gray
 
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_GRAY, _RGB, _PALETTE, _GRAY_ALPHA, _RGB_ALPHA = 0, 2, 3, 4, 6
-_END = b"IEND\xae\x42\x60\x82"
-_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+_PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+_MODES = {GRAY: "L", RGB: "RGB", PALETTE: "P", GRAY_ALPHA: "LA", RGB_ALPHA: "RGBA"}
 
 
-def png_array(data: bytes, channels: int, max_pixels: int) -> NDArray[Any]:
-    """Return the pixels of a PNG image, as uint16 if it has 16 bits, else uint8; `channels` 0 means those of the image.
+def png_array(data: bytes, channels: int, max_pixels: int, eight: bool = False) -> NDArray[Any]:
+    """Return the pixels of a PNG image, as uint16 if it has 16 bits, else uint8.
+
+    Args:
+        data: The file.
+        channels: How many; 0 means those of the image.
+        max_pixels: More are refused.
+        eight: Whether only the upper 8 of 16 bits are used, which is when gray is computed from fewer bits.
 
     Raises:
         InvalidArgumentError: The data is damaged or too large.
     """
+    file = read_chunks(data, max_pixels)
     with damage(f"Invalid PNG data, size {len(data)}"):
-        if data[12:16] != b"IHDR" or len(data) < 33:
-            raise invalid(f"Invalid PNG data, size {len(data)}\nit does not begin with an IHDR chunk")
-        width, height, bits, colour, _, _, interlaced = struct.unpack(">IIBBBBB", data[16:29])
-        check_size((width, height), 1, max_pixels)
-        if data.rfind(_END) < 0:
-            raise invalid(f"Invalid PNG data, size {len(data)}\nit is cut off: it has no IEND chunk")
-        if bits == 16:
-            return _deep(data, (width, height), colour, interlaced, channels)
-        image = pillow().PngImagePlugin.PngImageFile(io.BytesIO(data))
-        image.load()
-        if colour == _PALETTE:
-            own = 4 if "transparency" in image.info else 3
-        else:
-            own = {_GRAY: 1, _RGB: 3, _GRAY_ALPHA: 2, _RGB_ALPHA: 4}[colour]
-        if channels == 4:
-            return pixels(image, "RGBA")
-        array = pixels(image, _MODES[own])
-        return array if channels in (0, own) else _with_channels(array, channels)
+        file = file._replace(packed=_complete(file))
+        array = _deep(file) if file.bits == 16 else _plain(file)
+    own = array.shape[2]
+    wanted = channels or own
+    if wanted == 1 and own > 2:
+        return gray(array[:, :, :3], file, eight)
+    if wanted == 4 and own in (1, 3):
+        return np.concatenate((_with_channels(array, 3), _alpha(file, array)), axis=2)
+    return array if wanted == own else _with_channels(array, wanted)
 
 
-def _deep(data: bytes, size: tuple[int, int], colour: int, interlaced: int, channels: int) -> NDArray[np.uint16]:
-    """Decode 16 bits: Pillow undoes compression, filters and interlacing, taking the bytes of a pixel for channels."""
-    chunks = list(_chunks(data))
-    packed = b"".join(body for name, body in chunks if name == b"IDAT")
+def _complete(file: PngFile) -> bytes:
+    """Return the pixels as a zlib stream that has all rows, not compressed: Pillow takes missing rows for 0."""
+    engine = zlib.decompressobj()
+    expected = _filtered_size(file)
+    rows = engine.decompress(file.packed, expected)
+    if len(rows) < expected:
+        raise ValueError(f"the pixels end after {len(rows):,} of {expected:,} bytes")
+    if not engine.eof and not engine.decompress(engine.unconsumed_tail, 1) and not engine.eof:
+        raise ValueError("the compressed pixels have no end")
+    return zlib.compress(rows, 0)
 
-    def unpack(mode: str, raw: str) -> NDArray[np.uint8]:
-        return np.array(pillow().Image.frombytes(mode, size, packed, "zip", raw, interlaced), np.uint8)
 
-    array: NDArray[np.uint16]
-    if colour in (_GRAY, _GRAY_ALPHA):  # a pixel of two or four bytes
-        mode = "LA" if colour == _GRAY else "RGBA"
-        array = unpack(mode, mode).view(">u2").astype(np.uint16)
-    elif colour in (_RGB, _RGB_ALPHA):  # once the high bytes, once the low bytes
-        mode = "RGB" if colour == _RGB else "RGBA"
-        array = unpack(mode, mode + ";16B").astype(np.uint16) * np.uint16(256) + unpack(mode, mode + ";16L")
-    else:
-        raise invalid(f"a PNG image of colour type {colour} cannot have 16 bits")
-    wanted = channels or array.shape[2]
-    if wanted == 4 and colour in (_GRAY, _RGB):
-        clear = next((body for name, body in chunks if name == b"tRNS"), None)  # the colour that is transparent
-        alpha = np.full(array.shape[:2], 65535, np.uint16)
-        if clear is not None:
-            alpha[(array == np.frombuffer(clear, ">u2", array.shape[2])).all(axis=2)] = 0
-        return np.concatenate((_with_channels(array, 3), alpha[:, :, None]), axis=2)
-    return array if wanted == array.shape[2] else _with_channels(array, wanted)
+def _filtered_size(file: PngFile) -> int:
+    """Return how many bytes all rows take, each with the byte that says how it is filtered."""
+    width, height = file.size
+    samples = {GRAY: 1, RGB: 3, PALETTE: 1, GRAY_ALPHA: 2, RGB_ALPHA: 4}[file.colour]
+    size = 0
+    for left, top, across, down in _PASSES if file.interlaced else ((0, 0, 1, 1),):
+        columns, rows = -(-(width - left) // across), -(-(height - top) // down)
+        if columns > 0 and rows > 0:
+            size += rows * (1 + (columns * samples * file.bits + 7) // 8)
+    return size
+
+
+def _unpack(file: PngFile, mode: str, raw: str) -> Any:
+    """Have Pillow undo compression, filters and interlacing; `raw` is how it sees the bytes of a pixel."""
+    return pillow().Image.frombytes(mode, file.size, file.packed, "zip", raw, file.interlaced)
+
+
+def _plain(file: PngFile) -> NDArray[np.uint8]:
+    """Decode samples of at most 8 bits; those of a palette that says what is transparent have four channels."""
+    if file.bits == 8 and file.colour != PALETTE:
+        return pixels(_unpack(file, _MODES[file.colour], _MODES[file.colour]), _MODES[file.colour])
+    image = _unpack(file, "P", "P" if file.bits == 8 else f"P;{file.bits}")
+    if file.colour == GRAY:
+        return np.array(image, np.uint8)[:, :, None] * np.uint8(255 // ((1 << file.bits) - 1))
+    colours = np.zeros((256, 4), np.uint8)  # an index beyond the palette is black, as in libpng
+    given = np.frombuffer(file.palette, np.uint8).reshape(-1, 3)
+    colours[: len(given), :3] = given
+    if file.clear is None:
+        image.putpalette(colours[:, :3].tobytes())
+        return pixels(image, "RGB")
+    colours[:, 3] = 255
+    colours[: len(file.clear), 3] = np.frombuffer(file.clear, np.uint8)
+    image.putpalette(colours.tobytes(), "RGBA")
+    return pixels(image, "RGBA")
+
+
+def _deep(file: PngFile) -> NDArray[np.uint16]:
+    """Decode 16 bits, of which Pillow by itself keeps 8: it takes the bytes of a pixel for channels."""
+    if file.colour in (GRAY, GRAY_ALPHA):  # a pixel of two or four bytes
+        mode = "LA" if file.colour == GRAY else "RGBA"
+        return np.array(_unpack(file, mode, mode), np.uint8).view(">u2").astype(np.uint16)
+    mode = _MODES[file.colour]  # once the high bytes, once the low bytes
+    high, low = (np.array(_unpack(file, mode, f"{mode};16{end}"), np.uint8) for end in "BL")
+    return high.astype(np.uint16) * np.uint16(256) + low
+
+
+def _alpha(file: PngFile, array: NDArray[Any]) -> NDArray[Any]:
+    """Return the alpha of an image without such a channel: 0 where it has the colour that is transparent."""
+    most = np.iinfo(array.dtype).max
+    if file.clear is None or file.colour == PALETTE:
+        return np.full((*array.shape[:2], 1), most, array.dtype)
+    clear = np.frombuffer(file.clear, ">u2") & ((1 << file.bits) - 1)
+    if file.bits < 8:
+        clear = clear * (255 // ((1 << file.bits) - 1))
+    return np.where((array == clear).all(axis=2, keepdims=True), 0, most).astype(array.dtype)
 
 
 def _with_channels(array: NDArray[Any], channels: int) -> NDArray[Any]:
-    """Convert 1 to 4 channels to 1 or 3 (dropping alpha), or 2 to 4 (keeping it)."""
+    """Convert 1 or 2 channels to 1, 1 to 4 channels to 3 (dropping alpha), or 2 to 4 (keeping it)."""
     own = array.shape[2]
     if channels == 1:
-        return _gray(array) if own > 2 else array[:, :, :1].copy()
+        return array[:, :, :1].copy()
     if channels == 4:
         return array[:, :, [0, 0, 0, 1]]
     return array[:, :, [0, 0, 0]] if own < 3 else array[:, :, :3].copy()
-
-
-def _gray(array: NDArray[Any]) -> NDArray[Any]:
-    """Return luminance as libpng computes it: 8 bits are truncated, 16 bits are rounded."""
-    red, green, blue = (array[:, :, i].astype(np.uint32) for i in range(3))
-    rounding = 16384 if array.dtype == np.uint16 else 0
-    gray = ((9797 * red + 19234 * green + 3737 * blue + rounding) >> 15).astype(array.dtype)
-    same = (red == green) & (green == blue)
-    return np.where(same, array[:, :, 0], gray)[:, :, None]
-
-
-def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    at = len(SIGNATURE)
-    while at + 12 <= len(data):
-        (size,) = struct.unpack_from(">I", data, at)
-        name, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + size]
-        if len(body) != size or data[at + 8 + size : at + 12 + size] != struct.pack(">I", zlib.crc32(name + body)):
-            raise invalid(f"Invalid PNG data, size {len(data)}\nthe {name!r} chunk at byte {at} is damaged")
-        yield name, body
-        if name == b"IEND":
-            return
-        at += 12 + size
 
 
 def png_bytes(array: NDArray[Any], compression: int) -> bytes:
@@ -119,7 +144,7 @@ def png_bytes(array: NDArray[Any], compression: int) -> bytes:
     filtered[:, 0] = 2  # each row is stored as its difference from the row above
     filtered[0, 1:] = rows[0]
     np.subtract(rows[1:], rows[:-1], out=filtered[1:, 1:])
-    colour = {1: _GRAY, 2: _GRAY_ALPHA, 3: _RGB, 4: _RGB_ALPHA}[channels]
+    colour = {1: GRAY, 2: GRAY_ALPHA, 3: RGB, 4: RGB_ALPHA}[channels]
     header = struct.pack(">IIBBBBB", width, height, 16, colour, 0, 0, 0)
     packed = zlib.compress(filtered.tobytes(), compression)
     chunks = [(b"IHDR", header), (b"IDAT", packed), (b"IEND", b"")]

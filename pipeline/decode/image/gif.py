@@ -1,0 +1,142 @@
+"""GIF images to arrays, frame by frame on one canvas as TensorFlow does it: no frame is disposed of."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.decode.image.pillow import check_size, damage, pillow, pixels
+from pipeline.errors import InvalidArgumentError, invalid
+
+_EXTENSION, _IMAGE = 0x21, 0x2C
+_CONTROL = 0xF9  # the extension that says which colour is transparent
+
+
+class _Frame(NamedTuple):
+    """One frame as the file has it.
+
+    Attributes:
+        box: Its left and top edges, width and height.
+        colours: Its palette, three bytes a colour.
+        clear: The index that is transparent; None without one.
+        interlaced: Whether its rows are.
+        bits: Of the first codes of the compressed pixels.
+        packed: These, in blocks.
+    """
+
+    box: tuple[int, int, int, int]
+    colours: bytes | None
+    clear: int | None
+    interlaced: bool
+    bits: int
+    packed: memoryview
+
+
+def gif_array(data: bytes, max_pixels: int, first: bool) -> NDArray[np.uint8]:
+    """Return the frames of a GIF as uint8[frames, height, width, 3], as large as the widest and the highest of them.
+
+    Args:
+        data: The file.
+        max_pixels: More in all frames together are refused.
+        first: Whether only the first frame is wanted.
+
+    Raises:
+        InvalidArgumentError: The data is damaged or too large.
+        ImportError: Pillow is not installed.
+    """
+    pillow()
+    frames = _frames(data, first)
+    width, height = (max(frame.box[i] for frame in frames) for i in (2, 3))
+    count = 1 if first else len(frames)
+    check_size((width, height), count, max_pixels)
+    array = np.zeros((count, height, width, 3), np.uint8)
+    for i, (frame, canvas) in enumerate(zip(frames, array, strict=False)):
+        if i:
+            canvas[:] = array[i - 1]
+        with damage(f"Invalid GIF data (size {len(data)})"):
+            _draw(frame, canvas, i, data)
+    return array
+
+
+def _draw(frame: _Frame, canvas: NDArray[np.uint8], number: int, data: bytes) -> None:
+    """Draw a frame where it is not transparent, as far as it lies on the canvas."""
+    left, top, width, height = frame.box
+    if frame.colours is None:
+        raise _damaged(data, f"missing color map for frame {number}")
+    arguments = (frame.bits, frame.interlaced, -1)
+    image = pillow().Image.frombytes("P", (width, height), bytes(frame.packed), "gif", *arguments)
+    shown = canvas[top : top + height, left : left + width]
+    rows, columns = shown.shape[:2]
+    indices = np.array(image)[:rows, :columns]
+    drawn = np.ones(indices.shape, bool) if frame.clear is None else indices != frame.clear
+    most, colours = int(indices.max(initial=0, where=drawn)), len(frame.colours) // 3
+    if most >= colours:
+        raise _damaged(data, f"found color index {most} outside of color map range {colours} in frame {number}")
+    image.putpalette(frame.colours)
+    np.copyto(shown, pixels(image, "RGB")[:rows, :columns], where=drawn[:, :, None])
+
+
+def _frames(data: bytes, first: bool) -> list[_Frame]:
+    """Find all frames; what follows the first byte that begins no block is passed over, as in TensorFlow.
+
+    If only the first frame is wanted, a file may be cut off after it.
+    """
+    frames: list[_Frame] = []
+    clear: int | None = None
+    controlled = False  # whether a block before the next frame has said what is transparent: the first one counts
+    try:
+        everywhere, at = _palette(data, 13, data[10])
+        while at < len(data):
+            kind, at = data[at], at + 1
+            if kind == _EXTENSION:
+                label, begin = data[at], at + 1
+                at = _end_of_blocks(data, begin)
+                if label == _CONTROL and not controlled and data[begin]:
+                    controlled = True
+                    if data[begin] == 4 and data[begin + 1] & 1:
+                        clear = data[begin + 4]
+            elif kind == _IMAGE:
+                box = struct.unpack_from("<HHHH", data, at)
+                flags = data[at + 8]
+                colours, at = _palette(data, at + 9, flags)
+                bits, begin = data[at], at + 1
+                at = _end_of_blocks(data, begin)
+                if not box[2] or not box[3] or bits > 8:
+                    raise _damaged(
+                        data, f"frame {len(frames)} has {box[2]} x {box[3]} pixels, and codes of {bits} bits"
+                    )
+                packed = memoryview(data)[begin:at]
+                frames.append(_Frame(box, colours or everywhere, clear, bool(flags & 64), bits, packed))
+                clear, controlled = None, False
+            else:
+                break
+    except (IndexError, struct.error):
+        if not (first and frames):
+            raise _damaged(data, f"it is cut off in frame {len(frames)}") from None
+    if not frames:
+        raise _damaged(data, "it has no frames")
+    return frames
+
+
+def _palette(data: bytes, at: int, flags: int) -> tuple[bytes | None, int]:
+    """Return the palette at a place if the flags say that there is one, and where the file goes on."""
+    if not flags & 128:
+        return None, at
+    end = at + (6 << (flags & 7))
+    if end > len(data):
+        raise IndexError
+    return data[at:end], end
+
+
+def _end_of_blocks(data: bytes, at: int) -> int:
+    """Return where blocks end, the last of which is empty; IndexError if they do not."""
+    while size := data[at]:
+        at += 1 + size
+    return at + 1
+
+
+def _damaged(data: bytes, why: Any) -> InvalidArgumentError:
+    return invalid(f"Invalid GIF data (size {len(data)})\n{why}")

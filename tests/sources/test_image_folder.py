@@ -307,20 +307,13 @@ def test_a_process_without_descriptors_skips_nothing(tmp_path, options):
     """No image is to blame for it: the loop raises, and is not left with fewer images."""
     write(tmp_path)
     script = f"""
-import errno, os, resource
+import os, resource
 import pipeline
 source = pipeline.image_folder({str(tmp_path)!r}, num_epochs=100)
 next(iter(source))  # imports what decodes
 with pipeline.batch(source, 1, on_error="skip", capacity=4, {options}) as batches:
     next(batches)
-    taken = []
-    try:
-        while True:
-            taken.append(os.open("/dev/null", os.O_RDONLY))
-            if len(taken) == 1:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (taken[0], resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    except OSError as error:
-        assert error.errno == errno.EMFILE
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     try:
         for batch in batches:
             pass

@@ -267,11 +267,6 @@ MODULES: dict[str, str] = {
     "platform.app": "app.run",
     "platform.behaviour": "version.VERSION executing_eagerly disable_v2_behavior disable_eager_execution "
     "disable_v2_tensorshape disable_control_flow_v2 disable_resource_variables disable_tensor_equality",
-    "platform.flag_values": _within(
-        "flags app.flags",
-        "FLAGS Flag FlagValues Error CantOpenFlagFileError DuplicateFlagError FlagNameConflictsWithMethodError "
-        "IllegalFlagValueError UnparsedFlagAccessError UnrecognizedFlagError ValidationError",
-    ),
     "platform.flags": _within(
         "flags app.flags",
         "DEFINE_string DEFINE_boolean DEFINE_bool DEFINE_integer DEFINE_float DEFINE_enum DEFINE_enum_class "
@@ -279,7 +274,9 @@ MODULES: dict[str, str] = {
         "DEFINE_multi_enum DEFINE_multi_enum_class DEFINE_alias DEFINE_flag set_default register_validator validator "
         "register_multi_flags_validator multi_flags_validator mark_flag_as_required mark_flags_as_required "
         "mark_flags_as_mutual_exclusive mark_bool_flags_as_mutual_exclusive declare_key_flag adopt_module_key_flags "
-        "disclaim_key_flags FlagHolder",
+        "disclaim_key_flags FlagHolder FLAGS Flag FlagValues Error CantOpenFlagFileError DuplicateFlagError "
+        "FlagNameConflictsWithMethodError IllegalFlagValueError UnparsedFlagAccessError UnrecognizedFlagError "
+        "ValidationError",
     ),
     "platform.text": "compat.as_bytes compat.as_text compat.as_str compat.as_str_any",
     "platform.tf_logging": _within(

@@ -24,6 +24,7 @@ print(tf.flags.FLAGS.steps)
 
 
 def run(program, *args):
+    pytest.importorskip("absl")
     return subprocess.run([sys.executable, "-c", program, *args], capture_output=True, text=True, timeout=60)
 
 
@@ -48,6 +49,12 @@ def test_flags_are_read_when_the_first_is_asked_for():
     assert run(WITHOUT_RUN, "--steps=7").stdout == "7\n"
     done = run(WITHOUT_RUN, "--stepz=7")
     assert "UnrecognizedFlagError: Unknown command line flag 'stepz'. Did you mean: steps ?" in done.stderr
+
+
+@pytest.mark.parametrize("line", ["tf.app.flags.DEFINE_string('a', '', '')", "tf.flags.FLAGS", "tf.app.run(print)"])
+def test_the_extra_is_named(line):
+    done = run(f"import sys; sys.modules['absl'] = None; import pipeline.compat.v1 as tf; {line}")
+    assert "ImportError: tf.flags and tf.app.run need absl-py: pip install 'queue-runner[tf1]'" in done.stderr
 
 
 def test_eager_execution_is_not_there():

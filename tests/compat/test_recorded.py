@@ -24,6 +24,8 @@ def test_case(family, name):
     if expected is None:
         pytest.fail(f"not recorded: python tests/compat/record.py {family}")
     seen, error = compat_cases.observe(tf, one)
+    if isinstance(error, ImportError) and "queue-runner[" in str(error):
+        pytest.skip(str(error))
     problems = compat_cases.differences(one, expected, seen)
     wrong = compat_cases.message_differs(one, error)
     if wrong:

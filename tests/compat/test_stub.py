@@ -29,6 +29,8 @@ def names(path):
 
 @pytest.mark.parametrize("path", STUBS)
 def test_a_namespace_has_the_names_of_its_stub(path):
+    if path.startswith(("app/", "flags")):
+        pytest.importorskip("absl")
     space = path.removesuffix(".pyi").removesuffix("__init__").strip("/").replace("/", ".")
     namespace = sys.modules[f"pipeline.compat.v1.{space}".rstrip(".")]
     seen = names(path)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pipeline.compat.platform.flags as flags
-from pipeline.compat.platform.flag_values import FLAGS, Error
 
 
 def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | None = None) -> None:
@@ -19,18 +18,14 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
 
     Raises:
         SystemExit: Always.
+        ImportError: absl-py is not installed; the extra `tf1` has it.
     """
+    from absl import app  # with the flags: platform.flags says what is missing
+
     main = main or sys.modules["__main__"].main
-    argv = list(sys.argv if argv is None else argv)
-    if any(arg in ("--help", "-help", "--helpfull", "--helpshort", "-?") for arg in argv[1:]) and "help" not in FLAGS:
-        print(f"\n       USAGE: {argv[0]} [flags]\nflags:\n\n{FLAGS.get_help()}")
-        sys.exit(1)
-    try:
-        rest = FLAGS(argv, known_only=True)
-    except Error as error:
-        sys.stderr.write(f"FATAL Flags parsing error: {error}\nPass --helpshort or --helpfull to see help on flags.\n")
-        sys.exit(1)
-    sys.exit(main(rest))
+    app.run(
+        main, argv=None if argv is None else list(argv), flags_parser=lambda args: flags.FLAGS(args, known_only=True)
+    )
 
 
 __all__ = ["flags", "run"]

@@ -1,16 +1,6 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
-from pipeline.compat.platform.flag_values import CantOpenFlagFileError as CantOpenFlagFileError
-from pipeline.compat.platform.flag_values import DuplicateFlagError as DuplicateFlagError
-from pipeline.compat.platform.flag_values import Error as Error
-from pipeline.compat.platform.flag_values import FLAGS as FLAGS
-from pipeline.compat.platform.flag_values import Flag as Flag
-from pipeline.compat.platform.flag_values import FlagNameConflictsWithMethodError as FlagNameConflictsWithMethodError
-from pipeline.compat.platform.flag_values import FlagValues as FlagValues
-from pipeline.compat.platform.flag_values import IllegalFlagValueError as IllegalFlagValueError
-from pipeline.compat.platform.flag_values import UnparsedFlagAccessError as UnparsedFlagAccessError
-from pipeline.compat.platform.flag_values import UnrecognizedFlagError as UnrecognizedFlagError
-from pipeline.compat.platform.flag_values import ValidationError as ValidationError
+from pipeline.compat.platform.flags import CantOpenFlagFileError as CantOpenFlagFileError
 from pipeline.compat.platform.flags import DEFINE_alias as DEFINE_alias
 from pipeline.compat.platform.flags import DEFINE_bool as DEFINE_bool
 from pipeline.compat.platform.flags import DEFINE_boolean as DEFINE_boolean
@@ -27,7 +17,17 @@ from pipeline.compat.platform.flags import DEFINE_multi_integer as DEFINE_multi_
 from pipeline.compat.platform.flags import DEFINE_multi_string as DEFINE_multi_string
 from pipeline.compat.platform.flags import DEFINE_spaceseplist as DEFINE_spaceseplist
 from pipeline.compat.platform.flags import DEFINE_string as DEFINE_string
+from pipeline.compat.platform.flags import DuplicateFlagError as DuplicateFlagError
+from pipeline.compat.platform.flags import Error as Error
+from pipeline.compat.platform.flags import FLAGS as FLAGS
+from pipeline.compat.platform.flags import Flag as Flag
 from pipeline.compat.platform.flags import FlagHolder as FlagHolder
+from pipeline.compat.platform.flags import FlagNameConflictsWithMethodError as FlagNameConflictsWithMethodError
+from pipeline.compat.platform.flags import FlagValues as FlagValues
+from pipeline.compat.platform.flags import IllegalFlagValueError as IllegalFlagValueError
+from pipeline.compat.platform.flags import UnparsedFlagAccessError as UnparsedFlagAccessError
+from pipeline.compat.platform.flags import UnrecognizedFlagError as UnrecognizedFlagError
+from pipeline.compat.platform.flags import ValidationError as ValidationError
 from pipeline.compat.platform.flags import adopt_module_key_flags as adopt_module_key_flags
 from pipeline.compat.platform.flags import declare_key_flag as declare_key_flag
 from pipeline.compat.platform.flags import disclaim_key_flags as disclaim_key_flags

@@ -10,7 +10,7 @@ from pipeline.compat.graph.dtypes import string
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.regex import compiled
+from pipeline.compat.kernels.regex import compiled, library
 from pipeline.compat.ops.making.text import encoded, map_strings, string_op, text, with_rank
 
 
@@ -27,8 +27,10 @@ def regex_replace(
         name: Name of the op.
 
     Raises:
+        ImportError: google-re2 is not installed; the extra `tf1` has it.
         InvalidArgumentError: At run time: the pattern is invalid.
     """
+    library()
     every = bool(replace_global)
     if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
         made: list[Any] = []
@@ -58,8 +60,10 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
     """Return whether each whole string matches an RE2 pattern.
 
     Raises:
+        ImportError: google-re2 is not installed; the extra `tf1` has it.
         InvalidArgumentError: At run time: the pattern is invalid.
     """
+    library()
     if isinstance(pattern, (str, bytes)):
         fixed = encoded(pattern)
         return string_op(

@@ -15,12 +15,15 @@ from pipeline.adaptors.structure import Change, itself, mapping
 from pipeline.batches.functions import batch as batch_function
 from pipeline.batches.loop import Batches
 from pipeline.dtypes import integer
-from pipeline.errors import OutOfRangeError, invalid
+from pipeline.errors import FailedPreconditionError, OutOfRangeError, invalid
+from pipeline.explain.wording import named
 from pipeline.keywords import tells_keywords
 from pipeline.sources.extras import needs
 from pipeline.sources.source import Source
 
-keras: Any = needs("keras", "pipeline.keras", "keras")
+_BACKENDS = ". Keras needs a backend: install jax, torch or tensorflow, and set KERAS_BACKEND to its name"
+
+keras: Any = needs("keras", "pipeline.keras", "keras", _BACKENDS)
 
 # Batches of the beginning of an epoch that are kept: Keras looks at some before it begins.
 _KEPT = 8
@@ -92,6 +95,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         self._kept: list[Any] = []  # the first batches of this epoch, as long as Keras may only be looking
         self._given = 0  # how many of this epoch Keras has
         self._begins = True  # whether it begins, or begins again, with the next batch
+        self._failed = ""  # what has ended this epoch, if that was an error
         if not len(self):
             raise ValueError(f"an epoch has no batch: {loop!r} has fewer examples than a batch needs")
 
@@ -118,6 +122,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
 
         Raises:
             OutOfRangeError: The loop is at its end, and its sources cannot be read again.
+            FailedPreconditionError: The loop has failed before in this epoch of Keras.
             Exception: What the loop raises.
         """
         with self._lock:
@@ -135,7 +140,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
 
     def _begin(self) -> None:
         """Begin an epoch of Keras. One of which Keras has had only a look begins again with the same batches."""
-        self._begins = False
+        self._begins, self._failed = False, ""
         looked = self._given < min(len(self), _KEPT + 1)
         if not looked:
             self._kept.clear()
@@ -145,12 +150,19 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
 
     def _fresh(self) -> Any:
         """The next batch of the loop, of its next epoch if this one is at its end."""
+        if self._failed:
+            text = f"this epoch of Keras was ended by {self._failed}: begin another one, or load a state"
+            raise FailedPreconditionError(None, None, text)
         for _ in range(3):  # of a state that was saved at the end of an epoch there is nothing left
             if self._batches is None:
                 self._batches = iter(self._loader)
-            for batch in self._batches:
-                return batch
-            self._batches = None
+            try:
+                return next(self._batches)
+            except StopIteration:
+                self._batches = None
+            except Exception as error:
+                self._batches, self._failed = None, named(error)
+                raise
         raise OutOfRangeError(
             None,
             None,
@@ -187,7 +199,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         """
         with self._lock:
             self._loader.load_state_dict(state_dict, allow=allow)
-            self._batches, self._given, self._begins = None, 0, True
+            self._batches, self._given, self._begins, self._failed = None, 0, True, ""
             self._kept.clear()
 
     @property

@@ -168,7 +168,7 @@ class Loader:
             except Exception as error:  # the batches before come first
                 self._end = error
         if self._made:
-            batch = self._given(ready[0]) if self._waits else ready[0]
+            batch = self._waited_for(ready[0]) if self._waits else ready[0]
             del ready[0]  # without a call: between two of them, Ctrl-C could lose the batch
             self._made -= 1
             return batch
@@ -177,6 +177,18 @@ class Loader:
             raise StopIteration
         assert self._end is not None
         raise self._end
+
+    def _waited_for(self, batch: Any) -> Any:
+        try:
+            return self._given(batch)
+        except Exception as error:  # nothing comes after it
+            self._forget()
+            self._end = error
+            raise
+
+    def _failed_by(self, error: Exception) -> bool:
+        """Whether this error has ended the epoch."""
+        return error is self._end
 
     def _first_conversion(self, batch: Any) -> Change:
         self._convert = self._conversion(batch)
@@ -266,7 +278,7 @@ class Loader:
 
 
 class _Epoch(Iterator[Any]):
-    """The batches of one epoch. After Ctrl-C it goes on."""
+    """The batches of one epoch. An error of the loop ends it; after Ctrl-C it goes on."""
 
     def __init__(self, loader: Loader, epoch: int) -> None:
         self._loader: Loader | None = loader  # None at the end
@@ -278,6 +290,7 @@ class _Epoch(Iterator[Any]):
             raise StopIteration
         try:
             return loader._next(self._number)
-        except StopIteration:
-            self._loader = None
+        except Exception as error:
+            if isinstance(error, StopIteration) or loader._failed_by(error):
+                self._loader = None
             raise

@@ -162,6 +162,24 @@ def test_what_cannot_be_read_again(keras):
     assert again.epochs(10)(3) == [list(range(40))] * 3
 
 
+def test_an_error_is_raised_once_in_an_epoch(keras):
+    def examples():
+        for number in range(20):
+            if number == 10:
+                raise OSError("the disk is gone")
+            yield np.float32([number]), np.int32(number)
+
+    data = pipeline.keras.PyDataset(pipeline.batch(examples, 4), steps=5)
+    for _ in range(2):
+        assert data.num_batches == 5
+        assert [data[0][1].tolist(), data[1][1].tolist()] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+        with raises(OSError, "the disk is gone"):
+            data[2]
+        for _ in range(2):
+            with raises(pipeline.FailedPreconditionError, "this epoch of Keras was ended by OSError: the disk is gone"):
+                data[2]
+
+
 def test_states(keras):
     def made():
         data = rows()

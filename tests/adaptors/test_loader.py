@@ -100,6 +100,7 @@ def test_an_error_comes_after_the_batches_before_it(ahead):
         assert [next(batches), next(batches)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
         with pytest.raises(OSError, match="the disk is gone"):
             next(batches)
+        assert [next(batches, None) for _ in range(3)] == [None] * 3  # once; the epoch has ended
         again = iter(loader)
         assert next(again) == [0, 1, 2, 3]
         with pytest.raises(OSError, match="the disk is gone"):
@@ -389,6 +390,29 @@ def test_an_interrupt_in_a_conversion_loses_nothing(ahead):
     assert interrupts == 2
 
 
+class Waiting(Lists):
+    """The third batch cannot be given."""
+
+    _waits, given = True, 0
+
+    def _given(self, batch):
+        self.given += 1
+        if self.given == 3:
+            raise OSError("the device is gone")
+        return batch
+
+
+@aheads
+def test_an_error_in_handing_over_is_raised_once(ahead):
+    with Waiting(pipeline.batch(np.arange(20), 4, deterministic=True), ahead) as loader:
+        batches = iter(loader)
+        assert [next(batches), next(batches)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+        with pytest.raises(OSError, match="the device is gone"):
+            next(batches)
+        assert next(batches, None) is None
+        assert next(iter(loader)) == [0, 1, 2, 3]
+
+
 @aheads
 def test_an_error_in_a_conversion_comes_after_the_batches_before(ahead):
     def made():
@@ -398,9 +422,10 @@ def test_an_error_in_a_conversion_comes_after_the_batches_before(ahead):
         batches = iter(loader)
         assert [next(batches) for _ in range(3)] == [list(range(i, i + 4)) for i in (0, 4, 8)]
         state = loader.state_dict()
-        for _ in range(2):
-            with pytest.raises(TypeError, match="no such dtype"):
-                next(batches)
+        with pytest.raises(TypeError, match="no such dtype"):
+            next(batches)
+        assert next(batches, None) is None
+        assert loader.state_dict() == state
     with Lists(made(), ahead) as resumed:
         resumed.load_state_dict(state)
         assert joined(resumed) == list(range(12, 20))

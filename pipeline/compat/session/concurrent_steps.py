@@ -1,43 +1,87 @@
-"""Follows a plan in which several operations may wait at the same time: each such wait gets a thread of its own."""
+"""Follows a plan in which several operations may wait at the same time. Each is tried without waiting first; only one
+that would wait, while something else can go on, gets a thread."""
 
 from __future__ import annotations
 
 import contextlib
 import heapq
 import queue
-import threading
 from typing import Any
 
 from pipeline.compat.graph.tensor import Operation
+from pipeline.compat.session.helpers import Helpers, Task
 from pipeline.compat.session.run import Run, current
 from pipeline.compat.session.steps import Step, take_step
-from pipeline.errors import CancelledError
+from pipeline.errors import CancelledError, DeadlineExceededError
 
 # A wait looks again after this many seconds: a signal that arrives just before the wait begins does not end it.
 _POLL = 0.05
 
 
-def follow_concurrently(steps: list[Step], run: Run, values: list[Any]) -> None:
-    """Take all steps, in their order as far as none waits.
+class ConcurrentSteps:
+    """The steps of a plan, for any number of runs at the same time.
 
-    A step that may wait gets a thread only if something else can go on meanwhile. The first failure cancels the other
-    waits and is raised once they have ended.
+    Attributes:
+        steps: As given.
+        tried: Of each, whether it can be tried without waiting: nothing is lost then.
+        missing, dependents: See `dependencies`.
     """
-    current.run = own = Run(run.resources, run.remaining())  # can be cancelled by itself
-    _Follower(steps, own, values).follow()
+
+    def __init__(self, steps: list[Step]) -> None:
+        self.steps = steps
+        self.missing, self.dependents = dependencies(steps)
+        self.tried = [_all_or_nothing(step.op) and not step.reads for step in steps]
+
+    def follow(self, run: Run, values: list[Any]) -> None:
+        """Take all steps, in their order as far as none waits.
+
+        The first failure cancels the waits of the others and is raised once they have ended.
+        """
+        dead: set[Operation] = set()
+        impatient = run.state("impatient", lambda: Run(run.resources, 0))
+        for number, step in enumerate(self.steps):
+            if not step.op.blocking:
+                take_step(step, run, values, dead)
+            elif not self.tried[number] or not _taken(step, impatient, values, dead):
+                break
+        else:
+            return
+        current.run = own = Run(run.resources, run.remaining())  # can be cancelled by itself
+        _Follower(self, own, impatient, values, dead, number).follow()
+
+
+def _all_or_nothing(op: Operation) -> bool:
+    """Whether an operation that ran out of time has changed nothing."""
+    return op.type.startswith("QueueDequeue") or op.type == "QueueEnqueueV2"
+
+
+def _taken(step: Step, impatient: Run, values: list[Any], dead: set[Operation]) -> bool:
+    """Take a step unless it would wait; return whether it was taken."""
+    try:
+        take_step(step, impatient, values, dead)
+    except DeadlineExceededError:
+        return False
+    return True
 
 
 class _Follower:
-    """One run of the steps. Its own thread starts threads for steps that may wait, and collects their answers."""
+    """The rest of a run. Its own thread gives steps that may wait to helpers, and collects their answers."""
 
-    def __init__(self, steps: list[Step], run: Run, values: list[Any]) -> None:
-        self._steps, self._run, self._values = steps, run, values
-        self._missing, self._dependents = dependencies(steps)
-        self._ready = [number for number, count in enumerate(self._missing) if count == 0]  # a heap
-        self._dead: set[Operation] = set()
+    def __init__(
+        self, plan: ConcurrentSteps, run: Run, impatient: Run, values: list[Any], dead: set[Operation], begin: int
+    ) -> None:
+        self._steps, self._tried = plan.steps, plan.tried
+        self._run, self._impatient, self._values, self._dead = run, impatient, values, dead
+        self._missing, self._dependents = plan.missing.copy(), plan.dependents
+        for number in range(begin):
+            for each in self._dependents[number]:
+                self._missing[each] -= 1
+        later = range(begin, len(plan.steps))
+        self._ready = [number for number in later if self._missing[number] == 0]  # a heap
         self._answers: queue.SimpleQueue[tuple[int, BaseException | None]] = queue.SimpleQueue()
-        self._threads: list[threading.Thread] = []
-        self._waiting = 0  # threads whose answer is not collected
+        self._helpers: Helpers = run.state("helpers", lambda: Helpers(run.resources))
+        self._tasks: list[Task] = []
+        self._waiting = 0  # tasks whose answer is not collected
         self._error: BaseException | None = None
 
     def follow(self) -> None:
@@ -46,40 +90,41 @@ class _Follower:
             while (self._ready and self._error is None) or self._waiting:
                 if self._ready and self._error is None:
                     number = heapq.heappop(self._ready)
-                    if self._steps[number].op.blocking and (self._ready or self._waiting):
-                        self._start_thread(number)
+                    step = self._steps[number]
+                    if not step.op.blocking or not (self._ready or self._waiting):
+                        take_step(step, self._run, self._values, self._dead)
+                    elif not self._tried[number] or not _taken(step, self._impatient, self._values, self._dead):
+                        self._hand_over(number)
                         continue
-                    take_step(self._steps[number], self._run, self._values, self._dead)
                 else:
                     number = self._collect()
                 self._release_dependents(number)
-        except BaseException:  # maybe Ctrl-C, between any two lines: ask the threads themselves whether they go on
+        except BaseException:  # maybe Ctrl-C, between any two lines: ask the tasks themselves whether they go on
             self._run.cancel()
-            for thread in self._threads:
-                while thread.is_alive():
-                    thread.join(_POLL)
+            for task in self._tasks:
+                while not task.withdrawn_or_ended(_POLL):
+                    pass
             raise
         if self._error is not None:
             raise self._error
 
-    def _start_thread(self, number: int) -> None:
+    def _hand_over(self, number: int) -> None:
         name = f"Session-{self._steps[number].op.name}"
-        self._threads.append(threading.Thread(target=self._attempt, args=(number,), name=name, daemon=True))
-        self._threads[-1].start()
+        task = Task(name, lambda: self._attempt(number), lambda error: self._answers.put((number, error)))
+        self._tasks.append(task)
+        self._helpers.give(task)
         self._waiting += 1
 
     def _attempt(self, number: int) -> None:
-        """Take a step in a thread of its own, and put its number and its error into the answers."""
+        """Take a step in a helper's thread."""
         current.run = self._run
         try:
             take_step(self._steps[number], self._run, self._values, self._dead)
-        except BaseException as error:
-            self._answers.put((number, error))
-        else:
-            self._answers.put((number, None))
+        finally:
+            current.run = None
 
     def _collect(self) -> int:
-        """Wait for the answer of a thread; the first error cancels the other waits."""
+        """Wait for the answer of a helper; the first error cancels the other waits."""
         number, error = _next(self._answers)
         self._waiting -= 1
         if error is not None and (self._error is None or isinstance(self._error, CancelledError)):

@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.session.building import PlanBuilder
 from pipeline.compat.session.chains import with_chains
-from pipeline.compat.session.concurrent_steps import follow_concurrently
+from pipeline.compat.session.concurrent_steps import ConcurrentSteps
 from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.run import Run, current
 from pipeline.compat.session.steps import Step, take_step, value_of, with_last
@@ -55,9 +55,11 @@ class Plan:
         blocking = [op for op in self.ops if op.blocking]
         self._may_wait = bool(blocking)
         self._moves_elements = any(_moves_elements(op) for op in blocking)
-        self._concurrent = len(blocking) > 1 and not _sequential(steps)
         self._steps = with_chains(steps, self._fetch_places)
-        if not self._concurrent:
+        self._concurrent: ConcurrentSteps | None = None
+        if len(blocking) > 1 and not _sequential(steps):
+            self._concurrent = ConcurrentSteps(self._steps)
+        else:
             made = {place for step in steps for place in _places(step.outputs)}
             given = set(range(len(self._initial_values))) - made
             self._steps = with_last(self._steps, given.union(self._fetch_places))
@@ -116,8 +118,8 @@ class Plan:
                 current.run = outer
 
     def _follow(self, run: Run, values: list[Any]) -> None:
-        if self._concurrent:
-            follow_concurrently(self._steps, run, values)
+        if self._concurrent is not None:
+            self._concurrent.follow(run, values)
             return
         step: Step | None = None
         dead: set[Operation] = set()

@@ -294,7 +294,14 @@ _ROOMS = {
     ".workers.choice": "processes threads",
     ".workers.map_ahead": "map_ahead",
 }
-_MODULES = ("cluster", "errors", "jax", "keras", "torch")  # not in lists: some are an ImportError without a library
+_MODULES = (
+    "cluster",
+    "compat",
+    "errors",
+    "jax",
+    "keras",
+    "torch",
+)  # not in lists: some are an ImportError without a library
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 

@@ -1,11 +1,12 @@
-"""Iterators that may be handed on: `iter` of the user's object is called once, as it may begin anew each time."""
+"""Iterators that may be handed on: `iter` of the user's object is called once. What is async has none of them."""
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Iterable, Iterator
 from types import GeneratorType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -23,3 +24,15 @@ def iterator_of(source: Iterable[T]) -> Iterator[T]:
     if isinstance(made, GeneratorType) or type(made).__module__ in _PLAIN:
         return made
     return itertools.starmap(made.__next__, itertools.repeat(()))
+
+
+def why_async(source: Any) -> str | None:
+    """Say why a thread cannot read what is async; None for what is not."""
+    for call in (source, type(source).__call__) if callable(source) else ():
+        if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
+            return "an async function cannot run in a thread of a queue"
+    if hasattr(type(source), "__aiter__") and not hasattr(type(source), "__iter__"):
+        return "an async iterator gives nothing to a thread of a queue; make it a generator"
+    if inspect.isawaitable(source):
+        return "nobody awaits it in a thread of a queue"
+    return None

@@ -24,6 +24,7 @@ from stacking cimport (
 )
 from streaming cimport STREAM_ROW, stream, streamed
 
+from collections.abc import Mapping
 from os import fstat
 
 import numpy as np
@@ -32,6 +33,8 @@ from pipeline.dtypes import memory_of, refuse_missing
 from pipeline.errors import InvalidArgumentError
 
 cnp.import_array()
+
+COLLATE = "; pipeline.collate makes a batch of examples that are dicts, lists or tuples"
 
 cdef enum:
     RELEASE = 32768  # bytes; releasing the GIL costs more than a smaller copy
@@ -44,8 +47,9 @@ cdef tuple own(str name, arrays):
     cdef intp i
     if cnp.PyArray_Check(arrays) and rank_of(<Array*>arrays):     # `np.ndarray` is looked up in 100 instructions
         items = tuple([arrays[i, ...] for i in range(len(arrays))])  # keeps the dtype of rows without dimensions
-    elif isinstance(arrays, (str, bytes, bytearray, dict)):
-        raise TypeError(f"{name}: expected a sequence of arrays, got {type(arrays).__name__}")
+    elif isinstance(arrays, (str, bytes, bytearray, Mapping)):
+        hint = COLLATE if isinstance(arrays, Mapping) else ""
+        raise TypeError(f"{name}: expected a sequence of arrays, got {type(arrays).__name__}{hint}")
     else:
         try:
             items = tuple(arrays)
@@ -63,11 +67,14 @@ cdef tuple own(str name, arrays):
 
 
 cdef as_array(str name, intp index, value):
+    if isinstance(value, Mapping):
+        raise TypeError(f"{name}: arrays[{index}] is of type {type(value).__name__}, not an array{COLLATE}")
     refuse_missing(value, f"{name}: arrays[{index}]")
     try:
         return np.asarray(value)
     except ValueError as error:
-        raise InvalidArgumentError(None, None, f"{name}: arrays[{index}] is not an array: {error}") from error
+        hint = COLLATE if isinstance(value, (list, tuple)) else ""
+        raise InvalidArgumentError(None, None, f"{name}: arrays[{index}] is not an array: {str(error).rstrip('.')}{hint}") from error
 
 
 cdef int compare(str name, tuple arrays, intp fixed, Parts* p) except -1:

@@ -33,6 +33,18 @@ def test_type_checkers_see_the_same_names_in_the_same_places():
     assert sorted([*seen, "cluster", "errors"]) == sorted(pipeline.__all__)
 
 
+def test_the_drop_in_needs_no_import_of_its_own():
+    done = run_script(
+        "import sys, pipeline\nassert 'pipeline.compat' not in sys.modules\n"
+        "print(pipeline.compat.v1.train.batch.__name__, 'v1' in vars(pipeline.compat))\n"
+        "try:\n    pipeline.compat.train\nexcept AttributeError as error:\n    print(error)"
+    )
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first == "batch True"
+    assert second.endswith("no attribute 'train': TensorFlow's names are in pipeline.compat.v1")
+
+
 def test_a_name_that_is_not_there():
     with pytest.raises(AttributeError, match="module 'pipeline' has no attribute 'dequeue'"):
         _ = pipeline.dequeue

@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline import spans
 from pipeline.dtypes import refuse_missing
-from pipeline.iterators import iterator_of
+from pipeline.iterators import iterator_of, why_async
 from pipeline.nest import Nest, parts_of
 from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.extras import closed, is_closed, place_of
@@ -93,7 +93,8 @@ def check_iterable(source: Any) -> None:
     if isinstance(source, (str, bytes, bytearray)):
         raise TypeError(f"{WANTED}, not {source!r:.80}")
     if not hasattr(type(source), "__iter__") and not hasattr(type(source), "__getitem__"):
-        raise TypeError(f"{WANTED}, not {source!r:.80}")
+        why = why_async(source)
+        raise TypeError(f"{WANTED}, not {source!r:.80}{f': {why}' if why else ''}")
     if isinstance(source, (np.ndarray, np.generic)) and source.ndim == 0:
         raise TypeError(f"{WANTED}, not an array of shape (), which has no rows")
     refuse_missing(source, "batch: the source")
@@ -101,8 +102,8 @@ def check_iterable(source: Any) -> None:
 
 def check_callable(source: Any) -> None:
     """Raise TypeError for a callable whose results are no examples."""
-    if inspect.iscoroutinefunction(source) or inspect.isasyncgenfunction(source):
-        raise TypeError(f"{WANTED}, not {source!r:.80}: an async function cannot run in a thread of a queue")
+    if (why := why_async(source)) is not None:
+        raise TypeError(f"{WANTED}, not {source!r:.80}: {why}")
 
 
 def check_example(example: Any, many: bool) -> None:

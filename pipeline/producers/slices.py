@@ -80,8 +80,16 @@ class SliceSource:
         return [array.shape[1:] for array in self._arrays]
 
     def __len__(self) -> int:
-        """The number of components of an example."""
-        return len(self._arrays)
+        """The number of rows, which is how many examples an epoch has."""
+        return len(self._arrays[0])
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        count, epochs = len(self._arrays), self.queue._numbered.num_epochs
+        what = f"{count} array{'s' if count > 1 else ''} of {len(self):,} rows"
+        return f"<slice_input_producer '{self.name}': {what}, num_epochs={epochs}>"
 
     def __iter__(self) -> Iterator[Any]:
         """Raise TypeError: unpacking the source would read whole examples."""

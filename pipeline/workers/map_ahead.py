@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from pipeline.dtypes import integer
+from pipeline.iterators import why_async
 from pipeline.keywords import tells_keywords
 from pipeline.queues.base import QueueBase
 from pipeline.workers.ahead import Buffer, MapAhead
@@ -98,6 +99,8 @@ def map_ahead(
             raise ValueError(f"map_ahead: {name} must be at least 1, got {size}")
     _check_pickle(function, executor)
     buffer = Buffer(count, sizes["buffersize"], sizes["buffer_bytes"])
+    if (why := why_async(items)) is not None:
+        raise TypeError(f"map_ahead: items must be iterable, not {items!r:.80}: {why}")
     try:
         return MapAhead(function, items, executor, sizes["chunksize"], buffer)
     except TypeError:

@@ -300,6 +300,15 @@ async def coroutine():
     return 1
 
 
+async def async_rows():
+    yield 1
+
+
+class AsyncRows:
+    async def __call__(self):
+        return 1
+
+
 def table_of(module):
     return pytest.importorskip(module).table({"x": [1, 2, 3], "y": [4, 5, 6]})
 
@@ -309,6 +318,9 @@ class TestNoSources:
         ("given", "text"),
         [
             (coroutine, "async function"),
+            (async_rows, "an async function cannot run in a thread of a queue"),
+            (async_rows(), "an async iterator gives nothing to a thread of a queue; make it a generator"),
+            (AsyncRows(), "an async function cannot run in a thread of a queue"),
             (types.MappingProxyType({"x": np.zeros(3)}), "not a mappingproxy: for the rows of arrays use pipeline"),
             (collections.ChainMap({"x": 1}), "not a ChainMap"),
             (np.array(3), r"not an array of shape \(\)"),

@@ -64,7 +64,7 @@ def test_what_holds_no_arrays(function):
     name = function.__name__
     for nothing in ([], (), iter([]), np.zeros((0, 3))):
         assert message(InvalidArgumentError, function, nothing) == f"{name}: expected at least one array, got none"
-    for wrong in ("ab", b"ab", {"a": A}):
+    for wrong in ("ab", b"ab"):
         expected = f"{name}: expected a sequence of arrays, got {type(wrong).__name__}"
         assert message(TypeError, function, wrong) == expected
     for wrong in (5, None, np.zeros(())):
@@ -142,3 +142,20 @@ def test_an_error_of_the_sequence_stays():
         raise TypeError("mine")
 
     assert message(TypeError, stack, arrays()) == "mine"
+
+
+@pytest.mark.parametrize("function", [stack, concatenate, pad])
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ([{"a": np.zeros(2)}] * 2, TypeError, "arrays[0] is of type dict, not an array"),
+        ([np.zeros(2), {"a": np.zeros(2)}], TypeError, "arrays[1] is of type dict, not an array"),
+        ({"a": np.zeros(2)}, TypeError, "expected a sequence of arrays, got dict"),
+        ([(np.zeros(2), 1)] * 2, InvalidArgumentError, "arrays[0] is not an array: setting an array element"),
+    ],
+)
+def test_examples_of_several_arrays_are_for_collate(function, given, error, text):
+    with pytest.raises(error) as caught:
+        function(given)
+    assert str(caught.value).startswith(f"{function.__name__}: {text}")
+    assert str(caught.value).endswith("; pipeline.collate makes a batch of examples that are dicts, lists or tuples")

@@ -63,10 +63,12 @@ class TestExamples:
 
     def test_what_it_is(self):
         source = slice_input_producer([IMAGES, LABELS], capacity=7, name="slices")
-        assert (len(source), source.name, source.shapes) == (2, "slices", [(2,), ()])
+        assert (len(source), source.name, source.shapes) == (len(IMAGES), "slices", [(2,), ()])
         assert source.dtypes == [np.dtype(np.float32), np.dtype(np.int8)]
         assert source.queue.stats().capacity == 7
         assert slice_input_producer([LABELS]).queue.stats().capacity == 32
+        assert repr(source) == f"<slice_input_producer 'slices': 2 arrays of {len(IMAGES)} rows, num_epochs=None>"
+        assert slice_input_producer([np.zeros(0)], num_epochs=1)  # not whether there are rows
 
     def test_components_cannot_be_had_alone(self):
         source = slice_input_producer([IMAGES, LABELS])

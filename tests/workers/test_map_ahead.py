@@ -129,6 +129,10 @@ def yields(i):
     yield i
 
 
+async def async_items():
+    yield 1
+
+
 class AsyncCall:
     async def __call__(self, i):
         return i
@@ -142,6 +146,8 @@ class AsyncCall:
         ({"function": functools.partial(yields)}, TypeError, "must return an example, and .* yields"),
         ({"function": AsyncCall()}, TypeError, "must return an example, and .*AsyncCall.* is async"),
         ({"items": 3}, TypeError, "items must be iterable, not 3"),
+        ({"items": async_items}, TypeError, "not <function async_items .*: an async function cannot run in a thread"),
+        ({"items": async_items()}, TypeError, "items must be iterable, not <async_generator .*; make it a generator"),
         ({"executor": 3}, TypeError, "executor must be a concurrent.futures.Executor, not 3"),
         ({"chunksize": 0}, ValueError, "chunksize must be at least 1, got 0"),
         ({"buffersize": -1}, ValueError, "buffersize must be at least 1, got -1"),

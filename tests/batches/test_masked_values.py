@@ -4,10 +4,11 @@ import functools
 import operator
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import pipeline
+
+pa = pytest.importorskip("pyarrow", reason="the extra arrow is not installed")
 
 MASKED = np.ma.masked_equal(np.arange(4.0), 2)
 TEXT = "has 1 of 4 values missing: fill them before, or leave out their rows"

@@ -7,11 +7,12 @@ import tarfile
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from helpers import raises
 
 import pipeline
+
+pa = pytest.importorskip("pyarrow", reason="the extra arrow is not installed")
 
 WORDS = [["a", "b"], [], ["c"], ["d", "e", "f"], ["g"], ["h", "i"]]
 TABLE = pa.table(

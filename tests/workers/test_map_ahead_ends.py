@@ -246,7 +246,7 @@ class TestErrors:
             assert [int(number) for [number] in batches] == [*range(6), *range(7, 20)]
         [error] = batches.errors
         assert str(error) == "the function raised SystemExit: 6"
-        assert "map_ahead: item 6, 6" in error.__notes__ or not hasattr(error, "add_note")
+        assert not hasattr(error, "add_note") or "map_ahead: item 6, 6" in error.__notes__
 
     def test_that_end_the_program_in_its_own_thread(self):
         with pytest.raises(SystemExit):  # as one that a handler of signals raises there
@@ -301,7 +301,7 @@ class TestErrors:
         [error] = batches.errors
         assert re.search(text, str(error))
         assert batches.num_errors == 1
-        assert "map_ahead: item 6, 6" in error.__notes__ or not hasattr(error, "add_note")
+        assert not hasattr(error, "add_note") or "map_ahead: item 6, 6" in error.__notes__
 
 
 class TestDeath:

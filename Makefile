@@ -18,7 +18,7 @@ APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdatas
 
 .PHONY: run build test test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan bounds leaks exits bench bench-tf bench-peers
 .PHONY: test-free-threaded bench-free-threaded tsan-free
-.PHONY: bench-cluster bench-scaling bench-latency bench-torch bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheels release-wheels
+.PHONY: bench-cluster bench-scaling bench-latency bench-torch bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -34,17 +34,19 @@ test: build
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -p no:benchmark
 
 .PHONY: docs docs-links
-# The documentation as a site, in build/docs; warnings are errors. docs-links also looks at links to other sites.
-docs: $(VENV)-docs/.installed
-	$(VENV)-docs/bin/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs build/docs
+# The documentation as a site, in build/docs; warnings are errors. docs-links also looks at links to other sites. The
+# package is that of this tree, which `build` has compiled.
+docs: build $(VENV)-docs/.installed
+	rm -rf docs/api/generated
+	PYTHONPATH=. $(VENV)-docs/bin/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs build/docs
 
-docs-links: $(VENV)-docs/.installed
-	$(VENV)-docs/bin/python -m sphinx --quiet --builder linkcheck docs build/docs-links
+docs-links: build $(VENV)-docs/.installed
+	PYTHONPATH=. $(VENV)-docs/bin/python -m sphinx --quiet --builder linkcheck docs build/docs-links
 
-$(VENV)-docs/.installed: pyproject.toml setup.py $(wildcard pyx/*)
+$(VENV)-docs/.installed: pyproject.toml
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --upgrade pip
-	$(@D)/bin/python -m pip install --quiet --editable . --group docs
+	$(@D)/bin/python -m pip install --quiet --group docs
 	touch $@
 
 # The tests that look at pages in a real browser, those of the documentation too; they need chromium.
@@ -247,6 +249,10 @@ test-sdist: sdist
 
 wheels: $(VENV)-wheels/.installed
 	$(VENV)-wheels/bin/python .ci/wheels.py build $(PYTHONS)
+
+# What every change must pass: one wheel, built once, and the tests of queues and batches with it.
+test-wheel: $(VENV)-wheels/.installed
+	$(VENV)-wheels/bin/python .ci/wheels.py once $(PYTHON)
 
 test-wheels: $(VENV)-wheels/.installed
 	$(VENV)-wheels/bin/python .ci/wheels.py test $(PYTHONS)

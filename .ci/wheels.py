@@ -1,8 +1,10 @@
-"""Source distribution and wheels: `make sdist`, `make wheels`, `make test-wheels`.
+"""Source distribution and wheels: `make sdist`, `make wheels`, `make test-wheels`, `make test-wheel`.
 
     python .ci/wheels.py sdist              dist/ gets the sdist
     python .ci/wheels.py build PYTHON...    dist/ gets the sdist, and from it a wheel for each Python
     python .ci/wheels.py test PYTHON...     each wheel is installed into a bare environment, and the tests run there
+    python .ci/wheels.py once PYTHON        a wheel that is built once and not kept is installed into a bare
+                                            environment, and the tests of queues and batches run there: takes minutes
 
 Pythons that are not there are left out. The Python that runs this needs the dependency group `wheels`: zig, from its
 own wheel, compiles for the oldest glibc that wheels of NumPy run with, whatever glibc this machine has. What is built
@@ -33,6 +35,8 @@ MOST = 3_000_000  # bytes of a wheel
 TREE = ["tests", "examples", "docs", "bench", "pyx", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml"]
 NOT_HERE = ["--ignore=tests/house", "--ignore=tests/queues/test_nogil.py"]  # the rules of the sources
 AT_ONCE = ["--numprocesses", "auto", "--dist", "loadfile"]
+ONCE = ["pytest>=9", "pytest-xdist>=3.6", "hypothesis>=6.100"]  # what the tests of the core cannot do without
+ONCE_TESTS = ["tests/test_face.py", "tests/queues", "tests/batches", "-m", "not slow"]
 CORE = ["tests/test_face.py", "tests/test_about.py", "tests/queues", "tests/runners", "tests/workers", "tests/ends"]
 
 TAG = "import sys; print('cp%d%d' % sys.version_info[:2] + sys.abiflags)"
@@ -70,7 +74,7 @@ def main(command: str, *pythons: str) -> None:
     if command != "sdist" and not present:
         raise SystemExit("none of these Pythons is here: " + " ".join(pythons))
     with tempfile.TemporaryDirectory() as folder:
-        {"sdist": sdist, "build": build, "test": test}[command](present, Path(folder))
+        {"sdist": sdist, "build": build, "test": test, "once": once}[command](present, Path(folder))
 
 
 def _tag(python: str) -> str | None:
@@ -112,11 +116,8 @@ def build(pythons: dict[str, str], folder: Path) -> None:
         wheel = build_wheel(sources, python, folder / tag)
         if number == 0:
             same(wheel, build_wheel(sources, python, folder / f"{tag}-again"))
-        faults = check(wheel, folder)
-        if faults:
-            raise SystemExit(f"{wheel.name}: " + "; ".join(faults))
+        checked(wheel, folder)
         shutil.copy(wheel, DIST)
-        print(f"{wheel.name}: {wheel.stat().st_size:,} bytes", flush=True)
 
 
 def epoch() -> int:
@@ -183,6 +184,13 @@ def same(one: Path, other: Path) -> None:
     print(f"{one.name}: twice the same, {digests[0]}", flush=True)
 
 
+def checked(wheel: Path, folder: Path) -> None:
+    faults = check(wheel, folder)
+    if faults:
+        raise SystemExit(f"{wheel.name}: " + "; ".join(faults))
+    print(f"{wheel.name}: {wheel.stat().st_size:,} bytes", flush=True)
+
+
 def check(wheel: Path, folder: Path) -> list[str]:
     """What is wrong with a wheel."""
     faults = []
@@ -237,6 +245,29 @@ def module_faults(module: Path) -> list[str]:
 
 def test(pythons: dict[str, str], folder: Path) -> None:
     """Test the wheels; all the tests run with the newest Python, those of the compiled core with the others."""
+    tree = copied_tree(folder)
+    for number, (tag, python) in enumerate(pythons.items()):
+        wheels = list(DIST.glob(f"*-{tag}-{tag}-manylinux*.whl"))
+        if len(wheels) != 1:
+            raise SystemExit(f"dist/ has {len(wheels)} wheels for {tag}: make wheels")
+        environment = try_out(wheels[0], python, folder / tag, tree)
+        run(environment / "python", "-m", "pip", "install", "--quiet", "--group", f"{ROOT / 'pyproject.toml'}:test")
+        run_tests(environment, tree, *([] if number == len(pythons) - 1 else CORE))
+
+
+def once(pythons: dict[str, str], folder: Path) -> None:
+    """Build one wheel, check it, and run the tests of queues and batches with it and little else."""
+    tag, python = next(iter(pythons.items()))
+    wheel = build_wheel(build_sdist(folder / "sdist"), python, folder / tag)
+    checked(wheel, folder)
+    tree = copied_tree(folder)
+    environment = try_out(wheel, python, folder / "bare", tree)
+    run(environment / "python", "-m", "pip", "install", "--quiet", *ONCE)
+    run_tests(environment, tree, *ONCE_TESTS)
+
+
+def copied_tree(folder: Path) -> Path:
+    """What the tests read, without the package."""
     tree = folder / "tree"
     tree.mkdir()
     for name in TREE:
@@ -245,17 +276,21 @@ def test(pythons: dict[str, str], folder: Path) -> None:
             shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, tree)
-    for number, (tag, python) in enumerate(pythons.items()):
-        wheels = list(DIST.glob(f"*-{tag}-{tag}-manylinux*.whl"))
-        if len(wheels) != 1:
-            raise SystemExit(f"dist/ has {len(wheels)} wheels for {tag}: make wheels")
-        environment = new_environment(python, folder / tag, str(wheels[0]))
-        run(environment / "python", "-c", SMOKE, cwd=tree)
-        run(environment / "queue-runner", "--version", cwd=tree)
-        run(environment / "queue-runner", "feed", "examples/data/digits.csv", cwd=tree)
-        run(environment / "python", "-m", "pip", "install", "--quiet", "--group", f"{ROOT / 'pyproject.toml'}:test")
-        tests = NOT_HERE + ([] if number == len(pythons) - 1 else CORE)
-        run(environment / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *AT_ONCE, *tests, cwd=tree)
+    return tree
+
+
+def try_out(wheel: Path, python: str, folder: Path, tree: Path) -> Path:
+    """Install a wheel into a bare environment and try its face; return the environment's bin/."""
+    environment = new_environment(python, folder, str(wheel))
+    run(environment / "python", "-c", SMOKE, cwd=tree)
+    run(environment / "queue-runner", "--version", cwd=tree)
+    run(environment / "queue-runner", "feed", "examples/data/digits.csv", cwd=tree)
+    return environment
+
+
+def run_tests(environment: Path, tree: Path, *arguments: str) -> None:
+    command = [environment / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *AT_ONCE, *NOT_HERE]
+    run(*command, *arguments, cwd=tree)
 
 
 if __name__ == "__main__":

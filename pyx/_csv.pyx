@@ -84,11 +84,15 @@ cdef class Cut:
 
     Args:
         text: What they are cut out of.
+
+    Attributes:
+        lines: How many lines end in the part of the text that was cut; 0 in a slice.
     """
 
     cdef bytes text
     cdef Span* spans
     cdef Py_ssize_t count, room
+    cdef readonly Py_ssize_t lines
 
     def __cinit__(self, bytes text not None):
         self.text = text
@@ -119,7 +123,8 @@ cdef class Cut:
             while part.room < end - begin:
                 part.grow()
             part.count = max(0, end - begin)
-            memcpy(part.spans, self.spans + begin, part.count * sizeof(Span))
+            if part.count:
+                memcpy(part.spans, self.spans + begin, part.count * sizeof(Span))
             return part
         begin = key
         if begin < 0:
@@ -127,6 +132,24 @@ cdef class Cut:
         if not 0 <= begin < self.count:
             raise IndexError(f"record {key} of {self.count}")
         return PyBytes_FromStringAndSize(self.spans[begin].text, self.spans[begin].size)
+
+    def offset(self, Py_ssize_t index):
+        """Returns where a record begins in the text."""
+        if not 0 <= index < self.count:
+            raise IndexError(f"record {index} of {self.count}")
+        return self.spans[index].text - <const char*>self.text
+
+
+cdef Py_ssize_t line_ends(const char* at, const char* end) noexcept nogil:
+    """How many line feeds there are."""
+    cdef Py_ssize_t count = 0
+    while at < end:
+        at = <const char*>memchr(at, b'\n', end - at)
+        if at is NULL:
+            break
+        count += 1
+        at += 1
+    return count
 
 
 def cut_records(
@@ -161,6 +184,8 @@ def cut_records(
             if not last:
                 break
             stop = past
+        else:
+            records.lines += 1
         size = stop - at
         if size and at[size - 1] == b'\r':
             size -= 1
@@ -171,6 +196,8 @@ def cut_records(
             records.count += 1
             most -= 1
         at = min(stop + 1, past)
+    if quoted:  # there may be more of them within quotes
+        records.lines = line_ends(start + begin, at)
     return records, at - start
 
 

@@ -121,6 +121,7 @@ def _expression(part: str) -> str:
 def _between_stars(part: str) -> list[str]:
     """Return the expressions for what stands before, between and after the stars."""
     pieces, text, i = [], "", 0
+    closed = True  # once a bracket has no end, no later one has
     while i < len(part):
         char, i = part[i], i + 1
         if char == "*":
@@ -128,9 +129,10 @@ def _between_stars(part: str) -> list[str]:
             text = ""
         elif char == "?":
             text += "."
-        elif char == "[":
-            found, i = _set(part, i)
-            text += found
+        elif char == "[" and closed:
+            found, after = _set(part, i)
+            closed = after > i
+            text, i = text + found, after
         elif char == "\\":
             text, i = text + (re.escape(part[i]) if i < len(part) else _NOTHING), i + 1
         else:

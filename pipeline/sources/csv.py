@@ -201,7 +201,7 @@ class _Rows:
 
     def named(self, given: Records, i: int) -> str:
         """The file of a row, and the line where it begins."""
-        return given.piece.line(self._lines_before(given, i))
+        return given.piece.line(given.piece.lines_to(given.first + i))
 
     def facts(self) -> dict[str, Any]:
         columns = [[name, column.dtype.name, str(column.default)] for name, column in self._columns.items()]
@@ -238,7 +238,7 @@ class _Rows:
         """The error of a record, with its file, line and column."""
         record: int = error.record  # type: ignore[attr-defined]
         file = given.piece.name
-        line = 1 + given.piece.lines_before + self._lines_before(given, record)
+        line = 1 + given.piece.lines_before + given.piece.lines_to(given.first + record)
         text = _RECORD.sub("", error.message.removesuffix("!"), 1) + quote(error, line)
         field, few = FIELD.match(text), _WRONG_NUMBER.match(text)
         if field is not None:
@@ -251,14 +251,6 @@ class _Rows:
         failed = invalid(f"csv: {file}, line {line:,}: {text}")
         vars(failed)["record_key"] = b"%b:%d" % (os.fsencode(file), line)
         return failed
-
-    def _lines_before(self, given: Records, record: int) -> int:
-        """How many lines of the piece end before a record begins."""
-        piece = given.piece
-        _, at = self._syntax.cut(piece.text, piece.begin, len(piece.text), True, given.first + record)
-        while piece.text[at] in b"\r\n":  # empty lines
-            at += 1
-        return piece.text.count(b"\n", piece.begin, at)
 
 
 def _refuse_pipe(name: str) -> None:

@@ -81,7 +81,7 @@ class Syntax:
         return ""
 
     def cut(self, text: bytes, begin: int, end: int, last: bool, most: int = MANY) -> tuple[Sequence[bytes], int]:
-        """Cut records; see `Cut` of text.py."""
+        """Cut records; see `Cutter` of text.py."""
         return cut_records(text, begin, end, self.delim, self.quotes, last, most)
 
     def form(self, names: Sequence[str], columns: Mapping[str, ColumnType]) -> RecordFormat:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
+from pipeline._csv import Cut
 from pipeline._lines import split_lines
 from pipeline.dtypes import integer, object_vector
 from pipeline.errors import OpError
@@ -103,28 +104,59 @@ class _Lines:
         return {"files": len(self.names), "skip_lines": self._skip_lines}
 
 
-class Piece:
-    """Neighbouring records of a file.
+class _Begin:
+    """Where the reading of a file began.
 
     Args:
         name: The file.
-        records: The lines, or the records of CSV, each of which is made when it is asked for.
-        offset: The byte of the file, decompressed, where the first record begins or empty ones before it.
-        text: What they were cut out of.
-        begin: The byte of the text that is at `offset` in the file.
+        offset: The byte, decompressed.
     """
 
-    def __init__(self, name: str, records: Sequence[bytes], offset: int, text: bytes, begin: int) -> None:
-        self.name, self.records, self.offset, self.text, self.begin = name, records, offset, text, begin
+    def __init__(self, name: str, offset: int) -> None:
+        self.name, self.offset = name, offset
 
     @cached_property
-    def lines_before(self) -> int:
-        """How many lines of the file end before the piece. For errors: it reads the file."""
+    def lines(self) -> int:
+        """How many lines of the file end before. For errors: it reads the file up to there."""
         count, left = 0, self.offset
         with opened(self.name) as file:
             while left and (text := file.piece()[:left]):
                 count, left = count + text.count(b"\n"), left - len(text)
         return count
+
+
+class Piece:
+    """Neighbouring records of a file.
+
+    Args:
+        begin: Where the reading of the file began.
+        lines: How many lines end between there and the piece.
+        records: The lines, or the records of CSV, each of which is made when it is asked for.
+        offset: The byte of the file, decompressed, where the first record begins or empty ones before it.
+        text: What they were cut out of.
+        at: The byte of the text that is at `offset` in the file.
+    """
+
+    def __init__(self, begin: _Begin, lines: int, records: Sequence[bytes], offset: int, text: bytes, at: int) -> None:
+        self.name, self._began, self._lines = begin.name, begin, lines
+        self.records, self.offset, self.text, self.begin = records, offset, text, at
+        self._counted = at, 0  # a byte of the text, and how many lines of the piece end before it
+
+    @property
+    def lines_before(self) -> int:
+        """How many lines of the file end before the piece."""
+        return self._began.lines + self._lines
+
+    def lines_to(self, record: int) -> int:
+        """How many lines of the piece end before one of its records, which are a Cut.
+
+        It is counted from the record that was asked for last: errors come one after the other.
+        """
+        at = self.records.offset(record)  # type: ignore[attr-defined]
+        last, lines = self._counted
+        lines += self.text.count(b"\n", last, at) if at >= last else -self.text.count(b"\n", at, last)
+        self._counted = at, lines
+        return lines
 
     def line(self, lines: int) -> str:
         """The file and the number of a line, which comes after so many of the piece; the file alone if it has gone."""
@@ -158,10 +190,10 @@ class Records:
 
 # Cuts the part of a text that begins and ends at these bytes into records, and says where the first one begins that is
 # not complete. Whether the text ends there: then all that is left is a record.
-Cut = Callable[[bytes, int, int, bool], tuple[Sequence[bytes], int]]
+Cutter = Callable[[bytes, int, int, bool], tuple[Sequence[bytes], int]]
 
 
-def cut_pieces(file: ReadBuffer, cut: Cut, name: str) -> Iterator[Piece]:
+def cut_pieces(file: ReadBuffer, cut: Cutter, name: str) -> Iterator[Piece]:
     """Yield the rest of a file, cut into records.
 
     A piece ends with the last record that is complete before some multiple of `ReadBuffer.CHUNK`. Which one that is
@@ -171,7 +203,7 @@ def cut_pieces(file: ReadBuffer, cut: Cut, name: str) -> Iterator[Piece]:
         ResourceExhaustedError: A record has more than MAX_RECORD_BYTES.
         OpError: Reading fails.
     """
-    chunks = 1
+    chunks, begun, lines = 1, _Begin(name, file.offset), 0
     while True:
         offset = file.offset
         end = (offset // file.CHUNK + chunks) * file.CHUNK
@@ -179,17 +211,18 @@ def cut_pieces(file: ReadBuffer, cut: Cut, name: str) -> Iterator[Piece]:
         begin, text = file.position, file.data
         records, file.position = cut(text, begin, begin + end - offset if more else len(text), not more)
         if records:
-            yield Piece(name, records, offset, text, begin)
+            yield Piece(begun, lines, records, offset, text, begin)
         elif not more:
             return
         elif end - file.offset > MAX_RECORD_BYTES:
             raise too_long(f"{name}: what begins at byte {file.offset:,} has", MAX_RECORD_BYTES)
+        lines += records.lines if isinstance(records, Cut) else len(records)
         # A record that is longer is looked for in twice as much.
         chunks = 1 if file.position > begin else 2 * chunks
 
 
 def cut_lines(text: bytes, begin: int, end: int, last: bool) -> tuple[list[bytes], int]:
-    """Cut lines; see Cut."""
+    """Cut lines; see Cutter."""
     past = text.rfind(b"\n", begin, end) + 1
     if last and end > max(begin, past):
         return split_lines(text, begin, end), end

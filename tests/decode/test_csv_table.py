@@ -210,6 +210,25 @@ def test_a_cut_is_a_sequence_of_records():
         cut["a"]
 
 
+@pytest.mark.parametrize(
+    ("text", "lines", "offsets"),
+    [
+        (b"", 0, []),
+        (b"\n\n", 2, []),
+        (b"a\n\nb\r\nc", 3, [0, 3, 6]),
+        (b'"a\n\n",1\n"b"', 3, [0, 8]),
+    ],
+)
+def test_a_cut_knows_its_lines_and_where_its_records_begin(text, lines, offsets):
+    cut, end = cut_records(b"1\n" + text, 2, 2 + len(text), b",", True, True, 999)
+    assert (cut.lines, end) == (lines, 2 + len(text))
+    assert [cut.offset(i) - 2 for i in range(len(cut))] == offsets
+    assert [list(cut[i:j]) for i in range(4) for j in range(i)] == [[]] * 6
+    for index in (-1, len(cut)):
+        with pytest.raises(IndexError, match=f"record {index} of {len(cut)}"):
+            cut.offset(index)
+
+
 def test_a_part_of_a_cut_keeps_its_text():
     text = b"%d,%d\n" % (10**40, 1) * 3
     part = cut_records(text, 0, len(text), b",", True, True, 9)[0][1:][1:]

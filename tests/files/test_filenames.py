@@ -109,6 +109,12 @@ def test_patterns(pattern, names):
     assert match_filenames_once(pattern) == names
 
 
+@pytest.mark.parametrize("start", ["[", "[a", "[!", "\\\\["])
+def test_many_brackets_without_an_end(start):
+    """In quadratic time this takes an hour."""
+    assert match_filenames_once("x*" + start * (200_000 // len(start))) == []
+
+
 def test_absolute_pattern(tree):
     assert match_filenames_once(f"{tree}/s*/a.txt") == [f"{tree}/s2/a.txt", f"{tree}/sub/a.txt"]
     assert match_filenames_once(tree / "sub" / "*.txt") == [f"{tree}/sub/a.txt", f"{tree}/sub/b.txt"]

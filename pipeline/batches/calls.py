@@ -15,8 +15,9 @@ from pipeline.batches.layout import ToComponents
 from pipeline.batches.skipping import row_of
 from pipeline.batches.turns import Turns
 from pipeline.errors import CancelledError, OutOfRangeError
-from pipeline.explain.reads import name_record, note_reads, noted_reads
+from pipeline.explain.reads import name_record, name_taken, note_reads, noted_reads
 from pipeline.explain.workers import current_worker
+from pipeline.explain.workers import this_thread as this_worker
 from pipeline.nest import length
 from pipeline.on_error import Skips
 from pipeline.pulls import Turn, this_thread
@@ -101,7 +102,9 @@ class Caller:
         turns, worker = self._turns, current_worker()
         outer, turn = this_thread.turn, turns.turn_of(self.index)  # a function may ask a loop of its own
         turns.begin(turn, wait)
-        if worker is not None:
+        if worker is None:
+            this_worker.items = None
+        else:
             worker.keys = None
         try:
             return self._called(turn)
@@ -117,12 +120,25 @@ class Caller:
             if self.lane.rows:
                 self._turns.took(length(examples[0]))
             self._turns.returned(turn)
-            return Call(turn, [piece for example in examples for piece in self._pieces(example, turn)])
         except Exception as error:
             return self.failed(turn, error)
+        else:
+            return self._of_examples(examples, turn)
         finally:
             if self._careful:
                 noted_reads()
+
+    def _of_examples(self, examples: Sequence[Any], turn: Turn) -> Call:
+        """What a call gives that returned these. One that does not fit is left out, also of an iterator: that has not
+        failed."""
+        try:
+            return Call(turn, [piece for example in examples for piece in self._pieces(example, turn)])
+        except CancelledError:
+            raise
+        except ENDS as error:
+            return self.failed(turn, error)
+        except Exception as error:
+            return self._failed(error, turn, of_source=False)
 
     def failed(self, turn: Turn, error: Exception) -> Call:
         """What a call gives that raised this.
@@ -137,13 +153,16 @@ class Caller:
         self._turns.returned(turn)
         return self._failed(error, turn)
 
-    def _failed(self, error: Exception, turn: Turn) -> Call:
-        """What remains of a call that failed: nothing, or the records of its block that do not fail alone."""
+    def _failed(self, error: Exception, turn: Turn, of_source: bool = True) -> Call:
+        """What remains of a call that failed, or gave what does not fit: nothing, or the records of its block that do
+        not fail alone."""
         if self._turns.broken is not None:
             return Call(turn, [], self._turns.broken)
         reads = noted_reads() if self._careful else []
         name_record(error, reads)
-        if not self._skips.active or self.lane.iterator:
+        if current_worker() is None:  # it calls for the first example; else the end of the thread names the item
+            name_taken(error)
+        if not self._skips.active or (self.lane.iterator and of_source):
             return Call(turn, [], error)
         pieces: list[Piece] = []
         try:
@@ -155,6 +174,7 @@ class Caller:
                 while turn.given:
                     pieces += self._alone(turn)
             else:
+                name_taken(error)
                 self._skips.note(error)
         except Exception as last:
             return Call(turn, pieces, last)
@@ -196,7 +216,7 @@ class Caller:
             if not self._skips.active or rows == 1 or (turn.ids and not self.lane.iterator):
                 raise
             for i in range(rows):
-                yield from self._row(row_of(example, i), turn)
+                yield from self._row(row_of(example, i), turn, i)
             return
         if rows:
             yield Piece([tuple(values)], rows)
@@ -206,10 +226,11 @@ class Caller:
             self._to_components = self._first(example)
         return self._to_components(example)
 
-    def _row(self, row: Any, turn: Turn) -> Iterator[Piece]:
+    def _row(self, row: Any, turn: Turn, number: int) -> Iterator[Piece]:
         try:
             yield from self._pieces(row, turn)
         except Exception as error:
+            name_taken(error, number)
             self._skips.note(error)
 
 

@@ -28,7 +28,7 @@ from pipeline.batches.source import (
     weakly,
 )
 from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeError
-from pipeline.explain.reads import Read, first_reads, note_reads_again, noted_reads
+from pipeline.explain.reads import Noted, first_reads, note_again, noted
 from pipeline.nest import length
 from pipeline.on_error import SKIPPED, Skips
 from pipeline.producers.queue import Hand
@@ -73,9 +73,9 @@ class Feed:
     round = 0  # how often the sources have been read before
     opened = False
     _hand: Hand | None = None  # what takes rows in memory, which Ctrl-C must not lose
-    _first: list[tuple[Any, list[Read]]]  # the first example, until it is stored
+    _first: list[tuple[Any, Noted]]  # the first example, until it is stored
     outlet: Outlet
-    _found: tuple[list[OpenSource], int, Any, list[Read]] | None = None  # the open sources, and the first example
+    _found: tuple[list[OpenSource], int, Any, Noted] | None = None  # the open sources, and the first example
     _kept: list[list[Any]]  # of each source, until then: the example that it gave last, if Ctrl-C could lose that
     one_by_one = False  # every example is looked at, so that blocks of them are of no use
 
@@ -167,9 +167,9 @@ class Feed:
         if self._keep.none:
             self._park()
             return
-        opened, index, first, reads = self._found or self._first_example(self._open_sources())
+        opened, index, first, known = self._found or self._first_example(self._open_sources())
         self.queue = self._make_queue()
-        self._first, copies = [(first, reads)], self.request.num_threads or 1
+        self._first, copies = [(first, known)], self.request.num_threads or 1
         self.ops = [self._op(each, i, self._first if i == index else None) for i, each in enumerate(opened * copies)]
 
     def _open_sources(self) -> list[OpenSource]:
@@ -325,7 +325,7 @@ class Feed:
         parked.__qualname__ = "parked"
         self.ops = [parked]
 
-    def _first_example(self, opened: list[OpenSource]) -> tuple[list[OpenSource], int, Any, list[Read]]:
+    def _first_example(self, opened: list[OpenSource]) -> tuple[list[OpenSource], int, Any, Noted]:
         """The open sources, the number of the first that has an example, that example, which decides the layout, and
         what was read for it. Kept for the next try of `open`."""
         for i, source in enumerate(opened):
@@ -340,7 +340,7 @@ class Feed:
                         # A block without rows may not even have the right dtypes.
                         if first is not SKIPPED and not (source.many and length(first) == 0):
                             self.layout = ExampleLayout(first, source.many, self.request.finish)
-                            self._found = opened, i, first, noted_reads()
+                            self._found = opened, i, first, noted()
                             return self._found
                         kept.clear()
                     if self._stopped():
@@ -349,7 +349,7 @@ class Feed:
                 continue
         raise OutOfRangeError(None, None, "the source of the batches gave no example")
 
-    def _op(self, source: OpenSource, index: int, first: list[tuple[Any, list[Read]]] | None) -> Callable[[], None]:
+    def _op(self, source: OpenSource, index: int, first: list[tuple[Any, Noted]] | None) -> Callable[[], None]:
         """The enqueue op of one thread: moves one or many examples, or blocks, from the source to the queue."""
         skips = self.skips
         take = source.take if source.iterator else careful_take(source.take, skips, source.many)
@@ -360,8 +360,8 @@ class Feed:
         def move_one() -> None:
             try:
                 if first:  # this thread has not read it
-                    example, reads = first.pop()
-                    note_reads_again(reads, skips.active)
+                    example, known = first.pop()
+                    note_again(known, skips.active)
                 else:
                     example = take()
             except StopIteration:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from pipeline._batch import concatenate, pad
 from pipeline.dtypes import object_vector
+from pipeline.on_error import set_on
+from pipeline.sources.strings import row_of_wrong, told, wrong_string
 
 _KINDS = ("pad", "row_splits")
 
@@ -24,12 +26,14 @@ class Finish(NamedTuple):
         encoding: Of bytes, which become str; None leaves them.
         varies: Arrays of examples that come one by one may vary in length, unless shapes say otherwise.
         many: Blocks are blocks as a source gives them, and not examples that a function made one by one.
+        checked: The sources have checked that strings are of the encoding.
     """
 
     ragged: str | Mapping[Any, str] | None
     encoding: str | None
     varies: bool = True
     many: bool = True
+    checked: bool = False
 
     def check(self) -> None:
         """Raise ValueError for a `ragged` or an encoding that there is none, TypeError for one that is not a str."""
@@ -44,36 +48,38 @@ class Finish(NamedTuple):
             except LookupError:
                 raise ValueError(f"encoding: there is no {self.encoding!r:.80}") from None
 
-    def component(self, component: Any, kind: str | None, name: str) -> Any:
-        """A component as it is handed out; `kind` is what becomes of rows that are arrays.
-
-        Raises:
-            UnicodeDecodeError: A string is not of the encoding; the error names the component and the row.
-        """
+    def component(self, component: Any, kind: str | None) -> Any:
+        """A component as it is handed out; `kind` is what becomes of rows that are arrays."""
         if kind is None or not holds_arrays(component):
-            return component if self.encoding is None else self._decoded(component, name)
+            return component if self.encoding is None else self._decoded(component)
         rows = _alike(component.tolist())
         if self.encoding is not None:
-            rows = [self._decoded(row, name, i) for i, row in enumerate(rows)]
+            rows = [self._decoded(row) for row in rows]
         if kind == "pad":
             return pad(rows, next((type(row.flat[0])() for row in rows if _holds_strings(row)), 0))
         splits = np.zeros(len(rows) + 1, np.int64)
         np.cumsum([len(row) for row in rows], out=splits[1:])
         return concatenate(rows), splits
 
-    def _decoded(self, array: Any, name: str, row: int | None = None) -> Any:
+    def check_strings(self, component: Any, name: str, many: bool) -> None:
+        """Raise UnicodeDecodeError for a string of an example, or of a block, that is not of the encoding.
+
+        Here they are on their way in, where the error can still name the record, or `on_error="skip"` leave it out.
+        """
+        assert self.encoding is not None
+        error = wrong_string(component, self.encoding)
+        if error is None:
+            return
+        if many:
+            set_on(error, "record", row_of_wrong(component, self.encoding))
+        raise told(error, f"in component {name}")
+
+    def _decoded(self, array: Any) -> Any:
         """An array of strings, which may be one row of a component, decoded; any other array as it is."""
         assert self.encoding is not None
         if not _holds_strings(array):
             return array
-        texts, flat = [], array.reshape(-1).tolist()
-        try:
-            for each in flat:
-                texts.append(each.decode(self.encoding) if isinstance(each, bytes) else each)
-        except UnicodeDecodeError as error:
-            place = len(texts) * len(array) // len(flat) if row is None else row
-            error.reason += f", in row {place} of component {name} of a batch: {flat[len(texts)]!r:.80}"
-            raise
+        texts = [each.decode(self.encoding) if isinstance(each, bytes) else each for each in array.reshape(-1).tolist()]
         return object_vector(texts).reshape(array.shape)
 
 

@@ -106,9 +106,10 @@ def batch(
             `shapes` or `dynamic_pad` says which. None: an array of arrays; arrays of single examples that vary need
             `dynamic_pad` then.
         encoding: The encoding of strings, such as "utf-8": batches then have str, in arrays of objects. None: bytes. A
-            string that cannot be decoded is a UnicodeDecodeError of its batch, with the name of the component. All
-            bytes count as strings, also binary columns of Arrow and Parquet: with such, leave it None, and decode the
-            strings of each batch.
+            string that is not of it is a UnicodeDecodeError when it is read: it names the component, and the file and
+            line where the source knows them, and `on_error="skip"` leaves the example out. All bytes count as
+            strings, also binary columns of Arrow and Parquet: with such, leave it None, and decode the strings of each
+            batch.
 
     Returns:
         An iterator over the batches that is a context manager too. Batches have the structure of the examples: dicts,

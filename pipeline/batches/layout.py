@@ -79,10 +79,11 @@ class ExampleLayout:
         self._shapes = [shape for _, shape in inferred]
         self._find_ragged(many)
         self.dtypes = [np.dtype(object) if i in self._ragged else dtype for i, dtype in enumerate(self._inferred)]
-        self.to_components = self._with_objects(self._apart, many)
-        self.to_components(example)  # the first example decides what the rows are
+        self._strings = [] if finish is None or finish.checked or finish.encoding is None else self._of_strings()
+        self.to_components = self._as_held(self._apart, many)
+        self._with_objects(self._apart, many)(example)  # the first example decides what the rows are
         self.bare = self.to_components is _itself
-        flat = isinstance(example, (list, tuple)) and self._nest is None and not self._ragged
+        flat = isinstance(example, (list, tuple)) and self._nest is None and not (self._ragged or self._strings)
         self.tuple_length = self._count if flat else 0
         # A list of components is what the queue gives, and of a single one its batch.
         alone = self._count == 1 and (self._apart is _itself or (flat and not hasattr(self._kind, "_make")))
@@ -102,6 +103,24 @@ class ExampleLayout:
                     RaggedRows(i, where, functools.partial(_infer, many=False, where=where)),
                     (),
                 )
+
+    def _of_strings(self) -> list[int]:
+        """The components that are strings, or may hold some."""
+        return [i for i, dtype in enumerate(self._inferred) if np.dtype(dtype).kind in "SO"]
+
+    def _as_held(self, apart: ToComponents, many: bool) -> ToComponents:
+        """Take examples, or blocks, apart, check their strings, and make objects of the rows that vary in length."""
+        made = self._with_objects(apart, many)
+        if not self._strings:
+            return made
+
+        def to_components(example: Any) -> Sequence[Any]:
+            components = made(example)
+            for i in self._strings:
+                self._finish.check_strings(components[i], self._name(i), many)  # type: ignore[union-attr]
+            return components
+
+        return to_components
 
     def _with_objects(self, apart: ToComponents, many: bool) -> ToComponents:
         """Take examples, or blocks, apart, and make objects of the rows that vary in length."""
@@ -158,7 +177,7 @@ class ExampleLayout:
                         f"Expected types to be consistent: component {self._name(i)} of source {index} is {other}, "
                         f"another one's is {dtype}"
                     )
-        return self._with_objects(chosen, many)
+        return self._as_held(chosen, many)
 
     def _of_source(self, example: Any, index: int) -> ToComponents:
         """How to take the examples of another source apart, if examples are not dicts."""
@@ -215,8 +234,8 @@ class ExampleLayout:
             return batch
         components = batch if self._count > 1 else [batch]
         if self._finish is not None:
-            each = zip(components, self._kinds, strict=True)
-            components = [self._finish.component(*one, self._name(i)) for i, one in enumerate(each)]
+            finish = self._finish.component
+            components = [finish(*each) for each in zip(components, self._kinds, strict=True)]
         if self._apart is _itself:
             return components[0]
         if self._nest is not None:

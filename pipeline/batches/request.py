@@ -66,6 +66,10 @@ class Request(NamedTuple):
     def for_round(self, round_number: int) -> Request:
         """The request for one time through the sources: they are at their start, and each round has other draws."""
         sources = [each.cursor(round_number) if isinstance(each, Source) else each for each in self.sources]
+        if self.encoding is not None and self.function is None and self.workers is None:
+            for source, cursor in zip(self.sources, sources, strict=True):
+                if isinstance(source, Source):
+                    cursor.encoding = self.encoding  # it names the file and the line of a string that is wrong
         if self.function is not None or self.workers is not None:
             chunk = chunk_of(self.batch_size, self.enqueue_many)
             at_once = self.inline and not self.deterministic
@@ -98,7 +102,8 @@ class Request(NamedTuple):
         made = self.function is not None or self.workers is not None  # of one example each
         made = made or any(isinstance(source, MapAhead) for source in self.sources)
         varies = self.shapes is None and not self.dynamic_pad
-        return Finish(self.ragged, self.encoding, varies, self.enqueue_many or not made)
+        checked = all(getattr(source, "encoding", None) == self.encoding for source in self.sources)
+        return Finish(self.ragged, self.encoding, varies, self.enqueue_many or not made, checked and not made)
 
     def checked(self) -> Request:
         """The request with its numbers as ints; TypeError or ValueError for sources or numbers that make no sense."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pipeline.errors import CancelledError, OutOfRangeError
-from pipeline.explain.reads import give_again, has_read, name_record, note_reads, noted_reads
+from pipeline.explain.reads import give_again, has_read, name_record, name_taken, note_reads, noted_reads
 from pipeline.nest import length, map_values
 from pipeline.on_error import SKIPPED, Skips, must_raise
 
@@ -71,6 +71,7 @@ def careful_store(
                 except _ENDS:
                     raise
                 except Exception as of_row:
+                    name_taken(of_row, i)
                     skips.note(of_row)
         finally:
             noted_reads()
@@ -85,6 +86,7 @@ def _leave_out(error: Exception, skips: Skips, many: bool) -> None:
         give_again(reads)
     else:
         name_record(error, reads)
+        name_taken(error)
         skips.note(error)
 
 

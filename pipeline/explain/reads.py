@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.errors import OutOfRangeError
-from pipeline.explain.workers import note_read, record_of, this_thread
-from pipeline.on_error import add_note
+from pipeline.explain.workers import current_worker, note_items, note_read, record_of, this_thread
+from pipeline.on_error import add_note, set_on
 
 Read = tuple[Any, Sequence[bytes], Sequence[bytes]]  # a reader, and the keys and values of the records that it gave
+
+
+class Noted(NamedTuple):
+    """What a thread has read and taken for an example that another one stores.
+
+    Attributes:
+        reads: What `noted_reads` returns.
+        items: What the items are called that it was made of; None if they have no names.
+    """
+
+    reads: list[Read]
+    items: Sequence[str] | None
 
 
 def note_reads() -> None:
@@ -24,16 +36,24 @@ def noted_reads() -> list[Read]:
     return reads or []
 
 
-def note_reads_again(reads: Sequence[Read], keep: bool) -> None:
-    """Note, in this thread, what another has read for what this one now has in its hands.
+def noted() -> Noted:
+    """What this thread has read since `note_reads`, and the names of the items that it took; forgets them."""
+    items, this_thread.items = this_thread.items, None
+    return Noted(noted_reads(), items)
+
+
+def note_again(noted: Noted, keep: bool) -> None:
+    """Note, in this thread, what another has read or taken for what this one now has in its hands.
 
     Args:
-        reads: What `noted_reads` returned there.
-        keep: Note them for `noted_reads` too, not only for an error of this example.
+        noted: What `noted` returned there.
+        keep: Note reads for `noted_reads` too, not only for an error of this example.
     """
     if keep:
         note_reads()
-    for reader, keys, values in reads:
+    if noted.items is not None:
+        note_items(noted.items)
+    for reader, keys, values in noted.reads:
         note_read(keys, values, reader)
 
 
@@ -46,6 +66,7 @@ def first_reads() -> Iterator[None]:
     """
     outer = this_thread.reads
     note_reads()
+    this_thread.items = None
     try:
         yield
     except (OutOfRangeError, StopIteration):  # the end of the input
@@ -72,6 +93,22 @@ def give_again(reads: Sequence[Read]) -> None:
     for reader, keys, values in reads:
         if reader is not None:
             reader.give_again(keys, values)
+
+
+def name_taken(error: Exception, row: int | None = None) -> None:
+    """As `name_record`, for what workers made of named items: by the item of this row of the block taken last; without
+    a number, of the row that the error says, or of the only one."""
+    worker = current_worker()
+    keys = this_thread.items if worker is None else worker.keys
+    if keys is None or hasattr(error, "record_key"):
+        return
+    if row is None:
+        row = getattr(error, "record", 0 if len(keys) == 1 else None)
+    if not isinstance(row, int) or not 0 <= row < len(keys):
+        return
+    key = keys[row]
+    set_on(error, "record_key", key)
+    add_note(error, f"in record {key if isinstance(key, str) else key.decode(errors='surrogateescape')!r}")
 
 
 def name_record(error: Exception, reads: Sequence[Read]) -> None:

@@ -233,11 +233,13 @@ class OfThread(threading.local):
     Attributes:
         worker: The Worker whose thread it is.
         reads: The (reader, keys, values) of its reads, while they are noted; see `reads.py`.
-        inputs: What it takes from, while it makes a loop's first example for the threads to come; see `live.py`.
+        items: As `Worker.keys`, of items alone, while it makes a loop's first example for the threads to come.
+        inputs: What it takes from meanwhile; see `live.py`.
     """
 
     worker: Worker | None = None
     reads: list[tuple[Any, Sequence[bytes], Sequence[bytes]]] | None = None
+    items: Sequence[str] | None = None
     inputs: list[Any] | None = None
 
 
@@ -267,7 +269,9 @@ def note_read(keys: Sequence[bytes], values: Sequence[bytes] = (), reader: Any =
 def note_items(names: Sequence[str]) -> None:
     """Note which items made what this thread has just taken, so that an error in storing that can name them."""
     worker = this_thread.worker
-    if worker is not None:
+    if worker is None:
+        this_thread.items = names
+    else:
         worker.keys = names
 
 

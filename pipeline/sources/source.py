@@ -19,6 +19,7 @@ from pipeline.producers.queue import Hand, at_least_one
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.queues.rows import Rows
 from pipeline.sources.order import Epochs, Order
+from pipeline.sources.strings import check_block
 
 # Rows that an iterator over single examples takes at once.
 _AHEAD = 256
@@ -34,9 +35,11 @@ class Cursor(Protocol):
 
     Attributes:
         ahead: How many examples to take at once if they are wanted one by one.
+        encoding: What strings have to be of, if that is checked when they are read.
     """
 
     ahead: int
+    encoding: str | None
 
     def block(self, n: int) -> Any:
         """Take the next examples: at least 1, at most `n`, as arrays. OutOfRangeError at the end."""
@@ -169,9 +172,11 @@ class TableCursor:
 
     Attributes:
         owner: The book of the deterministic loop that takes them; then nobody else may.
+        encoding: What strings have to be of, if that is checked when they are read.
     """
 
     columns = ("next",)
+    encoding: str | None = None
     last_ids: Any = None
     owner: Book | None = None
 
@@ -321,7 +326,10 @@ class TableCursor:
 
     def _rows_of(self, numbers: NDArray[np.int64]) -> Any:
         """Return the rows of these numbers as a block."""
-        return self._source.table.take(numbers)
+        block = self._source.table.take(numbers)
+        if self.encoding is not None:
+            check_block(block, self.encoding, self._named(numbers))
+        return block
 
     def _examples_of(self, numbers: NDArray[np.int64]) -> Iterator[Any]:
         """Return the rows of these numbers one by one."""

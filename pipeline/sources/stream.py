@@ -18,6 +18,7 @@ from pipeline.producers.queue import at_least_one
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.sources.order import Epochs, Order
 from pipeline.sources.source import Source, ahead, as_length, gathered, rows_of
+from pipeline.sources.strings import check_block
 
 _ENDS_BEFORE = "it ends before its saved position: it has fewer examples than when the state was saved"
 
@@ -135,12 +136,14 @@ class PartsCursor:
     Attributes:
         owner: The book of the deterministic loop that takes them; then nobody else may.
         inside: What takes from it says where it is, so that it has to know its files.
+        encoding: What strings have to be of, if that is checked when they are read.
     """
 
     columns = ("epoch", "part", "example", "place", "offset")
     last_ids: Any = None
     owner: Book | None = None
     inside = False
+    encoding: str | None = None
 
     def __init__(self, source: PartsSource, round_number: int) -> None:
         self.name = self.__qualname__ = source.name
@@ -209,7 +212,10 @@ class PartsCursor:
         return taken
 
     def _rows_of(self, piece: Any) -> Any:
-        return self._parts.block(piece)
+        block = self._parts.block(piece)
+        if self.encoding is not None:
+            check_block(block, self.encoding, self._named(piece))
+        return block
 
     def _examples_of(self, piece: Any) -> Iterator[Any]:
         """Return the examples of a piece one by one."""

@@ -69,6 +69,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.files.tfrecord import TFRecordCompressionType, TFRecordOptions
     from pipeline.files.tfrecord_cutter import tf_record_iterator
     from pipeline.files.tfrecord_writer import TFRecordWriter
+    from pipeline.nest import ListValue
     from pipeline.producers.epochs import limit_epochs
     from pipeline.producers.producers import input_producer, range_input_producer, string_input_producer
     from pipeline.producers.slices import slice_input_producer
@@ -140,6 +141,7 @@ __all__ = [
     "InternalError",
     "InvalidArgumentError",
     "LMDBReader",
+    "ListValue",
     "LooperThread",
     "MetricsCollector",
     "NotFoundError",
@@ -255,6 +257,7 @@ _ROOMS = {
     ".files.tfrecord": "TFRecordCompressionType TFRecordOptions",
     ".files.tfrecord_cutter": "tf_record_iterator",
     ".files.tfrecord_writer": "TFRecordWriter",
+    ".nest": "ListValue",
     ".producers.epochs": "limit_epochs",
     ".producers.producers": "input_producer range_input_producer string_input_producer",
     ".producers.slices": "slice_input_producer",

@@ -9,6 +9,24 @@ from typing import Any
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
+class ListValue(list[Any]):
+    """A list that is one value of an example, whatever is in it: a batch has it as it is, in an array of objects.
+
+    Other lists inside an example are arrays, or part of its structure if dicts, tuples or such lists are in them. So
+    wrap lists that vary in length, such as the messages of a chat. Sources give lists of structs and lists of lists in
+    this form.
+
+    Examples:
+        >>> chats = [
+        ...     {"messages": pipeline.ListValue([{"role": "user", "content": "Hello"}])},
+        ...     {"messages": pipeline.ListValue([])},
+        ... ]
+        >>> [batch] = pipeline.batch(chats, 2)
+        >>> batch["messages"].tolist()
+        [[{'role': 'user', 'content': 'Hello'}], []]
+    """
+
+
 class Parts(list[Any]):
     """A list that is part of the structure of a block, where other lists are columns of rows."""
 
@@ -28,6 +46,8 @@ def is_nested(value: Any, many: bool) -> bool:
     if isinstance(value, tuple):
         return not many or isinstance(value, TupleParts) or hasattr(value, "_make") or not all(map(_is_plain, value))
     if isinstance(value, list):
+        if isinstance(value, ListValue):
+            return False
         return isinstance(value, Parts) or (not many and not all(map(_is_plain, value)))
     return is_dataclass(value)
 
@@ -53,7 +73,7 @@ def parts_of(value: Any) -> Sequence[Any] | None:
     if isinstance(value, dict):
         return list(value.values())
     if isinstance(value, (list, tuple)):
-        return value
+        return None if isinstance(value, ListValue) else value
     return [getattr(value, field.name) for field in dataclasses.fields(value)] if is_dataclass(value) else None
 
 
@@ -162,7 +182,10 @@ class Nest:
                 return list(value)
         elif isinstance(value, self._kind):
             return [getattr(value, key) for key in self._keys]
-        raise ValueError(f"every example must be nested as the first one: expected {self!r}, got {_shown(value)}")
+        hint = ""
+        if self._kind is list and isinstance(value, list):
+            hint = ". If a list varies in length, wrap it in pipeline.ListValue, or make it an array"
+        raise ValueError(f"every example must be nested as the first one: expected {self!r}, got {_shown(value)}{hint}")
 
 
 def _names(key: Any, child: Nest | None) -> list[str]:
@@ -170,10 +193,14 @@ def _names(key: Any, child: Nest | None) -> list[str]:
 
 
 def _is_plain(value: Any) -> bool:
-    return isinstance(value, _PLAIN) or (isinstance(value, list) and all(map(_is_plain, value)))
+    if isinstance(value, list):
+        return not isinstance(value, ListValue) and all(map(_is_plain, value))
+    return isinstance(value, _PLAIN)
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return f"a dict with the keys {sorted(value, key=str)}"
-    return f"{type(value).__name__} of {len(value)}" if isinstance(value, (list, tuple)) else type(value).__name__
+    if isinstance(value, (list, tuple)):
+        return f"{'list' if isinstance(value, list) else 'tuple'} of {len(value)}"
+    return type(value).__name__

@@ -14,7 +14,7 @@ import numpy as np
 from pipeline.batches.finish import Finish
 from pipeline.batches.iterables import check_example
 from pipeline.batches.ragged import RaggedRows, kinds_of
-from pipeline.nest import Nest, has_nested, maker_of
+from pipeline.nest import ListValue, Nest, has_nested, maker_of
 from pipeline.queues.base import QueueBase
 from pipeline.queues.values import infer
 
@@ -68,7 +68,7 @@ class ExampleLayout:
             self._pick = operator.itemgetter(*self._keys) if len(self._keys) > 1 else self._single
             self._apart = self._of_dict
             self._count = len(example)
-        elif isinstance(example, (list, tuple)):
+        elif isinstance(example, (list, tuple)) and not isinstance(example, ListValue):
             self._apart = self._of_list
             self._count = len(example)
         components = self._apart(example)
@@ -83,7 +83,7 @@ class ExampleLayout:
         self.to_components = self._as_held(self._apart, many)
         self._with_objects(self._apart, many)(example)  # the first example decides what the rows are
         self.bare = self.to_components is _itself
-        flat = isinstance(example, (list, tuple)) and self._nest is None and not (self._ragged or self._strings)
+        flat = self._apart == self._of_list and self._nest is None and not (self._ragged or self._strings)
         self.tuple_length = self._count if flat else 0
         # A list of components is what the queue gives, and of a single one its batch.
         alone = self._count == 1 and (self._apart is _itself or (flat and not hasattr(self._kind, "_make")))

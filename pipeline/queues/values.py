@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from pipeline._lines import all_bytes
 from pipeline.dtypes import STRING, parse_dtype, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid, show
+from pipeline.nest import ListValue
 from pipeline.queues.components import Component, Shape
 
 # By dtype kind of a component: the kinds that NumPy may infer for Python values (not arrays) that it takes.
@@ -247,12 +249,18 @@ def elements(value: Any, component: Component, index: int, count: int | None, wh
     return [row.copy() for row in converted], shape[0]
 
 
+def _of_lists(rows: Sequence[Any]) -> bool:
+    return any(isinstance(row, ListValue) for row in rows)
+
+
 def infer(value: Any, many: bool, where: str) -> tuple[np.dtype[Any], Shape]:
     """Return the dtype and shape that NumPy infers from the first value of a component (from a block if `many`)."""
     if value is None or (many and isinstance(value, (list, tuple)) and value and value[0] is None):
         raise ValueError(f"{where}: None is not a value")
     if isinstance(value, (bytes, str, bytearray)) and not many:
         return STRING, ()
+    if isinstance(value, ListValue) or (many and isinstance(value, (list, tuple)) and _of_lists(value)):
+        return np.dtype(object), ()
     if many and isinstance(value, (list, tuple)) and value and all(isinstance(one, (bytes, str)) for one in value):
         return STRING, ()
     try:

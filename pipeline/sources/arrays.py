@@ -19,7 +19,7 @@ from pipeline.files.npy import NpyFile, checked_header
 from pipeline.files.opening import read_whole
 from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
-from pipeline.nest import Nest, parts_of
+from pipeline.nest import ListValue, Nest, parts_of
 from pipeline.producers.numbered import digest
 from pipeline.producers.producers import parse_shard
 from pipeline.queues.rows import Rows
@@ -213,6 +213,8 @@ def _step(columns: Sequence[_Stored], rows: int, hosts: int) -> int:
 
 def _as_array(given: Any, where: str) -> NDArray[Any]:
     refuse_missing(given, f"arrays: {where}")
+    if isinstance(given, list) and any(isinstance(row, ListValue) for row in given):
+        return object_vector(given)
     try:
         array = np.asarray(given)
     except ValueError as error:

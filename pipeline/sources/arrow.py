@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.dtypes import object_vector
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
-from pipeline.nest import map_values
+from pipeline.nest import ListValue, map_values
 from pipeline.producers.numbered import sampled
 from pipeline.sources.extras import MANY, Picked, chosen, needs
 from pipeline.sources.order import Epochs
@@ -35,14 +36,18 @@ def arrow(
 
     Numbers stay as they are, in their dtype; strings and binaries become bytes, dictionaries the values they stand for,
     lists of fixed size arrays, other lists arrays of varying length (see `ragged` of `batch`), structs dicts, and times
-    and dates `datetime64`. Missing values of floats become NaN. A row with another missing value is an error when it is
-    taken, unless `defaults` says what it stands for; `on_error="skip"` of the batch functions leaves such rows out.
+    and dates `datetime64`. Lists of structs and lists of lists become lists of Python objects (`ListValue`), as
+    `to_pylist` of pyarrow gives them: their strings are str, and what is missing in them is None.
+
+    Missing values of floats become NaN. A row with another missing value is an error when it is taken, unless
+    `defaults` says what it stands for; `on_error="skip"` of the batch functions leaves such rows out.
 
     Args:
         table: A Table or RecordBatch of pyarrow, or what offers `__arrow_c_stream__`, such as a DataFrame of pandas or
             polars.
         columns: The columns to read; None means all.
-        defaults: What to give for a missing value, by column; that of a struct's field is called "struct/field".
+        defaults: What to give for a missing value, by column; that of a struct's field is called "struct/field", and
+            one in a list "list/item".
         num_epochs: How often the rows are read; None means without end.
         shuffle: Whether the order is random, another one in each epoch.
         seed: Seed of the orders.
@@ -114,6 +119,8 @@ class ArrowRows:
         self._table, self._fill, self._where = table, fill, where
         self._arrays: dict[str, Any] = {}
         for name in ready:
+            if holds_objects(table.schema.field(name).type):  # Python objects take more memory than Arrow's
+                continue
             with contextlib.suppress(InvalidArgumentError):
                 self._arrays[name] = as_array(table[name], name, where, fill)
         self._others = [name for name in table.schema.names if name not in self._arrays]
@@ -176,6 +183,9 @@ def _kinds(fields: Any, before: str = "") -> dict[str, Any]:
         found[name] = kind.value_type if _types().is_dictionary(kind) else kind
         if _types().is_struct(kind):
             found |= _kinds(kind, f"{name}/")
+        while _is_list(kind) and not holds_objects(kind):
+            name, kind = f"{name}/item", kind.value_type
+            found[name] = kind.value_type if _types().is_dictionary(kind) else kind
     return found
 
 
@@ -239,6 +249,12 @@ def without_views(table: Any) -> Any:
     return table if schema == table.schema else table.cast(schema)
 
 
+def column_without_views(column: Any) -> Any:
+    """As `without_views`, of a column."""
+    kind = _without_views(column.type)
+    return column if kind == column.type else column.cast(kind)
+
+
 def schema_without_views(schema: Any) -> Any:
     """Return the schema that `without_views` makes of one."""
     pyarrow = needs("pyarrow", "arrow", "arrow")
@@ -276,25 +292,40 @@ def _is_plain(kind: Any) -> bool:
 
 
 def check(kind: Any, name: str, where: str) -> None:
-    """Raise InvalidArgumentError for a type that does not become an array."""
+    """Raise InvalidArgumentError for a type that becomes no column of a batch."""
     types = _types()
     if types.is_struct(kind):
         for field in kind:
             check(field.type, f"{name}/{field.name}", where)
         return
-    inner = kind
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_dictionary(kind):
-        inner = kind.value_type
-    while types.is_fixed_size_list(inner):
+    inner = _inside(kind) if _is_list(kind) else kind
+    if types.is_dictionary(inner):
         inner = inner.value_type
-    if not (_is_plain(inner) or _is_bytes(inner) or _is_time(inner)):
+    if not (_is_plain(inner) or _is_bytes(inner) or _is_time(inner) or holds_objects(kind)):
         do = "cast it before, or leave it out"
-        if types.is_list(inner) or types.is_large_list(inner):
-            do = (
-                "only the outermost lists may vary in length. Cast the inner ones before to lists of a fixed size, as "
-                "by cast(list_(list_(float32(), 4))), or flatten them, or leave the column out"
-            )
         raise invalid(f"{where}: column {name!r} has the type {kind}, which does not become an array: {do}")
+
+
+def holds_objects(kind: Any) -> bool:
+    """Whether a column of a type, or a field of a struct, has rows that become lists of Python objects."""
+    types = _types()
+    if types.is_struct(kind):
+        return any(holds_objects(field.type) for field in kind)
+    inner = _inside(kind) if _is_list(kind) else kind
+    return inner is not kind and bool(_is_list(inner) or types.is_struct(inner) or types.is_map(inner))
+
+
+def _is_list(kind: Any) -> bool:
+    types = _types()
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def _inside(kind: Any) -> Any:
+    """The type of what is in a list, through lists of fixed size."""
+    inner = kind.value_type
+    while _types().is_fixed_size_list(inner):
+        inner = inner.value_type
+    return inner
 
 
 def _is_time(kind: Any) -> bool:
@@ -330,6 +361,8 @@ def as_array(column: Any, name: str, where: str, fill: Mapping[str, Any] | None 
     kind = column.type
     if types.is_dictionary(kind):
         return as_array(column.dictionary_decode(), name, where, fill)
+    if holds_objects(kind) and not types.is_struct(kind):
+        return _objects(column, name, where, fill)
     if column.null_count and fill and name in fill:
         column = column.fill_null(fill[name])
     if not (types.is_floating(kind) or types.is_struct(kind)):  # of a struct, its fields have none
@@ -338,10 +371,10 @@ def as_array(column: Any, name: str, where: str, fill: Mapping[str, Any] | None 
         fields = zip(kind, column.flatten(), strict=True)
         return {field.name: as_array(values, f"{name}/{field.name}", where, fill) for field, values in fields}
     if types.is_fixed_size_list(kind):
-        values = as_array(column.flatten(), name, where)
+        values = as_array(column.flatten(), f"{name}/item", where, fill)
         return values.reshape(len(column), kind.list_size, *values.shape[1:])
     if types.is_list(kind) or types.is_large_list(kind):
-        return _ragged(column, name, where)
+        return _ragged(column, name, where, fill)
     if _is_bytes(kind):
         column = column.cast(pyarrow.large_binary())
     return column.to_numpy(zero_copy_only=False)
@@ -364,11 +397,24 @@ def refuse_nulls(column: Any, name: str, where: str, hint: str) -> None:
         raise invalid(f"{where}: column {name!r} of type {column.type} has missing values, {count}: {hint}")
 
 
-def _ragged(column: Any, name: str, where: str) -> NDArray[Any]:
+def _ragged(column: Any, name: str, where: str, fill: Mapping[str, Any] | None) -> NDArray[Any]:
     """The rows of a column of lists, each an array of its own."""
-    values = as_array(column.flatten(), name, where)
+    values = as_array(column.flatten(), f"{name}/item", where, fill)
     ends = np.cumsum(column.value_lengths().to_numpy(zero_copy_only=False))
     rows, first = np.empty(len(column), object), 0
     for i, end in enumerate(ends.tolist()):
         rows[i], first = values[first:end], end
     return rows
+
+
+def _objects(column: Any, name: str, where: str, fill: Mapping[str, Any] | None) -> NDArray[Any]:
+    """The rows of a column of nested lists, as lists of what Python has for their values."""
+    pyarrow = needs("pyarrow", where, "arrow")
+    default: Any = fill[name].as_py() if fill and name in fill else None
+    if default is None:
+        refuse_nulls(column, name, where, "fill them before" if fill is None else "see defaults=")
+    try:
+        values = column.to_pylist()
+    except (pyarrow.ArrowException, ValueError) as error:
+        raise invalid(f"{where}: column {name!r} has a value that does not become an object: {error}") from error
+    return object_vector([ListValue(default if value is None else value) for value in values])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pipeline._batch import stack
 from pipeline.dtypes import object_vector, strings_as_bytes
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid, show
-from pipeline.nest import Nest, is_nested
+from pipeline.nest import ListValue, Nest, is_nested
 from pipeline.queues.rows import Rows
 
 MANY = 1 << 62  # for tables whose rows may be taken in blocks of any size
@@ -114,6 +114,8 @@ def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = 
             raise invalid(f"{where}: {error}") from error
         columns_of = zip(nest.names, columns, strict=True)
         return nest.pack([stacked(list(column), f"{where}: {name!r}", named) for name, column in columns_of], True)
+    if isinstance(values[0], ListValue):
+        return object_vector(values)
     if isinstance(values[0], (bytes, str)):
         other = next((value for value in values if not isinstance(value, (bytes, str))), None)
         if other is not None:

@@ -9,7 +9,16 @@ import numpy as np
 
 from pipeline.dtypes import object_vector, strings_as_bytes
 from pipeline.errors import invalid
-from pipeline.sources.arrow import as_array, check, facts_of, fillings, in_one, refuse_nulls
+from pipeline.sources.arrow import (
+    as_array,
+    check,
+    column_without_views,
+    facts_of,
+    fillings,
+    in_one,
+    refuse_nulls,
+    schema_without_views,
+)
 from pipeline.sources.extras import MANY, needs, stacked
 from pipeline.sources.source import rows_of
 from pipeline.sources.stream import Columns
@@ -17,6 +26,9 @@ from pipeline.sources.stream import Columns
 Join = Callable[[list[Any], str], Any]
 
 _LEAVE_OUT = "leave out their rows, such as by its filter"
+
+# What a dataset has of an image or the like.
+_FILE = {"bytes", "path"}
 
 # Rows to decode at once, or to take in a format: they may be large.
 _FEW = 64
@@ -45,7 +57,7 @@ class ArrowForm:
 
     def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None) -> None:
         features = dataset.features
-        fields = list(features.arrow_schema)
+        fields = list(schema_without_views(features.arrow_schema))
         for field in fields:
             _check(field.type, features[field.name], field.name)
         plain = [field for field in fields if not _is_special(field.type, features[field.name])]
@@ -69,6 +81,9 @@ class ArrowForm:
         return {"columns": _described(self._features), **facts_of(self._fill)}
 
     def _column(self, column: Any, feature: Any, name: str, join: Join) -> Any:
+        column = in_one(column_without_views(column))
+        if _is_of_files(column.type, feature):
+            return self._of_files(column, name)
         if not _is_special(column.type, feature):
             return as_array(column, name, "huggingface", self._fill)
         if isinstance(feature, dict):
@@ -82,6 +97,13 @@ class ArrowForm:
         features = needs("datasets", "huggingface", "huggingface").Features({name: feature})
         decoded = features.decode_batch({name: column.to_pylist()}, token_per_repo_id=self._tokens)
         return _of_lists(decoded[name], feature, f"huggingface: column {name!r}", join)
+
+    def _of_files(self, column: Any, name: str) -> Any:
+        """Images and the like that are not decoded: their bytes or their path may be missing, and is empty then."""
+        bytes_name, path_name = f"{name}/bytes", f"{name}/path"
+        if bytes_name not in self._fill:
+            refuse_nulls(column, name, "huggingface", _LEAVE_OUT)
+        return as_array(column, name, "huggingface", {bytes_name: b"", path_name: "", **self._fill})
 
 
 class RowsForm(ArrowForm):
@@ -230,6 +252,12 @@ def _is_decoded(feature: Any) -> bool:
 def _is_special(kind: Any, feature: Any) -> bool:
     """Whether a column is more than what its type of Arrow says."""
     return _is_decoded(feature) or isinstance(kind, needs("pyarrow", "huggingface", "huggingface").BaseExtensionType)
+
+
+def _is_of_files(kind: Any, feature: Any) -> bool:
+    """Whether a feature is of images or the like that are not decoded."""
+    is_struct = needs("pyarrow.types", "huggingface", "huggingface").is_struct(kind)
+    return getattr(feature, "decode", True) is False and is_struct and {field.name for field in kind} == _FILE
 
 
 def _check(kind: Any, feature: Any, name: str) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pipeline.dtypes import refuse_missing
 from pipeline.errors import AbortedError, OutOfRangeError, UnknownError
 from pipeline.explain.wording import named
-from pipeline.nest import Nest, has_nested, make_like
+from pipeline.nest import ListValue, Nest, has_nested, make_like
 from pipeline.on_error import of_record, set_on
 from pipeline.pulls import this_thread
 from pipeline.queues.values import copied_lists
@@ -212,7 +212,7 @@ def _container_and_parts(example: Any) -> tuple[Any, list[Any]]:
         return nest, nest.flatten(example)
     if isinstance(example, dict):
         return tuple(example), list(example.values())
-    if isinstance(example, (list, tuple)):
+    if isinstance(example, (list, tuple)) and not isinstance(example, ListValue):
         return type(example), list(example)
     return None, [example]
 
@@ -232,6 +232,8 @@ def _private(part: Any, container: Any, index: int) -> Any:
         name = repr(names[index]) if isinstance(names, (list, tuple)) else str(index)
         refuse_missing(part, f"component {name} of what the function returned")
         return np.asarray(part)
+    if isinstance(part, ListValue):
+        return ListValue(map(copied_lists, part))
     return bytes(part) if isinstance(part, bytearray) else copied_lists(part)
 
 
@@ -243,7 +245,7 @@ def _form(part: Any) -> Any:
     """
     if isinstance(part, np.ndarray):
         return part.dtype, part.shape
-    if isinstance(part, (list, tuple)):
+    if isinstance(part, (list, tuple)) and not isinstance(part, ListValue):
         array = np.asarray(part)
         return type(part), array.dtype.kind if array.dtype.kind in "SU" else array.dtype, array.shape
     if isinstance(part, np.generic) and part.dtype.kind in "mM":

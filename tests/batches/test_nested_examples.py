@@ -190,3 +190,62 @@ def test_states():
     resumed = loop()
     resumed.load_state_dict(state)
     assert taken(resumed) == whole[4:]
+
+
+def itself(example):
+    return example
+
+
+class Items:
+    """A map-style dataset."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, index):
+        return self.items[index]
+
+
+LISTS = [
+    [[{"a": 1}] * count for count in (2, 2, 1, 0, 3, 2)],
+    [[1, 2], [3, 4], [5, 6], [7, 8], [1, 2], [3, 3]],
+    [[[1], [1, 2]]] * 6,
+]
+
+
+@pytest.mark.parametrize("lists", LISTS, ids=["dicts", "numbers", "lists"])
+@pytest.mark.parametrize("form", ["alone", "dict", "tuple", "arrays", "items", "generator"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        *[
+            {},
+            {"num_threads": 0},
+            {"num_threads": 2},
+            {"deterministic": True},
+            {"dynamic_pad": True},
+            {"ragged": "pad"},
+        ],
+        *[{"function": itself}, {"function": itself, "workers": pipeline.threads(2)}],
+        {"function": itself, "workers": pipeline.processes(1)},
+    ],
+    ids=str,
+)
+def test_a_list_that_is_a_value(form, lists, options):
+    values = [pipeline.ListValue(each) for each in lists]
+    sources = {
+        "alone": values,
+        "dict": [{"a": each} for each in values],
+        "tuple": [(each, 1) for each in values],
+        "arrays": pipeline.arrays({"a": values}),
+        "items": pipeline.arrays({"a": Items(values)}),
+        "generator": iter(values),
+    }
+    got = []
+    for each in batch(sources[form], 2, **options):
+        got += (each if form in ("alone", "generator") else each["a" if form != "tuple" else 0]).tolist()
+    assert sorted(got, key=str) == sorted(values, key=str)
+    assert {type(each) for each in got} == {pipeline.ListValue}

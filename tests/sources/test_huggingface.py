@@ -73,10 +73,9 @@ class TestDataset(SourceContract):
             state = batches.state_dict()
         other = pipeline.huggingface(dataset(COUNT + 1).select(range(1, COUNT + 1)), COLUMNS)
         with pipeline.batch(other, 3, deterministic=True) as batches:
-            batches.load_state_dict(state)
             text = "source 'huggingface': its values are others than when the state was saved"
             with pytest.raises(pipeline.StateMismatchError, match=text):
-                next(batches)
+                batches.load_state_dict(state)
 
 
 class TestFormatted(TestDataset):
@@ -495,6 +494,61 @@ def test_a_state_knows_its_defaults():
     with loops[0], loops[1]:
         next(loops[0])
         state = loops[0].state_dict()
-        loops[1].load_state_dict(state)
         with pytest.raises(pipeline.errors.StateMismatchError, match="defaults"):
-            next(loops[1])
+            loops[1].load_state_dict(state)
+
+
+@pytest.mark.parametrize("form", [as_it_is, streamed, filtered])
+class TestFeatures:
+    def batch(self, form, feature, values, **options):
+        import datasets
+
+        data = datasets.Dataset.from_dict({"x": values}, features=datasets.Features({"x": feature}))
+        [batch] = pipeline.batch(pipeline.huggingface(form(data), **options), len(values))
+        return batch["x"]
+
+    def test_chats(self, form):
+        import datasets
+
+        chats = [[{"role": "user", "content": "é"}, {"role": "assistant", "content": None}], []]
+        feature = datasets.List({"role": datasets.Value("string"), "content": datasets.Value("string")})
+        got = self.batch(form, feature, chats)
+        assert got.tolist() == chats
+        assert {type(each) for each in got} == {pipeline.ListValue}
+
+    def test_lists_of_lists(self, form):
+        import datasets
+
+        lists = [[[1, 2], []], [], [[3]]]
+        assert self.batch(form, datasets.List(datasets.List(datasets.Value("int64"))), lists).tolist() == lists
+
+    def test_string_views(self, form):
+        import datasets
+
+        feature = datasets.Value("string_view")
+        assert self.batch(form, feature, ["a", "a longer string"], shuffle=form is as_it_is).dtype == object
+        assert self.batch(form, feature, ["a", "a longer string"]).tolist() == [b"a", b"a longer string"]
+        got = self.batch(form, datasets.List(feature), [["a"], ["b", "c"]])
+        assert [each.tolist() for each in got] == [[b"a"], [b"b", b"c"]]
+
+    def test_images_that_are_not_decoded(self, form):
+        """Their path or their bytes are often missing."""
+        import datasets
+
+        feature, files = datasets.Image(decode=False), [{"bytes": b"x", "path": None}, {"bytes": None, "path": "y.png"}]
+        got = self.batch(form, feature, files)
+        assert got["bytes"].tolist() == [b"x", b""]
+        assert got["path"].tolist() == [b"", b"y.png"]
+        got = self.batch(form, feature, files, defaults={"x/bytes": b"none"})
+        assert got["bytes"].tolist() == [b"x", b"none"]
+        with raises(ValueError, "huggingface: column 'x' of type struct<"):
+            self.batch(form, feature, [*files, None])
+
+    def test_missing_values_in_lists(self, form):
+        import datasets
+
+        feature, lists = datasets.List(datasets.Value("int64")), [[1, None], [2]]
+        with raises(ValueError, "huggingface: column 'x/item' of type int64 has missing values, 1 of 3: see defaults="):
+            self.batch(form, feature, lists)
+        got = self.batch(form, feature, lists, defaults={"x/item": -1})
+        assert [each.tolist() for each in got] == [[1, -1], [2]]

@@ -115,13 +115,15 @@ def test_errors_count_the_missing_values_of_a_group(column, told, make):
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.list_(pa.int64(), 2)])
-def test_values_in_lists_have_no_default(kind, tmp_path):
+def test_values_in_lists(kind, tmp_path):
     path = tmp_path / "t"
     pa.parquet.write_table(pa.table({"a": pa.array([[1, None], [2, 3]], kind)}), path)
-    text = f"parquet: {path}, row group 0: column 'a' of type int64 has missing values, 1 of 4: fill them before"
+    text = f"parquet: {path}, row group 0: column 'a/item' of type int64 has missing values, 1 of 4: see defaults="
     for defaults in ({}, {"a": [0, 0]}):
         with raises(ValueError, text):
             list(pipeline.batch(pipeline.parquet(path, defaults=defaults), 2))
+    [batch] = pipeline.batch(pipeline.parquet(path, defaults={"a/item": -1}), 2)
+    assert [row.tolist() for row in batch["a"]] == [[1, -1], [2, 3]]
 
 
 def test_defaults_that_do_not_fit(make):

@@ -35,13 +35,9 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     )
     from pipeline.batches.loop import Batches
     from pipeline.decode.csv.decode_csv import decode_csv
-    from pipeline.decode.example.features import (
-        FixedLenFeature,
-        FixedLenSequenceFeature,
-        SparseTensorValue,
-        VarLenFeature,
-    )
+    from pipeline.decode.example.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
     from pipeline.decode.example.parse import parse_example, parse_single_example
+    from pipeline.decode.example.sparse_value import SparseTensorValue
     from pipeline.decode.image.decode import decode_bmp, decode_gif, decode_image, decode_jpeg, decode_png
     from pipeline.decode.image.encode import encode_jpeg, encode_png
     from pipeline.decode.raw import decode_raw
@@ -244,7 +240,8 @@ _ROOMS = {
     "maybe_shuffle_batch_join shuffle_batch shuffle_batch_join",
     ".batches.loop": "Batches",
     ".decode.csv.decode_csv": "decode_csv",
-    ".decode.example.features": "FixedLenFeature FixedLenSequenceFeature SparseTensorValue VarLenFeature",
+    ".decode.example.features": "FixedLenFeature FixedLenSequenceFeature VarLenFeature",
+    ".decode.example.sparse_value": "SparseTensorValue",
     ".decode.example.parse": "parse_example parse_single_example",
     ".decode.image.decode": "decode_bmp decode_gif decode_image decode_jpeg decode_png",
     ".decode.image.encode": "encode_jpeg encode_png",

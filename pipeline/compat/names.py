@@ -27,11 +27,9 @@ def _image(names: str, *others: str) -> str:
     return " ".join(f"{space}.{name}" for name in names.split() for space in ("image", *others)) + " "
 
 
-# Imported with the namespace: this gives tensors their operators.
-EAGER = ["ops.math.operators"]
-
 MODULES: dict[str, str] = {
-    ".decode.example.features": "SparseTensorValue FixedLenFeature io.FixedLenFeature FixedLenSequenceFeature "
+    ".decode.example.sparse_value": "SparseTensorValue",
+    ".decode.example.features": "FixedLenFeature io.FixedLenFeature FixedLenSequenceFeature "
     "io.FixedLenSequenceFeature VarLenFeature io.VarLenFeature",
     ".errors": "OpError errors.OK errors.CANCELLED errors.UNKNOWN errors.INVALID_ARGUMENT errors.DEADLINE_EXCEEDED "
     "errors.NOT_FOUND errors.ALREADY_EXISTS errors.PERMISSION_DENIED errors.RESOURCE_EXHAUSTED "
@@ -55,7 +53,7 @@ MODULES: dict[str, str] = {
     ".runners.looper": "train.LooperThread",
     "graph.default_session": "get_default_session",
     "graph.definitions": "NodeDef GraphDef AttrValue",
-    "graph.devices": "DeviceSpec",
+    "graph.device_names": "DeviceSpec",
     "graph.dimensions": "Dimension dimension_value compat.dimension_value",
     "graph.dtypes": _dtypes(
         "float16 half bfloat16 float32 float64 double int8 int16 int32 int64 uint8 uint16 uint32 uint64"

@@ -6,10 +6,12 @@ import importlib
 import importlib.util
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
-from pipeline.compat.hints import reason
-from pipeline.compat.names import EAGER, MODULES
+from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.names import MODULES
+from pipeline.compat.values.convert import register_tensor_conversion_function
 
 
 def _table() -> dict[str, tuple[str, str]]:
@@ -58,6 +60,8 @@ def _missing(path: str, special: bool) -> AttributeError:
     space, _, name = path.rpartition(".")
     import difflib  # here, as it would add 2 ms to every import of the drop-in
 
+    from pipeline.compat.hints import reason  # likewise
+
     near = difflib.get_close_matches(name, _names_within(space), 3, 0.75)
     hint = f" Similar names: {', '.join(near)}." if near else ""
     why = reason(path) or (
@@ -77,6 +81,23 @@ def _names_within(path: str) -> list[str]:
     return sorted(names)
 
 
+# The operators of tensors. Most programs for queues use few, so the first use of one imports them all.
+_BINARY = ("add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")
+OPERATORS = [*_BINARY, *(f"r{each}" for each in _BINARY), "lt", "le", "gt", "ge", "neg", "abs", "invert", "getitem"]
+
+
+def _operators() -> Any:
+    return importlib.import_module("pipeline.compat.ops.math.operators")
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    def method(*operands: Any) -> Any:
+        _operators()  # puts the operator in the place of this one
+        return getattr(Tensor, name)(*operands)
+
+    return method
+
+
 def attach(module: dict[str, Any]) -> None:
     """Make the module with these globals the outermost namespace."""
     root = module["__name__"]
@@ -91,8 +112,11 @@ def attach(module: dict[str, Any]) -> None:
 
     module["__getattr__"] = look_up
     module["__dir__"] = lambda: sorted({*_names_within(""), "__version__"})
-    for each in EAGER:
-        importlib.import_module(f"pipeline.compat.{each}")
+    for each in OPERATORS:
+        Tensor.overload(f"__{each}__", _operator(f"__{each}__"))
+    register_tensor_conversion_function(
+        range, lambda value, dtype, name, as_ref: _operators().from_range(value, dtype, name)
+    )
 
 
 _TABLE = _table()

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import InvalidArgumentError
-from pipeline.decode.example.features import FixedLenFeature, FixedLenSequenceFeature, SparseTensorValue, VarLenFeature
+from pipeline.decode.example.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from pipeline.decode.example.parse import parse_example, parse_single_example
+from pipeline.decode.example.sparse_value import SparseTensorValue
 from pipeline.proto.example import BytesList, Example, Feature, Features, FloatList, Int64List
 
 

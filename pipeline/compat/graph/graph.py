@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.compat.graph.definitions import graph_def
 from pipeline.compat.graph.devices import Controller, Placement
 from pipeline.compat.graph.graph_stack import entered
 from pipeline.compat.graph.tensor import Operation, Tensor
@@ -178,6 +177,8 @@ class Graph(Placement):
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """Return the operations added after `from_version` as a GraphDef; with the shapes of all outputs if asked."""
+        from pipeline.compat.graph.definitions import graph_def  # few programs look at definitions
+
         return graph_def((op for op in self.get_operations() if op._id > (from_version or 0)), add_shapes)
 
     def is_feedable(self, tensor: Any) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.compat.graph.dimensions import Dimension, Sizes
 from pipeline.errors import show
-from pipeline.proto.tensor import TensorShapeProto, shape_message
+
+if TYPE_CHECKING:
+    from pipeline.proto.tensor import TensorShapeProto
 
 
 class TensorShape:
@@ -143,6 +145,8 @@ class TensorShape:
 
     def as_proto(self) -> TensorShapeProto:
         """Return the shape as a protocol buffer."""
+        from pipeline.proto.tensor import shape_message  # few programs look at definitions
+
         return shape_message(self.sizes)
 
     def __len__(self) -> int:

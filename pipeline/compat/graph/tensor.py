@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pipeline.compat.graph.default_session import session_for
-from pipeline.compat.graph.definitions import attribute, node_def
 from pipeline.compat.graph.dtypes import DType
 from pipeline.compat.graph.shapes import TensorShape, as_shape, merged
 
@@ -215,12 +214,16 @@ class Operation:
     @property
     def node_def(self) -> Any:
         """The definition, a NodeDef, which prints as protocol buffer text."""
+        from pipeline.compat.graph.definitions import node_def  # few programs look at definitions
+
         return node_def(self)
 
     def get_attr(self, name: str) -> Any:
         """Return an attribute: a DType, number, bytes, TensorShapeProto or list; ValueError if there is none."""
         if name not in self.attrs:
             raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
+        from pipeline.compat.graph.definitions import attribute  # as for `node_def`
+
         return attribute(self.attrs[name])
 
     def values(self) -> tuple[Tensor, ...]:

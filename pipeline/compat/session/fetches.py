@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.values.sparse_tensor import IndexedSlices, IndexedSlicesValue, SparseTensor
-from pipeline.decode.example.features import SparseTensorValue
+from pipeline.decode.example.sparse_value import SparseTensorValue
 
 Leaf = Tensor | Operation
 Assemble = Callable[[list[Any]], Any]

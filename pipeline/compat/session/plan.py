@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.session.building import PlanBuilder
 from pipeline.compat.session.chains import with_chains
-from pipeline.compat.session.concurrent_steps import ConcurrentSteps
 from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.run import Run, current
 from pipeline.compat.session.steps import Step, take_step, value_of, with_last
 from pipeline.memory import keep_pages
+
+if TYPE_CHECKING:
+    from pipeline.compat.session.concurrent_steps import ConcurrentSteps
 
 
 class Plan:
@@ -58,6 +60,8 @@ class Plan:
         self._steps = with_chains(steps, self._fetch_places)
         self._concurrent: ConcurrentSteps | None = None
         if len(blocking) > 1 and not _sequential(steps):
+            from pipeline.compat.session.concurrent_steps import ConcurrentSteps  # most plans do without
+
             self._concurrent = ConcurrentSteps(self._steps)
         else:
             made = {place for step in steps for place in _places(step.outputs)}

@@ -18,7 +18,6 @@ from pipeline.compat.session.feeding import as_array, fed
 from pipeline.compat.session.fetches import Assemble, fetching, structure_key
 from pipeline.compat.session.plan import Plan
 from pipeline.compat.session.run import Resources, Run
-from pipeline.compat.session.settings import ConfigProto
 from pipeline.errors import CancelledError, NotFoundError
 
 
@@ -37,8 +36,11 @@ class BaseSession:
             raise NotFoundError(
                 None, None, f"No session factory registered for the target {target!r}: sessions run in this process."
             )
-        if config is not None and not isinstance(config, ConfigProto):
-            raise TypeError(f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"')
+        if config is not None:
+            from pipeline.compat.session.settings import ConfigProto  # who has one has imported it
+
+            if not isinstance(config, ConfigProto):
+                raise TypeError(f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"')
         self._graph = get_default_graph() if graph is None else graph
         self._config = config
         milliseconds = config.operation_timeout_in_ms if config is not None else 0

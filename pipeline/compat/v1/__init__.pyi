@@ -7,7 +7,7 @@ from pipeline.compat.graph.default_session import get_default_session as get_def
 from pipeline.compat.graph.definitions import AttrValue as AttrValue
 from pipeline.compat.graph.definitions import GraphDef as GraphDef
 from pipeline.compat.graph.definitions import NodeDef as NodeDef
-from pipeline.compat.graph.devices import DeviceSpec as DeviceSpec
+from pipeline.compat.graph.device_names import DeviceSpec as DeviceSpec
 from pipeline.compat.graph.dimensions import Dimension as Dimension
 from pipeline.compat.graph.dimensions import dimension_value as dimension_value
 from pipeline.compat.graph.dtypes import DType as DType
@@ -393,8 +393,8 @@ from pipeline.compat.values.sparse_tensor import SparseTensor as SparseTensor
 from pipeline.compat.values.static import get_static_value as get_static_value
 from pipeline.decode.example.features import FixedLenFeature as FixedLenFeature
 from pipeline.decode.example.features import FixedLenSequenceFeature as FixedLenSequenceFeature
-from pipeline.decode.example.features import SparseTensorValue as SparseTensorValue
 from pipeline.decode.example.features import VarLenFeature as VarLenFeature
+from pipeline.decode.example.sparse_value import SparseTensorValue as SparseTensorValue
 from pipeline.errors import OpError as OpError
 from pipeline.proto.tensor import TensorShapeProto as TensorShapeProto
 from pipeline.watch.summary_proto import Event as Event

@@ -15,7 +15,6 @@ from pipeline.compat.graph.shapes import TensorShape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.values.casts import cast_node
 from pipeline.compat.values.constants import constant
-from pipeline.compat.values.packing import pack
 
 # Classes and their functions, in the order in which they are tried, and the priority of each.
 _conversions: list[tuple[Any, Callable[..., Any]]] = []
@@ -161,6 +160,8 @@ def _cast_tensors(values: Any, dtype: DType) -> list[Any]:
 
 def _pack_nested(values: Any, dtype: DType | None, name: str) -> Tensor:
     """Pack a list that holds tensors, at any depth; the other elements become constants of `dtype`."""
+    from pipeline.compat.values.packing import pack  # constants do without
+
     with name_scope(name) as scope:
         parts: list[Any] = []
         for i, each in enumerate(values):

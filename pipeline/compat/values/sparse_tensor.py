@@ -11,8 +11,7 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, as_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.values.convert import convert_to_tensor
-from pipeline.compat.values.static import static_shape
-from pipeline.decode.example.features import SparseTensorValue
+from pipeline.decode.example.sparse_value import SparseTensorValue
 
 
 class SparseTensor:
@@ -32,6 +31,8 @@ class SparseTensor:
             self._indices = convert_to_tensor(indices, dtypes.int64, name="indices")
             self._values = convert_to_tensor(values, name="values")
             self._dense_shape = convert_to_tensor(dense_shape, dtypes.int64, name="dense_shape")
+        from pipeline.compat.values.static import static_shape  # sessions know the class, few make one
+
         self._dense_shape_default = static_shape(self._dense_shape)
         indices_shape = self._indices.shape.with_rank(2)
         values_shape = self._values.shape.with_rank(1)

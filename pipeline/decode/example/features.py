@@ -54,20 +54,6 @@ class FixedLenSequenceFeature(NamedTuple):
     default_value: Any = None
 
 
-class SparseTensorValue(NamedTuple):
-    """A matrix with values in some places only.
-
-    Attributes:
-        indices: int64[n, 2]: the row and column of each value.
-        values: The n values.
-        dense_shape: int64[2]: the numbers of rows and columns.
-    """
-
-    indices: NDArray[np.int64]
-    values: NDArray[Any]
-    dense_shape: NDArray[np.int64]
-
-
 class Wanted(NamedTuple):
     """A feature that was asked for, checked.
 

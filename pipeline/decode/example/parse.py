@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decode.example.features import SparseTensorValue, Wanted, wanted
+from pipeline.decode.example.features import Wanted, wanted
 from pipeline.decode.example.gather import FeatureValues, gather_values
 from pipeline.decode.example.locate import FoundList, FoundLists, find_lists
+from pipeline.decode.example.sparse_value import SparseTensorValue
 from pipeline.decode.example.uniform import uniform_columns
 from pipeline.errors import InvalidArgumentError, invalid, show
 from pipeline.proto.lists import LISTS

@@ -7,7 +7,7 @@ from typing import Any
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.making.opdef import same_shape, tensor_op
 from pipeline.compat.values.sparse_tensor import SparseTensor
-from pipeline.decode.example.features import SparseTensorValue
+from pipeline.decode.example.sparse_value import SparseTensorValue
 
 
 def _same(value: Any) -> Any:

@@ -15,7 +15,7 @@ from pipeline.compat.ops.math import arithmetic, comparing, unary
 from pipeline.compat.ops.math import logic as bitwise
 from pipeline.compat.ops.math import logic as logical
 from pipeline.compat.values.casts import cast_node
-from pipeline.compat.values.convert import convert_to_tensor, register_tensor_conversion_function
+from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
 
 Function = Callable[..., Any]
@@ -139,9 +139,9 @@ def attach(overload: Callable[[str, Function], None]) -> None:
     overload("__getitem__", getitem)
 
 
-def _from_range(value: range, dtype: Any, name: str | None, as_ref: bool) -> Tensor:
+def from_range(value: range, dtype: Any, name: str | None) -> Tensor:
+    """Return Python's range as a tensor."""
     return numbers(value.start, value.stop, value.step, dtype=dtype, name=name)
 
 
 attach(Tensor.overload)
-register_tensor_conversion_function(range, _from_range)

@@ -22,7 +22,7 @@ from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
-from pipeline.decode.example.features import SparseTensorValue
+from pipeline.decode.example.sparse_value import SparseTensorValue
 
 
 def as_sparse(value: Any) -> SparseTensor:

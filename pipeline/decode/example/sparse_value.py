@@ -1,0 +1,22 @@
+"""SparseTensorValue: a matrix with values in some places only, as lists of any length become one."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class SparseTensorValue(NamedTuple):
+    """A matrix with values in some places only.
+
+    Attributes:
+        indices: int64[n, 2]: the row and column of each value.
+        values: The n values.
+        dense_shape: int64[2]: the numbers of rows and columns.
+    """
+
+    indices: NDArray[np.int64]
+    values: NDArray[Any]
+    dense_shape: NDArray[np.int64]

@@ -47,7 +47,7 @@ def arrow(
             polars.
         columns: The columns to read; None means all.
         defaults: What to give for a missing value, by column; that of a struct's field is called "struct/field", and
-            one in a list "list/item".
+            one in a list "list/item". That of a time or date may be NaT.
         num_epochs: How often the rows are read; None means without end.
         shuffle: Whether the order is random, another one in each epoch.
         seed: Seed of the orders.
@@ -190,18 +190,43 @@ def _kinds(fields: Any, before: str = "") -> dict[str, Any]:
 
 
 def _filling(name: str, kind: Any, given: Any, where: str) -> Any:
+    """The default of one column; that of times may be NaT, which is none, so that missing values stay missing."""
     pyarrow, value = needs("pyarrow", where, "arrow"), None
+    if _is_time(kind) and (type(given).__name__ == "NaTType" or isinstance(given, (np.datetime64, np.timedelta64))):
+        return _time_of(name, kind, given, where)
     with contextlib.suppress(pyarrow.ArrowException, TypeError, ValueError, OverflowError):
         value = pyarrow.scalar(given, kind)
     cut = value is not None and _types().is_integer(kind) and value.as_py() != given  # such as 1.5
+    cut = cut or (_is_time(kind) and isinstance(given, float))
     if value is None or not value.is_valid or cut:
         raise invalid(f"{where}: {given!r:.80} is no default for column {name!r} of {kind}")
     return value
 
 
+def _time_of(name: str, kind: Any, given: Any, where: str) -> Any:
+    """The default of a column of times or dates, from a scalar of NumPy or the NaT of pandas."""
+    pyarrow, unit = needs("pyarrow", where, "arrow"), "D" if _types().is_date(kind) else kind.unit
+    numpy_kind = "timedelta64" if _types().is_duration(kind) else "datetime64"
+    own = given if isinstance(given, np.generic) else np.array("NaT", numpy_kind)[()]
+    if own.dtype.name.startswith(numpy_kind):
+        if np.isnat(own):
+            return pyarrow.scalar(None, kind)
+        value = own.astype(f"{numpy_kind}[{unit}]")
+        if value == own:
+            return pyarrow.array(np.array([value]))[0].cast(kind)
+    raise invalid(f"{where}: {given!r:.80} is no default for column {name!r} of {kind}")
+
+
 def facts_of(fill: Mapping[str, Any]) -> dict[str, Any]:
     """The defaults, if there are any, as plain data."""
-    return {"defaults": {name: str(value) for name, value in fill.items()}} if fill else {}
+    return {"defaults": {name: _as_text(value) for name, value in fill.items()}} if fill else {}
+
+
+def _as_text(value: Any) -> str:
+    try:
+        return str(value)
+    except ValueError:  # nanoseconds, which Python has not
+        return str(value.cast("string"))
 
 
 def digest_of(table: Any) -> str:
@@ -363,9 +388,11 @@ def as_array(column: Any, name: str, where: str, fill: Mapping[str, Any] | None 
         return as_array(column.dictionary_decode(), name, where, fill)
     if holds_objects(kind) and not types.is_struct(kind):
         return _objects(column, name, where, fill)
-    if column.null_count and fill and name in fill:
-        column = column.fill_null(fill[name])
-    if not (types.is_floating(kind) or types.is_struct(kind)):  # of a struct, its fields have none
+    default = fill.get(name) if fill else None
+    if column.null_count and default is not None:
+        column = column.fill_null(default)
+    stays = default is not None and not default.is_valid  # which is NaT, as for floats NaN
+    if not (types.is_floating(kind) or types.is_struct(kind) or stays):  # of a struct, its fields have none
         refuse_nulls(column, name, where, "fill them before" if fill is None else "see defaults=")
     if types.is_struct(kind):
         fields = zip(kind, column.flatten(), strict=True)

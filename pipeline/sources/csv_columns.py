@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -118,14 +119,22 @@ def described(name: str, dtype: np.dtype[Any], defaults: Mapping[str, Any]) -> C
     if dtype == STRING:
         if isinstance(given, (str, bytes)):
             return ColumnType(dtype, given.encode() if isinstance(given, str) else given)
-    elif isinstance(given, (int, float, np.generic)):
+    elif isinstance(given, (int, float, np.integer, np.floating, np.bool_)) and not _is_time(given):
         try:
             value = dtype.type(given)
         except (OverflowError, ValueError, TypeError):
             value = None
         if value is not None and (dtype.kind == "f" or value == given):
             return ColumnType(dtype, value)
-    raise invalid(f"csv: {given!r:.80} is no default for column {name!r} of {_name(dtype)}")
+    text = f"csv: {given!r:.80} is no default for column {name!r} of {_name(dtype)}"
+    if _is_time(given):
+        text += f"; csv reads no times: read str, and convert each batch, as by batch[{name!r}].astype('datetime64[s]')"
+    raise invalid(text)
+
+
+def _is_time(given: Any) -> bool:
+    times = (np.datetime64, np.timedelta64, datetime.date, datetime.timedelta)
+    return isinstance(given, times) or type(given).__name__ == "NaTType"  # that of pandas
 
 
 def _name(dtype: np.dtype[Any]) -> str:

@@ -1,5 +1,6 @@
 """csv: what its errors and its log say beyond the line: which delimiter, which quote, which dtypes."""
 
+import datetime
 import logging
 import os
 
@@ -243,3 +244,20 @@ except pipeline.InvalidArgumentError as error:
     print(error)
 """)
     assert ends.stdout.startswith(text)
+
+
+@pytest.mark.parametrize("default", [np.datetime64("NaT"), np.timedelta64("NaT"), datetime.date(2020, 1, 1)])
+@pytest.mark.parametrize("dtypes", [None, {"when": "float32"}, {"when": "int64"}, {"when": "str"}])
+def test_times_are_no_defaults(default, dtypes, path):
+    path.write_text("n,when\n1,2\n3,\n")
+    with pytest.raises(pipeline.InvalidArgumentError) as caught:
+        pipeline.csv(path, dtypes=dtypes, defaults={"when": default})
+    assert f"{default!r} is no default for column 'when' of " in str(caught.value)
+    assert "csv reads no times: read str, and convert each batch, as by batch['when'].astype(" in str(caught.value)
+
+
+def test_times_that_are_read_as_str_can_be_converted(path):
+    path.write_text("n,when\n1,2020-01-01\n3,\n")
+    [batch] = pipeline.batch(pipeline.csv(path), 2)
+    times = batch["when"].astype("datetime64[s]")
+    assert (times[0], bool(np.isnat(times[1]))) == (np.datetime64("2020-01-01"), True)

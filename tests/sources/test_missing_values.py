@@ -200,3 +200,61 @@ class TestColumnsByThemselves:
             [batch] = pipeline.batch(source, 2)
             assert batch.dtype == np.int64
             assert batch.tolist() == [2**53 + 1, 3]
+
+
+NAT_TIME, NAT_SPAN = np.datetime64("NaT"), np.timedelta64("NaT")
+TIMES = {
+    "second": (pa.timestamp("s"), datetime.datetime(2020, 1, 1), np.datetime64("2021-01-01"), NAT_TIME),
+    "nanosecond": (pa.timestamp("ns"), datetime.datetime(2020, 1, 1), np.datetime64("2021-01-01", "s"), NAT_TIME),
+    "zone": (pa.timestamp("ms", "UTC"), datetime.datetime(2020, 1, 1), np.datetime64("2021-01-01", "ns"), NAT_TIME),
+    "day": (pa.date32(), datetime.date(2020, 1, 1), np.datetime64("2021-01-01", "us"), NAT_TIME),
+    "day64": (pa.date64(), datetime.date(2020, 1, 1), np.datetime64("2021-01-01"), NAT_TIME),
+    "span": (pa.duration("us"), datetime.timedelta(1), np.timedelta64(3, "s"), NAT_SPAN),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_times_of_numpy_are_defaults_and_nat_is_one(kind):
+    dtype, given, default, nat = TIMES[kind]
+    table = pa.table({"when": pa.array([given, None], dtype), "at": [{"when": None}] * 2, "row": [0, 1]})
+    table = table.set_column(1, "at", pa.array([{"when": given}, {"when": None}], pa.struct([("when", dtype)])))
+    for value in (default, nat, type(nat)("NaT", "s")):
+        [batch] = pipeline.batch(pipeline.arrow(table, defaults={"when": value, "at/when": value}), 2)
+        for got in (batch["when"], batch["at"]["when"]):
+            assert got.dtype.kind == ("m" if kind == "span" else "M")
+            assert (not np.isnat(got[0]), bool(np.isnat(got[1]))) == (True, bool(np.isnat(value)))
+            assert np.isnat(value) or got[1] == value
+    other = NAT_TIME if nat is NAT_SPAN else NAT_SPAN
+    for wrong in (other, None, float("nan"), 1.5):
+        with pytest.raises(pipeline.InvalidArgumentError, match="is no default for column 'when' of"):
+            pipeline.arrow(table, defaults={"when": wrong})
+
+
+def test_nat_of_pandas_is_a_default():
+    pandas = pytest.importorskip("pandas")
+    table = pa.table({"when": pa.array([1, None], pa.timestamp("ms"))})
+    [batch] = pipeline.batch(pipeline.arrow(table, defaults={"when": pandas.NaT}), 2)
+    assert np.isnat(batch["when"]).tolist() == [False, True]
+
+
+def test_a_default_that_a_unit_would_round_is_refused():
+    table = pa.table({"when": pa.array([1, None], pa.timestamp("s"))})
+    with pytest.raises(pipeline.InvalidArgumentError, match="is no default for column 'when' of timestamp"):
+        pipeline.arrow(table, defaults={"when": np.datetime64("2021-01-01T00:00:00.5")})
+
+
+def test_a_state_knows_a_default_of_nanoseconds():
+    table = pa.table({"when": pa.array([1, None, 3], pa.timestamp("ns"))})
+
+    def loop(nanosecond):
+        default = np.datetime64(nanosecond, "ns")
+        return pipeline.batch(pipeline.arrow(table, defaults={"when": default}), 1, deterministic=True)
+
+    with loop(7) as batches:
+        next(batches)
+        state = batches.state_dict()
+    with loop(7) as batches:
+        batches.load_state_dict(state)
+        assert next(batches)["when"].astype(int).tolist() == [7]
+    with pytest.raises(pipeline.errors.StateMismatchError):
+        loop(8).load_state_dict(state)

@@ -21,7 +21,7 @@ from pipeline.command.check import check
 from pipeline.command.check import report as check_report
 from pipeline.command.completion import PROGRAM, SHELLS, completion
 from pipeline.command.feed import FilePipeline, Settings, nothing_in
-from pipeline.command.formats import HELP, record_bytes
+from pipeline.command.formats import HELP, format_of, record_bytes
 from pipeline.command.report import Report
 from pipeline.command.saving import EVERY, Saving
 from pipeline.errors import OpError
@@ -104,6 +104,7 @@ def run(settings: Settings, saving: Saving, watch: bool = False) -> Report:
         OpError: A file cannot be read, has a malformed line or is cut short, or no file has an example; the message
             names it. Or the state cannot be loaded or saved.
     """
+    settings = settings._replace(format=settings.format or format_of(settings.files))
     source = FilePipeline(settings)
     batches = source.batches()
     saving.load(batches)
@@ -215,7 +216,9 @@ def _add_feed_options(feed: argparse.ArgumentParser) -> None:
         feed.add_argument(option, type=int, default=default, metavar="N", help=text + shown)
 
     feed.add_argument("files", nargs="+", metavar="FILE", help="a file; in CSV the first line decides the column types")
-    feed.add_argument("--format", default="csv", metavar="FORMAT", help=f"{HELP}; default: csv")
+    feed.add_argument(
+        "--format", metavar="FORMAT", help=f"{HELP}; default: what the first bytes and the names of the files say"
+    )
     number("--batch-size", 128, "examples in a batch")
     feed.add_argument(
         "--shuffle",
@@ -256,7 +259,8 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
         _check_range(parser, f"--{name.replace('_', '-')}", getattr(arguments, name), least, most)
     _check_names(parser, arguments)
     try:
-        record_bytes(arguments.format)
+        if arguments.format is not None:
+            record_bytes(arguments.format)
     except ValueError as error:
         parser.error(str(error))
     min_after_dequeue = _min_after_dequeue(arguments)
@@ -275,7 +279,7 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
         threads=arguments.threads,
         seed=arguments.seed,
         skip_header_lines=arguments.skip_header_lines,
-        format=arguments.format,
+        format=arguments.format or "",
         deterministic=arguments.deterministic,
     )
 

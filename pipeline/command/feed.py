@@ -17,12 +17,11 @@ import numpy as np
 from pipeline._csv import cut_records
 from pipeline.batches.functions import batch, shuffle_batch
 from pipeline.batches.loop import Batches
-from pipeline.command.formats import TEXT, make_reader, record_bytes
+from pipeline.command.formats import TEXT, make_reader, record_bytes, refuse_compressed
 from pipeline.decode.csv.decode_csv import decode_csv
 from pipeline.decode.csv.numbers import number
 from pipeline.decode.csv.record import split_record
 from pipeline.errors import InvalidArgumentError
-from pipeline.files.compression import compression_of
 from pipeline.files.os_errors import translated
 from pipeline.producers.producers import string_input_producer
 from pipeline.pulls import together
@@ -69,7 +68,7 @@ class FilePipeline:
         self._record_bytes = record_bytes(settings.format)
         self._reader = make_reader(settings.format, settings.skip_header_lines)
         if settings.format in TEXT:
-            _refuse_compressed(settings.files)
+            refuse_compressed(settings.files)
         if settings.format == "csv":
             first = _first_line(settings.files, settings.skip_header_lines)
             if first is not None:
@@ -152,17 +151,6 @@ def _with_place(error: InvalidArgumentError, keys: list[bytes]) -> InvalidArgume
     record: int = error.record  # type: ignore[attr-defined]
     text = error.message.removesuffix("!").replace(f" in record {record}", "")
     return InvalidArgumentError(None, None, f"{os.fsdecode(keys[record])}: {text}")
-
-
-def _refuse_compressed(files: Sequence[str]) -> None:
-    for name in files:
-        if kind := compression_of(os.fspath(name)):
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"{name}: feed does not read text that is compressed by {kind.lower()}: decompress it first. "
-                "In a program, pipeline.csv and pipeline.text read it",
-            )
 
 
 def _first_line(files: Sequence[str], skip: int) -> tuple[bytes, str] | None:

@@ -1,11 +1,14 @@
-"""The file formats that `python -m pipeline feed --format` knows, and the reader for each."""
+"""The file formats that `python -m pipeline feed --format` knows, how it finds the one of a file, and the readers."""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 
-from pipeline.errors import DataLossError
+from pipeline.errors import DataLossError, InvalidArgumentError, invalid
+from pipeline.files.compression import compression_of
+from pipeline.files.crc32c import crc_function_or_slow, mask
 from pipeline.files.tfrecord import HEADER
 from pipeline.readers import fixed, tfrecord
 from pipeline.readers.base import ReaderBase
@@ -14,6 +17,118 @@ from pipeline.readers.whole import WholeFileReader
 
 HELP = "lines, csv, tfrecord, fixed:N (records of N bytes), or files (each file is one example)"
 TEXT = ("lines", "csv")
+
+_HEAD = 4096  # bytes that are looked at
+
+# The first bytes of files that are one example each.
+_WHOLE = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*")
+_WHOLE_ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff")
+
+# What feed does not read: the first bytes of such files, the ends of their names, what they are, and what reads them.
+_OTHERS = (
+    (b"PAR1", (".parquet",), "a Parquet file", "pipeline.parquet reads it"),
+    (b"ARROW1", (".feather", ".arrow"), "a Feather file (Arrow IPC)", "pipeline.feather reads it"),
+    (b"\x93NUMPY", (".npy",), "an .npy file", "pipeline.arrays reads it"),
+    (b"PK\x03\x04", (".npz", ".zip"), "an .npz file or another zip archive", "pipeline.arrays reads the arrays of it"),
+    (b"\x89HDF\r\n", (".h5", ".hdf5"), "an HDF5 file", "pipeline.arrays reads datasets of h5py"),
+    (b"\xff\xfe", (), "text in UTF-16", ""),
+    (b"\xfe\xff", (), "text in UTF-16", ""),
+)
+
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def format_of(files: Sequence[str]) -> str:
+    """Return the format of files, judging by their first bytes, and else by the ends of their names.
+
+    Raises:
+        InvalidArgumentError: A file has a format that feed does not read, or they differ.
+    """
+    first, found = "", ""
+    for name in files:
+        own = _format_of(name)
+        if not found:
+            first, found = name, own
+        elif own not in ("", found):
+            raise invalid(f"{first} would be read as {found}, and {name} as {own}: pass --format, or files of one kind")
+    return found or "csv"
+
+
+def _format_of(name: str) -> str:
+    """As `format_of`, of one file; "" of an empty one."""
+    head, ending = _head(name), os.path.splitext(name.lower())[1]
+    if head is None:
+        return _by_ending(name, ending)
+    if len(head) >= HEADER.size:
+        length, checksum = HEADER.unpack_from(head)
+        if mask(crc_function_or_slow()(length.to_bytes(8, "little"))) == checksum:
+            return "tfrecord"
+    bitmap = head.startswith(b"BM") and head[6:10] == bytes(4)
+    if bitmap or head.startswith(_WHOLE) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP"):
+        return "files"
+    for magic, kind in _COMPRESSED.items():
+        if head.startswith(magic):
+            raise _compressed(name, kind)
+    if head[257:262] == b"ustar":
+        raise _other(name, "a tar archive", "pipeline.webdataset reads it")
+    for magic, _, what, reader in _OTHERS:
+        if head.startswith(magic):
+            raise _other(name, what, reader)
+    if ending in (".tfrecord", ".tfrecords"):  # a damaged or an empty one
+        return "tfrecord"
+    if b"\0" in head:
+        raise invalid(
+            f"{name}: it is no text, nor anything else that feed knows by its first bytes: pass --format, {HELP}"
+        )
+    return "csv" if head else ""
+
+
+def _by_ending(name: str, ending: str) -> str:
+    """As `_format_of`, of what cannot be looked at without reading it twice, such as a URL or a pipe."""
+    if ending in (".tfrecord", ".tfrecords"):
+        return "tfrecord"
+    if ending in _WHOLE_ENDINGS:
+        return "files"
+    if kind := compression_of(name):
+        raise _compressed(name, kind.lower())
+    if ending == ".tar":
+        raise _other(name, "a tar archive", "pipeline.webdataset reads it")
+    for _, endings, what, reader in _OTHERS:
+        if ending in endings:
+            raise _other(name, what, reader)
+    return "csv"
+
+
+def _other(name: str, what: str, reader: str) -> InvalidArgumentError:
+    more = f"in a program, {reader}" if reader else "convert it to UTF-8"
+    return invalid(f"{name} is {what}, which feed does not read: {more}")
+
+
+def _compressed(name: str, kind: str) -> InvalidArgumentError:
+    return invalid(
+        f"{name}: feed does not read text that is compressed by {kind}: decompress it first. "
+        "In a program, pipeline.csv and pipeline.text read it"
+    )
+
+
+def _head(name: str) -> bytes | None:
+    """The first bytes of a file; None of a URL, and of what is no file or cannot be read."""
+    if "://" in name:
+        return None
+    try:
+        if not stat.S_ISREG(os.stat(name).st_mode):
+            return None
+        with open(name, "rb") as file:
+            return file.read(_HEAD)
+    except (OSError, ValueError):
+        return None  # the error comes when it is read
+
+
+def refuse_compressed(files: Sequence[str]) -> None:
+    """Raise InvalidArgumentError for text whose name says that it is compressed."""
+    for name in files:
+        if kind := compression_of(os.fspath(name)):
+            raise _compressed(name, kind.lower())
 
 
 def record_bytes(given: str) -> int | None:

@@ -1,10 +1,19 @@
 """`python -m pipeline feed --format`: each format, and what is none."""
 
+import gzip
+import io
 import json
+import lzma
+import tarfile
 
+import fsspec
+import numpy as np
 import pytest
+from PIL import Image
 
 from pipeline.command.cli import main
+from pipeline.files.crc32c import crc_function_or_slow
+from pipeline.files.tfrecord import framed
 
 
 def feed(capsys, *arguments):
@@ -80,6 +89,108 @@ def test_records_cut_within_a_header(capsys, tmp_path, kept):
         status, report, err = feed(capsys, path, "--format", "tfrecord")
         assert (status, report) == (1, None)
         assert err == f"pipeline feed: truncated record at {whole} of {path}: the file ends within its first 12 bytes\n"
+
+
+def image(form):
+    file = io.BytesIO()
+    Image.new("RGB", (2, 3)).save(file, form)
+    return file.getvalue()
+
+
+def saved(write):
+    file = io.BytesIO()
+    write(file)
+    return file.getvalue()
+
+
+CSV, RECORD = b"1,2\n3,4\n", framed(b"abc", crc_function_or_slow())
+FOUND = {
+    "rows.csv": (CSV, "csv", {"int64": 2}),
+    "rows": (CSV, "csv", {"int64": 2}),
+    "text.log": ("é\n".encode("latin-1"), "csv", {"bytes": 1}),
+    "rows.jpg": (CSV, "csv", {"int64": 2}),  # whatever the name says
+    "BM.txt": (b"BMW,3\n", "csv", {"bytes": 1, "int64": 1}),
+    "records.csv": (2 * RECORD, "tfrecord", {"bytes": 1}),
+    "records": (RECORD, "tfrecord", {"bytes": 1}),
+    **{f"image.{form}": (image(form), "files", {"bytes": 1}) for form in ("jpeg", "png", "gif", "bmp", "webp", "tiff")},
+    "image.csv": (image("png"), "files", {"bytes": 1}),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_the_format_is_found(capsys, tmp_path, name):
+    content, form, columns = FOUND[name]
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / "empty").write_bytes(b"")
+    status, report, err = feed(capsys, tmp_path / "empty", tmp_path / name, tmp_path / name)
+    assert (status, err) == (0, "")
+    assert (report["settings"]["format"], report["columns"]) == (form, columns)
+
+
+REFUSED = {
+    "a.parquet": (b"PAR1 and more", "is a Parquet file, which feed does not read: in a program, pipeline.parquet"),
+    "b.csv": (b"PAR1 and more", "is a Parquet file, which feed does not read: in a program, pipeline.parquet reads it"),
+    "c.arrow": (b"ARROW1\0\0", "is a Feather file (Arrow IPC), which feed does not read: in a program, pipeline.fea"),
+    "d.npy": (saved(lambda file: np.save(file, [1])), "is an .npy file, which feed does not read: in a program, pipe"),
+    "e.npz": (saved(lambda file: np.savez(file, [1])), "is an .npz file or another zip archive, which feed does not"),
+    "f.tar": (
+        tarfile.TarInfo("a").tobuf(),
+        "is a tar archive, which feed does not read: in a program, ",
+    ),
+    "g.csv": (gzip.compress(CSV), ": feed does not read text that is compressed by gzip: decompress it first"),
+    "h.csv.xz": (lzma.compress(CSV), ": feed does not read text that is compressed by xz: decompress it first"),
+    "i.csv": (CSV.decode().encode("utf-16"), "is text in UTF-16, which feed does not read: convert it to UTF-8"),
+    "j.bin": (bytes(100), ": it is no text, nor anything else that feed knows by its first bytes: pass --format, li"),
+    "k.tfrecord": (b"no record", "truncated record at 0"),
+    "l.tfrecords": (b"no record, and long", "corrupted record at 0"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_feed_does_not_read(capsys, tmp_path, name):
+    """One line, and not the status of success."""
+    content, why = REFUSED[name]
+    (tmp_path / name).write_bytes(content)
+    status, report, err = feed(capsys, tmp_path / name)
+    assert (status, report) == (1, None)
+    assert err.startswith("pipeline feed: ")
+    assert f"{tmp_path}/{name}" in err
+    assert why in err
+    assert err.count("\n") == 1
+
+
+def test_files_of_several_formats(capsys, tmp_path, numbers):
+    (tmp_path / "records").write_bytes(RECORD)
+    status, report, err = feed(capsys, numbers, tmp_path / "records")
+    assert (status, report) == (1, None)
+    assert err == (
+        f"pipeline feed: {numbers} would be read as csv, and {tmp_path}/records as tfrecord: "
+        "pass --format, or files of one kind\n"
+    )
+    status, report, err = feed(capsys, numbers, tmp_path / "records", "--format", "files")
+    assert (status, err, report["examples"]) == (0, "", 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("a.parquet", "is a Parquet file"), ("b.csv.gz", "compressed by gzip"), ("c.tar", "is a tar archive")],
+)
+def test_urls_go_by_their_names(capsys, name, why):
+    """What is behind one is not fetched twice."""
+    with fsspec.open(f"memory://{name}", "wb") as file:
+        file.write(CSV)
+    status, report, err = feed(capsys, f"memory://{name}")
+    assert (status, report) == (1, None)
+    assert err.startswith(f"pipeline feed: memory://{name}")
+    assert why in err
+
+
+def test_images_and_records_of_urls(capsys):
+    for name, content in (("a.jpg", image("jpeg")), ("a.tfrecord", RECORD)):
+        with fsspec.open(f"memory://{name}", "wb") as file:
+            file.write(content)
+        status, report, err = feed(capsys, f"memory://{name}")
+        assert (status, err, report["examples"]) == (0, "", 1)
 
 
 @pytest.mark.parametrize("form", ["", "xml", "fixed", "fixed:", "fixed:0", "fixed:-1", "fixed:x", "csv:3"])

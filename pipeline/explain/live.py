@@ -66,9 +66,9 @@ loops: Live[Any] = Live()
 
 
 def _forget() -> None:
-    """In the child of a fork: what the parent made cannot be looked at there. Loops must not wait for its threads."""
-    for _, loop in loops.numbered():
-        loop._after_fork()
+    """In the child of a fork: what the parent made cannot be looked at there, and nothing waits for its threads."""
+    for _, waiting in (*loops.numbered(), *mappings.numbered()):
+        waiting._after_fork()
     for each in (queues, readers, mappings, groups, loops):
         each.forget()
 

@@ -175,6 +175,12 @@ class MapAhead(Iterator[Any]):
         self._closed = True
         self.recall()
 
+    def _after_fork(self) -> None:
+        """In the child of a fork: whoever held the lock or had the chunks is not there. They are submitted again."""
+        self._taking = threading.Lock()
+        in_flight = self._in_flight
+        in_flight.chunks = tuple(again for each in in_flight.chunks for again in in_flight.again(each, 0, None))
+
     def __enter__(self) -> MapAhead:
         return self
 

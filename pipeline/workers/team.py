@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, Future, InvalidStateError
+from concurrent.futures._base import CANCELLED_AND_NOTIFIED
 from typing import Any, NamedTuple
 
 from pipeline.explain.wording import named
@@ -50,6 +51,13 @@ class Promise(Future[Any]):
         super().__init__()
         self._condition = _Condition()
 
+    def forsake(self) -> None:
+        """Count as cancelled, in a forked process: whoever was to give the result is not there, and may have been
+        within the lock."""
+        self._condition = _Condition()
+        if not self.done():
+            self._state = CANCELLED_AND_NOTIFIED
+
 
 class Call(NamedTuple):
     """What is submitted.
@@ -61,7 +69,7 @@ class Call(NamedTuple):
         begun: Whether a worker has had it; then it can no longer be cancelled.
     """
 
-    future: Future[Any]
+    future: Promise
     function: Any
     arguments: Any
     begun: bool = False
@@ -93,6 +101,8 @@ class Team:
         self._count = count
         self._keeper = keeper
         self._numbers = itertools.count(1)
+        self._calls: collections.deque[Call] = collections.deque()
+        self._keepers: list[Keeper] = []
         self.forget()
         self._resting = self._closed = False
         self._broken: BrokenWorkers | None = None
@@ -100,10 +110,12 @@ class Team:
         _teams.add(self)
 
     def forget(self) -> None:
-        """Have no keepers, whoever holds the lock: in a forked process they are its parent's."""
+        """Have no keepers, whoever holds the lock: in a forked process they are its parent's, and so are all calls."""
         self._lock = threading.RLock()  # no Condition: Ctrl-C in its `__enter__`, in Python, would leave it locked
-        self._calls: collections.deque[Call] = collections.deque()
-        self._keepers: list[Keeper] = []
+        calls = [*self._calls, *(call for keeper in self._keepers for call in keeper.sent)]
+        self._calls, self._keepers = collections.deque(), []
+        for call in calls:
+            call.future.forsake()
 
     def __str__(self) -> str:
         if self._closed:
@@ -147,11 +159,13 @@ class Team:
 
     def enter(self, keeper: Keeper) -> bool:
         """Count a keeper; it calls this when it runs. Whether there is room for it."""
-        with self._lock:
-            fits = len(self._keepers) < self._count
-            if fits:
-                self._keepers.append(keeper)
-        keeper.entered.set()
+        try:
+            with self._lock:
+                fits = len(self._keepers) < self._count
+                if fits:
+                    self._keepers.append(keeper)
+        finally:
+            keeper.entered.set()  # whoever called `put` waits for it
         return fits
 
     def take(self, keeper: Keeper) -> Call | None:

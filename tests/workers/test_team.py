@@ -358,3 +358,44 @@ work(socket.socket(fileno=int(sys.argv[1])), None)
         command = [sys.executable, "-c", script, str(theirs.fileno())]
         done = subprocess.run(command, pass_fds=[theirs.fileno()], capture_output=True, timeout=LIMIT, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+class TestForkedWithCallsUnderWay:
+    """What workers of the parent have in hand comes in no child."""
+
+    def test_map_ahead_with_threads_goes_on_in_both(self):
+        with pipeline.threads(2) as workers:
+            ahead = pipeline.map_ahead(functions.napping, range(400), workers, chunksize=2)
+            first = next(ahead)
+
+            def rest():
+                assert [int(each[0]) for each in ahead] == [i % 251 for i in range(1, 400)]
+
+            assert first[0] == 0
+            assert child_of(rest) == 0
+            rest()
+
+    def test_map_ahead_with_processes_says_so(self):
+        with pipeline.processes(2) as workers:
+            ahead = pipeline.map_ahead(functions.napping, range(400), workers, chunksize=2)
+            next(ahead)
+
+            def rest():
+                with pytest.raises(pipeline.AbortedError, match="belong to the process that this one was forked from"):
+                    list(ahead)
+
+            assert child_of(rest) == 0
+            assert len(list(ahead)) == 399
+
+    @pytest.mark.parametrize("pool", [pipeline.threads, pipeline.processes])
+    def test_futures_count_as_cancelled(self, tmp_path, pool):
+        with pool(1) as workers:
+            futures = [workers.submit(functions.opened, str(tmp_path)) for _ in range(4)]
+            wait_until(futures[0].running, "the first call to begin")
+
+            def check():
+                assert all(future.cancelled() for future in futures)
+
+            assert child_of(check) == 0
+            (tmp_path / "go").touch()
+            assert [future.result() for future in futures] == [None] * 4

@@ -22,9 +22,10 @@ class Table:
         quotes: bool,
         na: bytes,
         exact: bool,
+        lenient: bool = False,
     ) -> None: ...
     def fill(self, records: Cut | tuple[bytes, ...], first: int) -> int: ...
 
 def cut_records(
-    text: bytes, begin: int, end: int, delim: bytes, quotes: bool, last: bool, most: int
+    text: bytes, begin: int, end: int, delim: bytes, quotes: bool, last: bool, most: int, comment: bytes = b""
 ) -> tuple[Cut, int]: ...

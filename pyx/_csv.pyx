@@ -154,7 +154,7 @@ cdef Py_ssize_t line_ends(const char* at, const char* end) noexcept nogil:
 
 def cut_records(
     bytes text not None, Py_ssize_t begin, Py_ssize_t end, bytes delim not None, bint quotes, bint last,
-    Py_ssize_t most
+    Py_ssize_t most, bytes comment not None=b""
 ):
     """Cut a text into records: lines without their ends, but line ends in quotes are part of a record.
 
@@ -165,6 +165,7 @@ def cut_records(
         quotes: Whether fields may be quoted.
         last: Whether nothing follows: then what has no end is a record too.
         most: How many records to cut at most.
+        comment: The byte that begins a line to leave out; nothing if there is none.
 
     Returns:
         A Cut of the records, without empty ones, and where in the text the first one begins that was not cut.
@@ -178,8 +179,11 @@ def cut_records(
     cdef const char* stop
     cdef Cut records = Cut(text)
     cdef bint quoted = quotes and memchr(at, b'"', past - at) is not NULL
+    cdef int noted = <unsigned char>comment[0] if comment else -1
+    cdef bint note
     while at < past and most > 0:
-        stop = record_end(at, past, delim[0], quoted)
+        note = <unsigned char>at[0] == noted
+        stop = record_end(at, past, delim[0], quoted and not note)
         if stop is NULL:
             if not last:
                 break
@@ -189,7 +193,7 @@ def cut_records(
         size = stop - at
         if size and at[size - 1] == b'\r':
             size -= 1
-        if size:
+        if size and not note:
             if records.count == records.room:
                 records.grow()
             records.spans[records.count] = Span(at, size)
@@ -221,6 +225,7 @@ cdef class Table:
         quotes: Whether fields may be quoted.
         na: The text of a missing field, besides the empty text.
         exact: Whether a record with more fields is unusual.
+        lenient: Whether a field that does not begin with a quote may have quotes.
     """
 
     cdef Column* columns
@@ -234,7 +239,7 @@ cdef class Table:
 
     def __cinit__(
         self, list arrays not None, list defaults not None, bytes delim not None, bint quotes, bytes na not None,
-        bint exact
+        bint exact, bint lenient=False
     ):
         cdef Py_ssize_t i
         if len(arrays) != len(defaults):
@@ -243,7 +248,7 @@ cdef class Table:
         self.room = MOST
         self.delim, self.quotes, self.width, self.na_size = delim[0], quotes, len(arrays), len(na)
         memset(self.stops, 0, sizeof(self.stops))
-        for byte in delim + b'\r\n"'[:2 + quotes]:
+        for byte in delim + b'\r\n"'[:2 + (quotes and not lenient)]:
             self.stops[byte] = True
         self.quick = self.width > 0
         self.columns = <Column*>PyMem_Malloc(self.width * sizeof(Column))

@@ -26,7 +26,7 @@ from pipeline.sources.text import Piece, Records, cut_pieces, lines_to_skip, ope
 
 _LOOKED_AT = 1000  # rows that decide the dtypes that nobody gave
 _RECORD = re.compile(r" in record \d+")
-_WRONG_NUMBER = re.compile(r"^Expect (\d+) fields but have 1$")
+_WRONG_NUMBER = re.compile(r"^Expect (\d+) fields but have \d+$")
 
 _log = logger("pipeline.sources")
 
@@ -43,6 +43,8 @@ def csv(
     field_delim: str = ",",
     use_quote_delim: bool = True,
     na_value: str = "",
+    comment: str | None = None,
+    lenient: bool = False,
     num_epochs: int | None = 1,
     shuffle: bool = False,
     seed: int | None = None,
@@ -70,6 +72,10 @@ def csv(
         field_delim: The character between fields.
         use_quote_delim: Whether `"` quotes a field; if False, it is a character like any other.
         na_value: A field with this text counts as missing, as an empty one does.
+        comment: The character that begins lines to leave out, such as "#"; None means that there are none.
+        lenient: Whether to read what other programs write and is no CSV: quotes within a field that does not begin with
+            one are characters, what follows the quotes of a field belongs to it, and the fields that are missing at the
+            end of a row are empty.
         num_epochs: How often the files are read; None means without end.
         shuffle: Whether the files come in random order, another one in each epoch; `shuffle_batch` mixes rows.
         seed: Seed of the orders.
@@ -101,7 +107,7 @@ def csv(
         >>> batch["name"].tolist(), batch["height"].tolist(), batch["age"]
         ([b'Ada', b'Turing, Alan'], [1.65, 0.0], array([36, 41], dtype=int32))
     """
-    syntax = Syntax(field_delim, use_quote_delim, na_value, lines_to_skip(skip_lines, "csv"), names)
+    syntax = Syntax(field_delim, use_quote_delim, na_value, lines_to_skip(skip_lines, "csv"), names, comment, lenient)
     return StreamSource(
         _Rows(expanded(paths, "csv"), syntax, columns, dtypes, defaults or {}), Epochs(num_epochs, shuffle, seed, shard)
     )
@@ -240,14 +246,14 @@ class _Rows:
         file = given.piece.name
         line = 1 + given.piece.lines_before + given.piece.lines_to(given.first + record)
         text = _RECORD.sub("", error.message.removesuffix("!"), 1) + quote(error, line)
-        field, few = FIELD.match(text), _WRONG_NUMBER.match(text)
+        field, number = FIELD.match(text), _WRONG_NUMBER.match(text)
         if field is not None:
             name = given.how.form.columns[int(field[1])]
             text = f"column {name!r}{text[field.end() :]}"
             if name in self._guessed:
                 text += f"; the first rows look like {self._columns[name].dtype}: see dtypes= and defaults="
-        elif few is not None:
-            text += self._syntax.other_delim(given.records[record], int(few[1]))
+        else:
+            text += self._syntax.hint(given.records[record], int(number[1]) if number else 0)
         failed = invalid(f"csv: {file}, line {line:,}: {text}")
         vars(failed)["record_key"] = b"%b:%d" % (os.fsencode(file), line)
         return failed

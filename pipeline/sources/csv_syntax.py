@@ -24,16 +24,30 @@ class Syntax:
     Args:
         delim, quotes, na, names: As `field_delim`, `use_quote_delim`, `na_value` and `names` of `csv`.
         skip_lines: As for `csv`, checked.
+        comment, lenient: As for `csv`.
 
     Raises:
-        InvalidArgumentError: `delim` is no single character, or there are no names, or one comes twice.
+        InvalidArgumentError: `delim` or `comment` is no single character, or there are no names, or one comes twice.
         TypeError: Something is no string.
     """
 
-    def __init__(self, delim: Any, quotes: Any, na: Any, skip_lines: int, names: Sequence[str] | None) -> None:
+    def __init__(
+        self,
+        delim: Any,
+        quotes: Any,
+        na: Any,
+        skip_lines: int,
+        names: Sequence[str] | None,
+        comment: Any,
+        lenient: Any,
+    ) -> None:
         self.delim, self.na = _as_bytes(delim, "field_delim"), _as_bytes(na, "na_value")
         if len(self.delim) != 1 or self.delim in b'\r\n"':
             raise invalid(f"csv: field_delim must be one character, and no quote or line end; got {delim!r}")
+        self.comment = b"" if comment is None else _as_bytes(comment, "comment")
+        if comment is not None and (len(self.comment) != 1 or self.comment in b'\r\n"' + self.delim):
+            raise invalid(f"csv: comment must be one character, and no quote, delimiter or line end; got {comment!r}")
+        self.lenient = truth(lenient, "csv: lenient")
         self.quotes, self.skip_lines = truth(quotes, "csv: use_quote_delim"), skip_lines
         if isinstance(names, (str, bytes)):
             raise TypeError(f"csv: names must be a list of names, such as [{names!r}], not {names!r}")
@@ -53,11 +67,12 @@ class Syntax:
         """The names that the first record of a piece holds."""
         (line,) = piece.records
         try:
-            fields = [field.decode() for field in split_record(line, self.delim, self.quotes)]
+            fields = [field.decode() for field in split_record(line, self.delim, self.quotes, 0, self.lenient)]
         except ValueError as error:
             place = piece.text.find(line, piece.begin)
             first = 1 + self.skip_lines + piece.text.count(b"\n", piece.begin, place)
-            raise invalid(f"csv: {name}: the line of names cannot be read: {error}{quote(error, first)}") from error
+            why = f"{error}{quote(error, first)}{self.hint(line)}"
+            raise invalid(f"csv: {name}: the line of names cannot be read: {why}") from error
         if len(fields) == 1 and not line.startswith(b'"'):
             self._look_for_others(line, piece, name)
         return _checked(fields, f"csv: {name}")
@@ -66,13 +81,16 @@ class Syntax:
         """Raise InvalidArgumentError if the only name is rather a line with another delimiter, as the next line is."""
         end = piece.text.find(line, piece.begin) + len(line)
         following = piece.text[end:].strip(b"\r\n").partition(b"\n")[0]
+        if line[:1] == b"#" and following.count(self.delim) and self.delim not in line:
+            text = f"csv: {name}: the line of names has only one, {line.decode(errors='replace')!r:.80}"
+            raise invalid(f"{text}, and the next line has more: comment='#' leaves out lines that begin with #")
         for delim in _DELIMS.replace(self.delim, b""):
             count = line.count(delim)
             if count and (not following or following.count(delim) >= count):
                 text = f"csv: {name}: the line of names has only one, {line.decode(errors='replace')!r:.80}: "
                 raise invalid(f"{text}{_would_have(delim, count + 1)}; for one column pass names= and skip_lines=")
 
-    def other_delim(self, record: bytes, width: int) -> str:
+    def _other_delim(self, record: bytes, width: int) -> str:
         """What an error adds if a record of one field has so many with another delimiter."""
         if self.delim not in record:
             for delim in _DELIMS:
@@ -80,19 +98,41 @@ class Syntax:
                     return f"; {_would_have(delim, width)}"
         return ""
 
+    def hint(self, record: bytes, width: int = 0) -> str:
+        """What an error about the form of a record adds: which option, or which change of the file, helps.
+
+        Args:
+            record: The record.
+            width: How many fields it should have; 0 if it is about something else.
+        """
+        if record[:1] == b"#" and not self.comment:
+            return "; comment='#' leaves out lines that begin with #"
+        if b"\r" in record and not (self.quotes and b'"' in record):
+            return r"; a line ends with \n or \r\n, and here is \r alone: change the file, as by tr '\r' '\n'"
+        if width:
+            return self._other_delim(record, width) or self._lenient(record.count(self.delim) + 1 < width)
+        return self._lenient(self.quotes and b'"' in record)
+
+    def _lenient(self, helps: bool) -> str:
+        return "; see lenient=" if helps and not self.lenient else ""
+
     def cut(self, text: bytes, begin: int, end: int, last: bool, most: int = MANY) -> tuple[Sequence[bytes], int]:
         """Cut records; see `Cutter` of text.py."""
-        return cut_records(text, begin, end, self.delim, self.quotes, last, most)
+        return cut_records(text, begin, end, self.delim, self.quotes, last, most, self.comment)
 
     def form(self, names: Sequence[str], columns: Mapping[str, ColumnType]) -> RecordFormat:
         """What takes columns, in this order of theirs, out of records with fields of these names."""
         select = tuple(names.index(name) for name in columns)
-        return RecordFormat(tuple(columns.values()), self.delim, self.quotes, self.na, select, len(names))
+        kinds = tuple(columns.values())
+        return RecordFormat(kinds, self.delim, self.quotes, self.na, select, len(names), self.lenient)
 
     def facts(self) -> dict[str, Any]:
         """What decides how files are read; plain data."""
         texts = [each.decode("latin-1") for each in (self.delim, self.na)]
-        return {"syntax": [*texts, self.quotes, self.skip_lines], "names": self.names}
+        lenience: dict[str, Any] = {"comment": self.comment.decode("latin-1")} if self.comment else {}
+        if self.lenient:
+            lenience["lenient"] = True
+        return {"syntax": [*texts, self.quotes, self.skip_lines], "names": self.names, **lenience}
 
 
 def quote(error: Exception, line: int) -> str:

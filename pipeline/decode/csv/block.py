@@ -51,4 +51,4 @@ def _table(form: RecordFormat, arrays: Sequence[NDArray[Any]]) -> Table | None:
     defaults: list[Any] = [None] * width
     for place, array, column in zip(form.select or range(len(arrays)), arrays, form.columns, strict=True):
         wanted[place], defaults[place] = array, column.default
-    return Table(wanted, defaults, form.delim, form.quotes, form.na, form.exact)
+    return Table(wanted, defaults, form.delim, form.quotes, form.na, form.exact, form.lenient)

@@ -41,6 +41,8 @@ class RecordFormat(NamedTuple):
         select: The indices of the columns to return, increasing; None for all.
         width: How many fields a record has; None for as many as there are columns, or, with `select`, at least as many
             as it takes.
+        lenient: Whether quotes may be anywhere, and fields that are missing at the end of a record are empty; `width`
+            is given then.
     """
 
     columns: tuple[ColumnType, ...]
@@ -49,6 +51,7 @@ class RecordFormat(NamedTuple):
     na: bytes
     select: tuple[int, ...] | None
     width: int | None = None
+    lenient: bool = False
 
     @property
     def exact(self) -> bool:
@@ -75,14 +78,16 @@ class RecordFormat(NamedTuple):
         """Return the selected fields. Those that are too many are counted, not made."""
         width = self.fields
         if (self.quotes and b'"' in line) or b"\n" in line or b"\r" in line:
-            rest = split_record(line, self.delim, self.quotes, record)
+            rest = split_record(line, self.delim, self.quotes, record, self.lenient)
             fields = list(islice(rest, width))
             have = len(fields) + (sum(1 for _ in rest) if self.exact else 0)
         else:
             have = line.count(self.delim) + 1 if self.exact else 0
             fields = line.split(self.delim, width) if line and have <= width else []
-        if have > width or (self.width is not None and have < width):
+        if have > width or (self.width is not None and have < width and not self.lenient):
             raise self._wrong_number(have, record)
+        if self.lenient:
+            fields += [b""] * (width - len(fields))
         if self.select is None:
             return fields
         return [fields[i] for i in self.select if i < len(fields)]
@@ -108,8 +113,18 @@ class RecordFormat(NamedTuple):
         return value
 
 
-def split_record(line: bytes, delim: bytes = b",", quotes: bool = True, record: int = 0) -> Iterator[bytes]:
+def split_record(
+    line: bytes, delim: bytes = b",", quotes: bool = True, record: int = 0, lenient: bool = False
+) -> Iterator[bytes]:
     """Split a record that may contain quotes or line ends, as TensorFlow does: no further than you take its fields.
+
+    Args:
+        line: The record.
+        delim: The byte between fields.
+        quotes: Whether fields may be quoted.
+        record: The index of the record, for errors.
+        lenient: Whether quotes may be anywhere: in an unquoted field they are characters like any other, and what
+            follows the quotes of a field belongs to it.
 
     Raises:
         InvalidArgumentError: A quote or line end is in the wrong place.
@@ -119,13 +134,13 @@ def split_record(line: bytes, delim: bytes = b",", quotes: bool = True, record: 
         if line[at] in b"\r\n":  # line ends before a field are dropped
             at += 1
         elif quotes and line[at] == ord('"'):
-            field, at = _quoted_field(line, at + 1, delim, record)
+            field, at = _quoted_field(line, at + 1, delim, record, lenient)
             yield field
         else:
             end = line.find(delim, at)
             end = size if end < 0 else end
             field = line[at:end]
-            if (quotes and b'"' in field) or b"\n" in field or b"\r" in field:
+            if (quotes and not lenient and b'"' in field) or b"\n" in field or b"\r" in field:
                 raise record_error("Unquoted fields cannot have quotes/CRLFs inside", record)
             yield field
             at = end + 1
@@ -133,7 +148,7 @@ def split_record(line: bytes, delim: bytes = b",", quotes: bool = True, record: 
         yield b""
 
 
-def _quoted_field(line: bytes, at: int, delim: bytes, record: int) -> tuple[bytes, int]:
+def _quoted_field(line: bytes, at: int, delim: bytes, record: int, lenient: bool) -> tuple[bytes, int]:
     """Return the field whose opening quote is just before `at`, and where the next field starts."""
     pieces, begin = [], at
     while True:
@@ -145,6 +160,12 @@ def _quoted_field(line: bytes, at: int, delim: bytes, record: int) -> tuple[byte
         after = line[end + 1 : end + 2]
         if after in (b"", delim):
             return b'"'.join(pieces), end + 2
+        if after != b'"' and lenient:
+            stop = line.find(delim, end)
+            stop = len(line) if stop < 0 else stop
+            if b"\r" in line[end:stop]:
+                raise record_error("Unquoted fields cannot have quotes/CRLFs inside", record)
+            return b'"'.join(pieces) + line[end + 1 : stop], stop + 1
         if after != b'"':
             text = "Quote inside a string has to be escaped by another quote"
             raise record_error(text, record, line.count(b"\n", 0, begin))

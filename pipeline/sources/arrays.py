@@ -275,8 +275,8 @@ def _of_file(path: str | bytes, where: str, mapped: bool) -> Column:
             raise ValueError(f"arrays: memory_map=True is for local files, and {text!r} is a URL: leave it out")
         data = read_whole(name, sys.maxsize)
         checked_header(io.BytesIO(data), len(data), where_of)
-        return _InMemory(_as_array(np.load(io.BytesIO(data), allow_pickle=False), where))
-    file = NpyFile(name, f"arrays: {where}")
+        return _InMemory(_as_array(np.load(io.BytesIO(data), allow_pickle=False), f"{where}: {text}"))
+    file, where = NpyFile(name, f"arrays: {where}"), f"{where}: {text}"
     if mapped:
         return _Mapped(_as_array(np.load(text, mmap_mode="r", allow_pickle=False), where))
     if file.nbytes <= _WHOLE_BYTES or file.fortran or not file.shape or file.dtype.kind in "SU":

@@ -268,6 +268,21 @@ def columns_of(schema: Any) -> list[list[str]]:
     return [[field.name, str(field.type)] for field in schema]
 
 
+def field_names(fields: Any) -> list[str]:
+    """The names of fields and of those inside them; UnicodeDecodeError if one is no text, as in a damaged file."""
+    types, names = _types(), []
+    for field in fields:
+        names.append(field.name)
+        kind = field.type
+        if types.is_struct(kind):
+            names += field_names(kind)
+        elif types.is_map(kind):
+            names += field_names([kind.key_field, kind.item_field])
+        elif _is_list(kind):
+            names += field_names([kind.value_field])
+    return names
+
+
 def without_views(table: Any) -> Any:
     """Return a Table or RecordBatch with large strings for its string views: Arrow cannot take rows of those."""
     schema = schema_without_views(table.schema)

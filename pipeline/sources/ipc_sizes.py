@@ -47,8 +47,8 @@ def _rows(metadata: bytes) -> int:
     # Files from before Arrow 0.15 have no mark before the length.
     batch = _Table.root(metadata[8 if mark == 0xFFFFFFFF else 4 :]).table(_HEADER)
     rows, column = batch.int64(_LENGTH), batch.first_int64(_NODES)
-    if rows < 0 or rows != (rows if column is None else column):
-        raise struct.error(f"a batch says that it has {rows:,} rows, and its first column {column or 0:,}")
+    if rows < 0 or rows != column:
+        raise struct.error(f"a batch says that it has {rows:,} rows, and its first column {column:,}")
     return rows
 
 
@@ -74,10 +74,10 @@ class _Table:
             raise struct.error("a table is left out")
         return _Table(self._data, place + self._at("<I", place))
 
-    def first_int64(self, number: int) -> int | None:
-        """The first number in a field that is a vector of structs; None if that is empty."""
+    def first_int64(self, number: int) -> int:
+        """The first number in a field that is a vector of structs; 0 if that is empty."""
         start, count = self._vector(number)
-        return self._at("<q", start) if count else None
+        return self._at("<q", start) if count else 0
 
     def blocks(self, number: int) -> list[tuple[int, int]]:
         """Offset and size of the metadata of each Block in a field that is a vector of them."""

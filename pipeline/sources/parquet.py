@@ -23,6 +23,7 @@ from pipeline.sources.arrow import (
     check,
     columns_of,
     facts_of,
+    field_names,
     fillings,
     schema_without_views,
     without_views,
@@ -194,7 +195,7 @@ class _Files:
         sizes: list[int] = []
         for i, name in enumerate(names):
             file = self._open(i)
-            _told(name, functools.partial(columns_of, file.schema))  # UnicodeDecodeError if a name is damaged
+            _told(name, functools.partial(field_names, file.schema))
             self._check(file.schema, name, columns, defaults)
             of_file = _told(name, file.sizes)
             sizes += of_file

@@ -260,6 +260,71 @@ def image(data):
             assert isinstance(found, type) or found.size <= 4 * LIMIT
 
 
+# Files of tables and arrays.
+
+
+def _tables():
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    numbers = range(40)
+    table = pa.table(
+        {
+            "n": pa.array(numbers, pa.int32()),
+            "x": [None if i % 7 == 6 else i / 2 for i in numbers],
+            "word": [f"{i}é" for i in numbers],
+            "kind": pa.array(["odd" if i % 2 else "even" for i in numbers]).dictionary_encode(),
+            "pair": pa.array([[i, 2 * i] for i in numbers], pa.list_(pa.int64(), 2)),
+            "words": [["a"] * (i % 3) for i in numbers],
+            "chat": [[{"role": "user", "text": "a" * i}] * (i % 3) for i in numbers],
+            "box": [{"size": i, "flag": i % 3 == 0} for i in numbers],
+        }
+    )
+    files = {"feather": [], "parquet": []}
+    for compression in ("uncompressed", "lz4"):
+        feather.write_feather(table, _FILE, compression=compression, chunksize=16)
+        files["feather"].append(Path(_FILE).read_bytes())
+    for checksums in (False, True):
+        parquet.write_table(table, _FILE, row_group_size=16, write_page_checksum=checksums)
+        files["parquet"].append(Path(_FILE).read_bytes())
+    return files
+
+
+def read_rows(source, data, suffix=""):
+    """Read the rows of a file, or get our error, which names it."""
+    Path(_FILE + suffix).write_bytes(data)
+    said = _FILE + suffix
+    try:
+        list(source(_FILE + suffix))
+    except (errors.OpError, ValueError) as error:
+        said = str(error)
+    assert _FILE + suffix in said
+
+
+@target(*_tables()["parquet"])
+def parquet(data):
+    read_rows(pipeline.parquet, data)
+
+
+@target(*_tables()["feather"])
+def feather(data):
+    read_rows(pipeline.feather, data)
+
+
+def _npy():
+    for array in (np.arange(12.0).reshape(3, 4), np.asfortranarray(np.ones((3, 2), np.int8)), np.array([b"a", b"bc"])):
+        file = io.BytesIO()
+        np.save(file, array)
+        yield file.getvalue()
+
+
+@target(*_npy())
+def npy(data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy's, of headers that Python 2 wrote
+        read_rows(pipeline.arrays, data, ".npy")
+
+
 # The drop-in's own formats.
 
 

@@ -416,6 +416,9 @@ class TestErrors:
         (tmp_path / "bad.npy").write_bytes(b"not an array")
         with pytest.raises(pipeline.DataLossError, match=r"component '0': .*bad\.npy: "):
             pipeline.arrays((tmp_path / "bad.npy",))
+        np.save(tmp_path / "scalar.npy", np.array(3))
+        with raises(ValueError, f"arrays: component 'a': {tmp_path / 'scalar.npy'} must have rank 1 or more, got the"):
+            pipeline.arrays({"a": tmp_path / "scalar.npy"})
         np.save(tmp_path / "objects.npy", np.array([None, {}], object))
         for options in ({}, {"memory_map": True}):
             with raises(

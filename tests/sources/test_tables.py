@@ -426,7 +426,8 @@ class TestErrors:
     def test_of_a_damaged_description(self, kind, tmp_path):
         """Numbers of rows that become negative, names that are no text any more: each error names the file."""
         path = tmp_path / "t"
-        table = pa.table({"column": range(30), "other": [f"{i}" for i in range(30)]})
+        boxes = [{"size": {"height": i}} for i in range(30)]
+        table = pa.table({"column": range(30), "other": [f"{i}" for i in range(30)], "box": boxes})
         if kind == "parquet":
             pa.parquet.write_table(table, path, row_group_size=10, store_schema=False)
         else:

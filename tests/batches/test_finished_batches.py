@@ -118,7 +118,8 @@ class TestWrongStringsOfSources:
         with loop:
             with pytest.raises(UnicodeDecodeError) as caught:
                 list(loop)
-            assert "".join([str(caught.value), *getattr(caught.value, "__notes__", [])]).count(place) == 1
+            if function is None or hasattr(caught.value, "add_note"):  # before Python 3.11 there are no notes
+                assert "".join([str(caught.value), *getattr(caught.value, "__notes__", [])]).count(place) == 1
             assert str(caught.value).startswith(BAD)
             assert next(loop, None) is None
 

@@ -18,6 +18,7 @@ from pipeline.errors import (
     NotFoundError,
     OutOfRangeError,
     PermissionDeniedError,
+    UnknownError,
 )
 from pipeline.files.os_errors import os_error
 from pipeline.files.tfrecord_writer import TFRecordWriter
@@ -131,6 +132,24 @@ def test_error_after_max_errors_is_raised(kind):
     assert reader.num_errors == 2
     reader.reset()
     assert reader.num_errors == 2
+    assert reader.read(queue).value == b"abc"
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO])
+def test_what_no_file_is_to_blame_for_is_not_skipped(kind, code, monkeypatch):
+    make_good(kind)
+    reader, queue, really = ALL[kind](on_error="skip"), closed_queue(["good", "good"]), os.open
+
+    def failing(*args, **kwargs):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "open", failing)
+    with pytest.raises(UnknownError, match=f"good; {os.strerror(code)}"):
+        reader.read(queue)
+    monkeypatch.setattr(os, "open", really)
+    assert reader.num_errors == 0
+    reader.reset()
     assert reader.read(queue).value == b"abc"
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.decode.image.pillow import check_size, damage, pillow, pixels
+from pipeline.decode.image.pillow import check_size, damage, pillow
 from pipeline.errors import InvalidArgumentError, invalid
 
 _EXTENSION, _IMAGE = 0x21, 0x2C
@@ -52,31 +52,33 @@ def gif_array(data: bytes, max_pixels: int, first: bool) -> NDArray[np.uint8]:
     width, height = (max(frame.box[i] for frame in frames) for i in (2, 3))
     count = 1 if first else len(frames)
     check_size((width, height), count, max_pixels)
-    array = np.zeros((count, height, width, 3), np.uint8)
-    for i, (frame, canvas) in enumerate(zip(frames, array, strict=False)):
-        if i:
-            canvas[:] = array[i - 1]
+    array = np.empty((count, height, width, 3), np.uint8)
+    canvas = pillow().Image.new("RGB", (width, height))
+    for i, (frame, shown) in enumerate(zip(frames, array, strict=False)):
         with damage(f"Invalid GIF data (size {len(data)})"):
             _draw(frame, canvas, i, data)
+        shown[:] = np.asarray(canvas)
     return array
 
 
-def _draw(frame: _Frame, canvas: NDArray[np.uint8], number: int, data: bytes) -> None:
-    """Draw a frame where it is not transparent, as far as it lies on the canvas."""
+def _draw(frame: _Frame, canvas: Any, number: int, data: bytes) -> None:
+    """Draw a frame on an image of Pillow where it is not transparent, as far as it lies there."""
     left, top, width, height = frame.box
     if frame.colours is None:
         raise _damaged(data, f"missing color map for frame {number}")
     arguments = (frame.bits, frame.interlaced, -1)
     image = pillow().Image.frombytes("P", (width, height), bytes(frame.packed), "gif", *arguments)
-    shown = canvas[top : top + height, left : left + width]
-    rows, columns = shown.shape[:2]
-    indices = np.array(image)[:rows, :columns]
-    drawn = np.ones(indices.shape, bool) if frame.clear is None else indices != frame.clear
-    most, colours = int(indices.max(initial=0, where=drawn)), len(frame.colours) // 3
-    if most >= colours:
-        raise _damaged(data, f"found color index {most} outside of color map range {colours} in frame {number}")
+    drawn = [index != frame.clear for index in range(256)]
+    colours = len(frame.colours) // 3
+    if colours < 1 << frame.bits:  # else no index is too large
+        wide, high = canvas.size
+        used = image.crop((0, 0, max(0, min(width, wide - left)), max(0, min(height, high - top)))).getcolors() or ()
+        most = max((index for _, index in used if drawn[index]), default=0)
+        if most >= colours:
+            raise _damaged(data, f"found color index {most} outside of color map range {colours} in frame {number}")
+    mask = None if frame.clear is None else image.point([255 * each for each in drawn], "L")
     image.putpalette(frame.colours)
-    np.copyto(shown, pixels(image, "RGB")[:rows, :columns], where=drawn[:, :, None])
+    canvas.paste(image.convert("RGB"), (left, top), mask)
 
 
 def _frames(data: bytes, first: bool) -> list[_Frame]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline._batch import stack
 from pipeline.errors import InvalidArgumentError
+from pipeline.nest import ListValue
 
 _NUMBERS = {bool: np.bool_, int: np.int_, float: np.float64, complex: np.complex128}  # what numpy.asarray makes of them
 
@@ -55,7 +56,7 @@ def _collate(values: list[Any], path: str) -> Any:
     first = values[0]
     if isinstance(first, Mapping):
         return _columns(values, path)
-    if isinstance(first, (tuple, list)):
+    if isinstance(first, (tuple, list)) and not isinstance(first, ListValue):
         kind = tuple if isinstance(first, tuple) else list
         columns = _rows(values, path, kind)
         if hasattr(first, "_make"):

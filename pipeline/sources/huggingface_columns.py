@@ -9,6 +9,7 @@ import numpy as np
 
 from pipeline.dtypes import object_vector, strings_as_bytes
 from pipeline.errors import invalid
+from pipeline.nest import ListValue
 from pipeline.sources.arrow import (
     as_array,
     check,
@@ -100,10 +101,11 @@ class ArrowForm:
 
     def _of_files(self, column: Any, name: str) -> Any:
         """Images and the like that are not decoded: their bytes or their path may be missing, and is empty then."""
-        bytes_name, path_name = f"{name}/bytes", f"{name}/path"
-        if bytes_name not in self._fill:
+        if f"{name}/bytes" not in self._fill:
             refuse_nulls(column, name, "huggingface", _LEAVE_OUT)
-        return as_array(column, name, "huggingface", {bytes_name: b"", path_name: "", **self._fill})
+        scalar = needs("pyarrow", "huggingface", "huggingface").scalar
+        empty = {f"{name}/{field.name}": scalar("", field.type) for field in column.type}
+        return as_array(column, name, "huggingface", {**empty, **self._fill})
 
 
 class RowsForm(ArrowForm):
@@ -292,8 +294,7 @@ def _of_lists(rows: list[Any], feature: Any, where: str, join: Join) -> Any:
 
 def _of_dicts(rows: Any, features: Mapping[str, Any], where: str, join: Join) -> dict[str, Any]:
     """Make a column of rows that are dicts, with a feature for each key; None where that is not known."""
-    if any(row is None for row in rows):
-        raise invalid(f"{where} has missing values: fill them in by its map, or leave out their rows by its filter")
+    _refuse_none(rows, where)
     if any(row.keys() != features.keys() for row in rows):
         raise invalid(f"{where} has rows with other keys than the first, {', '.join(map(repr, features))}")
     columns = {}
@@ -306,6 +307,26 @@ def _of_dicts(rows: Any, features: Mapping[str, Any], where: str, join: Join) ->
     return columns
 
 
+def _refuse_none(rows: Any, where: str) -> None:
+    if any(row is None for row in rows):
+        raise invalid(f"{where} has missing values: fill them in by its map, or leave out their rows by its filter")
+
+
+def _holds_dicts(row: Any) -> bool:
+    """Whether a row is a list of dicts, such as the messages of a chat."""
+    listed = isinstance(row, list) or (isinstance(row, np.ndarray) and row.dtype.hasobject and row.ndim == 1)
+    return bool(listed and len(row) and isinstance(row[0], dict))
+
+
+def _plain(value: Any) -> Any:
+    """Lists and Python's own numbers in place of the arrays that the NumPy format makes of them."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list) else value
+
+
 def _given(values: Any, feature: Any, where: str, join: Join) -> Any:
     """Make a column of what a format gives for a feature; None where that is not known."""
     if isinstance(values, dict):
@@ -313,7 +334,11 @@ def _given(values: Any, feature: Any, where: str, join: Join) -> Any:
         return {name: _given(inner, fields.get(name), where, join) for name, inner in values.items()}
     if isinstance(feature, dict) or (feature is None and isinstance(next(iter(values), None), dict)):
         return _of_dicts(values, feature or dict.fromkeys(next(iter(values))), where, join)
+    if feature is None and any(map(_holds_dicts, values)):
+        _refuse_none(values, where)
+        return object_vector([ListValue(_plain(row)) for row in values])
     if feature is not None and _varies(feature):
+        _refuse_none(values, where)
         return object_vector([strings_as_bytes(np.asarray(row)) for row in values])
     if isinstance(values, list) or (feature is not None and _is_decoded(feature)):
         return join(list(values), where)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from pipeline import collate
+from pipeline import ListValue, collate
 from pipeline.errors import InvalidArgumentError
 
 Example = namedtuple("Example", "image label")
@@ -114,3 +114,8 @@ def test_torch_data_loader():
     data = pytest.importorskip("torch.utils.data")
     loader = data.DataLoader([(np.full(2, k, "f4"), k) for k in range(5)], batch_size=2, collate_fn=collate)
     same(list(loader)[-1], (np.full((1, 2), 4, "f4"), np.array([4])))
+
+
+def test_a_list_that_is_a_value():
+    lists = [ListValue([{"a": 1}]), ListValue([])]
+    assert collate([{"x": each} for each in lists]) == {"x": lists}

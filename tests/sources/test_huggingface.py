@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 from helpers import raises, run_script
-from source_contract import SourceContract
+from source_contract import SourceContract, same
 
 import pipeline
 
@@ -552,3 +552,15 @@ class TestFeatures:
             self.batch(form, feature, lists)
         got = self.batch(form, feature, lists, defaults={"x/item": -1})
         assert [each.tolist() for each in got] == [[1, -1], [2]]
+
+
+@pytest.mark.parametrize("form", ["mapped", "transform"])
+def test_chats_whose_features_nobody_knows(form):
+    import datasets
+
+    chats = [[], [{"role": "user", "tags": ["a", "b"], "n": 1}], [{"role": "é", "tags": [], "n": 2}] * 2]
+    data = datasets.Dataset.from_dict({"chat": chats})
+    data = data.to_iterable_dataset().map(same) if form == "mapped" else data.with_transform(same)
+    [batch] = pipeline.batch(pipeline.huggingface(data), 3)
+    assert batch["chat"].tolist() == chats
+    assert {type(each) for each in batch["chat"]} == {pipeline.ListValue}

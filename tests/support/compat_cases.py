@@ -1,12 +1,14 @@
 """Cases of the drop-in: small functions of `tf` that must show the same on TensorFlow and on the drop-in.
 
-A case takes `tf`, and if it likes `sess` (an open session on the case's graph) and `tmp` (an empty directory). Without
-`sess` it returns fetches: tensors, sparse tensors, operations, nested lists and dicts of them; they are run in one
+A public function in a module of `cases` is a case if it takes `tf`, and if it likes `sess` (an open session on a graph)
+and `tmp` (an empty directory), and nothing else. `table` makes a case of each line; `case` has options. Without `sess`
+it returns fetches: tensors, sparse tensors, operations, nested lists and dicts of them; they are run in one
 `Session.run` after the initializers. With `sess` it returns what it found: nested lists and dicts of arrays, numbers.
 """
 
 import difflib
 import importlib.util
+import inspect
 import json
 import pathlib
 import re
@@ -39,7 +41,9 @@ class Case(NamedTuple):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        return self.function.__code__.co_varnames[: self.function.__code__.co_argcount]
+        """What the function is given; a parameter with a default is its own."""
+        code, defaults = self.function.__code__, self.function.__defaults__ or ()
+        return code.co_varnames[: code.co_argcount - len(defaults)]
 
 
 def case(values=True, graph=True, rtol=1e-5, atol=1e-6, within=0, message=None):
@@ -59,6 +63,20 @@ def case(values=True, graph=True, rtol=1e-5, atol=1e-6, within=0, message=None):
     return register
 
 
+def table(prefix="", options=None, /, **functions):
+    """Make a case of each function under its name here.
+
+    Args:
+        prefix: Goes before each name.
+        options: Those of `case`, for all.
+        functions: A function, or a pair of it and what the text of its error must match.
+    """
+    for name, function in functions.items():
+        function, message = function if isinstance(function, tuple) else (function, None)
+        function.__name__ = prefix + name
+        case(**{"message": message, **(options or {})})(function)
+
+
 def families() -> list[str]:
     return sorted(path.stem for path in CASES.glob("*.py") if not path.stem.startswith("_"))
 
@@ -71,8 +89,21 @@ def cases(family: str) -> dict[str, Case]:
         module = importlib.util.module_from_spec(spec)
         _registered.pop(module_name, None)
         spec.loader.exec_module(module)
+        for function in list(vars(module).values()):
+            if inspect.isfunction(function) and function.__module__ == module_name and _is_case(function):
+                case()(function)
         sys.modules[module_name] = module
     return {one.name: one for one in _registered.get(module_name, [])}
+
+
+def _is_case(function) -> bool:
+    """Whether a function of a module is a case that nothing made one yet: it is public, and takes what cases take."""
+    if function.__name__.startswith(("_", "<")) or any(
+        one.function is function for one in _registered.get(function.__module__, [])
+    ):
+        return False
+    given = set(inspect.signature(function).parameters)
+    return bool(given) and given <= {"tf", "sess", "tmp"}
 
 
 def observe(tf, one: Case) -> tuple[dict, Exception | None]:

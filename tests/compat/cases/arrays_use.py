@@ -1,14 +1,13 @@
 """Array ops as programs combine them: in scopes, with variables, shapes as arguments, attributes, at run time."""
 
 import numpy as np
-from compat_cases import case
+from compat_cases import table
 
 
 def hidden(tf, value, shape=None):
     return tf.placeholder_with_default(value, shape)
 
 
-@case()
 def names_in_scopes(tf):
     with tf.name_scope("outer"):
         x = tf.reshape(tf.range(6), [2, 3])
@@ -17,7 +16,6 @@ def names_in_scopes(tf):
         return tf.stack([y, y]), tf.split(y, 2, axis=1), tf.expand_dims(y, 0)
 
 
-@case()
 def shapes_as_arguments(tf):
     x = tf.zeros([2, 3])
     return (
@@ -31,7 +29,6 @@ def shapes_as_arguments(tf):
     )
 
 
-@case()
 def variables(tf):
     v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
     return (
@@ -45,7 +42,6 @@ def variables(tf):
     )
 
 
-@case()
 def batches_of_unknown_size(tf):
     x = hidden(tf, np.zeros([4, 28, 28], np.float32), [None, 28, 28])
     size = tf.shape(x)[0]
@@ -53,7 +49,6 @@ def batches_of_unknown_size(tf):
     return flat, tf.reshape(x, [-1, 28, 28, 1]), tf.expand_dims(x, -1), tf.tile(flat, [2, 1])[:0], tf.zeros([size, 3])
 
 
-@case()
 def shapes_put_together(tf):
     x = hidden(tf, np.zeros([2, 3, 4], np.float32), [None, 3, 4])
     shape = tf.shape(x)
@@ -66,29 +61,16 @@ def shapes_put_together(tf):
     )
 
 
-@case()
 def slices_of_slices(tf):
     x = hidden(tf, np.arange(24).reshape(2, 3, 4), [2, None, 4])
     return x[0][1:], x[..., 1][:, None], x[:, -1], x[::-1, :2, 1::2], x[1, ..., tf.newaxis], x[0, 0, 0]
 
 
-@case()
 def slices_in_numpy_integers(tf):
     x = tf.constant([[1, 2, 3], [4, 5, 6]])
     return x[np.int32(0) : np.int64(1)], x[np.array(1)], x[:, np.array(0) :]
 
 
-@case()
-def iterating(tf):
-    return list(tf.constant([1, 2]))
-
-
-@case(rtol=0, atol=0)
-def range_rounds_each_element(tf):
-    return tf.range(1e3, 2e3, 0.7)[-8:], tf.range(5.0, -20.0, -0.3)[-8:]
-
-
-@case()
 def unknown_parts(tf):
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     images = hidden(tf, np.zeros([1, 4, 4, 1], np.float32), [None, None, 4, 1])
@@ -105,90 +87,27 @@ def unknown_parts(tf):
     )
 
 
-@case()
-def batches_that_differ(tf):
-    return tf.gather(np.zeros([2, 3]), [[0], [1], [1]], batch_dims=1)
-
-
-@case()
-def scalar_multiples(tf):
-    return tf.tile([[1]], 2)
-
-
-@case()
-def padding_with_a_vector(tf):
-    return tf.pad([1], [[1, 1]], constant_values=[1])
-
-
-@case()
-def bitcast_to_string(tf):
-    return tf.bitcast([1], tf.string)
-
-
-@case()
-def range_of_halves(tf):
-    return tf.range(tf.constant(1.0, tf.float16), 4, 0.5), tf.range(tf.constant(1.0, tf.float64), 2, 0.25)
-
-
-@case()
-def range_of_int8(tf):
-    return tf.range(tf.constant(3, tf.int8))
-
-
-@case()
-def range_of_strings(tf):
-    return tf.range("a")
-
-
-@case()
-def where_of_ints(tf):
-    return tf.where([1, 0, 2]), tf.where(tf.constant([[0, 3]], tf.int64))
-
-
-@case()
 def unstacked_rows(tf):
     a, b = tf.unstack(tf.constant([[1, 2], [3, 4]]), axis=1, name="columns")
     return a + b
 
 
-@case()
 def top_k_is_a_named_tuple(tf):
     made = tf.nn.top_k([1.0, 3.0, 2.0], k=2)
     return made.values, made.indices
 
 
-@case()
 def unique_is_a_named_tuple(tf):
     made = tf.unique([5, 5, 6])
     counted = tf.unique_with_counts([5, 5, 6])
     return made.y, made.idx, counted.count
 
 
-@case()
-def one_hot_of_uint8(tf):
-    return tf.one_hot(tf.constant([0, 2], tf.uint8), 3), tf.one_hot(hidden(tf, [0, 1]), 2)
-
-
-@case()
 def nested_lists_with_tensors(tf):
     one = tf.constant(1)
     return tf.reshape([[one, 2], [3, 4]], [4]), tf.stack([[one, 2], [3, one]]), tf.concat([[one], [2]], 0)
 
 
-@case()
-def bools_and_strings(tf):
-    return (
-        tf.concat([[True], [False]], 0),
-        tf.stack([tf.constant("a"), "b"]),
-        tf.tile([["a"]], [2, 2]),
-        tf.reverse([True, False], [0]),
-        tf.gather(["a", "b"], [1, 1]),
-        tf.pad([True], [[1, 0]]),
-        tf.scatter_nd([[1]], ["a"], [2]),
-    )
-
-
-@case()
 def static_values(tf, sess):
     x = tf.placeholder(tf.float32, [None, 3])
     known = [tf.constant([1, 2]), tf.shape(x), tf.range(3), tf.concat([[1], [2]], 0), tf.cast([1], tf.int64)]
@@ -196,7 +115,6 @@ def static_values(tf, sess):
     return [tf.get_static_value(each) for each in known]
 
 
-@case()
 def attributes(tf, sess):
     x = tf.placeholder(tf.float32, [None, 3])
     made = x[1:, tf.newaxis]
@@ -214,24 +132,54 @@ def attributes(tf, sess):
     ]
 
 
-@case()
 def values_at_run_time(tf, sess):
     x = tf.placeholder(tf.int32)
     made = [tf.shape(x), tf.size(x), tf.rank(x), tf.reshape(x, [-1]), tf.transpose(x), tf.zeros_like(x), x[0]]
     return sess.run(made, {x: [[1, 2, 3], [4, 5, 6]]}), sess.run(made, {x: [7]})
 
 
-@case()
 def strings_at_run_time(tf, sess):
     x = tf.placeholder(tf.string)
     made = [tf.shape(x), tf.reshape(x, [-1]), tf.identity(x), tf.expand_dims(x, 0), tf.zeros_like(x), tf.fill([2], "a")]
     return sess.run(made, {x: "a"}), sess.run(made, {x: ["a", "bc"]})
 
 
-@case()
 def control_dependencies(tf, sess):
     v = tf.Variable(1)
     with tf.control_dependencies([tf.assign_add(v, 1)]):
         made = tf.identity(tf.constant(5))
     sess.run(tf.global_variables_initializer())
     return sess.run(made), sess.run(v)
+
+
+table(
+    iterating=lambda tf: list(tf.constant([1, 2])),
+    batches_that_differ=lambda tf: tf.gather(np.zeros([2, 3]), [[0], [1], [1]], batch_dims=1),
+    scalar_multiples=lambda tf: tf.tile([[1]], 2),
+    padding_with_a_vector=lambda tf: tf.pad([1], [[1, 1]], constant_values=[1]),
+    bitcast_to_string=lambda tf: tf.bitcast([1], tf.string),
+    range_of_halves=lambda tf: (
+        tf.range(tf.constant(1.0, tf.float16), 4, 0.5),
+        tf.range(tf.constant(1.0, tf.float64), 2, 0.25),
+    ),
+    range_of_int8=lambda tf: tf.range(tf.constant(3, tf.int8)),
+    range_of_strings=lambda tf: tf.range("a"),
+    where_of_ints=lambda tf: (tf.where([1, 0, 2]), tf.where(tf.constant([[0, 3]], tf.int64))),
+    one_hot_of_uint8=lambda tf: (tf.one_hot(tf.constant([0, 2], tf.uint8), 3), tf.one_hot(hidden(tf, [0, 1]), 2)),
+    bools_and_strings=lambda tf: (
+        tf.concat([[True], [False]], 0),
+        tf.stack([tf.constant("a"), "b"]),
+        tf.tile([["a"]], [2, 2]),
+        tf.reverse([True, False], [0]),
+        tf.gather(["a", "b"], [1, 1]),
+        tf.pad([True], [[1, 0]]),
+        tf.scatter_nd([[1]], ["a"], [2]),
+    ),
+)
+
+
+table(
+    "",
+    {"rtol": 0, "atol": 0},
+    range_rounds_each_element=lambda tf: (tf.range(1e3, 2e3, 0.7)[-8:], tf.range(5.0, -20.0, -0.3)[-8:]),
+)

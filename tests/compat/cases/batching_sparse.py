@@ -1,24 +1,24 @@
 """The batch functions on sparse tensors."""
 
 import numpy as np
-from compat_cases import case
+from compat_cases import table
 
 
-def vector(tf, values=(1.0, 2.0), indices=((0,), (2,)), shape=(4,)):
+def _vector(tf, values=(1.0, 2.0), indices=((0,), (2,)), shape=(4,)):
     return tf.SparseTensor(np.array(indices, np.int64).reshape(-1, 1), np.array(values, np.float32), list(shape))
 
 
-def matrix(tf):
+def _matrix(tf):
     return tf.SparseTensor([[0, 1], [2, 0], [2, 2]], ["a", "b", "c"], [4, 3])
 
 
-def placeholders(tf):
+def _placeholders(tf):
     """A sparse tensor of unknown rank, and a function that makes the dict to feed it."""
     parts = tf.placeholder(tf.int64, [None, None]), tf.placeholder(tf.float32, [None]), tf.placeholder(tf.int64, [None])
     return tf.SparseTensor(*parts), lambda *values: dict(zip(parts, values, strict=True))
 
 
-def growing(tf, number=5):
+def _growing(tf, number=5):
     """At evaluation i a sparse vector of the i values i, i, ... with dense shape [i + 1], and i."""
     i = tf.train.range_input_producer(tf.constant(number, tf.int64), num_epochs=1, shuffle=False).dequeue()
     return tf.SparseTensor(tf.expand_dims(tf.range(i), 1), tf.fill([tf.cast(i, tf.int32)], i), [i + 1]), i
@@ -65,62 +65,53 @@ def first_batch(tf, sess, made, enqueues=3):
     return plain(tf, sess.run(made))
 
 
-@case()
 def sparse_and_dense(tf, sess):
-    made = tf.train.batch([vector(tf), tf.constant(3)], 2)
+    made = tf.train.batch([_vector(tf), tf.constant(3)], 2)
     (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
     queue = [[dtype.name for dtype in runner.queue.dtypes], [str(shape) for shape in runner.queue.shapes]]
     return described(tf, made), queue, first_batch(tf, sess, made)
 
 
-@case()
 def sparse_alone(tf, sess):
-    made = tf.train.batch([vector(tf)], 2)
+    made = tf.train.batch([_vector(tf)], 2)
     return described(tf, made), first_batch(tf, sess, made)
 
 
-@case()
 def sparse_in_a_dict(tf, sess):
-    made = tf.train.batch({"s": vector(tf), "d": 1}, 2)
+    made = tf.train.batch({"s": _vector(tf), "d": 1}, 2)
     return described(tf, made), first_batch(tf, sess, made)
 
 
-@case()
 def sparse_alone_in_a_dict(tf, sess):
-    made = tf.train.batch({"s": vector(tf)}, 2)
+    made = tf.train.batch({"s": _vector(tf)}, 2)
     return described(tf, made), first_batch(tf, sess, made)
 
 
-@case()
 def sparse_of_different_shapes(tf, sess):
-    made = tf.train.batch(list(growing(tf)), 2, allow_smaller_final_batch=True)
+    made = tf.train.batch(list(_growing(tf)), 2, allow_smaller_final_batch=True)
     return described(tf, made), results(tf, sess, made)
 
 
-@case()
 def sparse_matrices(tf, sess):
-    made = tf.train.batch([matrix(tf)], 2)
+    made = tf.train.batch([_matrix(tf)], 2)
     return described(tf, made), first_batch(tf, sess, made)
 
 
-@case()
 def two_sparse(tf, sess):
-    made = tf.train.batch([vector(tf), matrix(tf), 5], 2)
+    made = tf.train.batch([_vector(tf), _matrix(tf), 5], 2)
     return described(tf, made), first_batch(tf, sess, made)
 
 
-@case()
 def sparse_unknown_rank(tf, sess):
-    sparse, feed = placeholders(tf)
+    sparse, feed = _placeholders(tf)
     made = tf.train.batch([sparse], 1)
     (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
     sess.run(runner.enqueue_ops, feed([[1]], [2.0], [3]))
     return described(tf, made), plain(tf, sess.run(made))
 
 
-@case()
 def sparse_of_different_ranks(tf, sess):
-    sparse, feed = placeholders(tf)
+    sparse, feed = _placeholders(tf)
     made = tf.train.batch([sparse], 2)
     (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
     sess.run(runner.enqueue_ops, feed([[1]], [2.0], [3]))
@@ -128,102 +119,83 @@ def sparse_of_different_ranks(tf, sess):
     sess.run(made)
 
 
-@case()
 def sparse_many(tf, sess):
-    made = tf.train.batch([matrix(tf)], 3, enqueue_many=True)
+    made = tf.train.batch([_matrix(tf)], 3, enqueue_many=True)
     return described(tf, made), first_batch(tf, sess, made, 2)
 
 
-@case()
 def sparse_many_and_dense(tf, sess):
-    made = tf.train.batch([matrix(tf), tf.range(4)], 6, enqueue_many=True)
+    made = tf.train.batch([_matrix(tf), tf.range(4)], 6, enqueue_many=True)
     return described(tf, made), first_batch(tf, sess, made, 2)
 
 
-@case()
 def sparse_many_of_a_vector(tf, sess):
-    tf.train.batch([vector(tf)], 2, enqueue_many=True)
+    tf.train.batch([_vector(tf)], 2, enqueue_many=True)
     (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
     sess.run(runner.enqueue_ops)
 
 
-@case()
 def sparse_without_values(tf, sess):
-    made = tf.train.batch([vector(tf, values=(), indices=())], 2)
+    made = tf.train.batch([_vector(tf, values=(), indices=())], 2)
     return first_batch(tf, sess, made)
 
 
-@case()
 def sparse_shuffled(tf, sess):
-    made = tf.train.shuffle_batch([matrix(tf), tf.range(4)], 4, 20, 0, seed=2, enqueue_many=True)
+    made = tf.train.shuffle_batch([_matrix(tf), tf.range(4)], 4, 20, 0, seed=2, enqueue_many=True)
     return described(tf, made), first_batch(tf, sess, made, 1)
 
 
-@case()
 def sparse_joined(tf, sess):
-    made = tf.train.batch_join([[vector(tf), 1], [vector(tf, values=(8.0, 9.0), shape=(9,)), 2]], 4)
+    made = tf.train.batch_join([[_vector(tf), 1], [_vector(tf, values=(8.0, 9.0), shape=(9,)), 2]], 4)
     return described(tf, made), first_batch(tf, sess, made, 2)
 
 
-@case()
 def sparse_joined_dicts_shuffled(tf, sess):
-    entries = [{"s": matrix(tf), "d": [1, 2, 3, 4]} for _ in range(3)]
+    entries = [{"s": _matrix(tf), "d": [1, 2, 3, 4]} for _ in range(3)]
     made = tf.train.shuffle_batch_join(entries, 6, 50, 1, seed=1, enqueue_many=True)
     return described(tf, made), first_batch(tf, sess, made, 1)
 
 
-@case(message="Inconsistent SparseTensors list")
-def sparse_joined_at_other_places(tf):
-    tf.train.batch_join([[vector(tf), tf.constant([1])], [tf.constant([1]), vector(tf)]], 2)
-
-
-@case(message="Inconsistent SparseTensors list")
-def sparse_joined_of_other_ranks(tf):
-    tf.train.batch_join([[vector(tf)], [tf.SparseTensor([[0, 0]], [1.0], [2, 2])]], 2)
-
-
-@case()
 def sparse_joined_of_other_dtypes(tf):
-    tf.train.batch_join([[vector(tf)], [tf.SparseTensor([[0]], [1], [2])]], 2)
+    tf.train.batch_join([[_vector(tf)], [tf.SparseTensor([[0]], [1], [2])]], 2)
     return tf.constant(1)
 
 
-@case()
 def sparse_kept(tf, sess):
-    made = tf.train.maybe_batch([vector(tf), 1], True, 2)
+    made = tf.train.maybe_batch([_vector(tf), 1], True, 2)
     return described(tf, made), first_batch(tf, sess, made)
 
 
-@case()
 def sparse_kept_if(tf, sess):
-    sparse, i = growing(tf)
+    sparse, i = _growing(tf)
     made = tf.train.maybe_batch([sparse, i], tf.equal(i % 2, 0), 2, allow_smaller_final_batch=True)
     return described(tf, made), results(tf, sess, made)
 
 
-@case()
 def sparse_many_kept_if(tf, sess):
     keep = tf.placeholder(tf.bool, [])
-    made = tf.train.maybe_batch([matrix(tf)], keep, 4, enqueue_many=True)
+    made = tf.train.maybe_batch([_matrix(tf)], keep, 4, enqueue_many=True)
     (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
     for kept in (False, True):
         sess.run(runner.enqueue_ops[0], {keep: kept})
     return described(tf, made), int(sess.run(runner.queue.size())), plain(tf, sess.run(made))
 
 
-@case()
 def sparse_rows_kept(tf, sess):
     keep = tf.placeholder_with_default([True, False, True, False], [None])
-    made = tf.train.maybe_batch([matrix(tf), tf.range(4)], keep, 4, enqueue_many=True)
+    made = tf.train.maybe_batch([_matrix(tf), tf.range(4)], keep, 4, enqueue_many=True)
     return described(tf, made), first_batch(tf, sess, made, 2)
 
 
-@case()
-def sparse_statically_dropped(tf):
-    tf.train.maybe_batch([vector(tf)], False, 2)
-
-
-@case()
-def sparse_batch_of_none(tf, sess):
-    made = tf.train.batch([vector(tf)], 0)
-    return plain(tf, sess.run(made))
+table(
+    sparse_joined_at_other_places=(
+        lambda tf: tf.train.batch_join([[_vector(tf), tf.constant([1])], [tf.constant([1]), _vector(tf)]], 2),
+        "Inconsistent SparseTensors list",
+    ),
+    sparse_joined_of_other_ranks=(
+        lambda tf: tf.train.batch_join([[_vector(tf)], [tf.SparseTensor([[0, 0]], [1.0], [2, 2])]], 2),
+        "Inconsistent SparseTensors list",
+    ),
+    sparse_statically_dropped=lambda tf: tf.train.maybe_batch([_vector(tf)], False, 2),
+    sparse_batch_of_none=lambda tf, sess: plain(tf, sess.run(tf.train.batch([_vector(tf)], 0))),
+)

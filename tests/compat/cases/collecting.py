@@ -1,9 +1,8 @@
 """Collections, control dependencies, groups."""
 
-from compat_cases import case
+from compat_cases import table
 
 
-@case()
 def collections(tf):
     graph = tf.get_default_graph()
     tf.add_to_collection("c", 1)
@@ -22,7 +21,6 @@ def collections(tf):
     ]
 
 
-@case()
 def collection_by_scope(tf):
     with tf.name_scope("s"):
         tf.add_to_collection("c", tf.constant(1, name="a"))
@@ -31,7 +29,6 @@ def collection_by_scope(tf):
     return [tf.get_collection("c", "s"), tf.get_collection("c", "s/"), tf.get_collection("c", ".*b")]
 
 
-@case()
 def collection_by_reference(tf):
     reference = tf.get_collection_ref("c")
     reference.append(1)
@@ -41,13 +38,11 @@ def collection_by_reference(tf):
     return [before, tf.get_collection("c")]
 
 
-@case()
 def adding_to_two_collections_with_the_same_name(tf):
     tf.get_default_graph().add_to_collections(("c", "c", "d"), 1)
     return [tf.get_collection("c"), tf.get_collection("d")]
 
 
-@case()
 def names_of_collections(tf):
     keys = tf.GraphKeys
     return [
@@ -82,7 +77,6 @@ def names_of_collections(tf):
     ]
 
 
-@case()
 def control_inputs(tf):
     a, b = tf.constant(1, name="a"), tf.constant(2, name="b")
     with tf.control_dependencies([a]):
@@ -95,26 +89,22 @@ def control_inputs(tf):
     return [[x.name for x in y.op.control_inputs] for y in (c, d, e, f)]
 
 
-@case()
 def control_dependencies_on_nothing(tf):
     with tf.control_dependencies([]):
         return [[x.name for x in tf.constant(1).op.control_inputs]]
 
 
-@case()
 def control_dependency_on_a_number(tf):
     with tf.control_dependencies([1]):
         pass
 
 
-@case()
 def control_dependency_on_a_variable(tf):
     variable = tf.Variable(1, name="v")
     with tf.control_dependencies([variable]):
         return [x.name for x in tf.no_op().control_inputs]
 
 
-@case()
 def control_dependencies_run_first(tf, sess):
     variable = tf.Variable(1)
     add = tf.assign_add(variable, 5)
@@ -124,7 +114,6 @@ def control_dependencies_run_first(tf, sess):
     return [sess.run(read), sess.run(read)]
 
 
-@case()
 def group_and_tuple(tf):
     a, b = tf.constant(1, name="a"), tf.constant(2, name="b")
     grouped = tf.group(a, b, name="g")
@@ -138,7 +127,6 @@ def group_and_tuple(tf):
     ]
 
 
-@case()
 def group_of_nothing_and_of_lists(tf):
     a = tf.constant(1, name="a")
     nothing = tf.group()
@@ -146,23 +134,14 @@ def group_of_nothing_and_of_lists(tf):
     return [nothing, nested]
 
 
-@case()
-def group_of_a_number(tf):
-    tf.group(1)
-
-
-@case()
 def tuple_with_none_and_operations(tf):
     a = tf.constant(1, name="a")
     made = tf.tuple([a, None, a], control_inputs=[tf.no_op()])
     return [made[0], made[1], made[2]]
 
 
-@case()
-def tuple_of_nothing(tf):
-    tf.tuple([])
-
-
-@case()
-def tuple_of_no_tensors(tf):
-    tf.tuple([None])
+table(
+    group_of_a_number=lambda tf: tf.group(1),
+    tuple_of_nothing=lambda tf: tf.tuple([]),
+    tuple_of_no_tensors=lambda tf: tf.tuple([None]),
+)

@@ -1,69 +1,36 @@
 """cond, case and no_op: what runs, and under which names."""
 
-from compat_cases import case
+from compat_cases import case, table
 
 
-def pred(tf, value=True):
+def _pred(tf, value=True):
     return tf.placeholder_with_default(value, [])
 
 
-@case()
 def cond_both_ways(tf):
     x = tf.constant([1.0, 2.0])
-    return [tf.cond(pred(tf, value), lambda: x + 1.0, lambda: x * 2.0) for value in (True, False)]
+    return [tf.cond(_pred(tf, value), lambda: x + 1.0, lambda: x * 2.0) for value in (True, False)]
 
 
-@case()
 def cond_of_outside_tensors(tf):
     x, y = tf.constant(1), tf.constant(2)
-    return tf.cond(pred(tf), lambda: x, lambda: y)
+    return tf.cond(_pred(tf), lambda: x, lambda: y)
 
 
-@case()
 def cond_of_several(tf):
     x = tf.constant(1.0)
-    return tf.cond(pred(tf, False), lambda: (tf.constant(1.0), x), lambda: (x, x * 2.0))
+    return tf.cond(_pred(tf, False), lambda: (tf.constant(1.0), x), lambda: (x, x * 2.0))
 
 
-@case()
 def cond_of_operations(tf):
     x = tf.constant(1.0)
-    return tf.cond(pred(tf), lambda: tf.no_op(), lambda: tf.group(x))
+    return tf.cond(_pred(tf), lambda: tf.no_op(), lambda: tf.group(x))
 
 
-@case()
-def cond_of_a_dict(tf):
-    return tf.cond(pred(tf), lambda: {"a": 2, "b": 3}, lambda: {"a": 4, "b": 5})
-
-
-@case()
-def cond_of_one(tf):
-    return [
-        tf.cond(pred(tf), lambda: [2], lambda: [3]),
-        tf.cond(pred(tf), lambda: [2], lambda: [3], strict=True),
-        tf.cond(pred(tf), fn1=lambda: 2, fn2=lambda: 3, name="old"),
-    ]
-
-
-@case()
 def cond_within_cond(tf):
     x = tf.constant(3)
-    a, b = pred(tf, False), pred(tf, True)
+    a, b = _pred(tf, False), _pred(tf, True)
     return tf.cond(a, lambda: x, lambda: tf.cond(b, lambda: x + 1, lambda: x + 2))
-
-
-@case()
-def cond_shapes(tf):
-    return [
-        tf.cond(pred(tf), lambda: tf.constant([1, 2]), lambda: tf.constant([1, 2, 3])),
-        tf.cond(pred(tf), lambda: tf.constant([1, 2]), lambda: tf.constant(3)),
-        tf.cond(pred(tf), lambda: tf.constant([[1, 2]]), lambda: tf.constant([[3, 4]])),
-    ]
-
-
-@case()
-def cond_sparse(tf):
-    return tf.cond(pred(tf), lambda: tf.SparseTensor([[0]], [1], [2]), lambda: tf.SparseTensor([[1]], [1], [2]))
 
 
 @case(graph=False)
@@ -99,68 +66,11 @@ def cond_with_a_queue(tf, sess):
     return [sess.run(op, {p: value}) for value in (True, False, True)] + [sess.run(queue.size())]
 
 
-@case()
 def cond_of_a_variable(tf):
     v = tf.Variable([1.0])
-    return tf.cond(pred(tf), lambda: v, lambda: v + 1.0)
+    return tf.cond(_pred(tf), lambda: v, lambda: v + 1.0)
 
 
-@case()
-def cond_of_a_python_bool(tf):
-    return tf.cond(True, lambda: 1, lambda: 2)
-
-
-@case()
-def cond_without_function(tf):
-    return tf.cond(pred(tf), None, lambda: 2)
-
-
-@case()
-def cond_of_what_cannot_be_called(tf):
-    return tf.cond(pred(tf), 1, lambda: 2)
-
-
-@case()
-def cond_without_result(tf):
-    return tf.cond(pred(tf), lambda: None, lambda: 2)
-
-
-@case()
-def cond_of_two_dtypes(tf):
-    return tf.cond(pred(tf), lambda: 2, lambda: 2.5)
-
-
-@case()
-def cond_of_other_structures(tf):
-    return tf.cond(pred(tf), lambda: (2, 3), lambda: 2)
-
-
-@case()
-def cond_of_a_tuple_and_a_list(tf):
-    return tf.cond(pred(tf), lambda: (2, 3), lambda: [2, 3])
-
-
-@case()
-def cond_of_other_keys(tf):
-    return tf.cond(pred(tf), lambda: {"a": 2}, lambda: {"b": 4})
-
-
-@case()
-def cond_of_nothing(tf):
-    return tf.cond(pred(tf), lambda: [], lambda: [])
-
-
-@case()
-def cond_of_a_vector(tf):
-    return tf.cond(tf.constant([True]), lambda: 2, lambda: 3)
-
-
-@case()
-def cond_of_a_number(tf):
-    return tf.cond(tf.constant(1), lambda: 2, lambda: 3)
-
-
-@case()
 def cond_fetch_from_a_branch(tf):
     inside = []
 
@@ -168,11 +78,10 @@ def cond_fetch_from_a_branch(tf):
         inside.append(tf.constant(3))
         return inside[0]
 
-    tf.cond(pred(tf), branch, lambda: tf.constant(2))
+    tf.cond(_pred(tf), branch, lambda: tf.constant(2))
     return inside
 
 
-@case()
 def case_in_order(tf):
     x = tf.placeholder_with_default(1, [])
     pairs = [(tf.less(x, 1), lambda: tf.constant(1)), (tf.less(x, 2), lambda: tf.constant(2))]
@@ -199,39 +108,12 @@ def case_without_default(tf, sess):
     return got
 
 
-@case()
 def case_exclusive(tf):
     x = tf.placeholder_with_default(0, [])
     pairs = [(tf.less(x, 1), lambda: tf.constant(1)), (tf.less(x, 2), lambda: tf.constant(2))]
     return tf.case(pairs, default=lambda: tf.constant(3), exclusive=True)
 
 
-@case()
-def case_of_one(tf):
-    return tf.case([(pred(tf, False), lambda: 1)], default=lambda: 3, name="c")
-
-
-@case()
-def case_of_a_number(tf):
-    return tf.case(3)
-
-
-@case()
-def case_of_a_python_bool(tf):
-    return tf.case([(True, lambda: 1)])
-
-
-@case()
-def case_of_integers(tf):
-    return tf.case([(tf.constant(1), lambda: 1)])
-
-
-@case()
-def case_of_what_cannot_be_called(tf):
-    return tf.case([(pred(tf), 1)])
-
-
-@case()
 def groups(tf):
     a, b = tf.constant(1), tf.constant(2)
     return [
@@ -243,40 +125,9 @@ def groups(tf):
     ]
 
 
-@case()
-def group_of_a_number(tf):
-    return tf.group(3)
-
-
-@case()
-def group_with_a_keyword(tf):
-    return tf.group(foo=3)
-
-
-@case()
 def tuples(tf):
     got = tf.tuple([tf.constant(1), tf.constant([2.0])])
     return [*got, *tf.tuple([tf.constant(3)], name="t", control_inputs=[tf.no_op()])]
-
-
-@case()
-def tuple_of_operations(tf):
-    return tf.tuple([tf.constant(1), tf.no_op()])
-
-
-@case()
-def tuple_of_none(tf):
-    return [each for each in tf.tuple([None, tf.constant(1)]) if each is not None]
-
-
-@case()
-def tuple_of_nothing(tf):
-    return tf.tuple([])
-
-
-@case()
-def tuple_after_a_number(tf):
-    return tf.tuple([tf.constant(1)], control_inputs=[3])
 
 
 @case(graph=False)
@@ -285,3 +136,43 @@ def tuple_waits(tf, sess):
     sess.run(v.initializer)
     got = tf.tuple([tf.constant(5), None], control_inputs=[v.assign_add(1)])
     return [sess.run(got[0]), sess.run(v)]
+
+
+table(
+    cond_of_a_dict=lambda tf: tf.cond(_pred(tf), lambda: {"a": 2, "b": 3}, lambda: {"a": 4, "b": 5}),
+    cond_of_one=lambda tf: [
+        tf.cond(_pred(tf), lambda: [2], lambda: [3]),
+        tf.cond(_pred(tf), lambda: [2], lambda: [3], strict=True),
+        tf.cond(_pred(tf), fn1=lambda: 2, fn2=lambda: 3, name="old"),
+    ],
+    cond_shapes=lambda tf: [
+        tf.cond(_pred(tf), lambda: tf.constant([1, 2]), lambda: tf.constant([1, 2, 3])),
+        tf.cond(_pred(tf), lambda: tf.constant([1, 2]), lambda: tf.constant(3)),
+        tf.cond(_pred(tf), lambda: tf.constant([[1, 2]]), lambda: tf.constant([[3, 4]])),
+    ],
+    cond_sparse=lambda tf: tf.cond(
+        _pred(tf), lambda: tf.SparseTensor([[0]], [1], [2]), lambda: tf.SparseTensor([[1]], [1], [2])
+    ),
+    cond_of_a_python_bool=lambda tf: tf.cond(True, lambda: 1, lambda: 2),
+    cond_without_function=lambda tf: tf.cond(_pred(tf), None, lambda: 2),
+    cond_of_what_cannot_be_called=lambda tf: tf.cond(_pred(tf), 1, lambda: 2),
+    cond_without_result=lambda tf: tf.cond(_pred(tf), lambda: None, lambda: 2),
+    cond_of_two_dtypes=lambda tf: tf.cond(_pred(tf), lambda: 2, lambda: 2.5),
+    cond_of_other_structures=lambda tf: tf.cond(_pred(tf), lambda: (2, 3), lambda: 2),
+    cond_of_a_tuple_and_a_list=lambda tf: tf.cond(_pred(tf), lambda: (2, 3), lambda: [2, 3]),
+    cond_of_other_keys=lambda tf: tf.cond(_pred(tf), lambda: {"a": 2}, lambda: {"b": 4}),
+    cond_of_nothing=lambda tf: tf.cond(_pred(tf), lambda: [], lambda: []),
+    cond_of_a_vector=lambda tf: tf.cond(tf.constant([True]), lambda: 2, lambda: 3),
+    cond_of_a_number=lambda tf: tf.cond(tf.constant(1), lambda: 2, lambda: 3),
+    case_of_one=lambda tf: tf.case([(_pred(tf, False), lambda: 1)], default=lambda: 3, name="c"),
+    case_of_a_number=lambda tf: tf.case(3),
+    case_of_a_python_bool=lambda tf: tf.case([(True, lambda: 1)]),
+    case_of_integers=lambda tf: tf.case([(tf.constant(1), lambda: 1)]),
+    case_of_what_cannot_be_called=lambda tf: tf.case([(_pred(tf), 1)]),
+    group_of_a_number=lambda tf: tf.group(3),
+    group_with_a_keyword=lambda tf: tf.group(foo=3),
+    tuple_of_operations=lambda tf: tf.tuple([tf.constant(1), tf.no_op()]),
+    tuple_of_none=lambda tf: [each for each in tf.tuple([None, tf.constant(1)]) if each is not None],
+    tuple_of_nothing=lambda tf: tf.tuple([]),
+    tuple_after_a_number=lambda tf: tf.tuple([tf.constant(1)], control_inputs=[3]),
+)

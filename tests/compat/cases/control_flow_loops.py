@@ -1,54 +1,19 @@
 """while_loop, TensorArray, map_fn, foldl, foldr and scan."""
 
-from compat_cases import case
+from compat_cases import case, table
 
 
-@case()
 def while_loop(tf):
     n = tf.constant(10)
     return tf.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * 2.0), [0, 1.0])
 
 
-@case()
-def while_one_variable(tf):
-    return [
-        tf.while_loop(lambda i: i < 3, lambda i: i + 1, [0]),
-        tf.while_loop(lambda i: i < 3, lambda i: [i + 1], [0], name="w"),
-        tf.while_loop(lambda i: i < 3, lambda i: [i + 1], [0], return_same_structure=True),
-    ]
-
-
-@case()
-def while_maximum(tf):
-    return [
-        tf.while_loop(lambda i: True, lambda i: i + 1, [0], maximum_iterations=5),
-        tf.while_loop(lambda i, j: i < 2, lambda i, j: [i + 1, j], [0, 1], maximum_iterations=tf.constant(5)),
-    ]
-
-
-@case()
-def while_shape_invariants(tf):
-    return tf.while_loop(
-        lambda i, x: i < 3,
-        lambda i, x: (i + 1, tf.concat([x, x], 0)),
-        [0, tf.constant([1])],
-        shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
-    )
-
-
-@case()
-def while_with_cond(tf):
-    return tf.while_loop(lambda i: i < 5, lambda i: tf.cond(tf.equal(i, 3), lambda: i + 10, lambda: i + 1), [0])
-
-
-@case()
 def while_within_cond(tf):
     p = tf.placeholder_with_default(True, [])
     loop = lambda: tf.while_loop(lambda i: i < 5, lambda i: i + 2, [0])  # noqa: E731
     return [tf.cond(p, loop, lambda: -1), tf.cond(p, lambda: -1, loop)]
 
 
-@case()
 def while_within_while(tf):
     y = tf.constant(2)
 
@@ -57,13 +22,6 @@ def while_within_while(tf):
         return i + 1, total
 
     return tf.while_loop(lambda i, t: i < 4, body, [0, 0])
-
-
-@case()
-def while_nested_structure(tf):
-    return tf.while_loop(
-        lambda i, d: i < 3, lambda i, d: (i + 1, {"a": d["a"] + i, "b": d["b"]}), (0, {"a": 0, "b": 2})
-    )
 
 
 @case(graph=False)
@@ -107,125 +65,26 @@ def while_after_control_dependencies(tf, sess):
     return [sess.run(loop), sess.run(v)]
 
 
-@case()
 def while_shape_changes(tf):
     x = tf.constant([1])
     return tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, tf.concat([x, x], 0)), [0, x])
 
 
-@case()
 def while_shape_invariant_does_not_hold(tf):
     shapes = [tf.TensorShape([]), tf.TensorShape([2])]
     return tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x), [0, tf.constant([1])], shape_invariants=shapes)
 
 
-@case()
-def while_dtype_changes(tf):
-    return tf.while_loop(lambda i: i < 3, lambda i: tf.cast(i + 1, tf.float32), [0])
-
-
-@case()
-def while_without_variables(tf):
-    return tf.while_loop(lambda: True, lambda: (), [])
-
-
-@case()
-def while_of_what_cannot_be_called(tf):
-    return tf.while_loop(3, lambda i: i, [0])
-
-
-@case()
-def while_no_parallel_iterations(tf):
-    return tf.while_loop(lambda i: i < 3, lambda i: i + 1, [0], parallel_iterations=0)
-
-
-@case()
-def while_vector_maximum(tf):
-    return tf.while_loop(lambda i: True, lambda i: i + 1, [0], maximum_iterations=[5])
-
-
-@case()
-def while_vector_condition(tf):
-    return tf.while_loop(lambda i: [True], lambda i: i + 1, [0])
-
-
-@case()
-def while_integer_condition(tf):
-    return tf.while_loop(lambda i: 3, lambda i: i + 1, [0])
-
-
-@case()
-def while_body_gives_too_few(tf):
-    return tf.while_loop(lambda i, j: i < 3, lambda i, j: i + 1, [0, 1])
-
-
-@case()
-def while_body_gives_too_many(tf):
-    return tf.while_loop(lambda i, j: i < 3, lambda i, j: (i + 1, j, j), [0, 1])
-
-
-@case()
-def while_body_gives_none(tf):
-    return tf.while_loop(lambda i: i < 3, lambda i: None, [0])
-
-
-@case()
-def map_function(tf):
-    return tf.map_fn(lambda x: x * 2, tf.constant([1, 2, 3]))
-
-
-@case()
-def map_to_another_dtype(tf):
-    return tf.map_fn(lambda x: tf.cast(x, tf.float32), tf.constant([1, 2]), dtype=tf.float32, name="m")
-
-
-@case()
-def map_nested(tf):
-    elems = (tf.constant([1, 2]), tf.constant([3, 4]))
-    return tf.map_fn(lambda x: (x[0] + x[1], x[0] * 1), elems)
-
-
-@case()
-def map_to_several(tf):
-    return tf.map_fn(lambda x: (x, x * 2), tf.constant([[1, 2], [3, 4]]), dtype=(tf.int32, tf.int32))
-
-
-@case()
-def map_unknown_length(tf):
-    return [
-        tf.map_fn(lambda x: x * 2, tf.placeholder_with_default([1, 2], [None])),
-        tf.map_fn(lambda x: x * 2, tf.placeholder_with_default([[1, 2]], None)),
-    ]
-
-
-@case()
-def map_strings(tf):
-    return tf.map_fn(lambda x: tf.string_join([x, "!"]), tf.constant(["a", "b"]))
-
-
-@case()
-def map_a_scalar(tf):
-    return tf.map_fn(lambda x: x, tf.constant(3))
-
-
-@case()
-def map_to_another_dtype_undeclared(tf):
-    return tf.map_fn(lambda x: tf.cast(x, tf.float32), tf.constant([1, 2]))
-
-
-@case()
 def fold_left(tf):
     x = tf.constant([1, 2, 3])
     return [tf.foldl(lambda a, x: a - x, x), tf.foldl(lambda a, x: a - x, x, initializer=10, name="f")]
 
 
-@case()
 def fold_right(tf):
     x = tf.constant([1, 2, 3])
     return [tf.foldr(lambda a, x: a - x, x), tf.foldr(lambda a, x: a - x, x, initializer=10)]
 
 
-@case()
 def scanning(tf):
     x = tf.constant([1, 2, 3])
     return [
@@ -236,50 +95,26 @@ def scanning(tf):
     ]
 
 
-@case()
-def fold_of_nothing(tf):
-    return tf.foldl(lambda a, x: a - x, tf.placeholder_with_default(tf.zeros([0]), [None]))
-
-
-@case()
 def tensor_array(tf):
     array = tf.TensorArray(tf.int32, 3)
     array = array.write(0, 1).write(1, 2).write(2, 5)
     return [array.stack(), array.size()]
 
 
-@case()
 def tensor_array_unstack(tf):
     array = tf.TensorArray(tf.float32, 2, clear_after_read=False).unstack([[1.0, 2.0], [3.0, 4.0]])
     return [array.read(0), array.gather([1, 0]), array.concat()]
 
 
-@case()
 def tensor_array_grows(tf):
     array = tf.TensorArray(tf.int32, 0, dynamic_size=True)
     _, array = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a.write(i, i * i)), [0, array])
     return array.stack()
 
 
-@case()
 def tensor_array_read_twice(tf):
     array = tf.TensorArray(tf.int32, 1).write(0, 1)
     return array.read(0) + array.read(0)
-
-
-@case()
-def tensor_array_out_of_range(tf):
-    return tf.TensorArray(tf.int32, 1).unstack([1]).read(3)
-
-
-@case()
-def tensor_array_of_another_dtype(tf):
-    return tf.TensorArray(tf.int32, 1).write(0, tf.constant(1.0)).flow
-
-
-@case()
-def tensor_array_without_size(tf):
-    return tf.TensorArray(tf.int32).flow
 
 
 @case(message="inferred element shape")
@@ -294,3 +129,57 @@ def stack_of_different_shapes(tf, sess):
     more = tf.placeholder(tf.int32)
     array = tf.TensorArray(tf.int32, 2, infer_shape=False).write(0, [1, 2]).write(1, more)
     sess.run(array.stack(), {more: [1, 2, 3]})
+
+
+table(
+    while_one_variable=lambda tf: [
+        tf.while_loop(lambda i: i < 3, lambda i: i + 1, [0]),
+        tf.while_loop(lambda i: i < 3, lambda i: [i + 1], [0], name="w"),
+        tf.while_loop(lambda i: i < 3, lambda i: [i + 1], [0], return_same_structure=True),
+    ],
+    while_maximum=lambda tf: [
+        tf.while_loop(lambda i: True, lambda i: i + 1, [0], maximum_iterations=5),
+        tf.while_loop(lambda i, j: i < 2, lambda i, j: [i + 1, j], [0, 1], maximum_iterations=tf.constant(5)),
+    ],
+    while_shape_invariants=lambda tf: tf.while_loop(
+        lambda i, x: i < 3,
+        lambda i, x: (i + 1, tf.concat([x, x], 0)),
+        [0, tf.constant([1])],
+        shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
+    ),
+    while_with_cond=lambda tf: tf.while_loop(
+        lambda i: i < 5, lambda i: tf.cond(tf.equal(i, 3), lambda: i + 10, lambda: i + 1), [0]
+    ),
+    while_nested_structure=lambda tf: tf.while_loop(
+        lambda i, d: i < 3, lambda i, d: (i + 1, {"a": d["a"] + i, "b": d["b"]}), (0, {"a": 0, "b": 2})
+    ),
+    while_dtype_changes=lambda tf: tf.while_loop(lambda i: i < 3, lambda i: tf.cast(i + 1, tf.float32), [0]),
+    while_without_variables=lambda tf: tf.while_loop(lambda: True, lambda: (), []),
+    while_of_what_cannot_be_called=lambda tf: tf.while_loop(3, lambda i: i, [0]),
+    while_no_parallel_iterations=lambda tf: tf.while_loop(lambda i: i < 3, lambda i: i + 1, [0], parallel_iterations=0),
+    while_vector_maximum=lambda tf: tf.while_loop(lambda i: True, lambda i: i + 1, [0], maximum_iterations=[5]),
+    while_vector_condition=lambda tf: tf.while_loop(lambda i: [True], lambda i: i + 1, [0]),
+    while_integer_condition=lambda tf: tf.while_loop(lambda i: 3, lambda i: i + 1, [0]),
+    while_body_gives_too_few=lambda tf: tf.while_loop(lambda i, j: i < 3, lambda i, j: i + 1, [0, 1]),
+    while_body_gives_too_many=lambda tf: tf.while_loop(lambda i, j: i < 3, lambda i, j: (i + 1, j, j), [0, 1]),
+    while_body_gives_none=lambda tf: tf.while_loop(lambda i: i < 3, lambda i: None, [0]),
+    map_function=lambda tf: tf.map_fn(lambda x: x * 2, tf.constant([1, 2, 3])),
+    map_to_another_dtype=lambda tf: tf.map_fn(
+        lambda x: tf.cast(x, tf.float32), tf.constant([1, 2]), dtype=tf.float32, name="m"
+    ),
+    map_nested=lambda tf: tf.map_fn(lambda x: (x[0] + x[1], x[0] * 1), (tf.constant([1, 2]), tf.constant([3, 4]))),
+    map_to_several=lambda tf: tf.map_fn(
+        lambda x: (x, x * 2), tf.constant([[1, 2], [3, 4]]), dtype=(tf.int32, tf.int32)
+    ),
+    map_unknown_length=lambda tf: [
+        tf.map_fn(lambda x: x * 2, tf.placeholder_with_default([1, 2], [None])),
+        tf.map_fn(lambda x: x * 2, tf.placeholder_with_default([[1, 2]], None)),
+    ],
+    map_strings=lambda tf: tf.map_fn(lambda x: tf.string_join([x, "!"]), tf.constant(["a", "b"])),
+    map_a_scalar=lambda tf: tf.map_fn(lambda x: x, tf.constant(3)),
+    map_to_another_dtype_undeclared=lambda tf: tf.map_fn(lambda x: tf.cast(x, tf.float32), tf.constant([1, 2])),
+    fold_of_nothing=lambda tf: tf.foldl(lambda a, x: a - x, tf.placeholder_with_default(tf.zeros([0]), [None])),
+    tensor_array_out_of_range=lambda tf: tf.TensorArray(tf.int32, 1).unstack([1]).read(3),
+    tensor_array_of_another_dtype=lambda tf: tf.TensorArray(tf.int32, 1).write(0, tf.constant(1.0)).flow,
+    tensor_array_without_size=lambda tf: tf.TensorArray(tf.int32).flow,
+)

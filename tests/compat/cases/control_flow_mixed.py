@@ -1,6 +1,6 @@
 """Branches, loops, variables and queues inside one another."""
 
-from compat_cases import case
+from compat_cases import case, table
 
 
 @case(values=False)
@@ -14,43 +14,32 @@ def loop_reads_and_assigns_a_variable(tf):
     return tf.while_loop(lambda i: i < 20, body, [1])
 
 
-@case()
 def variable_made_in_a_branch(tf):
     p = tf.placeholder_with_default(True, [])
     return tf.cond(p, lambda: tf.get_variable("v", initializer=lambda: tf.constant(3)) + 1, lambda: 2)
 
 
-@case()
 def variable_of_a_value_from_a_branch(tf):
     p = tf.placeholder_with_default(True, [])
     return tf.cond(p, lambda: tf.Variable(tf.constant(3)) + 1, lambda: 2)
 
 
-@case()
-def variable_made_in_a_loop(tf):
-    return tf.while_loop(lambda i: i < 6, lambda i: i + tf.get_variable("v", initializer=lambda: tf.constant(3)), [0])
-
-
-@case()
 def cond_in_a_map(tf):
     x = tf.constant([1, -2, 3])
     return tf.map_fn(lambda each: tf.cond(each > 0, lambda: each * 2, lambda: -each), x)
 
 
-@case()
 def map_in_a_cond(tf):
     p = tf.placeholder_with_default(True, [])
     x = tf.constant([1, 2])
     return tf.cond(p, lambda: tf.map_fn(lambda each: each + 1, x), lambda: x)
 
 
-@case()
 def map_in_a_map(tf):
     x = tf.constant([[1, 2], [3, 4]])
     return tf.map_fn(lambda row: tf.map_fn(lambda each: each * 10, row), x)
 
 
-@case()
 def py_func_in_a_map(tf):
     def double(each):
         got = tf.py_func(lambda value: value + value, [each], tf.float32)  # NumPy 1 makes it float64 by `* 2`
@@ -60,7 +49,6 @@ def py_func_in_a_map(tf):
     return tf.map_fn(double, tf.constant([1.0, 2.0]))
 
 
-@case()
 def control_dependencies_in_a_branch(tf):
     p = tf.placeholder_with_default(True, [])
     x = tf.constant(1)
@@ -72,28 +60,24 @@ def control_dependencies_in_a_branch(tf):
     return tf.cond(p, branch, lambda: x)
 
 
-@case()
 def cond_within_control_dependencies(tf):
     p = tf.placeholder_with_default(True, [])
     with tf.control_dependencies([tf.no_op(name="first")]):
         return tf.cond(p, lambda: tf.constant(1), lambda: tf.constant(2))
 
 
-@case()
 def cond_of_an_indexed_tensor(tf):
     p = tf.placeholder_with_default(False, [])
     x = tf.constant([[1, 2], [3, 4]])
     return tf.cond(p, lambda: x[0], lambda: x[1] + x[0, 1])
 
 
-@case()
 def cond_of_nested_results(tf):
     p = tf.placeholder_with_default(False, [])
     x = tf.constant(1)
     return tf.cond(p, lambda: {"a": (x, x + 1), "b": [x]}, lambda: {"a": (x - 1, x), "b": [x * 5]})
 
 
-@case()
 def cond_with_an_assertion(tf):
     x = tf.placeholder_with_default(1, [])
 
@@ -104,13 +88,11 @@ def cond_with_an_assertion(tf):
     return tf.cond(x > 1, branch, lambda: x * 3)
 
 
-@case()
 def gate_of_a_tensor_in_a_loop(tf):
     x = tf.constant([1.0, 2.0])
     return tf.while_loop(lambda i, y: i < 3, lambda i, y: [tf.add(i, 1), y + x], [tf.constant(0), tf.zeros([2])])
 
 
-@case()
 def seeds_in_a_loop(tf):
     tf.set_random_seed(3)
     _, y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.random_shuffle(y)), [0, tf.range(6)])
@@ -144,3 +126,10 @@ def merge_of_a_variable_and_a_value(tf, sess):
         after = tf.constant(5)
     sess.run(v.initializer)
     return [sess.run([after, merged], {p: False}), sess.run([after, merged], {p: True}), sess.run(v)]
+
+
+table(
+    variable_made_in_a_loop=lambda tf: tf.while_loop(
+        lambda i: i < 6, lambda i: i + tf.get_variable("v", initializer=lambda: tf.constant(3)), [0]
+    ),
+)

@@ -1,10 +1,9 @@
 """Small things that programs of users found: feeds of control inputs, sparse operators, gaps, checks."""
 
 import numpy as np
-from compat_cases import case
+from compat_cases import case, table
 
 
-@case()
 def a_fed_placeholder_as_control_input(tf, sess):
     number = tf.placeholder(tf.float32, [])
     with tf.control_dependencies([number]):
@@ -14,7 +13,6 @@ def a_fed_placeholder_as_control_input(tf, sess):
     return sess.run([after, later], feed_dict={number: 1.0})
 
 
-@case()
 def a_function_without_state_is_called_once_for_constants(tf, sess):
     calls = []
 
@@ -26,7 +24,6 @@ def a_function_without_state_is_called_once_for_constants(tf, sess):
     return [sess.run(number), sess.run(number), len(calls)]
 
 
-@case()
 def a_function_with_state_is_called_each_time(tf, sess):
     calls = []
 
@@ -46,7 +43,6 @@ def _table(tf, tmp):
     return tf.lookup.StaticHashTable(tf.lookup.TextFileInitializer(*kinds), -1)
 
 
-@case()
 def a_second_table_of_one_file(tf, sess, tmp):
     first = _table(tf, tmp)
     sess.run(first.initializer)
@@ -58,11 +54,6 @@ def a_second_table_of_one_file(tf, sess, tmp):
 
 def _sparse(tf, values=(2.0, 3.0)):
     return tf.SparseTensor([[0, 1], [1, 0]], list(values), [2, 2])
-
-
-@case()
-def sparse_plus_number(tf):
-    return _sparse(tf) + 1.0
 
 
 @case(graph=False)
@@ -80,7 +71,6 @@ def gaps_of_no_known_shape(tf):
     return array.write(0, tf.ones([1, 2])).write(2, tf.ones([2, 2])).concat()
 
 
-@case()
 def messages_of_a_session(tf):
     config = tf.ConfigProto()
     config.session_inter_op_thread_pool.add().num_threads = 3
@@ -93,31 +83,10 @@ def _late(tf, value, dtype=None):
     return tf.placeholder_with_default(np.array(value, dtype), None)
 
 
-@case()
-def reshape_of_nothing(tf):
-    return [
-        tf.reshape(tf.zeros([0, 3]), [-1, 0]),
-        tf.reshape(tf.zeros([0, 3]), [0, -1]),
-        tf.reshape(tf.zeros([0]), [0, -1, 3]),
-        tf.reshape(_late(tf, np.zeros((0, 3))), [-1, 0]),
-        tf.reshape(tf.zeros([0]), _late(tf, [-1, 0], np.int32)),
-    ]
-
-
-@case(message="Input to reshape is a tensor with 6 values, but the requested shape has 0")
-def reshape_of_something_to_nothing(tf):
-    return tf.reshape(_late(tf, np.zeros((2, 3))), [-1, 0])
-
-
 @case(graph=False)
 def an_axis_in_a_vector(tf):
     axis = _late(tf, [0], np.int32)
     return [tf.concat([[1], [2]], axis), tf.expand_dims([1], axis), tf.expand_dims([1], [0])]
-
-
-@case(message="'dim' input must be a tensor with a single value")
-def two_axes_to_expand(tf):
-    return tf.expand_dims([1], [0, 1])
 
 
 @case(message="not re-entrant")
@@ -168,9 +137,21 @@ for _name, (_function, _message) in SCALARS.items():
     _add(_name, _function, _message)
 
 
-@case()
-def constants_of_nested_lists(tf):
-    return [
+table(
+    sparse_plus_number=lambda tf: _sparse(tf) + 1.0,
+    reshape_of_nothing=lambda tf: [
+        tf.reshape(tf.zeros([0, 3]), [-1, 0]),
+        tf.reshape(tf.zeros([0, 3]), [0, -1]),
+        tf.reshape(tf.zeros([0]), [0, -1, 3]),
+        tf.reshape(_late(tf, np.zeros((0, 3))), [-1, 0]),
+        tf.reshape(tf.zeros([0]), _late(tf, [-1, 0], np.int32)),
+    ],
+    reshape_of_something_to_nothing=(
+        lambda tf: tf.reshape(_late(tf, np.zeros((2, 3))), [-1, 0]),
+        "Input to reshape is a tensor with 6 values, but the requested shape has 0",
+    ),
+    two_axes_to_expand=(lambda tf: tf.expand_dims([1], [0, 1]), "'dim' input must be a tensor with a single value"),
+    constants_of_nested_lists=lambda tf: [
         tf.constant([[1, 2], (3, 4)]),
         tf.constant([[1.5], [2.0]]),
         tf.constant([[1, 2], [3, 1 << 40]]),
@@ -183,14 +164,7 @@ def constants_of_nested_lists(tf):
         tf.constant([[], []]),
         tf.constant([[1, 2.5]]),
         tf.constant([1j, 2.0]),
-    ]
-
-
-@case()
-def constant_of_ragged_lists(tf):
-    return tf.constant([[1, 2], [3]])
-
-
-@case()
-def constant_of_floats_as_integers(tf):
-    return tf.constant([[1.5, 2.0]], tf.int32)
+    ],
+    constant_of_ragged_lists=lambda tf: tf.constant([[1, 2], [3]]),
+    constant_of_floats_as_integers=lambda tf: tf.constant([[1.5, 2.0]], tf.int32),
+)

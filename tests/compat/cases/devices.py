@@ -2,7 +2,7 @@
 
 import contextlib
 
-from compat_cases import case
+from compat_cases import table
 
 NAMES = [
     "/cpu:0",
@@ -28,63 +28,6 @@ def under(tf, *devices):
         return tf.constant(1).device
 
 
-@case()
-def names_in_full(tf):
-    return [under(tf, each) for each in NAMES]
-
-
-@case()
-def inner_contexts_leave_the_rest_to_outer_ones(tf):
-    return [
-        under(tf, "/job:a", "/cpu:0"),
-        under(tf, "/cpu:0", "/job:a"),
-        under(tf, "/gpu:0", "/cpu:0"),
-        under(tf, "/gpu:1", "CPU"),
-        under(tf, "/gpu:1", ""),
-        under(tf, "/gpu:1", None),
-        under(tf, "/job:a/task:1", None, "/cpu:0"),
-        under(tf, tf.DeviceSpec(job="a"), tf.DeviceSpec(device_type="CPU", device_index=1)),
-    ]
-
-
-@case()
-def functions_of_the_operation(tf):
-    return [
-        under(tf, lambda op: "/cpu:0"),
-        under(tf, "/job:x", lambda op: "/cpu:0"),
-        under(tf, lambda op: "/cpu:0", "/job:x"),
-        under(tf, "/gpu:0", lambda op: op.device + "/job:q"),
-        under(tf, lambda op: "/cpu:1" if op.type == "Const" else ""),
-        under(tf, lambda op: tf.DeviceSpec(job=op.type)),
-    ]
-
-
-@case()
-def a_function_that_gives_no_name(tf):
-    return under(tf, lambda op: None)
-
-
-@case(message="Unknown attribute 'foo'")
-def an_unknown_name(tf):
-    return under(tf, "/foo:0")
-
-
-@case(message="Multiple device types are not allowed")
-def two_types(tf):
-    return under(tf, "/cpu:0/gpu:1")
-
-
-@case()
-def a_task_that_is_no_number(tf):
-    return under(tf, "/task:x")
-
-
-@case()
-def no_name_at_all(tf):
-    return under(tf, 3)
-
-
-@case()
 def colocation(tf):
     with tf.device("/cpu:0"):
         a = tf.constant(1, name="a")
@@ -104,13 +47,11 @@ def colocation(tf):
     return [[each.device for each in tensors], [each.op.colocation_groups() for each in tensors]]
 
 
-@case()
 def colocation_with_nothing(tf):
     with tf.colocate_with(None):
         pass
 
 
-@case()
 def what_works_on_a_variable_is_where_it_is(tf):
     with tf.device("/cpu:0"):
         v = tf.Variable([1.0, 2.0], name="v")
@@ -121,7 +62,6 @@ def what_works_on_a_variable_is_where_it_is(tf):
     return [each.device for each in parts]
 
 
-@case()
 def queues(tf):
     first, other = tf.FIFOQueue(3, tf.int32), tf.RandomShuffleQueue(3, 1, tf.int32)
     with tf.device("/cpu:0"):
@@ -130,7 +70,6 @@ def queues(tf):
     return [first.queue_ref.device, other.queue_ref.device, placed.queue_ref.device, size.device]
 
 
-@case()
 def groups_wait_device_by_device(tf):
     with tf.device("/cpu:0"):
         a, b = tf.constant(1, name="a"), tf.constant(2, name="b")
@@ -143,7 +82,6 @@ def groups_wait_device_by_device(tf):
     return [mixed.device, same.device, around]
 
 
-@case()
 def devices_show_in_texts(tf):
     with tf.device("/cpu:0"):
         a = tf.constant([1, 2], name="a")
@@ -152,14 +90,12 @@ def devices_show_in_texts(tf):
     return [str(a), repr(a), str(v), str(p), 'device: "/device:CPU:0"' in str(a.op)]
 
 
-@case()
 def reports_are_on_the_cpu(tf):
     tf.Variable(1, name="v")
     tf.report_uninitialized_variables()
     return [(op.name, op.device) for op in tf.get_default_graph().get_operations() if op.device]
 
 
-@case()
 def parts_of_a_name(tf):
     spec = tf.DeviceSpec.from_string("/job:ps/replica:1/task:2/cpu:3")
     other = tf.DeviceSpec(job="w", device_type="gpu")
@@ -172,3 +108,31 @@ def parts_of_a_name(tf):
         [spec.to_string(), other.to_string(), merged.to_string(), changed.to_string(), repr(other)],
         [spec.replace(task=4).to_string(), spec == tf.DeviceSpec("ps", 1, 2, "CPU", 3), spec == other],
     ]
+
+
+table(
+    names_in_full=lambda tf: [under(tf, each) for each in NAMES],
+    inner_contexts_leave_the_rest_to_outer_ones=lambda tf: [
+        under(tf, "/job:a", "/cpu:0"),
+        under(tf, "/cpu:0", "/job:a"),
+        under(tf, "/gpu:0", "/cpu:0"),
+        under(tf, "/gpu:1", "CPU"),
+        under(tf, "/gpu:1", ""),
+        under(tf, "/gpu:1", None),
+        under(tf, "/job:a/task:1", None, "/cpu:0"),
+        under(tf, tf.DeviceSpec(job="a"), tf.DeviceSpec(device_type="CPU", device_index=1)),
+    ],
+    functions_of_the_operation=lambda tf: [
+        under(tf, lambda op: "/cpu:0"),
+        under(tf, "/job:x", lambda op: "/cpu:0"),
+        under(tf, lambda op: "/cpu:0", "/job:x"),
+        under(tf, "/gpu:0", lambda op: op.device + "/job:q"),
+        under(tf, lambda op: "/cpu:1" if op.type == "Const" else ""),
+        under(tf, lambda op: tf.DeviceSpec(job=op.type)),
+    ],
+    a_function_that_gives_no_name=lambda tf: under(tf, lambda op: None),
+    an_unknown_name=(lambda tf: under(tf, "/foo:0"), "Unknown attribute 'foo'"),
+    two_types=(lambda tf: under(tf, "/cpu:0/gpu:1"), "Multiple device types are not allowed"),
+    a_task_that_is_no_number=lambda tf: under(tf, "/task:x"),
+    no_name_at_all=lambda tf: under(tf, 3),
+)

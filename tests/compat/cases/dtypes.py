@@ -1,6 +1,6 @@
 """DType and as_dtype."""
 
-from compat_cases import case
+from compat_cases import table
 
 NAMES = (
     "float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool string "
@@ -8,7 +8,6 @@ NAMES = (
 )
 
 
-@case()
 def properties_of_dtypes(tf):
     found = {}
     for name in NAMES.split():
@@ -32,23 +31,15 @@ def properties_of_dtypes(tf):
     return found
 
 
-@case()
 def limits_of_dtypes(tf):
     names = ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
     return {name: [float(getattr(tf, name).min), float(getattr(tf, name).max)] for name in names}
 
 
-@case()
-def limits_for_images(tf):
-    return [list(tf.uint8.limits), list(tf.float32.limits), list(tf.int16.limits), list(tf.uint16.limits)]
-
-
-@case()
 def limits_of_text(tf):
     tf.string.max  # noqa: B018
 
 
-@case()
 def dtypes_from_anything(tf):
     import numpy as np
 
@@ -67,7 +58,6 @@ def dtypes_from_anything(tf):
     return [tf.as_dtype(thing) for thing in given]
 
 
-@case()
 def dtypes_compared(tf):
     import numpy as np
 
@@ -90,7 +80,6 @@ def dtypes_compared(tf):
     ]
 
 
-@case()
 def numpy_types_of_dtypes(tf):
     import numpy as np
 
@@ -98,26 +87,16 @@ def numpy_types_of_dtypes(tf):
     return [str(np.dtype(getattr(tf, name).as_numpy_dtype)) for name in names.split()]
 
 
-@case()
-def dtype_of_nonsense(tf):
-    tf.as_dtype("no such type")
-
-
-@case()
-def dtype_of_int(tf):
-    tf.as_dtype(int)
-
-
-@case()
-def dtype_of_str(tf):
-    tf.as_dtype(str)
-
-
-@case()
-def dtype_of_none(tf):
-    tf.as_dtype(None)
-
-
-@case()
-def dtype_of_a_list(tf):
-    tf.as_dtype([1])
+table(
+    limits_for_images=lambda tf: [
+        list(tf.uint8.limits),
+        list(tf.float32.limits),
+        list(tf.int16.limits),
+        list(tf.uint16.limits),
+    ],
+    dtype_of_nonsense=lambda tf: tf.as_dtype("no such type"),
+    dtype_of_int=lambda tf: tf.as_dtype(int),
+    dtype_of_str=lambda tf: tf.as_dtype(str),
+    dtype_of_none=lambda tf: tf.as_dtype(None),
+    dtype_of_a_list=lambda tf: tf.as_dtype([1]),
+)

@@ -1,9 +1,8 @@
 """The classes of tf.errors, their codes, and what an error knows."""
 
-from compat_cases import case
+from compat_cases import table
 
 
-@case()
 def errors_know_their_operation(tf, sess):
     x = tf.placeholder(tf.int32, [None], name="x")
     y = tf.reshape(x, [2, 2], name="shaped")
@@ -22,7 +21,6 @@ def errors_know_their_operation(tf, sess):
         ]
 
 
-@case()
 def errors_by_code(tf):
     made = {}
     for name in dir(tf.errors):
@@ -35,7 +33,6 @@ def errors_by_code(tf):
     return made
 
 
-@case()
 def codes_of_errors(tf):
     names = (
         "OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED "
@@ -45,9 +42,9 @@ def codes_of_errors(tf):
     return [getattr(tf.errors, name) for name in names.split()]
 
 
-@case()
-def errors_with_codes(tf):
-    return [
+table(
+    errors_with_codes=lambda tf: [
         tf.errors.error_code_from_exception_type(tf.errors.CancelledError),
         tf.errors.exception_type_from_error_code(11).__name__,
-    ]
+    ],
+)

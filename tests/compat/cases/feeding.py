@@ -1,9 +1,8 @@
 """Values fed to a run, and fetched from it."""
 
-from compat_cases import case
+from compat_cases import case, table
 
 
-@case()
 def feeds(tf, sess):
     x = tf.placeholder(tf.float32, [2], name="x")
     y = tf.placeholder(tf.int32, name="y")
@@ -21,7 +20,6 @@ def feeds(tf, sess):
     ]
 
 
-@case()
 def feeds_of_inner_tensors(tf, sess):
     a = tf.placeholder_with_default(1, [], name="a")
     b = a + 1
@@ -29,7 +27,6 @@ def feeds_of_inner_tensors(tf, sess):
     return [sess.run(c), sess.run(c, {a: 4}), sess.run(c, {b: 7}), sess.run([a, c], {b: 7}), sess.run(b + 0, {b: 9})]
 
 
-@case()
 def feed_of_a_numpy_array(tf, sess):
     import numpy as np
 
@@ -61,21 +58,10 @@ def placeholder_of_unknown_shape_that_is_not_fed(tf, sess):
     sess.run(y)
 
 
-@case(message="You must feed a value for placeholder tensor 'n' with dtype int32\\s*\\n")
-def scalar_placeholder_that_is_not_fed(tf, sess):
-    sess.run(tf.placeholder(tf.int32, [], name="n"))
-
-
 @case(message="The value of a feed cannot be a tf.Tensor object")
 def feed_of_a_tensor(tf, sess):
     x = tf.placeholder(tf.float32, [])
     sess.run(x, {x: tf.constant(1.0)})
-
-
-@case(message="Cannot interpret feed_dict key as Tensor")
-def feed_to_a_number(tf, sess):
-    x = tf.constant(1)
-    sess.run(x, {3: 1})
 
 
 @case(message="Cannot interpret feed_dict key as Tensor")
@@ -92,19 +78,16 @@ def feed_to_another_graph(tf, sess):
     sess.run(x, {other: 1})
 
 
-@case()
 def feed_that_does_not_convert(tf, sess):
     x = tf.placeholder(tf.float32, [])
     sess.run(x, {x: "a"})
 
 
-@case()
 def feed_of_a_ragged_list(tf, sess):
     x = tf.placeholder(tf.float32, [None, None])
     sess.run(x, {x: [[1], [1, 2]]})
 
 
-@case()
 def feed_of_a_fraction_to_an_integer(tf, sess):
     x = tf.placeholder(tf.int32, [])
     y = tf.placeholder(tf.int32, [None])
@@ -116,13 +99,11 @@ def feed_of_a_fraction_to_an_integer(tf, sess):
     ]
 
 
-@case()
 def feed_dict_that_is_a_list(tf, sess):
     x = tf.placeholder(tf.int32, [])
     sess.run(x, [(x, 1)])
 
 
-@case()
 def feed_of_a_sparse_tensor(tf, sess):
     x = tf.sparse_placeholder(tf.float32, [2, 3])
     dense = tf.sparse_tensor_to_dense(x)
@@ -138,8 +119,16 @@ def feed_of_a_sparse_tensor(tf, sess):
     ]
 
 
-@case()
 def fetch_of_a_sparse_tensor(tf, sess):
     x = tf.SparseTensor([[0, 1]], [1.5], [2, 3])
     got = sess.run({"x": x, "y": [x.values]})
     return [type(got["x"]).__name__, got["x"].indices, got["x"].values, got["x"].dense_shape, got["y"]]
+
+
+table(
+    scalar_placeholder_that_is_not_fed=(
+        lambda tf, sess: sess.run(tf.placeholder(tf.int32, [], name="n")),
+        "You must feed a value for placeholder tensor 'n' with dtype int32\\s*\\n",
+    ),
+    feed_to_a_number=(lambda tf, sess: sess.run(tf.constant(1), {3: 1}), "Cannot interpret feed_dict key as Tensor"),
+)

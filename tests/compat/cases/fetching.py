@@ -2,10 +2,9 @@
 
 import collections
 
-from compat_cases import case
+from compat_cases import case, table
 
 
-@case()
 def structures_of_fetches(tf, sess):
     a, b = tf.constant([1, 2], name="a"), tf.constant(b"x", name="b")
     pair = collections.namedtuple("pair", "first second")
@@ -30,19 +29,16 @@ def structures_of_fetches(tf, sess):
     ]
 
 
-@case()
 def operations_give_none(tf, sess):
     op = tf.no_op(name="n")
     return [sess.run(op), sess.run([op, tf.constant(1)])]
 
 
-@case()
 def fetches_by_name(tf, sess):
     tf.constant(5, name="a")
     return [sess.run("a:0"), sess.run("a"), sess.run(["a:0", b"a:0"])]
 
 
-@case()
 def types_of_results(tf, sess):
     import numpy as np
 
@@ -96,12 +92,6 @@ def fetch_from_another_graph(tf, sess):
     sess.run(other)
 
 
-@case(message="graph is empty")
-def run_of_an_empty_graph(tf, sess):
-    sess.run([])
-
-
-@case()
 def operations_run_once_in_a_run(tf, sess):
     v = tf.Variable(0)
     add = tf.assign_add(v, 1)
@@ -111,9 +101,13 @@ def operations_run_once_in_a_run(tf, sess):
     return [first, value, sess.run([add, add]), sess.run(v)]
 
 
-@case()
 def one_dequeue_in_a_run(tf, sess):
     q = tf.FIFOQueue(10, tf.int32, shapes=[[]])
     sess.run(q.enqueue_many([[1, 2, 3, 4]]))
     x = q.dequeue()
     return [sess.run([x, x, x + 1]), sess.run([x, x * 2]), sess.run(q.size())]
+
+
+table(
+    run_of_an_empty_graph=(lambda tf, sess: sess.run([]), "graph is empty"),
+)

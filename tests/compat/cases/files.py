@@ -2,10 +2,10 @@
 
 import os
 
-from compat_cases import case
+from compat_cases import case, table
 
 
-def made(tmp):
+def _made(tmp):
     """A directory with two files and a directory that has one."""
     with open(f"{tmp}/a.txt", "wb") as file:
         file.write(b"line1\nline2\r\nline3")
@@ -30,47 +30,6 @@ def outcome(function, *arguments, **options):
     return result
 
 
-@case()
-def read_file(tf, tmp):
-    return tf.read_file(f"{made(tmp)}/a.txt")
-
-
-@case()
-def read_file_name(tf, tmp):
-    return tf.io.read_file(tf.constant(f"{made(tmp)}/b.txt"), name="r")
-
-
-@case()
-def read_file_vector(tf):
-    return tf.read_file(["a"])
-
-
-@case(message="No such file or directory")
-def read_file_missing(tf, tmp):
-    return tf.read_file(f"{tmp}/a.txt")
-
-
-@case()
-def read_file_directory(tf, tmp):
-    return tf.read_file(tmp)
-
-
-@case()
-def read_file_unknown_rank(tf, tmp):
-    return tf.read_file(tf.placeholder_with_default(f"{made(tmp)}/a.txt", None))
-
-
-@case()
-def read_file_unknown_rank_vector(tf, tmp):
-    return tf.read_file(tf.placeholder_with_default([f"{made(tmp)}/a.txt"], None))
-
-
-@case()
-def read_file_of_number(tf):
-    return tf.read_file(5)
-
-
-@case()
 def write_file_makes_directories(tf, sess, tmp):
     sess.run(tf.write_file(f"{tmp}/new/w.txt", "hi"))
     sess.run(tf.io.write_file(f"{tmp}/new/w.txt", b"a\0", name="w"))
@@ -78,58 +37,23 @@ def write_file_makes_directories(tf, sess, tmp):
         return file.read()
 
 
-@case()
-def write_file_vector(tf):
-    return tf.write_file(["a"], "b")
-
-
-@case()
-def write_file_contents_vector(tf):
-    return tf.write_file("a", ["b"])
-
-
-@case()
-def write_file_number(tf):
-    return tf.write_file("a", 5)
-
-
-@case()
-def write_file_directory(tf, tmp):
-    return tf.write_file(tmp, "b")
-
-
 @case(graph=False)
 def matching_files(tf, sess, tmp):
-    made(tmp)
+    _made(tmp)
     patterns = [f"{tmp}/*.txt", f"{tmp}/*", f"{tmp}/z*", "/nowhere/*", f"{tmp}/?.txt", f"{tmp}/[!a].txt", f"{tmp}/*/*"]
     return [short([name.decode() for name in sess.run(tf.matching_files(one))], tmp) for one in patterns]
 
 
 @case(graph=False)
 def matching_files_of_many_patterns(tf, sess, tmp):
-    made(tmp)
+    _made(tmp)
     names = sess.run(tf.io.matching_files([f"{tmp}/sub/*", f"{tmp}/*.txt"], name="m"))
     return [name.decode().replace(tmp, "TMP") for name in names]
 
 
-@case()
-def matching_files_shape(tf):
-    return tf.matching_files("/nowhere/*")
-
-
-@case()
-def matching_files_matrix(tf):
-    return tf.matching_files([["a"]])
-
-
-@case()
-def matching_files_unknown_rank(tf):
-    return tf.matching_files(tf.placeholder_with_default([["a"]], None))
-
-
 @case(graph=False)
 def paths(tf, sess, tmp):
-    made(tmp)
+    _made(tmp)
     gfile = tf.gfile
     return {
         "exists": [
@@ -151,7 +75,7 @@ def paths(tf, sess, tmp):
 
 @case(graph=False)
 def making_directories(tf, sess, tmp):
-    made(tmp)
+    _made(tmp)
     gfile = tf.gfile
     return [
         outcome(gfile.MakeDirs, f"{tmp}/x/y"),
@@ -167,7 +91,7 @@ def making_directories(tf, sess, tmp):
 
 @case(graph=False)
 def copying_and_renaming(tf, sess, tmp):
-    made(tmp)
+    _made(tmp)
     gfile = tf.gfile
     return [
         outcome(gfile.Copy, f"{tmp}/a.txt", f"{tmp}/copy.txt"),
@@ -184,7 +108,7 @@ def copying_and_renaming(tf, sess, tmp):
 
 @case(graph=False)
 def removing(tf, sess, tmp):
-    made(tmp)
+    _made(tmp)
     gfile = tf.gfile
     return [
         outcome(gfile.Remove, f"{tmp}/b.txt"),
@@ -198,14 +122,14 @@ def removing(tf, sess, tmp):
 
 @case(graph=False)
 def stat(tf, sess, tmp):
-    made(tmp)
+    _made(tmp)
     file, directory = tf.gfile.Stat(f"{tmp}/a.txt"), tf.io.gfile.stat(tmp)
     return [file.length, file.is_directory, directory.is_directory, outcome(tf.gfile.Stat, f"{tmp}/z")]
 
 
 @case(graph=False)
 def walk(tf, sess, tmp):
-    os.mkdir(f"{made(tmp)}/sub/deep")
+    os.mkdir(f"{_made(tmp)}/sub/deep")
     forms = [tf.gfile.Walk(tmp), tf.gfile.Walk(tmp, in_order=False), tf.io.gfile.walk(tmp, topdown=True)]
     found = [[(top.replace(tmp, "TMP"), sorted(down), sorted(names)) for top, down, names in one] for one in forms]
     return [found, list(tf.gfile.Walk(f"{tmp}/z"))]
@@ -213,7 +137,7 @@ def walk(tf, sess, tmp):
 
 @case(graph=False)
 def reading(tf, sess, tmp):
-    name = f"{made(tmp)}/a.txt"
+    name = f"{_made(tmp)}/a.txt"
     open_ = tf.gfile.GFile
     file = open_(name, "rb")
     places = [file.tell(), file.read(3), file.tell()]
@@ -244,7 +168,7 @@ def reading(tf, sess, tmp):
 
 @case(graph=False)
 def reading_wrong(tf, sess, tmp):
-    name = f"{made(tmp)}/a.txt"
+    name = f"{_made(tmp)}/a.txt"
     open_ = tf.gfile.GFile
     return [
         outcome(open_, name, "x"),
@@ -347,3 +271,24 @@ def sequence_example(tf, sess):
         sequence.HasField("context"),
         tf.train.SequenceExample().HasField("feature_lists"),
     ]
+
+
+table(
+    read_file=lambda tf, tmp: tf.read_file(f"{_made(tmp)}/a.txt"),
+    read_file_name=lambda tf, tmp: tf.io.read_file(tf.constant(f"{_made(tmp)}/b.txt"), name="r"),
+    read_file_vector=lambda tf: tf.read_file(["a"]),
+    read_file_missing=(lambda tf, tmp: tf.read_file(f"{tmp}/a.txt"), "No such file or directory"),
+    read_file_directory=lambda tf, tmp: tf.read_file(tmp),
+    read_file_unknown_rank=lambda tf, tmp: tf.read_file(tf.placeholder_with_default(f"{_made(tmp)}/a.txt", None)),
+    read_file_unknown_rank_vector=lambda tf, tmp: tf.read_file(
+        tf.placeholder_with_default([f"{_made(tmp)}/a.txt"], None)
+    ),
+    read_file_of_number=lambda tf: tf.read_file(5),
+    write_file_vector=lambda tf: tf.write_file(["a"], "b"),
+    write_file_contents_vector=lambda tf: tf.write_file("a", ["b"]),
+    write_file_number=lambda tf: tf.write_file("a", 5),
+    write_file_directory=lambda tf, tmp: tf.write_file(tmp, "b"),
+    matching_files_shape=lambda tf: tf.matching_files("/nowhere/*"),
+    matching_files_matrix=lambda tf: tf.matching_files([["a"]]),
+    matching_files_unknown_rank=lambda tf: tf.matching_files(tf.placeholder_with_default([["a"]], None)),
+)

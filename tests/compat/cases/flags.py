@@ -1,9 +1,9 @@
 """Flags, logging levels, strings and switches."""
 
-from compat_cases import case
+from compat_cases import table
 
 
-def defined(tf):
+def _defined(tf):
     values = tf.flags.FlagValues()
     tf.flags.DEFINE_string("path", "/data", "where", flag_values=values)
     tf.flags.DEFINE_integer("count", 3, "how many", lower_bound=0, flag_values=values)
@@ -16,49 +16,9 @@ def defined(tf):
 
 
 def parsed(tf, *args, **options):
-    values = defined(tf)
+    values = _defined(tf)
     rest = values(["program", *args], **options)
     return [rest, {name: values[name].value for name in sorted(values)}]
-
-
-@case()
-def defaults(tf):
-    return parsed(tf)
-
-
-@case()
-def with_equals_signs(tf):
-    return parsed(tf, "--path=x=y", "--count=0x10", "--rate=1e-3", "--loud=true", "--mode=eval", "--names=c, d,e")
-
-
-@case()
-def in_two_arguments(tf):
-    return parsed(tf, "--path", "x", "-count", "7", "--rate", "2", "--loud", "--names", "")
-
-
-@case()
-def negated(tf):
-    return parsed(tf, "--loud", "--noloud")
-
-
-@case()
-def several_times(tf):
-    return parsed(tf, "--sizes=4", "--sizes", "5", "--count=1", "--count=2")
-
-
-@case()
-def arguments_end_the_flags(tf):
-    return parsed(tf, "--count=1", "file", "--count=2")
-
-
-@case()
-def two_dashes_end_the_flags(tf):
-    return parsed(tf, "--count=1", "--", "--count=2")
-
-
-@case()
-def unknown_ones_are_kept_if_asked(tf):
-    return parsed(tf, "--other=1", "--count=4", "-x", "file", known_only=True)
 
 
 def refused(tf, *args):
@@ -69,7 +29,6 @@ def refused(tf, *args):
     return "accepted"
 
 
-@case()
 def what_is_refused(tf):
     tries = [["--other"], ["--count=x"], ["--count=-1"], ["--count=1.5"], ["--rate=fast"], ["--mode=test"]]
     tries += [
@@ -83,16 +42,14 @@ def what_is_refused(tf):
     return [refused(tf, *each) for each in tries]
 
 
-@case()
 def defined_twice(tf):
-    values = defined(tf)
+    values = _defined(tf)
     try:
         tf.flags.DEFINE_string("path", "", "", flag_values=values)
     except tf.flags.DuplicateFlagError:
         return True
 
 
-@case()
 def wrong_defaults(tf):
     values, seen = tf.flags.FlagValues(), []
     for define, default in (
@@ -111,16 +68,14 @@ def wrong_defaults(tf):
     return [*seen, values.b, values.c, values.d]
 
 
-@case()
 def set_by_the_program(tf):
-    values = defined(tf)
+    values = _defined(tf)
     values(["program"])
     values.count = 9
     values.set_default("path", "/else")
     return [values.count, values.path, "count" in values, "other" in values, values["count"].default]
 
 
-@case()
 def required(tf):
     values, seen = tf.flags.FlagValues(), []
     tf.flags.DEFINE_string("path", None, "", flag_values=values)
@@ -133,7 +88,6 @@ def required(tf):
     return seen
 
 
-@case()
 def validated(tf):
     values, seen = tf.flags.FlagValues(), []
     tf.flags.DEFINE_integer("even", 2, "", flag_values=values)
@@ -146,7 +100,6 @@ def validated(tf):
     return seen
 
 
-@case()
 def holders(tf):
     values = tf.flags.FlagValues()
     holder = tf.flags.DEFINE_integer("n", 5, "", flag_values=values)
@@ -154,7 +107,6 @@ def holders(tf):
     return [holder.name, holder.value, holder.default, bool(holder.present)]
 
 
-@case()
 def old_argument_names(tf):
     values = tf.flags.FlagValues()
     tf.flags.DEFINE_string(flag_name="a", default_value="x", docstring="what", flag_values=values)
@@ -162,16 +114,14 @@ def old_argument_names(tf):
     return [values.a, values["a"].help]
 
 
-@case()
 def unparsed_again(tf):
-    values = defined(tf)
+    values = _defined(tf)
     values(["p", "--count=8"])
     values.unparse_flags()
     values(["p"])
     return [values.count, values["count"].present]
 
 
-@case()
 def as_a_file(tf):
     values = tf.flags.FlagValues()
     tf.flags.DEFINE_integer("n", 5, "", flag_values=values)
@@ -180,12 +130,6 @@ def as_a_file(tf):
     return sorted(values.flags_into_string().split())
 
 
-@case()
-def app_flags_are_flags(tf):
-    return [tf.app.flags.FLAGS is tf.flags.FLAGS, tf.app.flags.DEFINE_string is tf.flags.DEFINE_string]
-
-
-@case()
 def logging_levels(tf):
     before = tf.logging.get_verbosity()
     tf.logging.set_verbosity(tf.logging.INFO)
@@ -194,7 +138,6 @@ def logging_levels(tf):
     return [tf.logging.DEBUG, tf.logging.INFO, tf.logging.WARN, tf.logging.ERROR, tf.logging.FATAL, after]
 
 
-@case()
 def logged_on_condition(tf):
     import logging
 
@@ -215,7 +158,6 @@ def logged_on_condition(tf):
     return texts
 
 
-@case()
 def strings(tf):
     names = tf.compat
     return [
@@ -228,18 +170,27 @@ def strings(tf):
     ]
 
 
-@case()
-def bytes_of_a_number(tf):
-    tf.compat.as_bytes(5)
-
-
-@case()
-def text_of_a_number(tf):
-    tf.compat.as_text(5)
-
-
-@case()
 def switches(tf):
     tf.disable_v2_behavior()
     tf.disable_eager_execution()
     return [tf.executing_eagerly(), tf.compat.v1.executing_eagerly()]
+
+
+table(
+    defaults=lambda tf: parsed(tf),
+    with_equals_signs=lambda tf: parsed(
+        tf, "--path=x=y", "--count=0x10", "--rate=1e-3", "--loud=true", "--mode=eval", "--names=c, d,e"
+    ),
+    in_two_arguments=lambda tf: parsed(tf, "--path", "x", "-count", "7", "--rate", "2", "--loud", "--names", ""),
+    negated=lambda tf: parsed(tf, "--loud", "--noloud"),
+    several_times=lambda tf: parsed(tf, "--sizes=4", "--sizes", "5", "--count=1", "--count=2"),
+    arguments_end_the_flags=lambda tf: parsed(tf, "--count=1", "file", "--count=2"),
+    two_dashes_end_the_flags=lambda tf: parsed(tf, "--count=1", "--", "--count=2"),
+    unknown_ones_are_kept_if_asked=lambda tf: parsed(tf, "--other=1", "--count=4", "-x", "file", known_only=True),
+    app_flags_are_flags=lambda tf: [
+        tf.app.flags.FLAGS is tf.flags.FLAGS,
+        tf.app.flags.DEFINE_string is tf.flags.DEFINE_string,
+    ],
+    bytes_of_a_number=lambda tf: tf.compat.as_bytes(5),
+    text_of_a_number=lambda tf: tf.compat.as_text(5),
+)

@@ -2,10 +2,9 @@
 
 import threading
 
-from compat_cases import case
+from compat_cases import table
 
 
-@case()
 def default_graph_nests(tf):
     outer = tf.get_default_graph()
     inner = tf.Graph()
@@ -15,13 +14,11 @@ def default_graph_nests(tf):
     return [*same, tf.get_default_graph() is outer, len(inner.get_operations()), len(outer.get_operations())]
 
 
-@case()
 def reset_inside_another_graph(tf):
     with tf.Graph().as_default():
         tf.reset_default_graph()
 
 
-@case()
 def operations_of_two_graphs(tf):
     a = tf.constant(1)
     with tf.Graph().as_default():
@@ -29,7 +26,6 @@ def operations_of_two_graphs(tf):
         tf.add(a, b)
 
 
-@case()
 def elements_by_name(tf):
     graph = tf.get_default_graph()
     a = tf.constant(1, name="a")
@@ -49,68 +45,26 @@ def elements_by_name(tf):
     ]
 
 
-@case()
-def operation_name_that_does_not_exist(tf):
-    tf.get_default_graph().get_operation_by_name("no")
-
-
-@case()
-def tensor_name_that_does_not_exist(tf):
-    tf.get_default_graph().get_tensor_by_name("no:0")
-
-
-@case()
 def tensor_number_that_does_not_exist(tf):
     tf.constant(1, name="a")
     tf.get_default_graph().get_tensor_by_name("a:1")
 
 
-@case()
 def tensor_name_without_a_number(tf):
     tf.constant(1, name="a")
     tf.get_default_graph().get_tensor_by_name("a")
 
 
-@case()
-def tensor_name_that_is_none(tf):
-    tf.get_default_graph().get_tensor_by_name("a:b")
-
-
-@case()
 def operation_name_with_a_number(tf):
     tf.constant(1, name="a")
     tf.get_default_graph().get_operation_by_name("a:0")
 
 
-@case()
-def tensor_name_that_is_no_text(tf):
-    tf.get_default_graph().get_tensor_by_name(3)
-
-
-@case()
-def element_of_another_type(tf):
-    tf.get_default_graph().as_graph_element(3)
-
-
-@case()
-def element_of_another_graph(tf):
-    a = tf.constant(1)
-    tf.Graph().as_graph_element(a)
-
-
-@case()
-def element_that_is_not_allowed(tf):
-    a = tf.constant(1)
-    tf.get_default_graph().as_graph_element(a, allow_tensor=False)
-
-
-@case()
 def finalized_graph(tf):
     tf.get_default_graph().finalize()
     tf.constant(1)
 
 
-@case()
 def finalized_is_told(tf):
     graph = tf.get_default_graph()
     before = graph.finalized
@@ -118,7 +72,6 @@ def finalized_is_told(tf):
     return [before, graph.finalized]
 
 
-@case()
 def operation_properties(tf):
     a = tf.constant([1, 2], name="a")
     b = tf.add(a, 3, name="b")
@@ -139,49 +92,16 @@ def operation_properties(tf):
     ]
 
 
-@case()
-def attribute_that_an_operation_lacks(tf):
-    tf.constant(1).op.get_attr("no")
-
-
-@case()
-def attribute_of_a_constant(tf):
-    return [tf.constant(1).op.get_attr("dtype")]
-
-
-@case()
-def iteration_over_a_vector(tf):
-    return list(tf.constant([1, 2, 3]))
-
-
-@case()
-def iteration_over_a_scalar(tf):
-    list(tf.constant(1))
-
-
-@case()
-def iteration_over_an_unknown_length(tf):
-    list(tf.placeholder(tf.int32, [None]))
-
-
-@case()
 def truth_of_a_tensor(tf):
     if tf.constant(True):
         pass
 
 
-@case()
-def length_of_a_tensor(tf):
-    len(tf.constant([1]))
-
-
-@case()
 def comparison_of_tensors_by_identity(tf):
     a, b = tf.constant(1), tf.constant(1)
     return [a is a, a == a, a == b, a != b, a is None, len({a, b, a})]
 
 
-@case()
 def text_of_tensors_and_operations(tf):
     a = tf.constant([1.0], name="a")
     b = tf.placeholder(tf.string, name="b")
@@ -189,7 +109,6 @@ def text_of_tensors_and_operations(tf):
     return [str(a), repr(a), str(b), str(c), repr(a.op), repr(c)]
 
 
-@case()
 def shape_is_set(tf):
     x = tf.placeholder_with_default([[1, 2]], None)
     before = x.get_shape().as_list() if x.get_shape().ndims is not None else "unknown"
@@ -199,17 +118,6 @@ def shape_is_set(tf):
     return [x, before, between, x.shape.as_list()]
 
 
-@case()
-def shape_that_does_not_fit(tf):
-    tf.constant([1, 2]).set_shape([3])
-
-
-@case()
-def shape_of_another_rank(tf):
-    tf.constant([1, 2]).set_shape([1, 2])
-
-
-@case()
 def placeholder_shapes(tf, sess):
     x = tf.placeholder(tf.float32, [None, 2], name="x")
     y = tf.placeholder(tf.float32, name="y")
@@ -222,19 +130,12 @@ def placeholder_shapes(tf, sess):
     ]
 
 
-@case()
 def placeholder_with_default(tf, sess):
     x = tf.placeholder_with_default([1, 2], [2], name="x")
     y = tf.placeholder_with_default([1, 2], [None], name="y")
     return [sess.run([x, y]), sess.run([x, y], {x: [3, 4], y: [5]}), x.name, y.shape, x.op.type]
 
 
-@case()
-def placeholder_with_a_default_of_another_shape(tf):
-    tf.placeholder_with_default([1, 2], [3])
-
-
-@case()
 def seeds_of_graphs(tf):
     graph = tf.get_default_graph()
     before = graph.seed
@@ -242,13 +143,11 @@ def seeds_of_graphs(tf):
     return [before, graph.seed]
 
 
-@case()
 def control_flow_names(tf):
     x = tf.constant(3)
     return [tf.cond(x > 2, lambda: x + 1, lambda: x - 1)]
 
 
-@case()
 def variables_in_collections(tf):
     a = tf.Variable(1, name="a")
     b = tf.Variable(2, name="b", trainable=False)
@@ -269,7 +168,6 @@ def variables_in_collections(tf):
     ]
 
 
-@case()
 def contexts_hold_for_one_thread(tf):
     """With switch_to_thread_local a thread has contexts of its own, and begins in those of the switch."""
     graph = tf.get_default_graph()
@@ -296,3 +194,23 @@ def contexts_hold_for_one_thread(tf):
     other("after")
     last = tf.identity(1, name="last").op
     return [seen, [[each.name for each in op.control_inputs] + [op.device] for op in (own, last)]]
+
+
+table(
+    operation_name_that_does_not_exist=lambda tf: tf.get_default_graph().get_operation_by_name("no"),
+    tensor_name_that_does_not_exist=lambda tf: tf.get_default_graph().get_tensor_by_name("no:0"),
+    tensor_name_that_is_none=lambda tf: tf.get_default_graph().get_tensor_by_name("a:b"),
+    tensor_name_that_is_no_text=lambda tf: tf.get_default_graph().get_tensor_by_name(3),
+    element_of_another_type=lambda tf: tf.get_default_graph().as_graph_element(3),
+    element_of_another_graph=lambda tf: tf.Graph().as_graph_element(tf.constant(1)),
+    element_that_is_not_allowed=lambda tf: tf.get_default_graph().as_graph_element(tf.constant(1), allow_tensor=False),
+    attribute_that_an_operation_lacks=lambda tf: tf.constant(1).op.get_attr("no"),
+    attribute_of_a_constant=lambda tf: [tf.constant(1).op.get_attr("dtype")],
+    iteration_over_a_vector=lambda tf: list(tf.constant([1, 2, 3])),
+    iteration_over_a_scalar=lambda tf: list(tf.constant(1)),
+    iteration_over_an_unknown_length=lambda tf: list(tf.placeholder(tf.int32, [None])),
+    length_of_a_tensor=lambda tf: len(tf.constant([1])),
+    shape_that_does_not_fit=lambda tf: tf.constant([1, 2]).set_shape([3]),
+    shape_of_another_rank=lambda tf: tf.constant([1, 2]).set_shape([1, 2]),
+    placeholder_with_a_default_of_another_shape=lambda tf: tf.placeholder_with_default([1, 2], [3]),
+)

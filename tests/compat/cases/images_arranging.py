@@ -1,25 +1,10 @@
 """Images flipped, rotated, cropped and padded."""
 
 import numpy as np
-from compat_cases import case
+from compat_cases import table
 
 IMAGE = np.arange(2 * 3 * 4 * 2).reshape(2, 3, 4, 2).astype(np.uint8)
 FLOATS = IMAGE.astype(np.float32)
-
-
-def add_one(name, function, options):
-    """Make a case of a function of `tf` and of parameters that have defaults."""
-
-    def made(tf):
-        return function(tf)
-
-    made.__name__ = name
-    case(**options)(made)
-
-
-def add(prefix="", options=None, **functions):
-    for name, function in functions.items():
-        add_one(f"{prefix}{name}", function, options or {})
 
 
 def unknown(tf, value, shape=None):
@@ -61,22 +46,24 @@ for op, operation in OPS.items():
     for label, give in INPUTS.items():
         if label == "unknown_single" and op in ("transpose_image", "transpose_named", "rot90"):
             continue  # TensorFlow checks both branches and fails
-        add(**{f"{op}_{label}": lambda tf, operation=operation, give=give: operation(tf, give(tf))})
+        table(**{f"{op}_{label}": lambda tf, operation=operation, give=give: operation(tf, give(tf))})
 
 for op in ("random_flip_left_right", "random_flip_up_down"):
     for label, give in INPUTS.items():
-        add(
-            options={"values": False},
+        table(
+            "",
+            {"values": False},
             **{f"{op}_{label}": lambda tf, op=op, give=give: getattr(tf.image, op)(give(tf))},
         )
-    add(
-        options={"values": False},
+    table(
+        "",
+        {"values": False},
         **{f"{op}_seed": lambda tf, op=op: getattr(tf.image, op)(FLOATS[0], seed=3)},
     )
 
 for k in (0, 1, 2, 3, 4, -1, 7):
-    add(**{f"rot90_by_{k}".replace("-", "minus_"): lambda tf, k=k: tf.image.rot90(IMAGE, k, name="turn")})
-add(
+    table(**{f"rot90_by_{k}".replace("-", "minus_"): lambda tf, k=k: tf.image.rot90(IMAGE, k, name="turn")})
+table(
     "rot90_",
     tensor=lambda tf: tf.image.rot90(IMAGE[0], tf.constant(3)),
     unknown=lambda tf: tf.image.rot90(IMAGE[0], unknown(tf, 2)),
@@ -84,7 +71,7 @@ add(
     text=lambda tf: tf.image.rot90(IMAGE[0], "a"),
     real=lambda tf: tf.image.rot90(IMAGE[0], 1.5),
 )
-add(
+table(
     "crop_",
     whole=lambda tf: tf.image.crop_to_bounding_box(IMAGE, 0, 0, 3, 4),
     too_wide=lambda tf: tf.image.crop_to_bounding_box(IMAGE, 0, 2, 3, 3),
@@ -99,7 +86,7 @@ add(
     late_too_wide=lambda tf: tf.image.crop_to_bounding_box(unknown(tf, IMAGE[0], [None] * 3), 0, 2, 3, 3),
     tensor_too_high=lambda tf: tf.image.crop_to_bounding_box(IMAGE, tf.constant(2), 0, 2, 3),
 )
-add(
+table(
     "pad_",
     whole=lambda tf: tf.image.pad_to_bounding_box(IMAGE, 0, 0, 3, 4),
     too_wide=lambda tf: tf.image.pad_to_bounding_box(IMAGE, 0, 2, 3, 5),
@@ -114,15 +101,16 @@ add(
 )
 for height in (1, 2, 3, 4, 5, 8):
     for width in (1, 3, 4, 5, 6, 9):
-        add(
-            options={"graph": height == width},
+        table(
+            "",
+            {"graph": height == width},
             **{
                 f"crop_or_pad_to_{height}_{width}": lambda tf, height=height, width=width: (
                     tf.image.resize_image_with_crop_or_pad(IMAGE[:1, :, :, :1], height, width)
                 )
             },
         )
-add(
+table(
     "crop_or_pad_",
     none_high=lambda tf: tf.image.resize_image_with_crop_or_pad(IMAGE, 0, 3),
     none_wide=lambda tf: tf.image.resize_image_with_crop_or_pad(IMAGE, 3, -3),
@@ -135,14 +123,14 @@ add(
     named_arguments=lambda tf: tf.image.resize_image_with_crop_or_pad(image=IMAGE, target_height=2, target_width=2),
 )
 for fraction in (0.1, 0.25, 0.34, 0.5, 0.7, 0.9, 1.0, 1):
-    add(
+    table(
         **{
             f"central_crop_{fraction}".replace(".", "_of_"): lambda tf, fraction=fraction: tf.image.central_crop(
                 np.zeros((1, 9, 10, 1)) + np.arange(10)[:, None], fraction
             )
         }
     )
-add(
+table(
     "central_crop_",
     zero=lambda tf: tf.image.central_crop(IMAGE, 0.0),
     more=lambda tf: tf.image.central_crop(IMAGE, 1.1),
@@ -151,7 +139,7 @@ add(
     tensor_single=lambda tf: tf.image.central_crop(unknown(tf, IMAGE[0], [None] * 3), unknown(tf, 0.7, [])),
     tensor_too_small=lambda tf: tf.image.central_crop(IMAGE, unknown(tf, -0.5, [])),
 )
-add(
+table(
     "random_crop_",
     {"values": False},
     image=lambda tf: tf.random_crop(IMAGE[0], [2, 2, 2]),
@@ -166,12 +154,6 @@ add(
 )
 
 
-@case()
-def random_crop_of_whole_is_the_whole(tf):
-    return tf.random_crop(IMAGE, [2, 3, 4, 2])
-
-
-@case()
 def random_crops_are_parts(tf, sess):
     value = tf.constant(np.arange(5))
     crop = tf.random_crop(value, [2], seed=1)
@@ -179,8 +161,12 @@ def random_crops_are_parts(tf, sess):
     return [list(each) for each in seen]
 
 
-@case()
 def random_flips_of_a_batch_are_independent(tf, sess):
     flipped = tf.image.random_flip_left_right(np.array([[[[0.0], [1.0]]], [[[0.0], [1.0]]]], np.float32), seed=1)
     seen = sorted({tuple(sess.run(flipped).ravel().tolist()) for _ in range(200)})
     return [list(each) for each in seen]
+
+
+table(
+    random_crop_of_whole_is_the_whole=lambda tf: tf.random_crop(IMAGE, [2, 3, 4, 2]),
+)

@@ -1,7 +1,7 @@
 """Boxes in images."""
 
 import numpy as np
-from compat_cases import case
+from compat_cases import table
 
 _numbers = np.random.RandomState(11)
 FLOATS = _numbers.uniform(0, 1, (2, 6, 5, 3)).astype(np.float32)
@@ -13,28 +13,13 @@ IN_IMAGES = np.array(
 )
 
 
-def add_one(name, function, options):
-    """Make a case of a function of `tf` and of parameters that have defaults."""
-
-    def made(tf):
-        return function(tf)
-
-    made.__name__ = name
-    case(**options)(made)
-
-
-def add(prefix="", options=None, **functions):
-    for name, function in functions.items():
-        add_one(f"{prefix}{name}", function, options or {})
-
-
 def unknown(tf, value, shape=None):
     return tf.placeholder_with_default(value, shape)
 
 
 for method in ("bilinear", "nearest"):
     for size in ([3, 4], [1, 1], [9, 2]):
-        add(
+        table(
             f"crop_and_resize_{method}_",
             **{
                 f"{size[0]}_{size[1]}": lambda tf, method=method, size=size: tf.image.crop_and_resize(
@@ -45,7 +30,7 @@ for method in ("bilinear", "nearest"):
                 ),
             },
         )
-add(
+table(
     "crop_and_resize_",
     other_method=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, 0, 0], [2, 2], "area"),
     no_such_image=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, 2, 0], [2, 2]),
@@ -62,7 +47,7 @@ add(
         unknown(tf, FLOATS), unknown(tf, BOXES), unknown(tf, [0, 1, 0, 1]), unknown(tf, [2, 2])
     ),
 )
-add(
+table(
     "draw_",
     boxes=lambda tf: tf.image.draw_bounding_boxes(FLOATS, IN_IMAGES),
     gray=lambda tf: tf.image.draw_bounding_boxes(FLOATS[..., :1], IN_IMAGES),
@@ -80,7 +65,7 @@ add(
     bytes_tensor=lambda tf: tf.image.draw_bounding_boxes(tf.constant(BYTES), IN_IMAGES),
     unknown=lambda tf: tf.image.draw_bounding_boxes(unknown(tf, FLOATS), unknown(tf, IN_IMAGES)),
 )
-add(
+table(
     "glimpse_",
     centre=lambda tf: tf.image.extract_glimpse(FLOATS, [2, 3], [[0.0, 0.0], [0.1, -0.2]]),
     from_corner=lambda tf: tf.image.extract_glimpse(FLOATS, [2, 2], [[0.5, 0.5], [0.3, 0.4]], centered=False),
@@ -95,7 +80,7 @@ add(
     rank_3=lambda tf: tf.image.extract_glimpse(FLOATS[0], [2, 2], [[0.0, 0.0]]),
     unknown=lambda tf: tf.image.extract_glimpse(unknown(tf, FLOATS), unknown(tf, [2, 2]), unknown(tf, [[0.0, 0]] * 2)),
 )
-add(
+table(
     "glimpse_",
     {"values": False},
     beyond=lambda tf: tf.image.extract_glimpse(FLOATS, [9, 3], [[0.0, 0.0], [1.0, -1.0]]),
@@ -108,7 +93,7 @@ def sample(tf, *args, **kwargs):
 
 
 ONE = [[[0.1, 0.1, 0.9, 0.8]]]
-add(
+table(
     "sample_",
     {"values": False},
     plain=lambda tf: sample(tf, [20, 30, 3], ONE),
@@ -128,12 +113,6 @@ add(
 )
 
 
-@case()
-def sample_that_covers_too_much_is_the_whole(tf):
-    return sample(tf, [20, 30, 3], ONE, min_object_covered=1.5)
-
-
-@case()
 def samples_are_within_their_ranges(tf, sess):
     ranges = {"aspect_ratio_range": [0.5, 2.0], "area_range": [0.2, 0.6], "min_object_covered": 0.3}
     begin, size, box = tf.image.sample_distorted_bounding_box([40, 50, 3], ONE, seed=1, **ranges)
@@ -152,3 +131,8 @@ def samples_are_within_their_ranges(tf, sess):
         sorted(set(starts[:, 2])) + sorted(set(sizes[:, 2])),
         len({tuple(each) for each in starts}) > 30,
     ]
+
+
+table(
+    sample_that_covers_too_much_is_the_whole=lambda tf: sample(tf, [20, 30, 3], ONE, min_object_covered=1.5),
+)

@@ -1,7 +1,7 @@
 """Colours and number ranges of images."""
 
 import numpy as np
-from compat_cases import case
+from compat_cases import table
 
 _numbers = np.random.RandomState(3)
 BYTES = np.concatenate(
@@ -12,21 +12,6 @@ FLOATS = (BYTES / np.float32(255)).astype(np.float32)
 WIDE = _numbers.uniform(-2, 3, (2, 3, 2, 3)).astype(np.float32)
 
 
-def add_one(name, function, options):
-    """Make a case of a function of `tf` and of parameters that have defaults."""
-
-    def made(tf):
-        return function(tf)
-
-    made.__name__ = name
-    case(**options)(made)
-
-
-def add(prefix="", options=None, **functions):
-    for name, function in functions.items():
-        add_one(f"{prefix}{name}", function, options or {})
-
-
 def unknown(tf, value, shape=None):
     return tf.placeholder_with_default(value, shape)
 
@@ -35,7 +20,7 @@ DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "int64", "float16", "floa
 for source in DTYPES:
     for target in DTYPES:
         values = np.array([0, 1, 2, 100, 127] if source[0] != "f" else [0.0, 0.25, 0.5, 1.0, 0.999]).astype(source)
-        add(
+        table(
             f"convert_{source}_to_",
             **{
                 target: lambda tf, values=values, target=target: tf.image.convert_image_dtype(values, target),
@@ -44,7 +29,7 @@ for source in DTYPES:
                 ),
             },
         )
-add(
+table(
     "convert_",
     saturates=lambda tf: tf.image.convert_image_dtype([-1.0, 2.0, 0.5], tf.uint8, saturate=True),
     to_text=lambda tf: tf.image.convert_image_dtype([1.0], tf.string),
@@ -112,12 +97,13 @@ for op, operation in {**OPS, **RANDOM}.items():
             continue
         if label == "wide":
             options["atol"] = 1e-5
-        add(options=options, **{f"{op}_{label}": lambda tf, operation=operation, give=give: operation(tf, give(tf))})
+        table("", options, **{f"{op}_{label}": lambda tf, operation=operation, give=give: operation(tf, give(tf))})
 
 for amount in (-0.5, 0.0, 0.5, 1.0, 2.0):
     word = str(amount).replace("-", "minus_").replace(".", "_")
-    add(
-        options={"within": 1},
+    table(
+        "",
+        {"within": 1},
         **{
             f"brightness_by_{word}": lambda tf, amount=amount: [
                 tf.image.adjust_brightness(BYTES, amount),
@@ -137,7 +123,7 @@ for amount in (-0.5, 0.0, 0.5, 1.0, 2.0):
             ],
         },
     )
-add(
+table(
     "standardized_",
     one_colour=lambda tf: tf.image.per_image_standardization(np.full((3, 3, 3), 7, np.uint8)),
     small_numbers=lambda tf: tf.image.per_image_standardization(FLOATS[0] * 0.001),
@@ -145,7 +131,7 @@ add(
     unknown_rank=lambda tf: tf.image.per_image_standardization(unknown(tf, BYTES[0])),
     rank_5=lambda tf: tf.image.per_image_standardization(BYTES[None]),
 )
-add(
+table(
     "gray_to_rgb_",
     single=lambda tf: tf.image.grayscale_to_rgb(tf.constant(BYTES[0, :, :, :1])),
     batch=lambda tf: tf.image.grayscale_to_rgb(tf.constant(FLOATS[..., :1]), name="n"),
@@ -157,7 +143,7 @@ add(
     vector=lambda tf: tf.image.grayscale_to_rgb(tf.constant([1])),
     rank_2=lambda tf: tf.image.grayscale_to_rgb(tf.constant([[1], [2]])),
 )
-add(
+table(
     "factor_",
     {"within": 1},
     contrast_vector=lambda tf: tf.image.adjust_contrast(FLOATS, [1.0]),
@@ -172,7 +158,7 @@ add(
     gamma_tensor=lambda tf: tf.image.adjust_gamma(FLOATS, tf.constant(0.5), gain=2.0),
     gamma_negative_tensor=lambda tf: tf.image.adjust_gamma(FLOATS, tf.constant(-0.5)),
 )
-add(
+table(
     "limits_",
     {"values": False},
     brightness=lambda tf: tf.image.random_brightness(FLOATS, -0.1),
@@ -190,7 +176,6 @@ add(
 )
 
 
-@case()
 def random_amounts_are_within_their_limits(tf, sess):
     gray = np.full((1, 1, 3), 0.5, np.float32)
     spread = np.array([[[0.25] * 3, [0.75] * 3]], np.float32)

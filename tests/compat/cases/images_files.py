@@ -5,7 +5,7 @@ import importlib.util
 import zlib
 
 import numpy as np
-from compat_cases import case
+from compat_cases import table
 
 # Small files of every kind, compressed.
 _PACKED = {
@@ -108,21 +108,6 @@ IMAGE = np.random.RandomState(1).randint(0, 256, (3, 4, 3)).astype(np.uint8)
 SMOOTH = (np.arange(9 * 8 * 3).reshape(9, 8, 3) % 200).astype(np.uint8)
 
 
-def add_one(name, function, options):
-    """Make a case of a function of `tf` and of parameters that have defaults."""
-
-    def made(tf):
-        return function(tf)
-
-    made.__name__ = name
-    case(**options)(made)
-
-
-def add(prefix="", options=None, **functions):
-    for name, function in functions.items():
-        add_one(f"{prefix}{name}", function, options or {})
-
-
 def unknown(tf, value, shape=None):
     return tf.placeholder_with_default(value, shape)
 
@@ -170,13 +155,13 @@ for op, operation in OPS.items():
         options = {}
         if kind.startswith("JPEG") and op not in ("shape", "is_jpeg"):
             options = {"within": WITHIN.get(op, FAST), "atol": FAST / 255}
-        add(
+        table(
             f"{op}_of_",
             options,
             **{kind: lambda tf, operation=operation, contents=contents: operation(tf, contents)},
         )
 J, P = FILES["JPEG_RGB"], FILES["PNG_RGB"]
-add(
+table(
     "decode_",
     {"within": FAST},
     ratio_2=lambda tf: tf.image.decode_jpeg(J, ratio=2),
@@ -217,7 +202,7 @@ add(
     is_jpeg_number=lambda tf: tf.image.is_jpeg(3),
     recovered=lambda tf: tf.shape(tf.image.decode_jpeg(FILES["JPEG_CUT"], try_recover_truncated=True)),
 )
-add(
+table(
     "floats_",
     of_jpeg=lambda tf: same(tf, tf.image.decode_image(J, dtype=tf.float32), tf.image.decode_jpeg(J)),
     of_png=lambda tf: same(tf, tf.image.decode_image(P, dtype=tf.float32), tf.image.decode_png(P, dtype=tf.uint16)),
@@ -225,7 +210,7 @@ add(
         tf, tf.image.decode_image(FILES["BMP_RGB"], dtype=tf.float32), tf.image.decode_bmp(FILES["BMP_RGB"])
     ),
 )
-add(
+table(
     "encoded_",
     png=lambda tf: tf.image.decode_png(tf.image.encode_png(IMAGE)),
     png_16=lambda tf: tf.image.decode_png(tf.image.encode_png(IMAGE.astype(np.uint16) * 250), dtype=tf.uint16),
@@ -234,16 +219,18 @@ add(
     png_of_batch=lambda tf: tf.shape(tf.image.encode_png(IMAGE[None].repeat(2, 0), 9, "n")),
 )
 for quality in (5, 50, 95, 100):
-    add(
-        options={"within": 2 * FAST},
+    table(
+        "",
+        {"within": 2 * FAST},
         **{
             f"encoded_jpeg_{quality}": lambda tf, quality=quality: tf.image.decode_jpeg(
                 tf.image.encode_jpeg(SMOOTH, quality=quality)
             )
         },
     )
-    add(
-        options={"within": 2 * FAST, "atol": 2 * FAST / 255},
+    table(
+        "",
+        {"within": 2 * FAST, "atol": 2 * FAST / 255},
         **{
             f"jpeg_quality_{quality}": lambda tf, quality=quality: [
                 tf.image.adjust_jpeg_quality(SMOOTH, quality),
@@ -251,7 +238,7 @@ for quality in (5, 50, 95, 100):
             ]
         },
     )
-add(
+table(
     "encode_",
     rank_4=lambda tf: tf.image.encode_jpeg(IMAGE[None]),
     two_channels=lambda tf: tf.image.encode_jpeg(IMAGE[..., :2]),
@@ -277,7 +264,7 @@ add(
     quality_unknown=lambda tf: tf.image.adjust_jpeg_quality(unknown(tf, IMAGE), 50),
     quality_float=lambda tf: tf.image.adjust_jpeg_quality(IMAGE, 50.0),
 )
-add(
+table(
     "accurate_",
     rgb=lambda tf: tf.image.decode_jpeg(J, dct_method="INTEGER_ACCURATE"),
     rgb_444=lambda tf: tf.image.decode_jpeg(FILES["JPEG_RGB_444"], dct_method="INTEGER_ACCURATE"),

@@ -1,7 +1,7 @@
 """Programs of researchers: images through several ops, one after another."""
 
 import numpy as np
-from compat_cases import case
+from compat_cases import case, table
 
 IMAGE = np.random.RandomState(4).randint(0, 256, (14, 18, 3)).astype(np.uint8)
 MASK = (IMAGE[:, :, :1] > 127).astype(np.uint8)
@@ -68,7 +68,6 @@ def image_and_mask_scaled_mirrored_and_cropped_together(tf):
     return image, label
 
 
-@case()
 def decoded_by_what_the_rank_and_the_channels_are(tf, sess):
     fed = tf.placeholder(tf.uint8)
     image = tf.cond(tf.equal(tf.rank(fed), 4), lambda: fed[0], lambda: fed)
@@ -80,20 +79,9 @@ def decoded_by_what_the_rank_and_the_channels_are(tf, sess):
     return image.get_shape(), colour.get_shape(), padded.get_shape(), values
 
 
-@case()
 def a_png_with_alpha_given_to_decode_jpeg(tf):
     contents = file_of(tf, np.dstack([IMAGE[:3, :4], IMAGE[:3, :4, 1]]))
     return [tf.image.decode_jpeg(contents, channels=channels) for channels in (0, 1, 3, 4)]
-
-
-@case(message="JPEG does not support 4 channels")
-def a_jpeg_of_four_channels(tf):
-    return tf.image.decode_jpeg(tf.image.encode_jpeg(tf.constant(IMAGE)), channels=4)
-
-
-@case(message="`channels` must be 0, 1, 3 or 4 but got 2")
-def decode_png_of_two_channels(tf):
-    return tf.image.decode_png(file_of(tf, IMAGE), channels=2)
 
 
 @case(values=False)
@@ -136,7 +124,6 @@ def distorted_by_a_random_selector(tf):
         return tf.multiply(tf.subtract(image, 0.5), 2.0)
 
 
-@case()
 def files_of_a_list_batched_with_their_labels(tf, sess, tmp):
     names = [f"{tmp}/{i}.png" for i in range(4)]
     for i, name in enumerate(names):
@@ -153,3 +140,15 @@ def files_of_a_list_batched_with_their_labels(tf, sess, tmp):
     coordinator.join(threads)
     shapes = [each.get_shape() for each in (image, *batches)]
     return shapes, [each.name for each in batches], values, sorted(thread.name for thread in threads)
+
+
+table(
+    a_jpeg_of_four_channels=(
+        lambda tf: tf.image.decode_jpeg(tf.image.encode_jpeg(tf.constant(IMAGE)), channels=4),
+        "JPEG does not support 4 channels",
+    ),
+    decode_png_of_two_channels=(
+        lambda tf: tf.image.decode_png(file_of(tf, IMAGE), channels=2),
+        "`channels` must be 0, 1, 3 or 4 but got 2",
+    ),
+)

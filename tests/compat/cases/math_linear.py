@@ -1,7 +1,7 @@
 """Products of matrices, norms, softmax, moments."""
 
 import numpy as np
-from compat_cases import case
+from compat_cases import table
 
 
 def _unknown(tf, value, shape=None):
@@ -12,7 +12,6 @@ def _ramp(*shape):
     return np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
 
 
-@case()
 def products_of_matrices(tf):
     a, b = tf.constant(_ramp(2, 3)), tf.constant(_ramp(3, 2))
     return [
@@ -24,56 +23,26 @@ def products_of_matrices(tf):
     ]
 
 
-@case()
 def products_of_batches(tf):
     a, b = tf.constant(_ramp(2, 2, 3)), tf.constant(_ramp(3, 2))
     return [tf.matmul(a, b), tf.matmul(a, a, transpose_b=True), tf.matmul(a, a, adjoint_a=True)]
 
 
-@case()
 def products_of_unknown_shapes(tf):
     a = _unknown(tf, _ramp(2, 3), [None, 3])
     return [tf.matmul(a, tf.constant(_ramp(3, 2))), tf.matmul(_unknown(tf, _ramp(2, 3)), tf.constant(_ramp(3, 2)))]
 
 
-@case()
 def products_of_complex_matrices(tf):
     a = tf.constant([[1 + 2j, 3j]], tf.complex64)
     return tf.matmul(a, a, adjoint_b=True), tf.matmul(a, a, transpose_a=True)
 
 
-@case(message="Dimensions must be equal, but are 2 and 1")
-def products_of_shapes_that_do_not_fit(tf):
-    return tf.matmul([[1.0, 2.0]], [[1.0, 2.0]])
-
-
-@case(message="Shape must be rank 2 but is rank 1")
-def products_of_vectors_fail(tf):
-    return tf.matmul([1.0, 2.0], [1.0, 2.0])
-
-
-@case()
 def products_of_shapes_that_do_not_fit_when_run(tf):
     a = _unknown(tf, _ramp(1, 2), [None, None])
     return tf.matmul(a, a)
 
 
-@case()
-def products_of_small_integers_fail(tf):
-    return tf.matmul(tf.constant([[1]], tf.int8), tf.constant([[1]], tf.int8))
-
-
-@case()
-def products_of_different_dtypes_fail(tf):
-    return tf.matmul(tf.constant([[1]]), tf.constant([[1.0]]))
-
-
-@case()
-def transposed_and_adjoint_fails(tf):
-    return tf.matmul([[1.0]], [[1.0]], transpose_a=True, adjoint_a=True)
-
-
-@case()
 def tensordot_of_static_shapes(tf):
     a, b = tf.constant(_ramp(2, 3, 4)), tf.constant(_ramp(4, 3, 2))
     return [
@@ -85,51 +54,26 @@ def tensordot_of_static_shapes(tf):
     ]
 
 
-@case()
 def tensordot_of_unknown_shapes(tf):
     a = _unknown(tf, _ramp(2, 3), [None, 3])
     return tf.tensordot(a, tf.constant(_ramp(3, 2)), 1), tf.tensordot(a, tf.constant(_ramp(3, 2)), [[1], [0]])
 
 
-@case()
-def tensordot_of_too_many_axes(tf):
-    return tf.tensordot(tf.constant([1.0]), tf.constant([1.0]), 2)
-
-
-@case()
-def tensordot_of_lists_of_different_lengths(tf):
-    return tf.tensordot(tf.constant([[1.0]]), tf.constant([[1.0]]), [[0, 1], [0]])
-
-
-@case()
 def rectified(tf):
     x = tf.constant([-3.0, -0.5, 0.0, 0.5, 7.0])
     return [tf.nn.relu(x), tf.nn.relu([-3, 0, 7]), tf.nn.relu([1.0, -1.0], name="r")]
 
 
-@case()
 def softmaxes(tf):
     x = tf.constant([[1.0, 2.0, 3.0], [1000.0, 1000.0, 0.0]])
     return [tf.nn.softmax(x), tf.nn.softmax(x, axis=1), tf.nn.softmax([1.0, 2.0], name="s")]
 
 
-@case()
 def softmaxes_over_another_axis(tf):
     x = tf.constant([[1.0, 2.0, 3.0], [3.0, 2.0, 0.0]])
     return [tf.nn.softmax(x, axis=0), tf.nn.softmax(x, dim=-2), tf.nn.softmax(tf.ones([2, 3, 4]), 1, name="s")]
 
 
-@case()
-def softmax_of_a_scalar_fails(tf):
-    return tf.nn.softmax(3.0)
-
-
-@case()
-def softmax_over_a_missing_axis(tf):
-    return tf.nn.softmax([[1.0]], axis=2)
-
-
-@case()
 def moments_over_axes(tf):
     x = tf.constant([[1.0, 2.0], [3.0, 5.0]])
     return [
@@ -140,12 +84,25 @@ def moments_over_axes(tf):
     ]
 
 
-@case()
-def moments_of_unknown_shapes(tf):
-    return tf.nn.moments(_unknown(tf, _ramp(2, 3), [None, 3]), [0])
-
-
-@case()
 def normalisations(tf):
     x = tf.constant([[3.0, 4.0], [0.0, 0.0]])
     return [tf.nn.l2_normalize(x, 1), tf.nn.l2_normalize(x, dim=[0, 1], name="z")]
+
+
+table(
+    products_of_shapes_that_do_not_fit=(
+        lambda tf: tf.matmul([[1.0, 2.0]], [[1.0, 2.0]]),
+        "Dimensions must be equal, but are 2 and 1",
+    ),
+    products_of_vectors_fail=(lambda tf: tf.matmul([1.0, 2.0], [1.0, 2.0]), "Shape must be rank 2 but is rank 1"),
+    products_of_small_integers_fail=lambda tf: tf.matmul(tf.constant([[1]], tf.int8), tf.constant([[1]], tf.int8)),
+    products_of_different_dtypes_fail=lambda tf: tf.matmul(tf.constant([[1]]), tf.constant([[1.0]])),
+    transposed_and_adjoint_fails=lambda tf: tf.matmul([[1.0]], [[1.0]], transpose_a=True, adjoint_a=True),
+    tensordot_of_too_many_axes=lambda tf: tf.tensordot(tf.constant([1.0]), tf.constant([1.0]), 2),
+    tensordot_of_lists_of_different_lengths=lambda tf: tf.tensordot(
+        tf.constant([[1.0]]), tf.constant([[1.0]]), [[0, 1], [0]]
+    ),
+    softmax_of_a_scalar_fails=lambda tf: tf.nn.softmax(3.0),
+    softmax_over_a_missing_axis=lambda tf: tf.nn.softmax([[1.0]], axis=2),
+    moments_of_unknown_shapes=lambda tf: tf.nn.moments(_unknown(tf, _ramp(2, 3), [None, 3]), [0]),
+)

@@ -1,7 +1,7 @@
 """Monitored sessions and their hooks."""
 
 import numpy as np
-from compat_cases import case
+from compat_cases import case, table
 
 
 def hook_class(tf, calls):
@@ -24,13 +24,13 @@ def hook_class(tf, calls):
     return Hook
 
 
-def numbers(tf, count=3):
+def _numbers(tf, count=3):
     return tf.train.range_input_producer(count, num_epochs=1, shuffle=False).dequeue()
 
 
 @case(graph=False)
 def runners_are_started_and_the_end_is_clean(tf):
-    number, seen = numbers(tf), []
+    number, seen = _numbers(tf), []
     with tf.train.MonitoredSession() as sess:
         while not sess.should_stop():
             seen.append(sess.run(number))
@@ -39,7 +39,7 @@ def runners_are_started_and_the_end_is_clean(tf):
 
 @case(graph=False)
 def a_singular_session_ends_cleanly_too(tf):
-    number, seen = numbers(tf), []
+    number, seen = _numbers(tf), []
     with tf.train.SingularMonitoredSession() as sess:
         seen.append(isinstance(sess.raw_session(), tf.Session))
         while not sess.should_stop():
@@ -231,13 +231,13 @@ def the_ops_of_a_scaffold(tf):
 
 @case(graph=False)
 def an_error_of_a_runner_is_raised(tf):
-    broken = tf.decode_csv(numbers_as_text(tf), [[1]])
+    broken = tf.decode_csv(_numbers_as_text(tf), [[1]])
     batch = tf.train.batch(broken, 2)
     with tf.train.MonitoredSession() as sess:
         sess.run(batch)
 
 
-def numbers_as_text(tf):
+def _numbers_as_text(tf):
     return tf.train.string_input_producer(["a,b"], shuffle=False).dequeue()
 
 
@@ -278,31 +278,6 @@ def timers(tf):
     return [*seen, timer.last_triggered_step()]
 
 
-@case()
-def timers_need_one_of_two(tf):
-    tf.train.SecondOrStepTimer()
-
-
-@case()
-def timers_take_one_of_two(tf):
-    tf.train.SecondOrStepTimer(every_secs=1.0, every_steps=1)
-
-
-@case()
-def stop_hooks_need_one_of_two(tf):
-    tf.train.StopAtStepHook()
-
-
-@case(graph=False)
-def stop_hooks_need_a_global_step(tf):
-    tf.train.MonitoredSession(hooks=[tf.train.StopAtStepHook(last_step=1)])
-
-
-@case()
-def logging_hooks_need_an_interval(tf):
-    tf.train.LoggingTensorHook([])
-
-
 @case(graph=False)
 def values_are_logged(tf):
     a, b = tf.constant(1.5, name="a"), tf.constant([1, 2], name="b")
@@ -332,3 +307,18 @@ def summaries_are_saved(tf, sess, tmp):
     (name,) = os.listdir(tmp)
     events = list(tf.train.summary_iterator(os.path.join(tmp, name)))
     return [[event.step, [value.tag for value in event.summary.value]] for event in events if event.step]
+
+
+table(
+    timers_need_one_of_two=lambda tf: tf.train.SecondOrStepTimer(),
+    timers_take_one_of_two=lambda tf: tf.train.SecondOrStepTimer(every_secs=1.0, every_steps=1),
+    stop_hooks_need_one_of_two=lambda tf: tf.train.StopAtStepHook(),
+    logging_hooks_need_an_interval=lambda tf: tf.train.LoggingTensorHook([]),
+)
+
+
+table(
+    "",
+    {"graph": False},
+    stop_hooks_need_a_global_step=lambda tf: tf.train.MonitoredSession(hooks=[tf.train.StopAtStepHook(last_step=1)]),
+)

@@ -1,24 +1,8 @@
 """Names of operations and name scopes."""
 
-from compat_cases import case
+from compat_cases import table
 
 
-@case()
-def names_are_made_unique(tf):
-    return [tf.constant(1.0), tf.constant(2.0), tf.constant([1, 2], name="x"), tf.constant(b"a", name="x")]
-
-
-@case()
-def names_are_unique_whatever_their_case(tf):
-    return [tf.constant(1, name="a"), tf.constant(2, name="A"), tf.constant(3, name="a_1"), tf.constant(4, name="a")]
-
-
-@case()
-def a_number_that_is_taken_is_passed_over(tf):
-    return [tf.constant(i, name=name) for i, name in enumerate(["a_1", "a", "a", "a_1", "a_1_1", "a"])]
-
-
-@case()
 def scopes_nest_and_are_made_unique(tf):
     made = {}
     with tf.name_scope("outer"):
@@ -33,7 +17,6 @@ def scopes_nest_and_are_made_unique(tf):
     return made
 
 
-@case()
 def a_scope_that_ends_in_a_slash_is_entered_again(tf):
     with tf.name_scope("s") as scope:
         first = tf.constant(1, name="a")
@@ -44,7 +27,6 @@ def a_scope_that_ends_in_a_slash_is_entered_again(tf):
     return [first, second, third, scope, again, third_scope]
 
 
-@case()
 def an_empty_scope_leads_to_the_top(tf):
     with tf.name_scope("s"):
         with tf.name_scope("") as top:
@@ -55,7 +37,6 @@ def an_empty_scope_leads_to_the_top(tf):
     return [first, second, third, top, none]
 
 
-@case()
 def default_name_of_a_scope(tf):
     with tf.name_scope(None, "default", [tf.constant(1)]) as first:
         a = tf.constant(1, name="a")
@@ -66,7 +47,6 @@ def default_name_of_a_scope(tf):
     return [first, second, third, a, b, c]
 
 
-@case()
 def a_scope_and_an_operation_share_their_names(tf):
     a = tf.constant(1, name="x")
     with tf.name_scope("x") as scope:
@@ -77,19 +57,16 @@ def a_scope_and_an_operation_share_their_names(tf):
     return [a, b, c, scope]
 
 
-@case()
 def operations_inside_a_scope_by_a_full_name(tf):
     with tf.name_scope("s"):
         return [tf.constant(1, name="a/b"), tf.constant(1, name="a/b"), tf.constant(1, name="a")]
 
 
-@case()
 def operation_with_the_exact_name(tf):
     with tf.name_scope("s"):
         return [tf.identity(1, name="t/a/"), tf.constant(2, name="a")]
 
 
-@case()
 def names_of_a_scope_are_given_by_the_graph(tf):
     graph = tf.get_default_graph()
     with graph.name_scope("g") as scope:
@@ -101,64 +78,41 @@ def names_of_a_scope_are_given_by_the_graph(tf):
     return [scope, current, name, again, other, same, graph.get_name_scope()]
 
 
-@case()
-def characters_of_names(tf):
-    return [tf.constant(1, name="a.b-c_d"), tf.constant(1, name=".a"), tf.constant(1, name="0a")]
-
-
-@case()
 def bad_scope_name(tf):
     with tf.name_scope("a b"):
         pass
 
 
-@case()
 def bad_inner_scope_name(tf):
     with tf.name_scope("a"), tf.name_scope("b:c"):
         pass
 
 
-@case()
 def scope_that_starts_with_an_underscore(tf):
     with tf.name_scope("_a"):
         pass
 
 
-@case()
 def inner_scope_that_starts_with_an_underscore(tf):
     with tf.name_scope("a"), tf.name_scope("_b"):
         return tf.constant(1, name="c")
 
 
-@case()
-def bad_operation_name(tf):
-    tf.constant(1, name="a b")
-
-
-@case()
-def operation_name_that_starts_with_an_underscore(tf):
-    tf.constant(1, name="_a")
-
-
-@case()
 def operation_name_with_an_underscore_inside_a_scope(tf):
     with tf.name_scope("s"):
         return tf.constant(1, name="_a")
 
 
-@case()
 def name_of_a_scope_must_be_text(tf):
     with tf.name_scope(5):
         pass
 
 
-@case()
 def name_scope_needs_a_name(tf):
     with tf.name_scope(None, None, [tf.constant(1)]) as scope:
         return [tf.constant(1), scope]
 
 
-@case()
 def scopes_of_values_of_two_graphs(tf):
     first = tf.constant(1)
     with tf.Graph().as_default():
@@ -167,7 +121,6 @@ def scopes_of_values_of_two_graphs(tf):
         pass
 
 
-@case()
 def colocation_and_device_are_taken(tf):
     a = tf.constant(1, name="a")
     with tf.device("/cpu:0"), tf.colocate_with(a):
@@ -179,20 +132,17 @@ def colocation_and_device_are_taken(tf):
     return [b, c, d]
 
 
-@case()
 def names_of_operators(tf):
     a, b = tf.constant([4.0, 2.0], name="a"), tf.constant([1.0, 2.0], name="b")
     return [a + b, a - b, a * b, a / b, a // b, a % b, a**b, -a, abs(a), a < b, a >= b, 1 + a, 2.0 * a, a - 1]
 
 
-@case()
 def names_of_operators_in_scopes(tf):
     a = tf.constant([4, 2], name="a")
     with tf.name_scope("s"):
         return [a + 1, a[0], a[None], a[0:1], tf.cast(a, tf.float32), tf.reduce_sum(a), ~tf.equal(a, 4)]
 
 
-@case()
 def variables_and_names(tf):
     with tf.name_scope("s"):
         v = tf.Variable(1.0, name="v")
@@ -206,7 +156,6 @@ def variables_and_names(tf):
     return [v.name, w.name, x.name, y, again is x, z]
 
 
-@case()
 def variable_scope_by_default_name(tf):
     made = []
     for _ in range(2):
@@ -217,25 +166,44 @@ def variable_scope_by_default_name(tf):
     return made
 
 
-@case()
 def variable_twice_without_reuse(tf):
     tf.get_variable("x", [2])
     tf.get_variable("x", [2])
 
 
-@case()
 def variable_reused_that_does_not_exist(tf):
     with tf.variable_scope("s", reuse=True):
         tf.get_variable("x", [2])
 
 
-@case()
 def variable_with_another_shape(tf):
     tf.get_variable("x", [2])
     with tf.variable_scope("", reuse=True):
         tf.get_variable("x", [3])
 
 
-@case()
-def variable_without_a_shape(tf):
-    tf.get_variable("x")
+table(
+    names_are_made_unique=lambda tf: [
+        tf.constant(1.0),
+        tf.constant(2.0),
+        tf.constant([1, 2], name="x"),
+        tf.constant(b"a", name="x"),
+    ],
+    names_are_unique_whatever_their_case=lambda tf: [
+        tf.constant(1, name="a"),
+        tf.constant(2, name="A"),
+        tf.constant(3, name="a_1"),
+        tf.constant(4, name="a"),
+    ],
+    a_number_that_is_taken_is_passed_over=lambda tf: [
+        tf.constant(i, name=name) for i, name in enumerate(["a_1", "a", "a", "a_1", "a_1_1", "a"])
+    ],
+    characters_of_names=lambda tf: [
+        tf.constant(1, name="a.b-c_d"),
+        tf.constant(1, name=".a"),
+        tf.constant(1, name="0a"),
+    ],
+    bad_operation_name=lambda tf: tf.constant(1, name="a b"),
+    operation_name_that_starts_with_an_underscore=lambda tf: tf.constant(1, name="_a"),
+    variable_without_a_shape=lambda tf: tf.get_variable("x"),
+)

@@ -1,81 +1,55 @@
 """decode_raw, decode_csv, decode_compressed, serialize_tensor, parse_tensor."""
 
 import numpy as np
-from compat_cases import case
+from compat_cases import table
 
 
-def add(**functions):
-    """Make a case of each function under its name here."""
-    for name, function in functions.items():
-        function.__name__ = name
-        case()(function)
-
-
-@case(message="Expect 2 fields but have [13] in record")
-def decode_csv_1(tf):
-    return tf.decode_csv("1,2,3", [[1], [2]])
-
-
-@case(message="Expect 2 fields but have [13] in record")
-def decode_csv_2(tf):
-    return tf.decode_csv("1", [[1], [2]])
-
-
-@case()
 def parse_serialized_0(tf):
     tensor = tf.constant(1)
     return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
 
 
-@case()
 def parse_serialized_1(tf):
     tensor = tf.constant(1.5)
     return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
 
 
-@case()
 def parse_serialized_2(tf):
     tensor = tf.constant([1, 2])
     return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
 
 
-@case()
 def parse_serialized_3(tf):
     tensor = tf.constant(["a", "bc"])
     return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
 
 
-@case()
 def parse_serialized_4(tf):
     tensor = tf.constant([[True]])
     return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
 
 
-@case()
 def parse_serialized_5(tf):
     tensor = tf.constant(np.zeros([0, 2], np.int64))
     return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
 
 
-@case()
 def parse_serialized_6(tf):
     tensor = tf.constant("")
     return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
 
 
-@case()
 def parse_serialized_7(tf):
     tensor = tf.constant(1 + 2j)
     return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
 
 
-@case()
 def parse_serialized_8(tf):
     tensor = tf.constant(np.float16(1))
     return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
 
 
-add(
+table(
     decode_raw_0=lambda tf: tf.decode_raw("abcd", tf.uint8),
     decode_raw_1=lambda tf: tf.decode_raw("abcd", tf.int16),
     decode_raw_2=lambda tf: tf.decode_raw("abcd", tf.int16, little_endian=False),
@@ -184,4 +158,10 @@ add(
     decode_compressed_none=lambda tf: tf.io.decode_compressed(["hi"], name="d"),
     decode_compressed_kind=lambda tf: tf.decode_compressed("hi", "X"),
     decode_compressed_damaged=lambda tf: tf.decode_compressed("hi", "ZLIB"),
+)
+
+
+table(
+    decode_csv_1=(lambda tf: tf.decode_csv("1,2,3", [[1], [2]]), "Expect 2 fields but have [13] in record"),
+    decode_csv_2=(lambda tf: tf.decode_csv("1", [[1], [2]]), "Expect 2 fields but have [13] in record"),
 )

@@ -1,17 +1,10 @@
 """parse_example and parse_single_example: features of serialized Examples."""
 
 import numpy as np
-from compat_cases import case
+from compat_cases import case, table
 
 
-def add(**functions):
-    """Make a case of each function under its name here."""
-    for name, function in functions.items():
-        function.__name__ = name
-        case()(function)
-
-
-def example(tf, **values):
+def _example(tf, **values):
     features = {key: feature(tf, value) for key, value in values.items()}
     return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString(deterministic=True)
 
@@ -24,18 +17,18 @@ def feature(tf, values):
     return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
 
 
-def first(tf):
-    return example(tf, i=[1, 2], s=[b"x"], f=[1.5], z=[5])
+def _first(tf):
+    return _example(tf, i=[1, 2], s=[b"x"], f=[1.5], z=[5])
 
 
-def both(tf):
-    return [first(tf), example(tf, i=[3, 4], s=[b"y", b"w"], f=[2.5])]
+def _both(tf):
+    return [_first(tf), _example(tf, i=[3, 4], s=[b"y", b"w"], f=[2.5])]
 
 
 @case(message="Name: one, Feature: q .data type: int64. is required but could not be found.")
 def block_name_in_message(tf):
     features = {"q": tf.FixedLenFeature([], tf.int64)}
-    return tf.parse_example(both(tf), features, example_names=["one", "two"])
+    return tf.parse_example(_both(tf), features, example_names=["one", "two"])
 
 
 # Each is asked of one example and of two.
@@ -110,10 +103,10 @@ FEATURES = {
 
 
 def asked(name, features):
-    add(
+    table(
         **{
-            f"single_{name}": lambda tf: tf.parse_single_example(first(tf), features(tf)),
-            f"block_{name}": lambda tf: tf.parse_example(both(tf), features(tf)),
+            f"single_{name}": lambda tf: tf.parse_single_example(_first(tf), features(tf)),
+            f"block_{name}": lambda tf: tf.parse_example(_both(tf), features(tf)),
         }
     )
 
@@ -121,9 +114,9 @@ def asked(name, features):
 for name, features in FEATURES.items():
     asked(name, features)
 
-add(
+table(
     single_vector=lambda tf: tf.parse_single_example(
-        [first(tf)],
+        [_first(tf)],
         {
             "i": tf.FixedLenFeature([2], tf.int64),
             "v": tf.VarLenFeature(tf.string),
@@ -131,7 +124,7 @@ add(
         },
     ),
     block_scalar=lambda tf: tf.parse_example(
-        first(tf),
+        _first(tf),
         {
             "i": tf.FixedLenFeature([2], tf.int64),
             "v": tf.VarLenFeature(tf.string),
@@ -139,7 +132,7 @@ add(
         },
     ),
     block_matrix=lambda tf: tf.parse_example(
-        [[first(tf)]],
+        [[_first(tf)]],
         {
             "i": tf.FixedLenFeature([2], tf.int64),
             "v": tf.VarLenFeature(tf.string),
@@ -147,7 +140,7 @@ add(
         },
     ),
     block_unknown=lambda tf: tf.parse_example(
-        tf.placeholder_with_default([first(tf)], None),
+        tf.placeholder_with_default([_first(tf)], None),
         {
             "i": tf.FixedLenFeature([2], tf.int64),
             "v": tf.VarLenFeature(tf.string),
@@ -155,7 +148,7 @@ add(
         },
     ),
     block_unknown_matrix=lambda tf: tf.parse_example(
-        tf.placeholder_with_default([[first(tf)]], None),
+        tf.placeholder_with_default([[_first(tf)]], None),
         {
             "i": tf.FixedLenFeature([2], tf.int64),
             "v": tf.VarLenFeature(tf.string),
@@ -163,7 +156,7 @@ add(
         },
     ),
     block_unknown_scalar=lambda tf: tf.parse_example(
-        tf.placeholder_with_default(first(tf), None),
+        tf.placeholder_with_default(_first(tf), None),
         {
             "i": tf.FixedLenFeature([2], tf.int64),
             "v": tf.VarLenFeature(tf.string),
@@ -171,7 +164,7 @@ add(
         },
     ),
     block_unknown_length=lambda tf: tf.parse_example(
-        tf.placeholder_with_default([first(tf)], [None]),
+        tf.placeholder_with_default([_first(tf)], [None]),
         {
             "i": tf.FixedLenFeature([2], tf.int64),
             "v": tf.VarLenFeature(tf.string),
@@ -179,7 +172,7 @@ add(
         },
     ),
     single_unknown=lambda tf: tf.parse_single_example(
-        tf.placeholder_with_default(first(tf), None),
+        tf.placeholder_with_default(_first(tf), None),
         {
             "i": tf.FixedLenFeature([2], tf.int64),
             "v": tf.VarLenFeature(tf.string),
@@ -187,7 +180,7 @@ add(
         },
     ),
     single_unknown_vector=lambda tf: tf.parse_single_example(
-        tf.placeholder_with_default([first(tf)], None),
+        tf.placeholder_with_default([_first(tf)], None),
         {
             "i": tf.FixedLenFeature([2], tf.int64),
             "v": tf.VarLenFeature(tf.string),
@@ -203,7 +196,7 @@ add(
         },
     ),
     block_damaged=lambda tf: tf.parse_example(
-        [first(tf), b"abc"],
+        [_first(tf), b"abc"],
         {
             "i": tf.FixedLenFeature([2], tf.int64),
             "v": tf.VarLenFeature(tf.string),
@@ -235,7 +228,7 @@ add(
         },
     ),
     single_name=lambda tf: tf.io.parse_single_example(
-        first(tf),
+        _first(tf),
         {
             "i": tf.FixedLenFeature([2], tf.int64),
             "v": tf.VarLenFeature(tf.string),
@@ -245,7 +238,7 @@ add(
         "example",
     ),
     block_names=lambda tf: tf.io.parse_example(
-        both(tf),
+        _both(tf),
         {
             "i": tf.FixedLenFeature([2], tf.int64),
             "v": tf.VarLenFeature(tf.string),
@@ -255,7 +248,7 @@ add(
         example_names=["one", "two"],
     ),
     block_names_wrong=lambda tf: tf.parse_example(
-        both(tf),
+        _both(tf),
         {
             "i": tf.FixedLenFeature([2], tf.int64),
             "v": tf.VarLenFeature(tf.string),
@@ -264,7 +257,7 @@ add(
         example_names=["one"],
     ),
     block_large=lambda tf: tf.parse_example(
-        [example(tf, a=[k, -k], b=[float(k)], c=[b"%d" % k]) for k in range(20)],
+        [_example(tf, a=[k, -k], b=[float(k)], c=[b"%d" % k]) for k in range(20)],
         {
             "a": tf.FixedLenFeature([2], tf.int64),
             "b": tf.FixedLenFeature([], tf.float32),
@@ -304,7 +297,7 @@ def add_repeated(name, parts, form, asked):
     }
     if form != "rows":
         made["context"] = lambda tf: tf.io.parse_single_sequence_example(repeated(tf, *parts(tf)), {"a": asked(tf)})[0]
-    add(**{f"repeated_{name}_{form}_{which}": function for which, function in made.items()})
+    table(**{f"repeated_{name}_{form}_{which}": function for which, function in made.items()})
 
 
 for its_name, its_parts in REPEATED.items():

@@ -1,13 +1,6 @@
 """parse_sequence_example and parse_single_sequence_example."""
 
-from compat_cases import case
-
-
-def add(**functions):
-    """Make a case of each function under its name here."""
-    for name, function in functions.items():
-        function.__name__ = name
-        case()(function)
+from compat_cases import table
 
 
 def feature(tf, values):
@@ -28,13 +21,13 @@ def sequence(tf, context, lists):
     return made.SerializeToString(deterministic=True)
 
 
-def steps(tf):
+def _steps(tf):
     lists = {"x": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], "y": [[1], [2, 3]], "e": []}
     return sequence(tf, {"c": [1], "s": [b"x", b"y"]}, lists)
 
 
-def both_steps(tf):
-    return [steps(tf), sequence(tf, {"c": [2], "s": [b"z"]}, {"x": [[7.0, 8.0]], "y": [[4, 5, 6]]})]
+def _both_steps(tf):
+    return [_steps(tf), sequence(tf, {"c": [2], "s": [b"z"]}, {"x": [[7.0, 8.0]], "y": [[4, 5, 6]]})]
 
 
 # Features of the context and of the lists; each pair is asked of one example and of two.
@@ -69,10 +62,10 @@ FEATURES = {
 
 
 def asked(name, features):
-    add(
+    table(
         **{
-            f"sequence_{name}": lambda tf: list(tf.parse_single_sequence_example(steps(tf), *features(tf))),
-            f"sequences_{name}": lambda tf: list(tf.io.parse_sequence_example(both_steps(tf), *features(tf))),
+            f"sequence_{name}": lambda tf: list(tf.parse_single_sequence_example(_steps(tf), *features(tf))),
+            f"sequences_{name}": lambda tf: list(tf.io.parse_sequence_example(_both_steps(tf), *features(tf))),
         }
     )
 
@@ -80,31 +73,31 @@ def asked(name, features):
 for name, features in FEATURES.items():
     asked(name, features)
 
-add(
+table(
     sequence_vector=lambda tf: list(
         tf.parse_single_sequence_example(
-            [steps(tf)],
+            [_steps(tf)],
             {"c": tf.FixedLenFeature([], tf.int64), "s": tf.VarLenFeature(tf.string)},
             {"x": tf.FixedLenSequenceFeature([2], tf.float32), "y": tf.VarLenFeature(tf.int64)},
         )
     ),
     sequences_scalar=lambda tf: list(
         tf.io.parse_sequence_example(
-            steps(tf),
+            _steps(tf),
             {"c": tf.FixedLenFeature([], tf.int64), "s": tf.VarLenFeature(tf.string)},
             {"x": tf.FixedLenSequenceFeature([2], tf.float32), "y": tf.VarLenFeature(tf.int64)},
         )
     ),
     sequence_unknown=lambda tf: list(
         tf.parse_single_sequence_example(
-            tf.placeholder_with_default(steps(tf), None),
+            tf.placeholder_with_default(_steps(tf), None),
             {"c": tf.FixedLenFeature([], tf.int64), "s": tf.VarLenFeature(tf.string)},
             {"x": tf.FixedLenSequenceFeature([2], tf.float32), "y": tf.VarLenFeature(tf.int64)},
         )
     ),
     sequences_unknown=lambda tf: list(
         tf.io.parse_sequence_example(
-            tf.placeholder_with_default(both_steps(tf), None),
+            tf.placeholder_with_default(_both_steps(tf), None),
             {"c": tf.FixedLenFeature([], tf.int64), "s": tf.VarLenFeature(tf.string)},
             {"x": tf.FixedLenSequenceFeature([2], tf.float32), "y": tf.VarLenFeature(tf.int64)},
         )
@@ -118,7 +111,7 @@ add(
     ),
     sequence_name=lambda tf: list(
         tf.io.parse_single_sequence_example(
-            steps(tf),
+            _steps(tf),
             {"c": tf.FixedLenFeature([], tf.int64), "s": tf.VarLenFeature(tf.string)},
             {"x": tf.FixedLenSequenceFeature([2], tf.float32), "y": tf.VarLenFeature(tf.int64)},
             "example",
@@ -127,7 +120,7 @@ add(
     ),
     sequences_names=lambda tf: list(
         tf.io.parse_sequence_example(
-            both_steps(tf),
+            _both_steps(tf),
             {"c": tf.FixedLenFeature([], tf.int64), "s": tf.VarLenFeature(tf.string)},
             {"x": tf.FixedLenSequenceFeature([2], tf.float32), "y": tf.VarLenFeature(tf.int64)},
             ["a", "b"],

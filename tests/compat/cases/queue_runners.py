@@ -3,7 +3,7 @@
 import re
 import threading
 
-from compat_cases import case
+from compat_cases import case, table
 
 
 def attempt(function, *args, **kwargs):
@@ -34,7 +34,6 @@ def arguments_that_cannot_be(tf, sess):
     return [*found, wrong(tf, sess, queue_runner_def=5), attempt(tf.train.QueueRunner.from_proto, 5)[0]]
 
 
-@case()
 def operations_of_a_runner(tf, sess):
     q = tf.FIFOQueue(10, tf.int32)
     op = q.enqueue(1)
@@ -46,7 +45,7 @@ def operations_of_a_runner(tf, sess):
     return [*found, given.close_op.name, given.cancel_op.name, type(given.enqueue_ops).__name__]
 
 
-def scoped(tf):
+def _scoped(tf):
     with tf.name_scope("sc"):
         q = tf.FIFOQueue(10, tf.int32)
         return tf.train.QueueRunner(
@@ -56,9 +55,8 @@ def scoped(tf):
         )
 
 
-@case()
 def definitions(tf, sess):
-    runner = scoped(tf)
+    runner = _scoped(tf)
     made = runner.to_proto()
     found = [str(made), made.queue_name, list(made.enqueue_op_name), made.close_op_name, made.cancel_op_name]
     found += [list(made.queue_closed_exception_types), made.SerializeToString(), type(made).__name__]
@@ -66,9 +64,8 @@ def definitions(tf, sess):
     return [*found, [field.name for field, _ in made.ListFields()], made.ByteSize(), made.IsInitialized()]
 
 
-@case()
 def definitions_are_messages(tf, sess):
-    made = scoped(tf).to_proto()
+    made = _scoped(tf).to_proto()
     kind = type(made)
     copied, parsed, merged = kind(), kind(), kind()
     copied.CopyFrom(made)
@@ -82,9 +79,8 @@ def definitions_are_messages(tf, sess):
     return [*found, merged == kind(), attempt(setattr, made, "nonsense", 1), attempt(lambda: kind(nonsense=1))[0]]
 
 
-@case()
 def runners_from_definitions(tf, sess):
-    original = scoped(tf)
+    original = _scoped(tf)
     found = []
     for definition, scope in ((original.to_proto(), None), (original.to_proto("sc"), "sc")):
         made = tf.train.QueueRunner.from_proto(definition, import_scope=scope)
@@ -170,16 +166,6 @@ def outcomes(tf, sess, coordinated):
 
 
 @case(graph=False)
-def how_threads_end_with_a_coordinator(tf, sess):
-    return outcomes(tf, sess, True)
-
-
-@case(graph=False)
-def how_threads_end_without_a_coordinator(tf, sess):
-    return outcomes(tf, sess, False)
-
-
-@case(graph=False)
 def close_and_cancel_operations_that_do_nothing(tf, sess):
     q = tf.FIFOQueue(100, tf.int32, [()])
     runner = tf.train.QueueRunner(q, enqueue_ops(tf, sess, q, "end"), close_op=tf.no_op(), cancel_op=tf.no_op())
@@ -250,3 +236,11 @@ def starting_what_a_collection_holds(tf, sess):
     coord.request_stop()
     coord.join(threads)
     return [*found, sess.run([first.is_closed(), second.is_closed()])]
+
+
+table(
+    "",
+    {"graph": False},
+    how_threads_end_with_a_coordinator=lambda tf, sess: outcomes(tf, sess, True),
+    how_threads_end_without_a_coordinator=lambda tf, sess: outcomes(tf, sess, False),
+)

@@ -1,6 +1,6 @@
 """Queues in a graph: structure, static shapes, static errors, and what runs without waiting."""
 
-from compat_cases import case
+from compat_cases import case, table
 
 
 def prefix(text):
@@ -8,7 +8,6 @@ def prefix(text):
     return text.split("'")[0]
 
 
-@case()
 def operations_of_a_queue_with_names(tf):
     q = tf.FIFOQueue(10, [tf.int32, tf.float32], [[], [2]], names=["a", "b"])
     with tf.control_dependencies([q.enqueue({"a": 1, "b": [1.0, 2.0]})]):
@@ -21,7 +20,6 @@ def operations_of_a_queue_with_names(tf):
         return [q.dequeue(), size, q.is_closed()]
 
 
-@case()
 def operations_take_the_last_part_of_the_name(tf):
     with tf.name_scope("outer"):
         q = tf.RandomShuffleQueue(10, 2, tf.int32, shapes=(), seed=3, name="q")
@@ -32,7 +30,6 @@ def operations_take_the_last_part_of_the_name(tf):
         return [q.size(), q.queue_ref.op.name == q.name]
 
 
-@case()
 def names_that_are_given(tf):
     q = tf.FIFOQueue(10, [tf.int32, tf.string], name="a/b")
     e = q.enqueue((1, "x"), name="put")
@@ -41,7 +38,6 @@ def names_that_are_given(tf):
         return q.dequeue(name="get")
 
 
-@case()
 def static_shapes(tf, sess):
     n = tf.placeholder(tf.int32)
     q = tf.FIFOQueue(10, [tf.int32, tf.float32], shapes=[[], [2, 3]])
@@ -56,7 +52,6 @@ def static_shapes(tf, sess):
     return shapes
 
 
-@case()
 def properties(tf, sess):
     made = [
         tf.FIFOQueue(10, "float"),
@@ -71,7 +66,6 @@ def properties(tf, sess):
     ]
 
 
-@case()
 def attributes(tf, sess):
     made = [
         tf.FIFOQueue(3.7, tf.int32, shared_name="s"),
@@ -94,7 +88,6 @@ def attributes(tf, sess):
     return found
 
 
-@case()
 def shared_seed_of_a_seeded_graph(tf, sess):
     tf.set_random_seed(5)
     first = tf.RandomShuffleQueue(10, 2, tf.int32)
@@ -103,7 +96,6 @@ def shared_seed_of_a_seeded_graph(tf, sess):
     return [[q.queue_ref.op.get_attr(name) for name in ("seed", "seed2")] for q in (first, shared, own)]
 
 
-@case()
 def inputs_of_an_enqueue(tf, sess):
     q = tf.FIFOQueue(10, [tf.int32, tf.string])
     e = q.enqueue((1, "a"))
@@ -136,16 +128,6 @@ def selected_queue(tf, sess):
 def selected_queue_out_of_range(tf):
     a = tf.FIFOQueue(10, [tf.int32])
     return tf.FIFOQueue.from_list(tf.placeholder_with_default(3, []), [a, tf.FIFOQueue(3, [tf.int32])]).size()
-
-
-@case(message="A list of queues expected")
-def selected_queue_of_a_tuple(tf):
-    return tf.FIFOQueue.from_list(0, (tf.FIFOQueue(10, [tf.int32]),)).size()
-
-
-@case(message="component dtypes")
-def selected_queue_of_other_dtypes(tf):
-    return tf.FIFOQueue.from_list(0, [tf.FIFOQueue(10, [tf.int32]), tf.FIFOQueue(10, [tf.int64])]).size()
 
 
 @case(message="component names")
@@ -367,3 +349,15 @@ def shared_queues_that_differ(tf, sess):
             line = next(each for each in str(error).splitlines() if re.search("Expected|Shared queue", each))
             found.append(re.search(r"(Expected|Shared queue).*", line).group().rstrip().rstrip("."))
     return found
+
+
+table(
+    selected_queue_of_a_tuple=(
+        lambda tf: tf.FIFOQueue.from_list(0, (tf.FIFOQueue(10, [tf.int32]),)).size(),
+        "A list of queues expected",
+    ),
+    selected_queue_of_other_dtypes=(
+        lambda tf: tf.FIFOQueue.from_list(0, [tf.FIFOQueue(10, [tf.int32]), tf.FIFOQueue(10, [tf.int64])]).size(),
+        "component dtypes",
+    ),
+)

@@ -12,7 +12,6 @@ def caught(function, *arguments, words=""):
     return "no error"
 
 
-@case()
 def contexts_around_queues(tf, sess):
     variable = tf.Variable(0)
     with tf.control_dependencies([tf.assign_add(variable, 1)]), tf.device("/job:a/gpu:1"):
@@ -31,7 +30,6 @@ def contexts_around_queues(tf, sess):
     ]
 
 
-@case()
 def operations_while_another_graph_is_the_default(tf):
     queue = tf.FIFOQueue(10, tf.int32, shapes=[()])
     pair, truth, variable = tf.constant([1.0, 2.0]), tf.constant([True, False]), tf.Variable(1)
@@ -63,7 +61,6 @@ def values_in_another_default_graph(tf):
         queue.enqueue(3)
 
 
-@case()
 def too_few_components(tf, sess):
     queue = tf.FIFOQueue(10, [tf.int32, tf.float32, tf.string])
     wanted = "-> expected: resource, int32, float, string->"
@@ -73,14 +70,12 @@ def too_few_components(tf, sess):
     ]
 
 
-@case()
 def counts_that_are_none(tf, sess):
     queue = tf.FIFOQueue(10, tf.int32, shapes=[()])
     values = [2.5, "a", None, [None], tf.constant(2.0), tf.constant(2, tf.int64)]
     return [caught(queue.dequeue_many, value)[0] for value in values]
 
 
-@case()
 def selection_of_queues(tf, sess):
     queues = [tf.FIFOQueue(10, tf.int32) for _ in range(3)]
     for number, queue in enumerate(queues):
@@ -95,7 +90,6 @@ def selection_of_queues(tf, sess):
     ]
 
 
-@case()
 def callables_with_feeds(tf, sess):
     value = tf.placeholder(tf.int32, [], name="value")
     queue = tf.FIFOQueue(10, tf.int32)
@@ -112,14 +106,12 @@ def callables_with_feeds(tf, sess):
     ]
 
 
-@case()
 def fetches_that_are_fed(tf, sess):
     size = tf.FIFOQueue(10, tf.int32).size()
     both = [size + 1, size]
     return [type(each).__name__ for each in [sess.run(size, {size: 8}), *sess.run(both, {size: 8}), sess.run(size)]]
 
 
-@case()
 def ranges_as_values(tf, sess):
     queue = tf.FIFOQueue(10, tf.int32, shapes=[()])
     sess.run(queue.enqueue_many([range(3)]))

@@ -2,7 +2,7 @@
 
 import re
 
-from compat_cases import case
+from compat_cases import case, table
 
 
 def attempt(run, *args, **kwargs):
@@ -221,12 +221,6 @@ for _name, _function in ARGUMENTS.items():
     case(graph=False)(_function)
 
 
-@case(graph=False)
-def close_of_none(tf, sess):
-    return tf.FIFOQueue(10, tf.int32).close(None).get_attr("cancel_pending_enqueues")
-
-
-@case()
 def keep_input_of_what_has_to_be_computed(tf, sess):
     found = []
     for keep in (tf.constant(True), tf.greater(tf.constant(3), 2), tf.equal(tf.constant(3), 2), tf.constant(0)):
@@ -279,3 +273,10 @@ def texts_of_partitions_that_do_not_fit(tf, sess):
         kind, text = attempt(tf.dynamic_partition, *shaped, 2)
         found.append([kind, text.split(" for ")[0]])
     return found
+
+
+table(
+    "",
+    {"graph": False},
+    close_of_none=lambda tf, sess: tf.FIFOQueue(10, tf.int32).close(None).get_attr("cancel_pending_enqueues"),
+)

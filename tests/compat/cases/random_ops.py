@@ -1,51 +1,8 @@
 """Random ops: shapes, dtypes and ranges, and the exact numbers where they are TensorFlow's."""
 
-from compat_cases import case
+from compat_cases import case, table
 
 
-@case(values=False)
-def uniform(tf):
-    return [
-        tf.random_uniform([2]),
-        tf.random_uniform([2], 0, 10, tf.int32),
-        tf.random_uniform([2, 3], 1, 10, seed=1),
-        tf.random_uniform([], maxval=7),
-        tf.random_uniform([2], 0.0, 1.0, name="q"),
-        tf.random_uniform((2, tf.Dimension(3)), dtype=tf.float64),
-        tf.random_uniform(tf.constant([2, 2], tf.int64), 0, 5, tf.int64),
-        tf.random.uniform([1], dtype=tf.float16),
-        tf.random_uniform([0], 5, 5, tf.int32),
-        tf.random_uniform(tf.placeholder_with_default([2, 3], [2])),
-        tf.random_uniform(tf.TensorShape([2])),
-        tf.random_uniform([tf.constant(2), 3]),
-    ]
-
-
-@case(values=False)
-def normal(tf):
-    return [
-        tf.random_normal([2]),
-        tf.random_normal([2], 1.0, 0.5, tf.float64, 3, "n"),
-        tf.truncated_normal([2, 2]),
-        tf.random.truncated_normal([1], mean=[1.0, 2.0]),
-        tf.random.normal([2], dtype=tf.float16),
-    ]
-
-
-@case()
-def shuffles_are_exact(tf):
-    return [
-        tf.random_shuffle([1, 2, 3, 4, 5, 6], seed=3),
-        tf.random_shuffle([[1, 2], [3, 4], [5, 6]], seed=1),
-        tf.random_shuffle(["a", "b", "c", "d"], seed=5, name="s"),
-        tf.random_shuffle(3, seed=5),
-        tf.random_shuffle([], seed=5),
-        tf.random_shuffle([9], seed=5),
-        tf.random.shuffle(tf.range(20), seed=42),
-    ]
-
-
-@case()
 def shuffles_with_a_graph_seed(tf):
     tf.set_random_seed(7)
     first = tf.random_shuffle(tf.range(10))
@@ -102,66 +59,54 @@ def get_seed(tf, sess):
     return [*got, tf.get_seed(None), tf.get_seed(3)]
 
 
-@case()
-def integers_without_a_limit(tf):
-    return tf.random_uniform([2], dtype=tf.int32)
+table(
+    "",
+    {"values": False},
+    uniform=lambda tf: [
+        tf.random_uniform([2]),
+        tf.random_uniform([2], 0, 10, tf.int32),
+        tf.random_uniform([2, 3], 1, 10, seed=1),
+        tf.random_uniform([], maxval=7),
+        tf.random_uniform([2], 0.0, 1.0, name="q"),
+        tf.random_uniform((2, tf.Dimension(3)), dtype=tf.float64),
+        tf.random_uniform(tf.constant([2, 2], tf.int64), 0, 5, tf.int64),
+        tf.random.uniform([1], dtype=tf.float16),
+        tf.random_uniform([0], 5, 5, tf.int32),
+        tf.random_uniform(tf.placeholder_with_default([2, 3], [2])),
+        tf.random_uniform(tf.TensorShape([2])),
+        tf.random_uniform([tf.constant(2), 3]),
+    ],
+    normal=lambda tf: [
+        tf.random_normal([2]),
+        tf.random_normal([2], 1.0, 0.5, tf.float64, 3, "n"),
+        tf.truncated_normal([2, 2]),
+        tf.random.truncated_normal([1], mean=[1.0, 2.0]),
+        tf.random.normal([2], dtype=tf.float16),
+    ],
+)
 
 
-@case()
-def uniform_booleans(tf):
-    return tf.random_uniform([2], dtype=tf.bool)
-
-
-@case()
-def empty_range(tf):
-    return tf.random_uniform([2], 5, 5, tf.int32)
-
-
-@case()
-def float_shape(tf):
-    return tf.random_uniform([2.0])
-
-
-@case()
-def negative_shape(tf):
-    return tf.random_uniform([-1])
-
-
-@case()
-def scalar_shape(tf):
-    return tf.random_uniform(3)
-
-
-@case()
-def matrix_shape(tf):
-    return tf.random_uniform([[3]])
-
-
-@case()
-def vector_of_limits(tf):
-    return tf.random_uniform([2], [0, 1], 5, tf.int32)
-
-
-@case()
-def normal_integers(tf):
-    return tf.random_normal([2], dtype=tf.int32)
-
-
-@case()
-def multinomial_of_a_vector(tf):
-    return tf.multinomial([1.0, 2.0], 3)
-
-
-@case()
-def multinomial_without_classes(tf):
-    return tf.multinomial(tf.zeros([1, 0]), 3)
-
-
-@case()
-def multinomial_of_negative_count(tf):
-    return tf.multinomial([[1.0, 2.0]], -3)
-
-
-@case()
-def multinomial_float_output(tf):
-    return tf.multinomial([[1.0, 2.0]], 3, output_dtype=tf.float32)
+table(
+    shuffles_are_exact=lambda tf: [
+        tf.random_shuffle([1, 2, 3, 4, 5, 6], seed=3),
+        tf.random_shuffle([[1, 2], [3, 4], [5, 6]], seed=1),
+        tf.random_shuffle(["a", "b", "c", "d"], seed=5, name="s"),
+        tf.random_shuffle(3, seed=5),
+        tf.random_shuffle([], seed=5),
+        tf.random_shuffle([9], seed=5),
+        tf.random.shuffle(tf.range(20), seed=42),
+    ],
+    integers_without_a_limit=lambda tf: tf.random_uniform([2], dtype=tf.int32),
+    uniform_booleans=lambda tf: tf.random_uniform([2], dtype=tf.bool),
+    empty_range=lambda tf: tf.random_uniform([2], 5, 5, tf.int32),
+    float_shape=lambda tf: tf.random_uniform([2.0]),
+    negative_shape=lambda tf: tf.random_uniform([-1]),
+    scalar_shape=lambda tf: tf.random_uniform(3),
+    matrix_shape=lambda tf: tf.random_uniform([[3]]),
+    vector_of_limits=lambda tf: tf.random_uniform([2], [0, 1], 5, tf.int32),
+    normal_integers=lambda tf: tf.random_normal([2], dtype=tf.int32),
+    multinomial_of_a_vector=lambda tf: tf.multinomial([1.0, 2.0], 3),
+    multinomial_without_classes=lambda tf: tf.multinomial(tf.zeros([1, 0]), 3),
+    multinomial_of_negative_count=lambda tf: tf.multinomial([[1.0, 2.0]], -3),
+    multinomial_float_output=lambda tf: tf.multinomial([[1.0, 2.0]], 3, output_dtype=tf.float32),
+)

@@ -4,7 +4,7 @@ import gzip
 import os
 import zlib
 
-from compat_cases import case
+from compat_cases import case, table
 
 
 def write(directory, **contents):
@@ -69,55 +69,21 @@ def read_blocks(tf, sess, reader, works, number, most=8):
 TEXTS = {"a": b"l1\nl2\r\n\nl4", "b": b"", "c": b"\n\n", "e": b"x\ry\r\r\nz\r"}
 
 
-@case()
-def text_lines(tf, sess, tmp):
-    return read_all(tf, sess, tf.TextLineReader(), write(tmp, **TEXTS))
-
-
-@case()
-def text_lines_skip_header(tf, sess, tmp):
-    return read_all(tf, sess, tf.TextLineReader(skip_header_lines=1), write(tmp, **TEXTS))
-
-
-@case()
-def text_lines_skip_more_than_there_are(tf, sess, tmp):
-    return read_all(tf, sess, tf.TextLineReader(3, "lines"), write(tmp, **TEXTS))
-
-
-@case()
 def text_lines_same_file_twice(tf, sess, tmp):
     (path,) = write(tmp, a=b"1\n2")
     return read_all(tf, sess, tf.TextLineReader(), [path, path])
 
 
-@case()
-def text_lines_blocks(tf, sess, tmp):
-    return read_blocks(tf, sess, tf.TextLineReader(), write(tmp, **TEXTS), 3)
-
-
-@case()
-def text_lines_blocks_of_exactly_a_file(tf, sess, tmp):
-    return read_blocks(tf, sess, tf.TextLineReader(), write(tmp, a=b"1\n2\n", b=b"3\n"), 2)
-
-
-@case()
 def text_lines_block_of_nothing(tf, sess, tmp):
     queue = closed_queue(tf, sess, [])
     return sess.run(tf.TextLineReader().read_up_to(queue, 0))
 
 
-@case()
-def text_lines_with_zero_bytes_and_long(tf, sess, tmp):
-    return read_all(tf, sess, tf.TextLineReader(), write(tmp, a=b"\x00\xff\n" + b"q" * 300_000 + b"\n"))
-
-
-@case()
 def text_lines_missing_file(tf, sess, tmp):
     (path,) = write(tmp, a=b"1\n2")
     return read_all(tf, sess, tf.TextLineReader(), [tmp + "/none", path, tmp + "/none"])
 
 
-@case()
 def text_lines_directory(tf, sess, tmp):
     (path,) = write(tmp, a=b"1")
     reader = tf.TextLineReader()
@@ -126,22 +92,6 @@ def text_lines_directory(tf, sess, tmp):
     return [one[1] for one in found], [one[0] for one in found], read_all(tf, sess, reader, [path])
 
 
-@case(message="skip_header_lines must be >= 0 not -1")
-def text_lines_negative_header(tf, sess, tmp):
-    sess.run(tf.TextLineReader(skip_header_lines=-1).read(closed_queue(tf, sess, ["x"])))
-
-
-@case()
-def text_lines_header_must_be_int(tf):
-    tf.TextLineReader(skip_header_lines="x")
-
-
-@case()
-def text_lines_header_of_a_float(tf, sess, tmp):
-    return read_all(tf, sess, tf.TextLineReader(skip_header_lines=1.7), write(tmp, a=b"1\n2\n3"))
-
-
-@case()
 def reader_properties(tf, sess):
     found = []
     for reader in (
@@ -156,7 +106,6 @@ def reader_properties(tf, sess):
     return found
 
 
-@case()
 def reader_op_attributes(tf, sess):
     text = tf.TextLineReader(skip_header_lines=2).reader_ref.op
     fixed = tf.FixedLengthRecordReader(3, 1, 2, 4, encoding="ZLIB").reader_ref.op
@@ -171,7 +120,6 @@ def reader_op_attributes(tf, sess):
     ]
 
 
-@case()
 def reader_ops_and_names(tf):
     queue = tf.FIFOQueue(3, "string", name="work")
     reader = tf.TextLineReader(name="lines")
@@ -186,7 +134,6 @@ def reader_ops_and_names(tf):
     return tf.constant(0)
 
 
-@case()
 def read_results_are_named(tf, sess):
     queue = tf.FIFOQueue(3, "string")
     reader = tf.TextLineReader()
@@ -200,7 +147,6 @@ def read_results_are_named(tf, sess):
     ]
 
 
-@case()
 def inputs_of_the_read(tf, sess):
     queue = tf.FIFOQueue(3, "string")
     reader = tf.TextLineReader()
@@ -208,48 +154,11 @@ def inputs_of_the_read(tf, sess):
     return [tensor.name for tensor in op.inputs], [tensor.dtype.name for tensor in op.inputs]
 
 
-@case()
 def counters_are_int64(tf):
     reader = tf.IdentityReader()
     return reader.num_records_produced(), reader.num_work_units_completed()
 
 
-@case()
-def read_up_to_needs_a_scalar(tf):
-    tf.TextLineReader().read_up_to(tf.FIFOQueue(3, "string"), [1])
-
-
-@case()
-def read_up_to_needs_an_integer(tf):
-    tf.TextLineReader().read_up_to(tf.FIFOQueue(3, "string"), 1.5)
-
-
-@case()
-def read_needs_a_queue(tf):
-    tf.TextLineReader().read("file")
-
-
-@case()
-def restore_state_needs_a_scalar(tf):
-    tf.IdentityReader().restore_state(["x", "y"])
-
-
-@case()
-def restore_state_needs_a_string(tf):
-    tf.IdentityReader().restore_state(3)
-
-
-@case()
-def identity(tf, sess):
-    return read_all(tf, sess, tf.IdentityReader(), ["x", "", "yy"])
-
-
-@case()
-def identity_blocks(tf, sess):
-    return read_blocks(tf, sess, tf.IdentityReader(), ["x", "", "yy"], 5)
-
-
-@case()
 def identity_state(tf, sess):
     reader = tf.IdentityReader()
     state = reader.serialize_state()
@@ -264,7 +173,6 @@ def identity_state(tf, sess):
     return [*found, sess.run(state), int(sess.run(reader.num_work_units_completed())), list(sess.run(read))]
 
 
-@case()
 def state_that_cannot_be_parsed_resets(tf, sess):
     reader = tf.IdentityReader(name="r")
     sess.run(reader.read(closed_queue(tf, sess, ["A"])))
@@ -276,32 +184,6 @@ def state_that_cannot_be_parsed_resets(tf, sess):
     return [*found, int(sess.run(reader.num_records_produced()))]
 
 
-@case(message="Inconsistent work started vs. finished when restoring in IdentityReader 'IdentityReaderV2'")
-def state_within_a_work(tf, sess):
-    sess.run(tf.IdentityReader().restore_state(b"\x08\x02\x10\x01"))
-
-
-@case(message="Unexpected negative value when restoring in IdentityReader")
-def state_of_negative_numbers(tf, sess):
-    sess.run(tf.IdentityReader().restore_state(b"\x08" + b"\xff" * 9 + b"\x01"))
-
-
-@case(message="Reader SerializeState")
-def state_of_a_text_reader(tf, sess):
-    sess.run(tf.TextLineReader().serialize_state())
-
-
-@case(message="Reader RestoreState")
-def restoring_a_text_reader(tf, sess):
-    sess.run(tf.TextLineReader().restore_state(""))
-
-
-@case()
-def whole_files(tf, sess, tmp):
-    return read_all(tf, sess, tf.WholeFileReader(), write(tmp, a=b"one\ntwo", b=b""))
-
-
-@case()
 def whole_file_missing_stays(tf, sess, tmp):
     (path,) = write(tmp, a=b"1")
     reader = tf.WholeFileReader()
@@ -310,48 +192,20 @@ def whole_file_missing_stays(tf, sess, tmp):
     return found, read_all(tf, sess, reader, [path])
 
 
-@case()
-def whole_file_blocks(tf, sess, tmp):
-    return read_blocks(tf, sess, tf.WholeFileReader(), write(tmp, a=b"1", b=b"2"), 3)
-
-
 FIXED = b"HHaabbccddFF"
 
 
-@case()
-def fixed_records(tf, sess, tmp):
-    return read_all(tf, sess, tf.FixedLengthRecordReader(2, header_bytes=2, footer_bytes=2), write(tmp, a=FIXED))
-
-
-@case()
-def fixed_records_all_positional(tf, sess, tmp):
-    return read_all(tf, sess, tf.FixedLengthRecordReader(2, 2, 2, 1), write(tmp, a=FIXED))
-
-
-@case()
 def fixed_records_hop_3(tf, sess, tmp):
     reader = tf.FixedLengthRecordReader(2, header_bytes=2, footer_bytes=2, hop_bytes=3, name="hops")
     return read_all(tf, sess, reader, write(tmp, a=FIXED))
 
 
-@case()
-def fixed_records_hop_past_the_end(tf, sess, tmp):
-    return read_all(tf, sess, tf.FixedLengthRecordReader(2, hop_bytes=20), write(tmp, a=FIXED))
-
-
-@case()
 def fixed_records_of_3_and_4(tf, sess, tmp):
     (path,) = write(tmp, a=FIXED)
     first = read_all(tf, sess, tf.FixedLengthRecordReader(3, 2, 2), [path])
     return first, read_all(tf, sess, tf.FixedLengthRecordReader(4, 2, 2), [path])
 
 
-@case()
-def fixed_records_incomplete_tail(tf, sess, tmp):
-    return read_all(tf, sess, tf.FixedLengthRecordReader(5), write(tmp, a=FIXED, b=b"1234", c=b"12345"))
-
-
-@case()
 def fixed_records_file_shorter_than_header(tf, sess, tmp):
     queue = closed_queue(tf, sess, write(tmp, a=b"H", b=b"HHaa", c=b"HH"))
     reader = tf.FixedLengthRecordReader(2, header_bytes=2)
@@ -363,7 +217,6 @@ def fixed_records_file_shorter_than_header(tf, sess, tmp):
     return found
 
 
-@case()
 def fixed_records_compressed(tf, sess, tmp):
     write(tmp, z=zlib.compress(FIXED), g=gzip.compress(FIXED, mtime=0))
     found = []
@@ -372,45 +225,9 @@ def fixed_records_compressed(tf, sess, tmp):
     return found
 
 
-@case()
-def fixed_records_blocks(tf, sess, tmp):
-    return read_blocks(tf, sess, tf.FixedLengthRecordReader(2, 2, 2), write(tmp, a=FIXED, b=FIXED), 3)
-
-
-@case()
 def fixed_records_missing(tf, sess, tmp):
     (path,) = write(tmp, a=b"1234")
     return read_all(tf, sess, tf.FixedLengthRecordReader(2), [tmp + "/none", path])
-
-
-@case(message="record_bytes must be >")
-def fixed_records_negative_record(tf, sess, tmp):
-    sess.run(tf.FixedLengthRecordReader(-1).read(closed_queue(tf, sess, write(tmp, a=b"1"))))
-
-
-@case(message="header_bytes must be >= 0 not -1")
-def fixed_records_negative_header(tf, sess, tmp):
-    sess.run(tf.FixedLengthRecordReader(1, -1).read(closed_queue(tf, sess, write(tmp, a=b"1"))))
-
-
-@case(message="hop_bytes must be >= 0 not -2")
-def fixed_records_negative_hop(tf, sess, tmp):
-    sess.run(tf.FixedLengthRecordReader(1, hop_bytes=-2).read(closed_queue(tf, sess, write(tmp, a=b"1"))))
-
-
-@case()
-def fixed_records_without_a_length(tf):
-    tf.FixedLengthRecordReader(None)
-
-
-@case()
-def fixed_records_of_a_string(tf):
-    tf.FixedLengthRecordReader("3")
-
-
-@case()
-def fixed_records_encoding_must_be_a_string(tf):
-    tf.FixedLengthRecordReader(3, encoding=3)
 
 
 def records(tf, path, *values, options=None):
@@ -420,13 +237,11 @@ def records(tf, path, *values, options=None):
     return path
 
 
-@case()
 def tfrecords(tf, sess, tmp):
     path = records(tf, tmp + "/a", b"abc", b"", b"defgh")
     return os.path.getsize(path), read_all(tf, sess, tf.TFRecordReader(), [path, path])
 
 
-@case()
 def tfrecords_compressed(tf, sess, tmp):
     found = []
     types = tf.python_io.TFRecordCompressionType
@@ -437,13 +252,11 @@ def tfrecords_compressed(tf, sess, tmp):
     return found
 
 
-@case()
 def tfrecords_blocks(tf, sess, tmp):
     path = records(tf, tmp + "/a", b"abc", b"", b"defgh")
     return read_blocks(tf, sess, tf.TFRecordReader(), [path, path], 2)
 
 
-@case()
 def tfrecords_cut(tf, sess, tmp):
     with open(records(tf, tmp + "/a", b"abc", b"defgh"), "rb") as file:
         content = file.read()
@@ -453,7 +266,6 @@ def tfrecords_cut(tf, sess, tmp):
     return found
 
 
-@case()
 def tfrecords_corrupt(tf, sess, tmp):
     with open(records(tf, tmp + "/a", b"abc", b"defgh"), "rb") as file:
         content = file.read()
@@ -477,22 +289,6 @@ def tfrecords_message_of_a_cut(tf, sess, tmp):
     sess.run(tf.TFRecordReader().read(closed_queue(tf, sess, write(tmp, b=content[:14]))))
 
 
-@case(message="none; No such file or directory")
-def tfrecords_missing(tf, sess, tmp):
-    sess.run(tf.TFRecordReader().read(closed_queue(tf, sess, [tmp + "/none"])))
-
-
-@case()
-def tfrecords_unknown_compression(tf):
-    tf.TFRecordReader(options="BZIP")
-
-
-@case()
-def tfrecords_compression_by_name(tf):
-    return tf.TFRecordReader(options="GZIP").num_records_produced()
-
-
-@case()
 def queue_of_vectors_of_one(tf, sess):
     queue = tf.FIFOQueue(3, "string", shapes=[[1]])
     sess.run(queue.enqueue([["x"]]))
@@ -501,7 +297,6 @@ def queue_of_vectors_of_one(tf, sess):
     return list(sess.run(reader.read(queue))), list(sess.run(reader.read(queue)))
 
 
-@case()
 def queue_of_vectors_of_two(tf, sess):
     queue = tf.FIFOQueue(3, "string")
     sess.run(queue.enqueue([["x", "z"]]))
@@ -510,20 +305,17 @@ def queue_of_vectors_of_two(tf, sess):
     return attempt(tf, sess, read), list(sess.run(read))
 
 
-@case()
 def queue_of_numbers(tf, sess):
     queue = closed_queue(tf, sess, [1, 2], "int32")
     return attempt(tf, sess, tf.IdentityReader().read(queue))
 
 
-@case()
 def queue_of_two_components(tf, sess):
     queue = tf.FIFOQueue(3, ["string", "string"])
     sess.run(queue.enqueue(["x", "z"]))
     return attempt(tf, sess, tf.IdentityReader().read(queue))
 
 
-@case()
 def queue_that_shuffles(tf, sess):
     queue = tf.RandomShuffleQueue(9, 0, "string", shapes=[()], seed=1)
     sess.run(queue.enqueue_many([list("abcde")]))
@@ -531,21 +323,18 @@ def queue_that_shuffles(tf, sess):
     return [sess.run(read.value) for _ in range(5)]
 
 
-@case()
 def key_and_value_of_one_run_belong_together(tf, sess, tmp):
     reader = tf.TextLineReader()
     key, value = reader.read(closed_queue(tf, sess, write(tmp, a=b"1\n2\n3")))
     return [[os.path.basename(k), v, v2] for k, v, v2 in (sess.run([key, value, tf.identity(value)]) for _ in range(3))]
 
 
-@case()
 def two_readers_share_a_queue(tf, sess, tmp):
     queue = closed_queue(tf, sess, write(tmp, a=b"1\n2", b=b"3\n4"))
     reads = [tf.TextLineReader().read(queue).value for _ in range(2)]
     return [sess.run(reads[0]), sess.run(reads[1]), sess.run(reads[0]), sess.run(reads[1])]
 
 
-@case()
 def a_reader_in_two_sessions(tf, sess):
     queue = tf.FIFOQueue(9, "string", shapes=[()])
     read = tf.IdentityReader().read(queue).value
@@ -556,7 +345,6 @@ def a_reader_in_two_sessions(tf, sess):
         return [sess.run(read), other.run(read), sess.run(read), other.run(read)]
 
 
-@case()
 def pipeline_of_files(tf, sess, tmp):
     paths = write(tmp, a=b"1\n2\n3", b=b"4\n5\n6")
     queue = tf.train.string_input_producer(paths, num_epochs=2, shuffle=False)
@@ -576,7 +364,6 @@ def pipeline_of_files(tf, sess, tmp):
     return found
 
 
-@case()
 def pipeline_with_a_missing_file(tf, sess, tmp):
     first, last = write(tmp, a=b"1\n2\n3", c=b"7\n8")
     queue = tf.train.string_input_producer([first, tmp + "/none", last], num_epochs=1, shuffle=False)
@@ -595,3 +382,88 @@ def pipeline_with_a_missing_file(tf, sess, tmp):
     except tf.errors.NotFoundError as error:
         found.append("none; No such file or directory" in error.message)
     return found
+
+
+table(
+    text_lines=lambda tf, sess, tmp: read_all(tf, sess, tf.TextLineReader(), write(tmp, **TEXTS)),
+    text_lines_skip_header=lambda tf, sess, tmp: read_all(
+        tf, sess, tf.TextLineReader(skip_header_lines=1), write(tmp, **TEXTS)
+    ),
+    text_lines_skip_more_than_there_are=lambda tf, sess, tmp: read_all(
+        tf, sess, tf.TextLineReader(3, "lines"), write(tmp, **TEXTS)
+    ),
+    text_lines_blocks=lambda tf, sess, tmp: read_blocks(tf, sess, tf.TextLineReader(), write(tmp, **TEXTS), 3),
+    text_lines_blocks_of_exactly_a_file=lambda tf, sess, tmp: read_blocks(
+        tf, sess, tf.TextLineReader(), write(tmp, a=b"1\n2\n", b=b"3\n"), 2
+    ),
+    text_lines_with_zero_bytes_and_long=lambda tf, sess, tmp: read_all(
+        tf, sess, tf.TextLineReader(), write(tmp, a=b"\x00\xff\n" + b"q" * 300_000 + b"\n")
+    ),
+    text_lines_negative_header=(
+        lambda tf, sess, tmp: sess.run(tf.TextLineReader(skip_header_lines=-1).read(closed_queue(tf, sess, ["x"]))),
+        "skip_header_lines must be >= 0 not -1",
+    ),
+    text_lines_header_must_be_int=lambda tf: tf.TextLineReader(skip_header_lines="x"),
+    text_lines_header_of_a_float=lambda tf, sess, tmp: read_all(
+        tf, sess, tf.TextLineReader(skip_header_lines=1.7), write(tmp, a=b"1\n2\n3")
+    ),
+    read_up_to_needs_a_scalar=lambda tf: tf.TextLineReader().read_up_to(tf.FIFOQueue(3, "string"), [1]),
+    read_up_to_needs_an_integer=lambda tf: tf.TextLineReader().read_up_to(tf.FIFOQueue(3, "string"), 1.5),
+    read_needs_a_queue=lambda tf: tf.TextLineReader().read("file"),
+    restore_state_needs_a_scalar=lambda tf: tf.IdentityReader().restore_state(["x", "y"]),
+    restore_state_needs_a_string=lambda tf: tf.IdentityReader().restore_state(3),
+    identity=lambda tf, sess: read_all(tf, sess, tf.IdentityReader(), ["x", "", "yy"]),
+    identity_blocks=lambda tf, sess: read_blocks(tf, sess, tf.IdentityReader(), ["x", "", "yy"], 5),
+    state_within_a_work=(
+        lambda tf, sess: sess.run(tf.IdentityReader().restore_state(b"\x08\x02\x10\x01")),
+        "Inconsistent work started vs. finished when restoring in IdentityReader 'IdentityReaderV2'",
+    ),
+    state_of_negative_numbers=(
+        lambda tf, sess: sess.run(tf.IdentityReader().restore_state(b"\x08" + b"\xff" * 9 + b"\x01")),
+        "Unexpected negative value when restoring in IdentityReader",
+    ),
+    state_of_a_text_reader=(lambda tf, sess: sess.run(tf.TextLineReader().serialize_state()), "Reader SerializeState"),
+    restoring_a_text_reader=(lambda tf, sess: sess.run(tf.TextLineReader().restore_state("")), "Reader RestoreState"),
+    whole_files=lambda tf, sess, tmp: read_all(tf, sess, tf.WholeFileReader(), write(tmp, a=b"one\ntwo", b=b"")),
+    whole_file_blocks=lambda tf, sess, tmp: read_blocks(tf, sess, tf.WholeFileReader(), write(tmp, a=b"1", b=b"2"), 3),
+    fixed_records=lambda tf, sess, tmp: read_all(
+        tf, sess, tf.FixedLengthRecordReader(2, header_bytes=2, footer_bytes=2), write(tmp, a=FIXED)
+    ),
+    fixed_records_all_positional=lambda tf, sess, tmp: read_all(
+        tf, sess, tf.FixedLengthRecordReader(2, 2, 2, 1), write(tmp, a=FIXED)
+    ),
+    fixed_records_hop_past_the_end=lambda tf, sess, tmp: read_all(
+        tf, sess, tf.FixedLengthRecordReader(2, hop_bytes=20), write(tmp, a=FIXED)
+    ),
+    fixed_records_incomplete_tail=lambda tf, sess, tmp: read_all(
+        tf, sess, tf.FixedLengthRecordReader(5), write(tmp, a=FIXED, b=b"1234", c=b"12345")
+    ),
+    fixed_records_blocks=lambda tf, sess, tmp: read_blocks(
+        tf, sess, tf.FixedLengthRecordReader(2, 2, 2), write(tmp, a=FIXED, b=FIXED), 3
+    ),
+    fixed_records_negative_record=(
+        lambda tf, sess, tmp: sess.run(tf.FixedLengthRecordReader(-1).read(closed_queue(tf, sess, write(tmp, a=b"1")))),
+        "record_bytes must be >",
+    ),
+    fixed_records_negative_header=(
+        lambda tf, sess, tmp: sess.run(
+            tf.FixedLengthRecordReader(1, -1).read(closed_queue(tf, sess, write(tmp, a=b"1")))
+        ),
+        "header_bytes must be >= 0 not -1",
+    ),
+    fixed_records_negative_hop=(
+        lambda tf, sess, tmp: sess.run(
+            tf.FixedLengthRecordReader(1, hop_bytes=-2).read(closed_queue(tf, sess, write(tmp, a=b"1")))
+        ),
+        "hop_bytes must be >= 0 not -2",
+    ),
+    fixed_records_without_a_length=lambda tf: tf.FixedLengthRecordReader(None),
+    fixed_records_of_a_string=lambda tf: tf.FixedLengthRecordReader("3"),
+    fixed_records_encoding_must_be_a_string=lambda tf: tf.FixedLengthRecordReader(3, encoding=3),
+    tfrecords_missing=(
+        lambda tf, sess, tmp: sess.run(tf.TFRecordReader().read(closed_queue(tf, sess, [tmp + "/none"]))),
+        "none; No such file or directory",
+    ),
+    tfrecords_unknown_compression=lambda tf: tf.TFRecordReader(options="BZIP"),
+    tfrecords_compression_by_name=lambda tf: tf.TFRecordReader(options="GZIP").num_records_produced(),
+)

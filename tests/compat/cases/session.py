@@ -1,6 +1,6 @@
 """Sessions: default sessions, closing, options, callables, threads."""
 
-from compat_cases import case
+from compat_cases import case, table
 
 
 def caught(function, *arguments, **keywords):
@@ -13,7 +13,6 @@ def caught(function, *arguments, **keywords):
     return "no error"
 
 
-@case()
 def eval_in_a_session(tf, sess):
     a = tf.constant(3)
     with sess.as_default():
@@ -21,17 +20,6 @@ def eval_in_a_session(tf, sess):
     return [*inside, a.eval(session=sess), tf.get_default_session()]
 
 
-@case(message="Cannot evaluate tensor using `eval\\(\\)`: No default session is registered")
-def eval_without_a_session(tf, sess):
-    tf.constant(1).eval()
-
-
-@case(message="Cannot execute operation using `run\\(\\)`: No default session is registered")
-def run_without_a_session(tf, sess):
-    tf.no_op().run()
-
-
-@case()
 def eval_in_a_session_of_another_graph(tf, sess):
     with tf.Graph().as_default():
         a = tf.constant(1)
@@ -39,7 +27,6 @@ def eval_in_a_session_of_another_graph(tf, sess):
         return caught(a.eval)[0], caught(a.eval, None, sess)[0]
 
 
-@case()
 def run_of_an_operation(tf, sess):
     v = tf.Variable(1)
     x = tf.placeholder(tf.int32, [])
@@ -49,7 +36,6 @@ def run_of_an_operation(tf, sess):
         return [result, v.eval()]
 
 
-@case()
 def sessions_nest(tf, sess):
     other = tf.Session()
     seen = []
@@ -63,7 +49,6 @@ def sessions_nest(tf, sess):
     return seen
 
 
-@case()
 def a_session_as_context_sets_the_graph(tf):
     graph = tf.Graph()
     with graph.as_default():
@@ -74,7 +59,6 @@ def a_session_as_context_sets_the_graph(tf):
     return [inside, value, tf.get_default_graph() is graph]
 
 
-@case()
 def a_default_session_does_not_set_the_graph_of_threads(tf, sess):
     import threading
 
@@ -93,7 +77,6 @@ def run_of_a_closed_session(tf, sess):
     sess.run(a)
 
 
-@case()
 def closing_twice(tf, sess):
     tf.constant(1)
     sess.close()
@@ -109,7 +92,6 @@ def session_that_ended(tf):
     sess.run(a)
 
 
-@case()
 def interactive_session(tf):
     sess = tf.InteractiveSession()
     a = tf.constant(4)
@@ -119,7 +101,6 @@ def interactive_session(tf):
         sess.close()
 
 
-@case()
 def interactive_session_is_left_by_close(tf):
     sess = tf.InteractiveSession()
     tf.constant(4)
@@ -127,22 +108,6 @@ def interactive_session_is_left_by_close(tf):
     return [tf.get_default_session()]
 
 
-@case(message="must be a tf.Graph")
-def session_with_a_bad_graph(tf):
-    tf.Session(graph=5)
-
-
-@case()
-def session_with_a_bad_config(tf):
-    tf.Session(config=5)
-
-
-@case()
-def session_with_a_bad_target(tf):
-    return caught(tf.Session, 5)[0]
-
-
-@case()
 def session_options(tf):
     config = tf.ConfigProto(
         allow_soft_placement=True,
@@ -159,7 +124,6 @@ def session_options(tf):
         return [sess.run(a), config.allow_soft_placement, config.operation_timeout_in_ms, sess.graph is a.graph]
 
 
-@case()
 def timeout_of_a_session(tf):
     q = tf.FIFOQueue(1, tf.int32)
     x = q.dequeue()
@@ -167,7 +131,6 @@ def timeout_of_a_session(tf):
         return caught(sess.run, x)[0]
 
 
-@case()
 def timeout_of_a_run(tf, sess):
     q = tf.FIFOQueue(1, tf.int32, shapes=[[]])
     x = q.dequeue()
@@ -176,25 +139,17 @@ def timeout_of_a_run(tf, sess):
     return [first[0], sess.run(x, options=tf.RunOptions(timeout_in_ms=60000))]
 
 
-@case()
 def run_metadata(tf, sess):
     a = tf.constant(1)
     options = tf.RunOptions(trace_level=tf.RunOptions.NO_TRACE)
     return [sess.run(a, options=options, run_metadata=tf.RunMetadata()), tf.RunOptions.FULL_TRACE]
 
 
-@case()
-def run_options_of_another_type(tf, sess):
-    sess.run(tf.constant(1), options=5)
-
-
-@case()
 def uninitialized_variables(tf, sess):
     v = tf.Variable(1, name="v")
     return caught(sess.run, v)[0], caught(sess.run, v + 1)[0], caught(sess.run, tf.assign_add(v, 1))[0]
 
 
-@case()
 def sessions_have_their_own_variables_and_queues(tf, sess):
     v = tf.Variable(1)
     q = tf.FIFOQueue(3, tf.int32)
@@ -207,7 +162,6 @@ def sessions_have_their_own_variables_and_queues(tf, sess):
     return [sess.run([v, size]), other.run([v, size])]
 
 
-@case()
 def callables(tf, sess):
     x, y = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [None])
     total = x + y
@@ -232,13 +186,11 @@ def callable_with_a_feed_that_is_no_list(tf, sess):
     sess.make_callable(x, x)
 
 
-@case()
 def callable_of_none(tf, sess):
     tf.constant(1)
     sess.make_callable(None)
 
 
-@case()
 def callable_of_a_closed_session(tf, sess):
     call = sess.make_callable(tf.constant(1))
     first = call()
@@ -246,7 +198,6 @@ def callable_of_a_closed_session(tf, sess):
     return [first, caught(call)[0]]
 
 
-@case()
 def graph_grows_between_runs(tf, sess):
     a = tf.constant(1)
     first = sess.run(a)
@@ -254,7 +205,6 @@ def graph_grows_between_runs(tf, sess):
     return [first, sess.run(b), sess.run([a, b])]
 
 
-@case()
 def partial_runs_of_a_graph(tf, sess):
     x = tf.placeholder(tf.int32, [], name="x")
     bad = tf.Assert(x > 0, [x])
@@ -262,7 +212,6 @@ def partial_runs_of_a_graph(tf, sess):
     return [sess.run(good), caught(sess.run, bad, {x: -1})[0], sess.run(bad, {x: 1})]
 
 
-@case()
 def cancellation_by_close(tf, sess):
     import threading
 
@@ -283,7 +232,6 @@ def cancellation_by_close(tf, sess):
     return [thread.is_alive(), seen[0] in ("CancelledError", "RuntimeError")]
 
 
-@case()
 def order_of_side_effects(tf, sess):
     v = tf.Variable([0])
     first = tf.assign(v, [1])
@@ -295,7 +243,6 @@ def order_of_side_effects(tf, sess):
     return [sess.run(third), sess.run(v)]
 
 
-@case()
 def many_threads_in_one_session(tf, sess):
     import threading
 
@@ -315,7 +262,6 @@ def many_threads_in_one_session(tf, sess):
     return [sess.run(v)]
 
 
-@case()
 def static_values(tf, sess):
     a = tf.constant([1, 2])
     x = tf.placeholder(tf.int32, [2, None])
@@ -331,3 +277,19 @@ def static_values(tf, sess):
         get(tf.stack([1, 2])),
         get(tf.equal(1, 1)),
     ]
+
+
+table(
+    eval_without_a_session=(
+        lambda tf, sess: tf.constant(1).eval(),
+        "Cannot evaluate tensor using `eval\\(\\)`: No default session is registered",
+    ),
+    run_without_a_session=(
+        lambda tf, sess: tf.no_op().run(),
+        "Cannot execute operation using `run\\(\\)`: No default session is registered",
+    ),
+    session_with_a_bad_graph=(lambda tf: tf.Session(graph=5), "must be a tf.Graph"),
+    session_with_a_bad_config=lambda tf: tf.Session(config=5),
+    session_with_a_bad_target=lambda tf: caught(tf.Session, 5)[0],
+    run_options_of_another_type=lambda tf, sess: sess.run(tf.constant(1), options=5),
+)

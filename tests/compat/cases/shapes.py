@@ -1,9 +1,8 @@
 """TensorShape and Dimension."""
 
-from compat_cases import case
+from compat_cases import table
 
 
-@case()
 def shapes(tf):
     shape = tf.TensorShape([None, 3, tf.Dimension(4)])
     return [
@@ -36,7 +35,6 @@ def shapes(tf):
     ]
 
 
-@case()
 def shapes_compared(tf):
     make = tf.TensorShape
     return [
@@ -54,7 +52,6 @@ def shapes_compared(tf):
     ]
 
 
-@case()
 def shapes_put_together(tf):
     make = tf.TensorShape
     return [
@@ -77,62 +74,6 @@ def shapes_put_together(tf):
     ]
 
 
-@case()
-def merge_of_shapes_that_do_not_fit(tf):
-    tf.TensorShape([1, 2]).merge_with([1, 3])
-
-
-@case()
-def merge_of_shapes_of_different_rank(tf):
-    tf.TensorShape([1, 2]).merge_with([1])
-
-
-@case()
-def rank_that_does_not_fit(tf):
-    tf.TensorShape([1, 2]).with_rank(3)
-
-
-@case()
-def rank_too_low(tf):
-    tf.TensorShape([1]).with_rank_at_least(2)
-
-
-@case()
-def rank_too_high(tf):
-    tf.TensorShape([1, 2]).with_rank_at_most(1)
-
-
-@case()
-def list_of_an_unknown_shape(tf):
-    tf.TensorShape(None).as_list()
-
-
-@case()
-def length_of_an_unknown_shape(tf):
-    len(tf.TensorShape(None))
-
-
-@case()
-def iteration_over_an_unknown_shape(tf):
-    list(tf.TensorShape(None))
-
-
-@case()
-def shape_of_a_negative_number(tf):
-    tf.TensorShape([-2])
-
-
-@case()
-def shape_of_text(tf):
-    tf.TensorShape("abc")
-
-
-@case()
-def shape_of_a_fraction(tf):
-    tf.TensorShape([1.5])
-
-
-@case()
 def shapes_asserted(tf):
     tf.TensorShape([1, None]).assert_is_compatible_with([1, 5])
     tf.TensorShape([1, 2]).assert_is_fully_defined()
@@ -141,17 +82,6 @@ def shapes_asserted(tf):
     return [1]
 
 
-@case()
-def shape_asserted_to_be_defined(tf):
-    tf.TensorShape([1, None]).assert_is_fully_defined()
-
-
-@case()
-def shape_asserted_to_fit(tf):
-    tf.TensorShape([1, 2]).assert_is_compatible_with([2, 2])
-
-
-@case()
 def dimensions(tf):
     make = tf.Dimension
     two, three, unknown = make(2), make(3), make(None)
@@ -191,37 +121,6 @@ def dimensions(tf):
     ]
 
 
-@case()
-def merge_of_dimensions_that_do_not_fit(tf):
-    tf.Dimension(2).merge_with(3)
-
-
-@case()
-def dimension_asserted_to_fit(tf):
-    tf.Dimension(2).assert_is_compatible_with(3)
-
-
-@case()
-def division_of_dimensions(tf):
-    tf.Dimension(6) / 2
-
-
-@case()
-def negative_dimension(tf):
-    tf.Dimension(-1)
-
-
-@case()
-def dimension_of_a_fraction(tf):
-    tf.Dimension(1.5)
-
-
-@case()
-def number_of_an_unknown_dimension(tf):
-    int(tf.Dimension(None))
-
-
-@case()
 def dimensions_in_arguments(tf):
     x = tf.zeros([2, 3])
     return [
@@ -233,16 +132,37 @@ def dimensions_in_arguments(tf):
     ]
 
 
-@case(message="Dimension 1 in both shapes must be equal, but are 3 and 5. Shapes are ...3. and .4,5.")
-def another_size_of_a_tensor(tf):
-    tf.placeholder(tf.int32, [None, 3]).set_shape([4, 5])
-
-
-@case(message="Shapes must be equal rank, but are 1 and 2")
-def another_rank_of_a_tensor(tf):
-    tf.placeholder(tf.int32, [3]).set_shape([4, 5])
-
-
-@case()
-def dimension_value_and_keys(tf, sess):
-    return tf.compat.dimension_value(tf.Dimension(3)), tf.GraphKeys.RESOURCES, tf.GraphKeys.LOCAL_RESOURCES
+table(
+    merge_of_shapes_that_do_not_fit=lambda tf: tf.TensorShape([1, 2]).merge_with([1, 3]),
+    merge_of_shapes_of_different_rank=lambda tf: tf.TensorShape([1, 2]).merge_with([1]),
+    rank_that_does_not_fit=lambda tf: tf.TensorShape([1, 2]).with_rank(3),
+    rank_too_low=lambda tf: tf.TensorShape([1]).with_rank_at_least(2),
+    rank_too_high=lambda tf: tf.TensorShape([1, 2]).with_rank_at_most(1),
+    list_of_an_unknown_shape=lambda tf: tf.TensorShape(None).as_list(),
+    length_of_an_unknown_shape=lambda tf: len(tf.TensorShape(None)),
+    iteration_over_an_unknown_shape=lambda tf: list(tf.TensorShape(None)),
+    shape_of_a_negative_number=lambda tf: tf.TensorShape([-2]),
+    shape_of_text=lambda tf: tf.TensorShape("abc"),
+    shape_of_a_fraction=lambda tf: tf.TensorShape([1.5]),
+    shape_asserted_to_be_defined=lambda tf: tf.TensorShape([1, None]).assert_is_fully_defined(),
+    shape_asserted_to_fit=lambda tf: tf.TensorShape([1, 2]).assert_is_compatible_with([2, 2]),
+    merge_of_dimensions_that_do_not_fit=lambda tf: tf.Dimension(2).merge_with(3),
+    dimension_asserted_to_fit=lambda tf: tf.Dimension(2).assert_is_compatible_with(3),
+    division_of_dimensions=lambda tf: tf.Dimension(6) / 2,
+    negative_dimension=lambda tf: tf.Dimension(-1),
+    dimension_of_a_fraction=lambda tf: tf.Dimension(1.5),
+    number_of_an_unknown_dimension=lambda tf: int(tf.Dimension(None)),
+    another_size_of_a_tensor=(
+        lambda tf: tf.placeholder(tf.int32, [None, 3]).set_shape([4, 5]),
+        "Dimension 1 in both shapes must be equal, but are 3 and 5. Shapes are ...3. and .4,5.",
+    ),
+    another_rank_of_a_tensor=(
+        lambda tf: tf.placeholder(tf.int32, [3]).set_shape([4, 5]),
+        "Shapes must be equal rank, but are 1 and 2",
+    ),
+    dimension_value_and_keys=lambda tf, sess: (
+        tf.compat.dimension_value(tf.Dimension(3)),
+        tf.GraphKeys.RESOURCES,
+        tf.GraphKeys.LOCAL_RESOURCES,
+    ),
+)

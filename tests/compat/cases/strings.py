@@ -1,17 +1,9 @@
 """String ops of one input: numbers, case, space, length, base64, hashes."""
 
 import numpy as np
-from compat_cases import case
+from compat_cases import table
 
-
-def add(**functions):
-    """Make a case of each function under its name here."""
-    for name, function in functions.items():
-        function.__name__ = name
-        case()(function)
-
-
-add(
+table(
     to_number_float_0=lambda tf: tf.string_to_number("1"),
     to_number_int_0=lambda tf: tf.string_to_number("1", tf.int32),
     to_number_float_1=lambda tf: tf.string_to_number("  1 "),

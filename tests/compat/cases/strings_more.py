@@ -1,17 +1,9 @@
 """String ops of several inputs: join, split, substr, regular expressions, format."""
 
 import numpy as np
-from compat_cases import case
+from compat_cases import table
 
-
-def add(**functions):
-    """Make a case of each function under its name here."""
-    for name, function in functions.items():
-        function.__name__ = name
-        case()(function)
-
-
-add(
+table(
     as_string_flag_without_width=lambda tf: [tf.as_string(5, fill="+"), tf.as_string(1.5, fill=" ", precision=0)],
     strings_split_rest=lambda tf: tf.strings.split(["a  b ", "", " a", "a b c"], maxsplit=1),
     strings_split_rest_of_two=lambda tf: tf.strings.split(["a  b ", "", " a", "a b  c d"], maxsplit=2),
@@ -290,7 +282,6 @@ add(
 )
 
 
-@case()
 def shape_of_split_strings(tf, sess):
     words = tf.string_split(["a b", "c"])
     made = tf.SparseTensor(words.indices, words.values, tf.stack([tf.size([1, 2], out_type=tf.int64), 5]))

@@ -1,94 +1,26 @@
 """Summaries: their bytes, names and errors."""
 
 import numpy as np
-from compat_cases import case
+from compat_cases import case, table
 
 
-@case()
-def scalar(tf):
-    return tf.summary.scalar("loss", 1.5)
-
-
-@case()
-def scalar_of_an_int_tensor(tf):
-    return tf.summary.scalar("n", tf.constant(7, tf.int64))
-
-
-@case()
-def scalar_zero_is_written(tf):
-    return tf.summary.scalar("zero", 0.0)
-
-
-@case()
-def names_are_cleaned(tf):
-    return tf.summary.scalar("a b:c", 1.0)
-
-
-@case()
-def names_are_unique(tf):
-    return [tf.summary.scalar("x", 1.0), tf.summary.scalar("x", 2.0)]
-
-
-@case()
 def scopes_are_part_of_the_tag(tf):
     with tf.name_scope("outer"):
         return tf.summary.scalar("x", 1.0)
 
 
-@case()
 def family(tf):
     with tf.name_scope("outer"):
         return tf.summary.scalar("x", 1.0, family="fam")
 
 
-@case()
 def collections(tf):
     tf.summary.scalar("a", 1.0, collections=["mine"])
     tf.summary.scalar("b", 2.0)
     return [tf.summary.merge_all("mine"), tf.summary.merge_all()]
 
 
-@case()
-def scalar_must_be_one(tf):
-    return tf.summary.scalar("v", [1.0, 2.0])
-
-
-@case()
-def scalar_is_no_string(tf):
-    return tf.summary.scalar("v", "text")
-
-
-@case()
-def histogram(tf):
-    return tf.summary.histogram("h", [1.0, 2.0, -3.0, 0.0, 5.0, 5.0])
-
-
-@case()
-def histogram_of_ints(tf):
-    return tf.summary.histogram("h", np.arange(20).reshape(4, 5))
-
-
-@case()
-def histogram_of_nothing(tf):
-    return tf.summary.histogram("h", np.zeros([0], np.float32))
-
-
-@case()
-def histogram_of_one(tf):
-    return tf.summary.histogram("h", 1e30)
-
-
-@case(message="Nan in summary histogram for: h")
-def histogram_of_nan(tf):
-    return tf.summary.histogram("h", [1.0, np.nan])
-
-
-@case()
-def histogram_of_infinity(tf):
-    return tf.summary.histogram("h", [1.0, np.inf])
-
-
-def images(tf, sess, **arguments):
+def _images(tf, sess, **arguments):
     """Tags and pixels of an image summary; how PNG compresses them is left open."""
     summary = tf.Summary.FromString(sess.run(tf.summary.image("i", **arguments)))
     encoded = tf.placeholder(tf.string, [])
@@ -103,83 +35,12 @@ def images(tf, sess, **arguments):
     ]
 
 
-@case()
-def image(tf, sess):
-    return images(tf, sess, tensor=np.arange(48, dtype=np.uint8).reshape(4, 2, 2, 3))
-
-
-@case()
-def image_of_one_output(tf, sess):
-    return images(tf, sess, tensor=np.arange(8, dtype=np.uint8).reshape(2, 2, 2, 1), max_outputs=1)
-
-
-@case(within=1)
-def image_of_floats(tf, sess):
-    return images(tf, sess, tensor=np.linspace(0, 3, 12, dtype=np.float32).reshape(1, 2, 2, 3))
-
-
-@case(within=1)
-def image_of_negative_floats(tf, sess):
-    return images(tf, sess, tensor=np.linspace(-2, 1, 16, dtype=np.float32).reshape(1, 2, 2, 4))
-
-
-@case()
-def image_of_zeros(tf, sess):
-    return images(tf, sess, tensor=np.zeros([1, 2, 2, 1], np.float32))
-
-
-@case()
-def image_of_nan(tf, sess):
-    return images(tf, sess, tensor=np.array([[[[0, 1, np.nan], [2, 2, 4]]]], np.float32))
-
-
-@case()
-def image_of_ints(tf, sess):
-    return images(tf, sess, tensor=np.ones([1, 2, 2, 3], np.int32))
-
-
-@case()
-def image_of_two_channels(tf):
-    return tf.summary.image("i", np.zeros([1, 2, 2, 2], np.float32))
-
-
-@case()
-def image_of_no_outputs(tf):
-    return tf.summary.image("i", np.zeros([1, 2, 2, 3], np.float32), max_outputs=0)
-
-
-@case()
-def merge(tf):
-    return tf.summary.merge([tf.summary.scalar("a", 1.0), tf.summary.histogram("b", [1.0])])
-
-
-@case()
-def merge_with_a_name(tf):
-    return tf.summary.merge([tf.summary.scalar("a", 1.0)], name="all")
-
-
-@case()
-def merge_nothing(tf):
-    return tf.summary.merge([])
-
-
 @case(message="Duplicate tag a found in summary inputs")
 def merge_the_same_twice(tf):
     one = tf.summary.scalar("a", 1.0)
     return tf.summary.merge([one, one])
 
 
-@case()
-def merge_what_is_no_summary(tf):
-    return tf.summary.merge([tf.constant(b"\xff\xff")])
-
-
-@case()
-def merge_all_of_nothing(tf, sess):
-    return tf.summary.merge_all()
-
-
-@case()
 def merge_all_of_a_scope(tf):
     with tf.name_scope("one"):
         tf.summary.scalar("a", 1.0)
@@ -187,13 +48,11 @@ def merge_all_of_a_scope(tf):
     return tf.summary.merge_all(scope="one")
 
 
-@case()
 def how_full_a_queue_is(tf):
     tf.train.input_producer([1, 2, 3], summary_name="fullness")
     return tf.summary.merge_all()
 
 
-@case()
 def the_protocol_buffer(tf, sess):
     summary = tf.Summary(value=[tf.Summary.Value(tag="a", simple_value=0.5)])
     summary.value.add(tag="b", image=tf.Summary.Image(height=1, width=2, colorspace=3))
@@ -211,11 +70,6 @@ def the_protocol_buffer(tf, sess):
         tf.Event(wall_time=1.0, step=3, summary=summary).SerializeToString(),
         tf.SessionLog(status=tf.SessionLog.START).SerializeToString(),
     ]
-
-
-@case()
-def the_protocol_buffer_has_no_other_fields(tf, sess):
-    return tf.Summary(values=[])
 
 
 @case(graph=False)
@@ -237,3 +91,47 @@ def an_event_file(tf, sess, tmp):
     for event in events[1:]:
         seen.append([event.step, event.summary.SerializeToString(), event.session_log.SerializeToString()])
     return seen
+
+
+table(
+    scalar=lambda tf: tf.summary.scalar("loss", 1.5),
+    scalar_of_an_int_tensor=lambda tf: tf.summary.scalar("n", tf.constant(7, tf.int64)),
+    scalar_zero_is_written=lambda tf: tf.summary.scalar("zero", 0.0),
+    names_are_cleaned=lambda tf: tf.summary.scalar("a b:c", 1.0),
+    names_are_unique=lambda tf: [tf.summary.scalar("x", 1.0), tf.summary.scalar("x", 2.0)],
+    scalar_must_be_one=lambda tf: tf.summary.scalar("v", [1.0, 2.0]),
+    scalar_is_no_string=lambda tf: tf.summary.scalar("v", "text"),
+    histogram=lambda tf: tf.summary.histogram("h", [1.0, 2.0, -3.0, 0.0, 5.0, 5.0]),
+    histogram_of_ints=lambda tf: tf.summary.histogram("h", np.arange(20).reshape(4, 5)),
+    histogram_of_nothing=lambda tf: tf.summary.histogram("h", np.zeros([0], np.float32)),
+    histogram_of_one=lambda tf: tf.summary.histogram("h", 1e30),
+    histogram_of_nan=(lambda tf: tf.summary.histogram("h", [1.0, np.nan]), "Nan in summary histogram for: h"),
+    histogram_of_infinity=lambda tf: tf.summary.histogram("h", [1.0, np.inf]),
+    image=lambda tf, sess: _images(tf, sess, tensor=np.arange(48, dtype=np.uint8).reshape(4, 2, 2, 3)),
+    image_of_one_output=lambda tf, sess: _images(
+        tf, sess, tensor=np.arange(8, dtype=np.uint8).reshape(2, 2, 2, 1), max_outputs=1
+    ),
+    image_of_zeros=lambda tf, sess: _images(tf, sess, tensor=np.zeros([1, 2, 2, 1], np.float32)),
+    image_of_nan=lambda tf, sess: _images(tf, sess, tensor=np.array([[[[0, 1, np.nan], [2, 2, 4]]]], np.float32)),
+    image_of_ints=lambda tf, sess: _images(tf, sess, tensor=np.ones([1, 2, 2, 3], np.int32)),
+    image_of_two_channels=lambda tf: tf.summary.image("i", np.zeros([1, 2, 2, 2], np.float32)),
+    image_of_no_outputs=lambda tf: tf.summary.image("i", np.zeros([1, 2, 2, 3], np.float32), max_outputs=0),
+    merge=lambda tf: tf.summary.merge([tf.summary.scalar("a", 1.0), tf.summary.histogram("b", [1.0])]),
+    merge_with_a_name=lambda tf: tf.summary.merge([tf.summary.scalar("a", 1.0)], name="all"),
+    merge_nothing=lambda tf: tf.summary.merge([]),
+    merge_what_is_no_summary=lambda tf: tf.summary.merge([tf.constant(b"\xff\xff")]),
+    merge_all_of_nothing=lambda tf, sess: tf.summary.merge_all(),
+    the_protocol_buffer_has_no_other_fields=lambda tf, sess: tf.Summary(values=[]),
+)
+
+
+table(
+    "",
+    {"within": 1},
+    image_of_floats=lambda tf, sess: _images(
+        tf, sess, tensor=np.linspace(0, 3, 12, dtype=np.float32).reshape(1, 2, 2, 3)
+    ),
+    image_of_negative_floats=lambda tf, sess: _images(
+        tf, sess, tensor=np.linspace(-2, 1, 16, dtype=np.float32).reshape(1, 2, 2, 4)
+    ),
+)

@@ -3,16 +3,16 @@
 import glob
 import threading
 
-from compat_cases import case
+from compat_cases import case, table
 
 
-def numbers(tf, count=3):
+def _numbers(tf, count=3):
     return tf.train.range_input_producer(count, num_epochs=1, shuffle=False).dequeue()
 
 
 @case(graph=False)
 def runners_run_and_the_end_is_quiet(tf):
-    number, seen = numbers(tf), []
+    number, seen = _numbers(tf), []
     sv = tf.train.Supervisor(logdir=None)
     with sv.managed_session() as sess:
         while not sv.should_stop():
@@ -91,16 +91,6 @@ def services_write_summaries(tf, tmp):
 
 
 @case(graph=False)
-def a_summary_without_a_writer(tf, sess):
-    tf.train.Supervisor(logdir=None).summary_computed(sess, b"")
-
-
-@case(graph=False)
-def services_of_one_that_is_not_the_chief(tf, sess):
-    tf.train.Supervisor(logdir=None, is_chief=False).start_standard_services(sess)
-
-
-@case(graph=False)
 def a_variable_without_a_device(tf):
     tf.Variable(1)
     tf.train.Supervisor(logdir=None, is_chief=False)
@@ -115,3 +105,13 @@ def a_session_of_ones_own(tf):
     value = sess.run(v)
     sv.Stop()
     return [seen, value, sv.ShouldStop()]
+
+
+table(
+    "",
+    {"graph": False},
+    a_summary_without_a_writer=lambda tf, sess: tf.train.Supervisor(logdir=None).summary_computed(sess, b""),
+    services_of_one_that_is_not_the_chief=lambda tf, sess: tf.train.Supervisor(
+        logdir=None, is_chief=False
+    ).start_standard_services(sess),
+)

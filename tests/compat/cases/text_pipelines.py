@@ -1,7 +1,6 @@
 """Programs that read text, sequences and tables: each from its files to its batches."""
 
 import numpy as np
-from compat_cases import case
 
 
 def write(path, text):
@@ -52,13 +51,11 @@ def language_model(tf, raw, batch_size, num_steps):
         return pair
 
 
-@case()
 def words_and_those_that_follow(tf, sess):
     pair = language_model(tf, [4, 3, 2, 1, 0, 5, 6, 1, 1, 1, 1, 0, 3, 4, 1], 3, 2)
     return static(pair), drained(tf, sess, pair, most=5)
 
 
-@case()
 def too_few_words_are_found_when_it_runs(tf, sess):
     x, _ = language_model(tf, [4, 3, 2, 1], 3, 2)
     try:
@@ -76,7 +73,6 @@ def sequence(tf, length):
     return example.SerializeToString()
 
 
-@case()
 def padded_sequences(tf, sess, tmp):
     with tf.python_io.TFRecordWriter(f"{tmp}/records") as writer:
         for length in (1, 3, 2):
@@ -97,7 +93,6 @@ def padded_sequences(tf, sess, tmp):
     return static([*batch, mask, backwards]), drained(tf, sess, [*batch, mask, backwards])
 
 
-@case()
 def wide_and_deep_table(tf, sess, tmp):
     rows = [f"{20 + i},w{i % 3},,{i}.25,{'>50K' if i % 2 else '<=50K'}\n" for i in range(5)]
     files = [write(f"{tmp}/{name}.csv", "".join(rows)) for name in "ab"]
@@ -113,7 +108,6 @@ def wide_and_deep_table(tf, sess, tmp):
     return static(fetches), drained(tf, sess, fetches)
 
 
-@case()
 def two_languages(tf, sess, tmp):
     def ids(name, text):
         queue = tf.train.string_input_producer([write(f"{tmp}/{name}", text)], num_epochs=1, shuffle=False)
@@ -127,7 +121,6 @@ def two_languages(tf, sess, tmp):
     return static([*batch, weights]), drained(tf, sess, [*batch, weights])
 
 
-@case()
 def sparse_rows(tf, sess, tmp):
     file = write(f"{tmp}/rows", "1 1:0.5 3:2\n0 2:1\n-1\n")
     _, line = tf.TextLineReader().read(tf.train.string_input_producer([file], num_epochs=1))
@@ -143,7 +136,6 @@ def sparse_rows(tf, sess, tmp):
     return static(fetches), str(rows.get_shape()), drained(tf, sess, fetches)
 
 
-@case()
 def lines_of_digits_alone(tf, sess, tmp):
     file = write(f"{tmp}/rows", "1,2\nx,5\n3,4\n,\n6,7\n")
     _, line = tf.TextLineReader().read(tf.train.string_input_producer([file], num_epochs=1))
@@ -153,7 +145,6 @@ def lines_of_digits_alone(tf, sess, tmp):
     return static(batch), drained(tf, sess, batch)
 
 
-@case()
 def characters(tf, sess, tmp):
     with tf.gfile.GFile(write(f"{tmp}/input.txt", "hello world, the fox")) as file:
         text = file.read()
@@ -165,7 +156,6 @@ def characters(tf, sess, tmp):
     return static([*pair, *steps]), drained(tf, sess, [*pair, steps[1]])
 
 
-@case()
 def lines_that_a_function_parses(tf, sess, tmp):
     def parsed(line):
         numbers = np.array([int(word) for word in line.split()], np.int32)

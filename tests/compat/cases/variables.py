@@ -1,31 +1,18 @@
 """Variables: names, values, initializers, methods."""
 
-from compat_cases import case
+from compat_cases import case, table
 
 
-@case()
 def variable_from_a_list(tf):
     v = tf.Variable([1.0, 2.0])
     return [v, v.value(), v.initial_value, v.read_value()]
 
 
-@case()
 def variable_from_a_function(tf):
     v = tf.Variable(lambda: tf.constant([[1, 2]]) + 1, name="x")
     return [v, v.initial_value]
 
 
-@case()
-def variable_from_a_tensor(tf):
-    return tf.Variable(tf.zeros([2, 3]), name="zeros") + 1.0
-
-
-@case()
-def variable_dtype(tf):
-    return [tf.Variable(3, dtype=tf.float64), tf.Variable("a"), tf.Variable(True), tf.Variable([1, 2], dtype=tf.int64)]
-
-
-@case()
 def variable_names_are_unique(tf):
     with tf.name_scope("s"):
         return [tf.Variable(1), tf.Variable(2), tf.Variable(3, name="n"), tf.Variable(4, name="n")]
@@ -71,51 +58,9 @@ def variable_collections(tf, sess):
     return [[v.name for v in each] for each in lists]
 
 
-@case()
-def no_initial_value(tf):
-    return tf.Variable()
-
-
-@case()
-def collections_must_be_a_list(tf):
-    return tf.Variable(1.0, collections="abc")
-
-
-@case()
-def unknown_shape_is_refused(tf):
-    return tf.Variable(tf.placeholder(tf.float32))
-
-
-@case()
-def value_of_another_type(tf):
-    return tf.Variable(1.5, dtype=tf.int32)
-
-
-@case()
 def validate_shape_false(tf):
     v = tf.Variable(tf.placeholder_with_default([1, 2], None), validate_shape=False)
     return tf.assign(v, [1, 2, 3], validate_shape=False)
-
-
-@case()
-def constraint_must_be_callable(tf):
-    return tf.Variable(1.0, constraint=3)
-
-
-@case(graph=False)
-def uninitialized_read(tf, sess):
-    v = tf.Variable(1.0, name="v")
-    return sess.run(v + 1.0)
-
-
-@case(graph=False)
-def uninitialized_fetch(tf, sess):
-    return sess.run(tf.Variable(1.0, name="v"))
-
-
-@case(graph=False)
-def uninitialized_assign_add(tf, sess):
-    return sess.run(tf.assign_add(tf.Variable(1.0), 1.0))
 
 
 @case(graph=False)
@@ -146,38 +91,14 @@ def sessions_have_their_own_values(tf, sess):
         return [sess.run(v), other.run(v)]
 
 
-@case()
 def operators(tf):
     v = tf.Variable([4.0, 2.0])
     return [v + 1.0, 1.0 - v, v * v, v / 2.0, v**2.0, -v, abs(v), v > 3.0, v[0], v[:1], v // 3.0, v % 3.0]
 
 
-@case()
 def conversion(tf):
     v = tf.Variable([1, 2])
     return [tf.convert_to_tensor(v), tf.identity(v), tf.stack([v, v]), tf.reshape(v, [2, 1]), tf.cast(v, tf.float32)]
-
-
-@case()
-def conversion_to_another_type(tf):
-    return tf.convert_to_tensor(tf.Variable([1, 2]), tf.float32)
-
-
-@case()
-def variable_in_a_list(tf):
-    return tf.convert_to_tensor([tf.Variable(1), 2])
-
-
-@case()
-def initialized_value(tf):
-    v = tf.Variable([1.0])
-    return tf.Variable(v.initialized_value() * 2.0, name="w")
-
-
-@case()
-def initial_value_from_another_variable(tf):
-    v = tf.Variable([1.0], name="v")
-    return tf.Variable(v * 2.0, name="w")
 
 
 @case(values=False)
@@ -195,11 +116,6 @@ def initializers_of_all(tf):
     ]
 
 
-@case()
-def is_initialized(tf):
-    return tf.is_variable_initialized(tf.Variable(1))
-
-
 @case(graph=False)
 def not_initialized(tf, sess):
     v, w = tf.Variable(1, name="v"), tf.Variable(2, name="w")
@@ -212,19 +128,12 @@ def not_initialized(tf, sess):
     ]
 
 
-@case()
 def report_uninitialized(tf):
     tf.Variable(1)
     tf.Variable(2)
     return tf.report_uninitialized_variables()
 
 
-@case()
-def report_uninitialized_without_variables(tf):
-    return tf.report_uninitialized_variables()
-
-
-@case()
 def assert_initialized(tf):
     tf.Variable(1)
     tf.Variable([2])
@@ -237,7 +146,6 @@ def assert_initialized_fails(tf, sess):
     return sess.run(tf.assert_variables_initialized())
 
 
-@case()
 def control_dependencies_do_not_hold_a_variable(tf):
     with tf.control_dependencies([tf.constant(1)]):
         return tf.Variable(2)
@@ -249,11 +157,6 @@ def read_after_assign(tf, sess):
     sess.run(v.initializer)
     with tf.control_dependencies([v.assign_add(1)]):
         return sess.run(v.read_value())
-
-
-@case()
-def iterating(tf):
-    return list(tf.Variable(1))
 
 
 @case(graph=False)
@@ -314,47 +217,59 @@ def local_variables_are_not_global(tf, sess):
     return [before, sess.run(v)]
 
 
-@case()
-def load_without_session(tf):
-    return tf.Variable(1).load(3)
-
-
-@case()
-def variable_of_none(tf):
-    return tf.Variable(None)
-
-
-@case()
-def bad_name(tf):
-    return tf.Variable(1, name="a b")
-
-
-@case()
-def variable_with_another_shape(tf):
-    return tf.Variable([1.0, 2.0], shape=[3])
-
-
-@case()
 def gather_and_slices(tf):
     v = tf.Variable([[1, 2], [3, 4]])
     return [tf.gather(v, [1]), v[:, 0], v[tf.constant(1)]]
 
 
-@case()
 def variable_in_math(tf):
     v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
     return [tf.matmul(v, v), v @ v, tf.reduce_sum(v), tf.concat([v, v], 1), 2.0**v]
 
 
-@case()
 def numpy_with_a_variable(tf):
     import numpy as np
 
     return np.array([1.0, 2.0], np.float32) * tf.Variable([3.0, 4.0])
 
 
-@case()
 def placeholder_shaped_assign(tf):
     v = tf.Variable([1.0, 2.0])
     x = tf.placeholder_with_default([1.0, 2.0], [None])
     return tf.assign(v, x)
+
+
+table(
+    variable_from_a_tensor=lambda tf: tf.Variable(tf.zeros([2, 3]), name="zeros") + 1.0,
+    variable_dtype=lambda tf: [
+        tf.Variable(3, dtype=tf.float64),
+        tf.Variable("a"),
+        tf.Variable(True),
+        tf.Variable([1, 2], dtype=tf.int64),
+    ],
+    no_initial_value=lambda tf: tf.Variable(),
+    collections_must_be_a_list=lambda tf: tf.Variable(1.0, collections="abc"),
+    unknown_shape_is_refused=lambda tf: tf.Variable(tf.placeholder(tf.float32)),
+    value_of_another_type=lambda tf: tf.Variable(1.5, dtype=tf.int32),
+    constraint_must_be_callable=lambda tf: tf.Variable(1.0, constraint=3),
+    conversion_to_another_type=lambda tf: tf.convert_to_tensor(tf.Variable([1, 2]), tf.float32),
+    variable_in_a_list=lambda tf: tf.convert_to_tensor([tf.Variable(1), 2]),
+    initialized_value=lambda tf: tf.Variable(tf.Variable([1.0]).initialized_value() * 2.0, name="w"),
+    initial_value_from_another_variable=lambda tf: tf.Variable(tf.Variable([1.0], name="v") * 2.0, name="w"),
+    is_initialized=lambda tf: tf.is_variable_initialized(tf.Variable(1)),
+    report_uninitialized_without_variables=lambda tf: tf.report_uninitialized_variables(),
+    iterating=lambda tf: list(tf.Variable(1)),
+    load_without_session=lambda tf: tf.Variable(1).load(3),
+    variable_of_none=lambda tf: tf.Variable(None),
+    bad_name=lambda tf: tf.Variable(1, name="a b"),
+    variable_with_another_shape=lambda tf: tf.Variable([1.0, 2.0], shape=[3]),
+)
+
+
+table(
+    "",
+    {"graph": False},
+    uninitialized_read=lambda tf, sess: sess.run(tf.Variable(1.0, name="v") + 1.0),
+    uninitialized_fetch=lambda tf, sess: sess.run(tf.Variable(1.0, name="v")),
+    uninitialized_assign_add=lambda tf, sess: sess.run(tf.assign_add(tf.Variable(1.0), 1.0)),
+)

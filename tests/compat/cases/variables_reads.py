@@ -1,7 +1,5 @@
 """When variables are read: a tensor of a variable shows what was assigned before it is used."""
 
-from compat_cases import case
-
 UPDATES = ["assign_add", "assign_sub", "assign"]
 
 
@@ -18,7 +16,6 @@ def uses(tf, variable):
     ]
 
 
-@case()
 def uses_after_an_update(tf, sess):
     got = []
     for shape in ((), (2,)):
@@ -32,7 +29,6 @@ def uses_after_an_update(tf, sess):
     return got
 
 
-@case()
 def uses_before_an_update(tf, sess):
     variable = tf.Variable(1.0)
     doubled = variable * 2.0
@@ -42,7 +38,6 @@ def uses_before_an_update(tf, sess):
     return sess.run([doubled, update])
 
 
-@case()
 def values_that_are_fetched_are_those_after_the_run(tf, sess):
     variable = tf.Variable([1, 2])
     read, again = variable.read_value(), tf.identity(tf.identity(variable))
@@ -52,7 +47,6 @@ def values_that_are_fetched_are_those_after_the_run(tf, sess):
     return [sess.run([read, update]), sess.run([update, again]), sess.run([variable, variable.value(), update])]
 
 
-@case()
 def old_values_are_kept_by_computing_with_them(tf, sess):
     variable = tf.Variable(1)
     same, old = tf.identity(variable), variable + 0
@@ -64,7 +58,6 @@ def old_values_are_kept_by_computing_with_them(tf, sess):
     return sess.run(results)
 
 
-@case()
 def counters_in_branches(tf, sess):
     counter = tf.get_variable("counter", [], tf.int32, initializer=tf.zeros_initializer())
     sess.run(counter.initializer)
@@ -79,7 +72,6 @@ def counters_in_branches(tf, sess):
     return [sess.run([counted, after]) for _ in range(3)]
 
 
-@case()
 def counters_in_loops(tf, sess):
     total = tf.Variable(1.0)
     sess.run(total.initializer)
@@ -91,7 +83,6 @@ def counters_in_loops(tf, sess):
     return [sess.run(tf.while_loop(lambda i: i < 9.0, body, [tf.constant(0.0)])), sess.run(total)]
 
 
-@case()
 def global_step_in_an_input_pipeline(tf, sess):
     step = tf.train.get_or_create_global_step()
     queue = tf.FIFOQueue(10, tf.int64, shapes=[()])
@@ -103,7 +94,6 @@ def global_step_in_an_input_pipeline(tf, sess):
     return sess.run(queue.dequeue_many(3))
 
 
-@case()
 def no_value_to_pass_on(tf, sess):
     variable = tf.Variable(1.0)
     try:

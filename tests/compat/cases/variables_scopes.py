@@ -1,30 +1,12 @@
 """variable_scope, get_variable, initializers and the global step."""
 
-from compat_cases import case
-
-
-@case()
-def get_variable_defaults(tf):
-    return [tf.get_variable("b", [3], dtype=tf.int32), tf.get_variable("c", [2], dtype=tf.bool)]
+from compat_cases import case, table
 
 
 @case(values=False)
 def get_variable_float(tf):
     with tf.variable_scope("s"):
         return tf.get_variable("w", [3, 2])
-
-
-@case()
-def get_variable_initializers(tf):
-    return [
-        tf.get_variable("a", [3], initializer=tf.zeros_initializer()),
-        tf.get_variable("b", [2], initializer=tf.ones_initializer),
-        tf.get_variable("c", initializer=tf.constant(1.0)),
-        tf.get_variable("d", initializer=3),
-        tf.get_variable("e", [2], initializer=tf.constant_initializer([1.0, 2.0])),
-        tf.get_variable("f", initializer=lambda: tf.constant([5])),
-        tf.get_variable("g", [2, 2], tf.float64, tf.constant_initializer(2)),
-    ]
 
 
 @case(graph=False)
@@ -93,69 +75,33 @@ def regularizer(tf, sess):
     return [sess.run(each) for each in tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)]
 
 
-@case()
-def twice(tf):
-    return [tf.get_variable("a", [1]), tf.get_variable("a", [1])]
-
-
-@case()
 def reuse_of_what_is_not_there(tf):
     with tf.variable_scope("a", reuse=True):
         return tf.get_variable("b", [1])
 
 
-@case()
-def no_shape(tf):
-    return tf.get_variable("a")
-
-
-@case()
-def shape_and_value(tf):
-    return tf.get_variable("a", [2], initializer=tf.constant([1.0, 2.0]))
-
-
-@case()
-def complex_without_initializer(tf):
-    return tf.get_variable("a", [2], dtype=tf.complex64)
-
-
-@case()
-def partial_shape(tf):
-    return tf.get_variable("a", [None, 2])
-
-
-@case()
-def initializer_of_another_dtype(tf):
-    return tf.get_variable("a", dtype=tf.int32, initializer=1.5)
-
-
-@case()
 def shared_with_another_shape(tf):
     tf.get_variable("a", [2])
     with tf.variable_scope("", reuse=True):
         return tf.get_variable("a", [3])
 
 
-@case()
 def shared_with_another_dtype(tf):
     tf.get_variable("a", [2])
     with tf.variable_scope(tf.get_variable_scope(), reuse=True):
         return tf.get_variable("a", [2], tf.int32)
 
 
-@case()
 def scope_without_name(tf):
     with tf.variable_scope(None):
         pass
 
 
-@case()
 def scope_with_bad_reuse(tf):
     with tf.variable_scope("a", reuse=3):
         pass
 
 
-@case()
 def scope_with_a_number_as_name(tf):
     with tf.variable_scope(3):
         pass
@@ -193,16 +139,6 @@ def initializer_config(tf, sess):
     return [each.get_config() for each in made]
 
 
-@case()
-def constant_initializer_of_a_dict(tf):
-    return tf.constant_initializer({})
-
-
-@case()
-def normal_initializer_of_integers(tf):
-    return tf.random_normal_initializer(dtype=tf.int32)
-
-
 @case(graph=False)
 def global_step(tf, sess):
     none = tf.train.get_global_step()
@@ -219,16 +155,29 @@ def global_step(tf, sess):
     ]
 
 
-@case()
-def create_global_step(tf):
-    return tf.train.create_global_step()
-
-
-@case()
-def create_global_step_twice(tf):
-    return [tf.train.create_global_step(), tf.train.create_global_step()]
-
-
-@case()
-def float_global_step(tf):
-    return tf.train.assert_global_step(tf.Variable(1.0))
+table(
+    get_variable_defaults=lambda tf: [
+        tf.get_variable("b", [3], dtype=tf.int32),
+        tf.get_variable("c", [2], dtype=tf.bool),
+    ],
+    get_variable_initializers=lambda tf: [
+        tf.get_variable("a", [3], initializer=tf.zeros_initializer()),
+        tf.get_variable("b", [2], initializer=tf.ones_initializer),
+        tf.get_variable("c", initializer=tf.constant(1.0)),
+        tf.get_variable("d", initializer=3),
+        tf.get_variable("e", [2], initializer=tf.constant_initializer([1.0, 2.0])),
+        tf.get_variable("f", initializer=lambda: tf.constant([5])),
+        tf.get_variable("g", [2, 2], tf.float64, tf.constant_initializer(2)),
+    ],
+    twice=lambda tf: [tf.get_variable("a", [1]), tf.get_variable("a", [1])],
+    no_shape=lambda tf: tf.get_variable("a"),
+    shape_and_value=lambda tf: tf.get_variable("a", [2], initializer=tf.constant([1.0, 2.0])),
+    complex_without_initializer=lambda tf: tf.get_variable("a", [2], dtype=tf.complex64),
+    partial_shape=lambda tf: tf.get_variable("a", [None, 2]),
+    initializer_of_another_dtype=lambda tf: tf.get_variable("a", dtype=tf.int32, initializer=1.5),
+    constant_initializer_of_a_dict=lambda tf: tf.constant_initializer({}),
+    normal_initializer_of_integers=lambda tf: tf.random_normal_initializer(dtype=tf.int32),
+    create_global_step=lambda tf: tf.train.create_global_step(),
+    create_global_step_twice=lambda tf: [tf.train.create_global_step(), tf.train.create_global_step()],
+    float_global_step=lambda tf: tf.train.assert_global_step(tf.Variable(1.0)),
+)

@@ -1,9 +1,8 @@
 """Ops that change variables: assign, count_up_to, scatter."""
 
-from compat_cases import case
+from compat_cases import case, table
 
 
-@case()
 def assign_names(tf):
     v = tf.Variable([1.0, 2.0])
     return [
@@ -22,36 +21,6 @@ def assign_ops(tf):
         v.assign(v * 2.0),
         v.assign_add(tf.constant([1.0, 1.0]), read_value=False),
     ]
-
-
-@case()
-def assign_of_another_shape(tf):
-    return tf.assign(tf.Variable([1.0, 2.0]), [1.0, 2.0, 3.0])
-
-
-@case()
-def assign_of_another_dtype(tf):
-    return tf.assign(tf.Variable([1.0, 2.0]), tf.constant([1, 2]))
-
-
-@case()
-def assign_python_value_of_another_dtype(tf):
-    return tf.assign(tf.Variable([1, 2]), [1.5, 2])
-
-
-@case()
-def assign_to_a_constant(tf):
-    return tf.assign(tf.constant(1.0), 2.0)
-
-
-@case()
-def assign_add_broadcast(tf):
-    return tf.assign_add(tf.Variable([1.0, 2.0]), 1.0)
-
-
-@case()
-def assign_add_string(tf):
-    return tf.assign_add(tf.Variable(["a"]), ["b"])
 
 
 @case(graph=False)
@@ -74,22 +43,6 @@ def counting(tf, sess):
     return [*got, sess.run(v), op.dtype.name]
 
 
-@case()
-def count_up_to_of_a_float(tf):
-    return tf.count_up_to(tf.Variable(3.0), 3)
-
-
-@case()
-def count_up_to_of_a_vector(tf):
-    return tf.count_up_to(tf.Variable([3]), 3)
-
-
-@case()
-def count_up_to_the_limit(tf):
-    return tf.count_up_to(tf.Variable(3), 3)
-
-
-@case()
 def scatters(tf):
     make = lambda: tf.Variable([[4.0, 2.0], [6.0, 8.0]])  # noqa: E731
     return [
@@ -99,22 +52,22 @@ def scatters(tf):
     ]
 
 
-@case()
 def scatter_of_slices(tf):
     v = tf.Variable([1.0, 2.0])
     return v.scatter_add(tf.IndexedSlices(tf.constant([1.0]), tf.constant([1])))
 
 
-@case()
-def scatter_out_of_range(tf):
-    return tf.scatter_update(tf.Variable([1.0, 2.0]), [0, 5], [1.0, 2.0])
-
-
-@case()
-def scatter_of_another_shape(tf):
-    return tf.scatter_update(tf.Variable([1.0, 2.0]), [0], [1.0, 2.0])
-
-
-@case()
-def scatter_float_indices(tf):
-    return tf.scatter_add(tf.Variable([1.0]), [0.0], 1.0)
+table(
+    assign_of_another_shape=lambda tf: tf.assign(tf.Variable([1.0, 2.0]), [1.0, 2.0, 3.0]),
+    assign_of_another_dtype=lambda tf: tf.assign(tf.Variable([1.0, 2.0]), tf.constant([1, 2])),
+    assign_python_value_of_another_dtype=lambda tf: tf.assign(tf.Variable([1, 2]), [1.5, 2]),
+    assign_to_a_constant=lambda tf: tf.assign(tf.constant(1.0), 2.0),
+    assign_add_broadcast=lambda tf: tf.assign_add(tf.Variable([1.0, 2.0]), 1.0),
+    assign_add_string=lambda tf: tf.assign_add(tf.Variable(["a"]), ["b"]),
+    count_up_to_of_a_float=lambda tf: tf.count_up_to(tf.Variable(3.0), 3),
+    count_up_to_of_a_vector=lambda tf: tf.count_up_to(tf.Variable([3]), 3),
+    count_up_to_the_limit=lambda tf: tf.count_up_to(tf.Variable(3), 3),
+    scatter_out_of_range=lambda tf: tf.scatter_update(tf.Variable([1.0, 2.0]), [0, 5], [1.0, 2.0]),
+    scatter_of_another_shape=lambda tf: tf.scatter_update(tf.Variable([1.0, 2.0]), [0], [1.0, 2.0]),
+    scatter_float_indices=lambda tf: tf.scatter_add(tf.Variable([1.0]), [0.0], 1.0),
+)

@@ -175,6 +175,15 @@ def test_images_of_many_formats(tmp_path):
     assert np.array_equal(images, [PIXELS] * len(FORMATS))
 
 
+def test_a_bmp_with_a_palette_has_its_colours(tmp_path):
+    (tmp_path / "class").mkdir()
+    image = Image.fromarray(np.arange(20, dtype=np.uint8).reshape(4, 5)).convert("P")
+    image.putpalette(PIXELS.reshape(-1, 3).tobytes() + bytes(768 - PIXELS.size))
+    image.save(tmp_path / "class" / "a.bmp")
+    [(images, _)] = pipeline.batch(pipeline.image_folder(tmp_path), 1)
+    assert np.array_equal(images, [PIXELS])
+
+
 def test_images_of_one_channel_and_of_16_bits(tmp_path):
     (tmp_path / "class").mkdir()
     deep = np.arange(20, dtype=np.uint16).reshape(4, 5) * 3001

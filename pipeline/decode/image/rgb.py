@@ -55,13 +55,15 @@ def rgb_image(contents: bytes, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8
 def _kind(contents: bytes) -> str:
     if contents[:4] == b"RIFF" and contents[8:12] == b"WEBP":
         return "WebP"
+    if contents.startswith(b"BM"):  # decode_bmp gives indices of palettes
+        return "BMP"
     return "TIFF" if contents.startswith(_TIFF) else "PPM" if contents.startswith(_PPM) else ""
 
 
 def _opened(kind: str, file: io.BytesIO) -> Any:
     """The image, by Pillow, whose plugins are imported only where there are such images: they load large libraries."""
     pillow()
-    plugin = {"WebP": "WebP", "TIFF": "Tiff", "PPM": "Ppm"}[kind]
+    plugin = {"BMP": "Bmp", "WebP": "WebP", "TIFF": "Tiff", "PPM": "Ppm"}[kind]
     return getattr(importlib.import_module(f"PIL.{plugin}ImagePlugin"), f"{plugin}ImageFile")(file)
 
 

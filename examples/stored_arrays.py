@@ -1,4 +1,4 @@
-"""Knows digits by the average of each: arrays in .npy files, which are mapped into memory, and in an HDF5 file.
+"""Knows digits by the average of each: arrays in .npy files and in an HDF5 file.
 
     python examples/stored_arrays.py
 

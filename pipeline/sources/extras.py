@@ -47,7 +47,7 @@ def chosen(names: Sequence[str], columns: Sequence[str] | None, where: str) -> l
     """Return which columns of these names to read: those that were asked for, or all.
 
     Raises:
-        InvalidArgumentError: There is no such column, or none.
+        InvalidArgumentError: There is no such column, or none, or several have its name.
         TypeError: `columns` is no sequence of names.
     """
     if isinstance(columns, (str, bytes)):
@@ -59,6 +59,9 @@ def chosen(names: Sequence[str], columns: Sequence[str] | None, where: str) -> l
     if missing or not wanted:
         what = f"there is no column {missing[0]!r}" if missing else "no columns are chosen"
         raise invalid(f"{where}: {what}; the columns are {', '.join(map(repr, names))}")
+    twice = next((name for name in wanted if names.count(name) > 1), None)
+    if twice is not None:
+        raise invalid(f"{where}: there are {names.count(twice)} columns {twice!r}: rename them, or leave them out")
     return wanted
 
 

@@ -352,12 +352,24 @@ class TestErrors:
             pipeline.arrow(table, ["a", "c"])
         with raises(ValueError, "arrow: no columns are chosen; the columns are 'a', 'b'"):
             pipeline.arrow(table, [])
+        with raises(ValueError, "arrow: there are 2 columns 'a': rename them, or leave them out"):
+            pipeline.arrow(table.rename_columns(["a", "a"]))
+        assert pipeline.arrow(table.append_column("b", table["b"]), ["a"])[0] == {"a": 1}
         with raises(TypeError, "arrow: columns must be a list of names, such as ['a'], not 'a'"):
             pipeline.arrow(table, "a")
         path = tmp_path / "t.parquet"
         pa.parquet.write_table(table, path)
         with raises(ValueError, f"parquet: {path}: there is no column 'c'; the columns are 'a', 'b'"):
             pipeline.parquet(path, ["c"])
+        pa.parquet.write_table(table.append_column("b", table["b"]), path)
+        with raises(ValueError, f"parquet: {path}: there are 2 columns 'b': rename them, or leave them out"):
+            pipeline.parquet(path)
+        assert pipeline.parquet(path, ["a"])[0] == {"a": 1}
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema.append(table.schema[1])) as writer:
+            writer.write_table(table.append_column("b", table["b"]))
+        with raises(ValueError, f"feather: {path}: there are 2 columns 'b': rename them, or leave them out"):
+            pipeline.feather(path)
+        assert pipeline.feather(path, ["a"])[0] == {"a": 1}
 
     def test_of_types(self):
         for kind in (pa.decimal128(5), pa.list_(pa.decimal128(5)), pa.map_(pa.string(), pa.int8()), pa.time32("s")):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pipeline.errors import CancelledError, OutOfRangeError
+from pipeline.tracebacks import of_user
 
 KEPT = 100  # errors; further ones are only counted
 
@@ -129,7 +130,7 @@ def must_raise(error: BaseException) -> bool:
 
 def _forget_frames(error: BaseException) -> None:
     """Replace the traceback of an error, and of what it came of, by its text."""
-    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    text = "".join(traceback.format_exception(type(error), error, of_user(error.__traceback__)))
     chain = [error]
     while chain:
         link = chain.pop()

@@ -2,7 +2,7 @@
 `next`, batches on their way out of it, which no signal handler that raises loses, and what was delivered."""
 
 cimport cython
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
@@ -16,7 +16,9 @@ from types import GenericAlias
 from pipeline import spans
 from pipeline._trail import Delivered
 from pipeline.errors import OutOfRangeError
+from pipeline.tracebacks import show_users
 
+from bare cimport bare_install, bare_restore
 from sync cimport mutex
 
 cnp.import_array()
@@ -364,7 +366,47 @@ cdef class Outlet:
         return 0
 
 
-cdef class Next:
+cdef class Steps:
+    """An iterator whose errors show the line that asked, and then the user's frames: none of ours in between.
+
+    A class that inherits from it has `_next`, which returns the next item, or raises StopIteration or what has failed.
+    """
+
+    @classmethod
+    def __class_getitem__(cls, item):   # what an item is, for type checkers
+        return GenericAlias(cls, item)
+
+    def __next__(self):
+        """Return the next item; of a loop the next batch, in the container of the examples.
+
+        Raises:
+            StopIteration: The input is used up, or the loop was closed.
+            Exception: What a thread, or the source, raised.
+        """
+        return self.following()
+
+    cdef object following(self):
+        return (<object>self)._next()
+
+
+cdef PyObject* bare_next(PyObject* self) noexcept:
+    """What `__next__` of Steps is; see bare.pxd."""
+    cdef object failed
+    try:
+        found = (<Steps>self).following()
+        Py_INCREF(found)
+        return <PyObject*>found
+    except BaseException as error:
+        failed = error
+    if type(failed) is StopIteration and failed.value is None:
+        return NULL  # without an error: the end
+    if isinstance(failed, Exception):
+        show_users(failed)
+    bare_restore(failed)
+    return NULL
+
+
+cdef class Next(Steps):
     """The `next` of a loop. There is no step of Python, where a signal handler could strike, once a batch has left its
     outlet.
 
@@ -372,18 +414,8 @@ cdef class Next:
     called where it is None, or while a run is traced; and `_ended_by`, which is told that a taker has no more batches.
     """
 
-    @classmethod
-    def __class_getitem__(cls, item):   # what a batch is, for type checkers
-        return GenericAlias(cls, item)
-
     @cython.nonecheck(True)
-    def __next__(self):
-        """Return the next batch, in the container of the examples: arrays of shape [batch_size] + that of an example.
-
-        Raises:
-            StopIteration: The input is used up, or the loop was closed.
-            Exception: What a thread, or the source, raised.
-        """
+    cdef object following(self):
         cdef object loop = self, taker = loop._taker
         cdef Outlet outlet
         cdef Py_ssize_t before
@@ -401,3 +433,7 @@ cdef class Next:
                 raise
             loop._ended_by(taker)
         raise StopIteration
+
+
+bare_install(<PyTypeObject*>Steps, <void*>bare_next)
+bare_install(<PyTypeObject*>Next, <void*>bare_next)

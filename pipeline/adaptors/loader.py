@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
+from pipeline._delivery import Steps
 from pipeline.adaptors.structure import Change
 from pipeline.batches.loop import Batches
 from pipeline.batches.rounds import (
@@ -277,14 +278,14 @@ class Loader:
             _log.warning("%r: %s: pass deterministic=True to the batch function", self, text)
 
 
-class _Epoch(Iterator[Any]):
+class _Epoch(Steps[Any], Iterator[Any]):
     """The batches of one epoch. An error of the loop ends it; after Ctrl-C it goes on."""
 
     def __init__(self, loader: Loader, epoch: int) -> None:
         self._loader: Loader | None = loader  # None at the end
         self._number = epoch
 
-    def __next__(self) -> Any:
+    def _next(self) -> Any:
         loader = self._loader
         if loader is None:
             raise StopIteration

@@ -29,6 +29,7 @@ class InlineGroup(WorkerGroup):
 
     def __init__(self, feed: Feed) -> None:
         super().__init__(feed.queue, 0, list(map(op_name, feed.ops)))
+        self.of_loop = True
 
     def reads(self) -> None:
         """The loop reads its sources from now on."""
@@ -45,13 +46,10 @@ class InlineGroup(WorkerGroup):
         return self._seconds if since is None else self._seconds + time.monotonic() - since
 
     def member(self, number: int, own: bool) -> str:
-        return "the loop that fills it" if own else self.place(number)
+        return "the loop that fills it" if own else f"the loop over '{self.name}'"
 
     def at_end(self) -> str:
         return "the loop that fills it reached the end of its"
-
-    def place(self, number: int) -> str:
-        return f"the loop over '{self.name}'"
 
 
 class Inline:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import reprlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ from pipeline.sources.source import TableCursor, gathered, rows_of
 from pipeline.sources.stream import PartsCursor
 from pipeline.workers.ahead import MapAhead
 from pipeline.workers.chunks import FailedItem, made_by
-from pipeline.workers.items import Calls, ItemNames, PlacedItems, is_called, is_sequence, items_of, names_of
+from pipeline.workers.items import Calls, ItemNames, PlacedItems, is_called, is_sequence, item_note, items_of, names_of
 from pipeline.workers.map_ahead import check_executor, check_function, map_ahead
 
 # A chunk is a batch, unless that is too little to be worth the way to a worker, or keeps one worker busy for long.
@@ -102,8 +103,8 @@ class Applied:
             example = made_by(self._function, item)
         except Exception as error:
             name = None if placed is None else placed.name(number)
-            if name is not None:
-                name_item(error, name, f"function: item {number}, {name}")
+            note = item_note(self._function, number, name or reprlib.repr(item))
+            name_item(error, name or f"item {number}", note)
             raise
         self._made = True
         return example

@@ -13,13 +13,12 @@ from types import FrameType
 from typing import Any, TypeAlias
 
 from pipeline._tickets import frames_now
+from pipeline.tracebacks import is_ours, is_standard
 
 Place: TypeAlias = "tuple[str, int]"  # file and line
 
-_PACKAGE = __name__.partition(".")[0]
 # Modules of the standard library that may stand between a call of the user's and this package.
 _BETWEEN = frozenset({"contextlib", "threading", "weakref"})
-_STANDARD = os.path.dirname(os.__file__)
 
 
 def caller() -> Place | None:
@@ -115,15 +114,3 @@ def _outwards(frame: FrameType) -> Iterator[FrameType]:
     while each is not None:
         yield each
         each = each.f_back
-
-
-def is_ours(frame: FrameType) -> bool:
-    """Return whether a frame is of this package."""
-    name = frame.f_globals.get("__name__") or ""
-    return bool(name == _PACKAGE or name.startswith(_PACKAGE + "."))
-
-
-def is_standard(frame: FrameType) -> bool:
-    """Return whether a frame is of the standard library."""
-    name = frame.f_code.co_filename
-    return name.startswith("<frozen") or (name.startswith(_STANDARD) and "-packages" not in name)

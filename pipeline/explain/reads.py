@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.errors import OutOfRangeError
-from pipeline.explain.workers import current_worker, note_items, note_read, record_of, this_thread
+from pipeline.explain.workers import current_worker, has_named_item, note_items, note_read, record_of, this_thread
 from pipeline.on_error import add_note, set_on
 
 Read = tuple[Any, Sequence[bytes], Sequence[bytes]]  # a reader, and the keys and values of the records that it gave
@@ -74,7 +74,7 @@ def first_reads() -> Iterator[None]:
     except Exception as error:
         reads = noted_reads()
         with contextlib.suppress(Exception):  # however odd the user's exception is
-            record = record_of(error, reads[-1][1] if reads else None)
+            record = None if has_named_item(error) else record_of(error, reads[-1][1] if reads else None)
             note = f"in the first example, {record}"
             if record is not None and note not in getattr(error, "__notes__", ()):
                 add_note(error, note)

@@ -90,7 +90,9 @@ class WorkerGroup:
         return "its thread reached the end of its"
 
     def place(self, number: int) -> str:
-        """Return where a thread works, for a note in a traceback."""
+        """Return where a thread works, for a note in a traceback: of a loop what the user gave it, not our thread."""
+        if self.of_loop and self.ops:
+            return f"'{self.ops[(number - 1) % len(self.ops)].rpartition('<locals>.')[2]}' of '{self.name}'"
         return f"thread {number} of the QueueRunner of '{self.name}'"
 
     def takes_from(self, sources: Iterable[Any]) -> None:
@@ -199,10 +201,15 @@ class Worker:
         record = None
         with contextlib.suppress(Exception):  # however odd the user's exception is, the thread must report it
             record = record_of(error, self.keys)
-            if record is not None:
+            if record is not None and not (self.group.of_loop and has_named_item(error)):
                 add_note(error, f"in {self.group.place(self.number)}, {record}")
         self.failure = WorkerFailure(self.group, self.number, error, elements, record)
         return self.failure
+
+
+def has_named_item(error: BaseException) -> bool:
+    """Whether a note names the item that an error is about already; see `name_item`."""
+    return isinstance(getattr(error, "record_key", None), str)
 
 
 def record_of(error: BaseException, read: Sequence[bytes | str] | None) -> str | None:

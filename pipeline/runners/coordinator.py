@@ -21,6 +21,7 @@ from pipeline.runners.copies import gil_enabled, twin
 from pipeline.runners.ending import JOIN_INTERVAL, wait_for_end
 from pipeline.runners.enqueue_ops import Fillable
 from pipeline.runners.stop_flag import StopFlag
+from pipeline.tracebacks import of_user
 
 # An exception as it was reported: with the traceback and the context that it had.
 Reported: TypeAlias = "tuple[BaseException, TracebackType | None, BaseException | None]"
@@ -354,7 +355,7 @@ def _raise_as_reported(reported: Reported) -> NoReturn:
 def _exception_of(ex: Any) -> Reported | None:
     """Return the reported exception and what belongs to it; for a malformed report, a ValueError that says so."""
     if isinstance(ex, BaseException):
-        return ex, ex.__traceback__, ex.__context__
+        return ex, of_user(ex.__traceback__), ex.__context__
     if not isinstance(ex, tuple):
         if not ex:
             return None

@@ -7,7 +7,7 @@ from types import CodeType, FrameType
 from typing import NamedTuple
 
 import pipeline
-from pipeline.explain.frames import is_ours, is_standard
+from pipeline.tracebacks import is_ours, is_standard
 
 
 class Activity(NamedTuple):

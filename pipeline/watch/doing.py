@@ -8,9 +8,10 @@ import time
 from types import FrameType
 from typing import NamedTuple
 
-from pipeline.explain.frames import is_ours, is_standard, waiting_in
+from pipeline.explain.frames import waiting_in
 from pipeline.readers.base import ReaderBase
 from pipeline.runners.runner import QueueRunner
+from pipeline.tracebacks import is_ours, is_standard
 from pipeline.workers.ahead import MapAhead
 
 DOINGS = "calling", "reading", "moving", "turn", "results", "in", "out"

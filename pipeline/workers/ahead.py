@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pipeline._delivery import Steps
 from pipeline.errors import AbortedError, CancelledError, FailedPreconditionError, OutOfRangeError, invalid
 from pipeline.explain.live import mappings
 from pipeline.explain.wording import named
@@ -18,7 +19,16 @@ from pipeline.on_error import ending, name_item
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.workers.chunks import Block, FailedItem, WorkerDied, example_at, split
 from pipeline.workers.in_flight import BROKEN, Chunk, InFlight
-from pipeline.workers.items import CHECK_INTERVAL, Elements, LoopLeft, PlacedItems, is_sequence, items_of, note_taken
+from pipeline.workers.items import (
+    CHECK_INTERVAL,
+    Elements,
+    LoopLeft,
+    PlacedItems,
+    is_sequence,
+    item_note,
+    items_of,
+    note_taken,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor  # 0.8 ms of import time, for users of an executor only
@@ -43,7 +53,7 @@ class Buffer(NamedTuple):
         return min(self.chunks_at_most, max(self.workers + 1, enough))
 
 
-class MapAhead(Iterator[Any]):
+class MapAhead(Steps[Any], Iterator[Any]):
     """A source for the batch functions; also an iterator over the examples, and a context manager that closes it.
 
     The threads of a loop over batches take blocks from it. A loop that ends cancels the chunks that no worker has
@@ -96,13 +106,8 @@ class MapAhead(Iterator[Any]):
     def __iter__(self) -> MapAhead:
         return self
 
-    def __next__(self) -> Any:
-        """Return the next example.
-
-        Raises:
-            StopIteration: The items are used up, or `close` was called.
-            Exception: As `block`.
-        """
+    def _next(self) -> Any:
+        """The next example, for `next`; StopIteration if the items are used up, or `close` was called."""
         try:
             return self()
         except OutOfRangeError:
@@ -277,8 +282,7 @@ class MapAhead(Iterator[Any]):
             made, at = chunk.future.result(), 0
             for result in made:
                 if isinstance(result, FailedItem):
-                    key, place = self._place(chunk.numbers[at], chunk.items[at])
-                    name_item(result.error, key, f"map_ahead: {place}")
+                    self._name_item(result.error, chunk.numbers[at], chunk.items[at])
                 at += 1 if isinstance(result, FailedItem) else result.size
             self._chunk_bytes = sum(each.bytes for each in made if isinstance(each, Block))
             in_flight.chunks, self._results = others, made[::-1]  # without a call in between, as in _fill
@@ -299,8 +303,7 @@ class MapAhead(Iterator[Any]):
         if not isinstance(error, Exception):  # SystemExit or KeyboardInterrupt in a worker must not end this process
             other = RuntimeError(f"map_ahead: a worker abandoned {chunk} because of {named(error)}")
             other.__cause__, error = error, other
-        key, place = self._place(chunk.numbers[0], chunk.items[0])
-        name_item(error, key, f"map_ahead: {place}")
+        self._name_item(error, chunk.numbers[0], chunk.items[0])
         in_flight.chunks, self._delivered = others, self._delivered + 1
         raise error
 
@@ -309,17 +312,21 @@ class MapAhead(Iterator[Any]):
         again = self._in_flight.again
         index = min(error.index or 0, len(chunk.items) - 1)
         ((numbers, items, future),) = again(chunk, index, index + 1)
-        _, place = self._place(numbers[0], items[0])
-        failed = AbortedError(None, None, f"map_ahead: a worker process {error.how} at {place}")
+        name = self._name_of(numbers[0]) or reprlib.repr(items[0])
+        failed = AbortedError(None, None, f"map_ahead: a worker process {error.how} at item {numbers[0]}, {name}")
         done = type(future)()
         done.set_result([FailedItem(failed)])
         failed_chunk = (Chunk(numbers, items, done),)
         self._in_flight.chunks = again(chunk, 0, index) + failed_chunk + again(chunk, index + 1, None) + others
 
-    def _place(self, number: int, item: Any) -> tuple[str, str]:
-        """What an item is called, and where it is."""
-        name = None if self._placed is None else self._placed.name(number)
-        return name or f"item {number}", f"item {number}, {name or reprlib.repr(item)}"
+    def _name_item(self, error: Exception, number: int, item: Any) -> None:
+        """Name the item that an error is about."""
+        name = self._name_of(number)
+        name_item(error, name or f"item {number}", item_note(self._function, number, name or reprlib.repr(item)))
+
+    def _name_of(self, number: int) -> str | None:
+        """What an item is called, if it has a name."""
+        return None if self._placed is None else self._placed.name(number)
 
     def _abort(self, text: str, cause: BaseException) -> None:
         """End the input with an error; it is raised after everything before it is delivered."""

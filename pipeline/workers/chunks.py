@@ -19,6 +19,7 @@ from pipeline.nest import ListValue, Nest, has_nested, make_like
 from pipeline.on_error import of_record, set_on
 from pipeline.pulls import this_thread
 from pipeline.queues.values import copied_lists
+from pipeline.tracebacks import RemoteTraceback, of_user
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # of an int64
 
@@ -47,7 +48,7 @@ class FailedItem:
     """The error of an item for which the function failed; or, among items, that of one that could not be made.
 
     An exception that cannot be pickled and unpickled would break the whole executor, so an UnknownError replaces it.
-    The `__cause__` of an error that comes from another process is a WorkerTraceback.
+    The `__cause__` of an error that comes from another process is a RemoteTraceback.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -63,7 +64,7 @@ class FailedItem:
         except Exception:
             data = b""
         only = "".join(traceback.format_exception_only(type(error), error)).strip()
-        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        text = "".join(traceback.format_exception(type(error), error, of_user(error.__traceback__)))
         return _unpickled, (data, only, text, of_record(error))  # what it was raised from stays there
 
 
@@ -81,13 +82,6 @@ class WorkerDied(AbortedError):
         self.how = how
 
 
-class WorkerTraceback(Exception):
-    """The traceback of an exception in another process, as text."""
-
-    def __str__(self) -> str:
-        return f'\n"""\n{self.args[0]}"""'
-
-
 def _unpickled(data: bytes, only: str, text: str, blamed: bool = True) -> FailedItem:
     try:
         error = pickle.loads(data)
@@ -95,7 +89,7 @@ def _unpickled(data: bytes, only: str, text: str, blamed: bool = True) -> Failed
         error = None
     if not isinstance(error, BaseException):  # a class of the user's may pickle as anything
         error = UnknownError(None, None, only)
-    set_on(error, "__cause__", WorkerTraceback(text))
+    set_on(error, "__cause__", RemoteTraceback(text))
     if not blamed:
         set_on(error, "of_record", False)
     return FailedItem(error)

@@ -12,6 +12,7 @@ from pipeline.explain.workers import note_items
 from pipeline.iterators import iterator_of
 from pipeline.pulls import this_thread
 from pipeline.queues.base import QueueBase
+from pipeline.runners.enqueue_ops import op_name
 
 # Seconds between two checks, in a thread that waits, of whether its loop has ended.
 CHECK_INTERVAL = 0.1
@@ -173,6 +174,18 @@ def note_taken(numbers: range, placed: PlacedItems | None) -> None:
 def names_of(numbers: range, placed: PlacedItems | None) -> ItemNames:
     """What items are called that have just been taken."""
     return ItemNames(numbers, () if placed is None else tuple(placed._blocks))
+
+
+def item_note(function: Any, number: int, shown: str) -> str:
+    """What a note calls the item that the user's function failed for.
+
+    Args:
+        function: The function.
+        number: Which item.
+        shown: Its name, or itself.
+    """
+    name = op_name(function).rpartition("<locals>.")[2]
+    return f"function '{name}', item {number}{'' if shown == str(number) else f', {shown}'}"
 
 
 def items_of(source: Any) -> Iterator[Any]:

@@ -61,7 +61,7 @@ def test_a_callable(path, threads):
 @notes
 def test_a_later_example_of_the_same_file(path):
     [note] = of_error(batch(reading(file := path(3)), 1))
-    assert note == f"in thread 1 of the QueueRunner of 'batch', record '{file}:3'"
+    assert note == f"in 'example' of 'batch', record '{file}:3'"
 
 
 @notes
@@ -120,7 +120,7 @@ def test_a_first_example_that_cannot_be_stored_ends_the_loop(path):
     reader, files = TextLineReader(), pipeline.string_input_producer([str(file := path())], num_epochs=1)
     with pytest.raises(ValueError, match="Expected") as caught:
         next(batch(lambda: np.zeros(len(reader.read(files))), 2, shapes=[(3,)]))
-    assert caught.value.__notes__ == [f"in thread 1 of the QueueRunner of 'batch', record '{file}:1'"]
+    assert caught.value.__notes__ == [f"in '<lambda>' of 'batch', record '{file}:1'"]
 
 
 def test_a_first_block_that_cannot_be_stored_leaves_out_its_bad_rows_only(path):

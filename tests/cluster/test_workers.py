@@ -92,7 +92,7 @@ def test_an_error_names_the_item_and_the_others_come():
         numbers_of(pipeline.batch(range(40), 4, function=functions.fails, workers=workers))
     assert "fails" in str(caught.value.__cause__)
     if sys.version_info >= (3, 11):
-        assert caught.value.__notes__[0] == "map_ahead: item 3, 3"
+        assert caught.value.__notes__[0] == "function 'fails', item 3"
 
 
 @pytest.mark.slow

@@ -89,7 +89,7 @@ def test_names(make, way, tmp_path):
     assert caught.value.record_key == name
     if hasattr(caught.value, "__notes__"):
         number = [int(row["n"]) for row in source].index(BAD) if make is table_rows else BAD
-        assert caught.value.__notes__[0].endswith(f": item {number}, {name}")
+        assert caught.value.__notes__ == [f"function 'fails_at_bad', item {number}, {name}"]
     with pipeline.batch(source, 2, function=fails_at_bad, on_error="skip", **WAYS[way]) as batches:
         assert len(list(batches)) == 4
     assert [error.record_key for error in batches.errors] == [name]
@@ -155,7 +155,7 @@ def test_an_example_that_does_not_fit_names_its_item(way, function, tmp_path):
     with pytest.raises(ValueError, match=r"Shape mismatch|every example must") as caught:
         list(pipeline.batch(source, 2, function=function, **WAYS[way]))
     if sys.version_info >= (3, 11):
-        assert caught.value.__notes__[-1].endswith(f", record {name!r}")
+        assert caught.value.__notes__[-1] == f"in '{function.__name__}' of 'batch', record {name!r}"
 
 
 def test_an_item_of_a_list_that_does_not_fit():
@@ -178,7 +178,7 @@ def test_without_threads_it_is_the_same_item(odd, bad, items):
     assert seen[1:] == seen[:1]
 
 
-def test_without_threads_what_fails_before_is_not_an_item():
+def test_without_threads_what_fails_in_a_function_is_its_item_and_in_a_source_none():
     def gives(n):
         if n == 5:
             raise KeyError("odd")
@@ -191,7 +191,8 @@ def test_without_threads_what_fails_before_is_not_an_item():
     for source, kind in ((range(9), KeyError), (breaks, OSError)):
         with pytest.raises(kind) as caught:
             list(pipeline.batch(source, 2, 0, function=gives))
-        assert not getattr(caught.value, "__notes__", None)
+        expected = ["function 'gives', item 5"] if kind is KeyError else []
+        assert getattr(caught.value, "__notes__", expected) == expected
 
 
 def test_without_threads_each_source_of_a_join_has_its_items():

@@ -179,7 +179,7 @@ class TestErrors:
         error = caught.value
         assert error.record_key == "item 2"
         if hasattr(error, "add_note"):
-            assert "map_ahead: item 2, 2" in error.__notes__
+            assert "function 'fails_at_third', item 2" in error.__notes__
         where = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         assert 'raise ValueError(f"bad item {i}")' in where
 
@@ -221,7 +221,7 @@ class TestErrors:
     def test_of_a_class_that_forbids_attributes(self):
         with pytest.raises(functions.Frozen) as caught, batch(range(8), 2, function=functions.freezes) as batches:
             list(batches)
-        assert "map_ahead: item 3, 3" in getattr(caught.value, "__notes__", ["map_ahead: item 3, 3"])
+        assert (note := "function 'freezes', item 3") in getattr(caught.value, "__notes__", [note])
         with batch(range(8), 2, function=functions.freezes, on_error="skip", max_errors=2) as batches:
             assert [value.tolist() for value in batches] == [[0, 1], [2, 4], [5, 6]]
         assert batches.errors == [functions.Frozen(3)]
@@ -246,7 +246,7 @@ class TestErrors:
             assert [int(number) for [number] in batches] == [*range(6), *range(7, 20)]
         [error] = batches.errors
         assert str(error) == "the function raised SystemExit: 6"
-        assert not hasattr(error, "add_note") or "map_ahead: item 6, 6" in error.__notes__
+        assert not hasattr(error, "add_note") or "function 'leaves_at_six', item 6" in error.__notes__
 
     def test_that_end_the_program_in_its_own_thread(self):
         with pytest.raises(SystemExit):  # as one that a handler of signals raises there
@@ -301,7 +301,7 @@ class TestErrors:
         [error] = batches.errors
         assert re.search(text, str(error))
         assert batches.num_errors == 1
-        assert not hasattr(error, "add_note") or "map_ahead: item 6, 6" in error.__notes__
+        assert not hasattr(error, "add_note") or f"function '{function.__name__}', item 6" in error.__notes__
 
 
 class TestDeath:

@@ -1,0 +1,55 @@
+"""Tracebacks as users want them: from the first frame of theirs on, without ours that called it."""
+
+from __future__ import annotations
+
+import os
+from types import FrameType, TracebackType
+
+_PACKAGE = __name__.partition(".")[0]
+_STANDARD = os.path.dirname(os.__file__)
+
+
+def is_ours(frame: FrameType) -> bool:
+    """Return whether a frame is of this package."""
+    name = frame.f_globals.get("__name__") or ""
+    return bool(name == _PACKAGE or name.startswith(_PACKAGE + "."))
+
+
+def of_user(traceback: TracebackType | None) -> TracebackType | None:
+    """Return a traceback from the first frame of the user's on, without ours that called it.
+
+    Frames of the standard library that lead there, such as those of an executor, are left out too. A traceback with no
+    frame but ours stays whole.
+    """
+    first: TracebackType | None = None  # that is not ours
+    each = traceback
+    while each is not None:
+        if not is_ours(each.tb_frame):
+            first = first or each
+            if not is_standard(each.tb_frame):
+                return each
+        each = each.tb_next
+    return first or traceback
+
+
+class RemoteTraceback(Exception):
+    """The traceback of an exception in another process, as text: the `__cause__` of that exception here."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+def show_users(error: BaseException) -> None:
+    """Have the traceback of an error begin with the user's frames; see `of_user`. Those of another process are text,
+    so that there is none here."""
+    traceback = of_user(error.__traceback__)
+    if isinstance(error.__cause__, RemoteTraceback) and traceback is not None and is_ours(traceback.tb_frame):
+        traceback = None
+    if traceback is not error.__traceback__:
+        BaseException.with_traceback(error, traceback)
+
+
+def is_standard(frame: FrameType) -> bool:
+    """Return whether a frame is of the standard library."""
+    name = frame.f_code.co_filename
+    return name.startswith("<frozen") or (name.startswith(_STANDARD) and "-packages" not in name)

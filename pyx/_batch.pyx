@@ -403,6 +403,7 @@ def read_rows(int descriptor, int64_t start, const int64_t[::1] numbers not None
     """
     cdef Py_ssize_t count = numbers.shape[0], first = 0, following
     cdef int64_t row, size, done = 0
+    cdef uint64_t place  # wraps around where numbers are nonsense; the system refuses the place then
     cdef ssize_t got = 1
     if count == 0 or out.shape[0] == 0 or out.shape[0] % count:
         raise ValueError(f"read_rows: {count} rows of one size cannot fill {out.shape[0]} bytes")
@@ -410,11 +411,12 @@ def read_rows(int descriptor, int64_t start, const int64_t[::1] numbers not None
     with nogil:
         while first < count:
             following = first + 1
-            while following < count and numbers[following] == numbers[following - 1] + 1:
+            while following < count and <uint64_t>numbers[following] == <uint64_t>numbers[following - 1] + 1:
                 following += 1
             size, done = (following - first) * row, 0
             while done < size:
-                got = pread(descriptor, &out[first * row + done], size - done, start + numbers[first] * row + done)
+                place = <uint64_t>start + <uint64_t>numbers[first] * <uint64_t>row + <uint64_t>done
+                got = pread(descriptor, &out[first * row + done], size - done, <int64_t>place)
                 if got < 0 and errno == EINTR:
                     continue
                 if got <= 0:

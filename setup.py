@@ -6,7 +6,19 @@ import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-MODULES = ["_batch", "_blocks", "_csv", "_delivery", "_lines", "_queue", "_random", "_tickets", "_trail", "_turns"]
+MODULES = [
+    "_batch",
+    "_blocks",
+    "_csv",
+    "_delivery",
+    "_flow",
+    "_lines",
+    "_queue",
+    "_random",
+    "_tickets",
+    "_trail",
+    "_turns",
+]
 IMAGES = ["_chain", "_colour", "_resize"]
 # Products and sums are rounded one by one on every processor; a loop may divide by zero where the result is not used.
 EXACT = ["-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]

@@ -34,6 +34,8 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
         shuffle_batch_join,
     )
     from pipeline.batches.loop import Batches
+    from pipeline.datasets.dataset import Dataset, interleave, mix, zip
+    from pipeline.datasets.iterator import DatasetIterator
     from pipeline.decode.csv.decode_csv import decode_csv
     from pipeline.decode.example.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
     from pipeline.decode.example.parse import parse_example, parse_single_example
@@ -98,6 +100,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.sources.grain import grain
     from pipeline.sources.huggingface import huggingface
     from pipeline.sources.image_folder import image_folder
+    from pipeline.sources.of_any import dataset
     from pipeline.sources.parquet import feather, parquet
     from pipeline.sources.text import text
     from pipeline.sources.tf_data import tf_data
@@ -121,6 +124,8 @@ __all__ = [
     "CancelledError",
     "Coordinator",
     "DataLossError",
+    "Dataset",
+    "DatasetIterator",
     "DeadlineExceededError",
     "Drawing",
     "Example",
@@ -176,6 +181,7 @@ __all__ = [
     "collate",
     "concatenate",
     "csv",
+    "dataset",
     "decode_bmp",
     "decode_csv",
     "decode_gif",
@@ -194,6 +200,7 @@ __all__ = [
     "huggingface",
     "image_folder",
     "input_producer",
+    "interleave",
     "limit_epochs",
     "load_state",
     "map_ahead",
@@ -202,6 +209,7 @@ __all__ = [
     "maybe_batch_join",
     "maybe_shuffle_batch",
     "maybe_shuffle_batch_join",
+    "mix",
     "monitor",
     "pad",
     "parquet",
@@ -228,6 +236,7 @@ __all__ = [
     "together",
     "trace",
     "webdataset",
+    "zip",
 ]
 
 _ROOMS = {
@@ -239,6 +248,9 @@ _ROOMS = {
     ".batches.functions": "batch batch_join maybe_batch maybe_batch_join maybe_shuffle_batch "
     "maybe_shuffle_batch_join shuffle_batch shuffle_batch_join",
     ".batches.loop": "Batches",
+    ".sources.of_any": "dataset",
+    ".datasets.dataset": "Dataset interleave mix zip",
+    ".datasets.iterator": "DatasetIterator",
     ".decode.csv.decode_csv": "decode_csv",
     ".decode.example.features": "FixedLenFeature FixedLenSequenceFeature VarLenFeature",
     ".decode.example.sparse_value": "SparseTensorValue",

@@ -104,7 +104,7 @@ class LoopOver:
 
 class _OfThread(threading.local):
     turn: Turn | None = None
-    draw: tuple[int, int, int] | None = None  # in a worker of map_ahead: seeds and number of the item
+    draw: tuple[int, ...] | None = None  # seeds and number of the example; of datasets also its path and the pass
 
 
 this_thread = _OfThread()
@@ -189,7 +189,7 @@ def example_rng() -> np.random.Generator:
             "example_rng: to be called in the function of a loop over batches that has deterministic=True, or in that "
             "of map_ahead when such a loop reads it",
         )
-    seed, seed2, number = draw
+    seed, seed2, number, *more = draw
     # As an array: NumPy takes a list with one number above 2**63 for floats, which are equal for near seeds.
     key = np.array([seed ^ _OF_EXAMPLES, seed2], np.uint64)
-    return np.random.Generator(np.random.Philox(key=key, counter=[0, number, 0, 0]))
+    return np.random.Generator(np.random.Philox(key=key, counter=[0, number, *(more or (0, 0))]))

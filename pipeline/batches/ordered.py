@@ -20,13 +20,13 @@ from pipeline.batches.lanes import Lane, open_lane, warn_of_cost
 from pipeline.batches.layout import ExampleLayout, ToComponents, facts_of_queue
 from pipeline.batches.ledger import Ledger
 from pipeline.batches.numbered import Items, NumberedSource, by_number, in_order
-from pipeline.batches.pool import Pool
 from pipeline.batches.quick import quick_way
 from pipeline.batches.replay import Replay
 from pipeline.batches.request import Request
 from pipeline.batches.source import loop_left, weakly
 from pipeline.batches.turns import Turns, turn_put_back, watch_dequeues
 from pipeline.errors import CancelledError, OutOfRangeError, StateMismatchError
+from pipeline.flow.lockstep import Pool
 from pipeline.queues.base import QueueBase
 from pipeline.queues.components import parse_partial_shapes, parse_shapes
 from pipeline.queues.seeds import generator_seeds

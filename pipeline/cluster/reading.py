@@ -19,7 +19,7 @@ from pipeline.dtypes import integer
 from pipeline.errors import AbortedError, OutOfRangeError
 from pipeline.on_error import add_note
 from pipeline.sources.order import Epochs
-from pipeline.sources.stream import Columns, PartsCursor, PartsSource
+from pipeline.sources.stream import About, Columns, PartsCursor, PartsSource
 from pipeline.workers.chunks import FailedItem
 from pipeline.workers.items import CHECK_INTERVAL, is_sequence
 
@@ -96,7 +96,7 @@ def read(
         if number < 1:
             raise ValueError(f"{_WHAT}: {name} must be at least 1, got {number}")
     remote = _Parts(function, list(parts), workers, bool(enqueue_many), most, room)
-    return _RemoteSource(remote, Epochs(num_epochs, shuffle, seed, shard))
+    return PartsSource(remote, Epochs(num_epochs, shuffle, seed, shard), _RemoteCursor)
 
 
 class _Flight:
@@ -160,27 +160,17 @@ class _Parts:
         return {"function": name, "parts": len(self.names), "digest": digest, "cut": list(self._arguments)}
 
 
-class _RemoteSource(PartsSource):
-    def __init__(self, remote: _Parts, epochs: Epochs) -> None:
-        super().__init__(remote, epochs)
-        self._remote = remote
-
-    def cursor(self, round_number: int = 0) -> PartsCursor:
-        """As `Source.cursor`."""
-        return _RemoteCursor(self, round_number, self._remote)
-
-
 class _RemoteCursor(PartsCursor):
     """A place in parts, with workers that read the parts that come next: several at once.
 
     A part that fails is left out from there on: the next call goes on with the one after it.
     """
 
-    def __init__(self, source: PartsSource, round_number: int, remote: _Parts) -> None:
-        self._remote = remote
+    def __init__(self, about: About, round_number: int) -> None:
+        self._remote: Any = about.parts
         self._flights: dict[int, _Flight] = {}  # by the number of a part, counted through all epochs
         self._left = False
-        super().__init__(source, round_number)
+        super().__init__(about, round_number)
         weakref.finalize(self, _cancel, self._remote.workers.desk, self._flights).atexit = False
 
     def recall(self) -> None:
@@ -210,7 +200,7 @@ class _RemoteCursor(PartsCursor):
             super()._fail(error)
 
     def _open(self, part: int, epoch: int) -> Generator[tuple[Any, Any]]:
-        order = self._source.order
+        order = self._order
         now = epoch * order.length + self._part
         if now not in self._flights:
             self._flights[now] = self._remote.start(part, self._place or 0)

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.datasets.dataset import Dataset
+from pipeline.datasets.origins import OfTable
 from pipeline.dtypes import integer
 from pipeline.errors import OutOfRangeError
 from pipeline.explain.ends import end_of_input
@@ -48,11 +50,10 @@ class Cursor(Protocol):
         """As `block`, but one by one: their shapes may differ."""
 
 
-class Source:
-    """A source of examples for the batch functions. It stays as it is: each loop has a place of its own in it.
+class Source(Dataset[Any]):
+    """A source of examples: a dataset, which the batch functions take too.
 
-    Iterating gives the examples of all its epochs, one by one. A loop over batches reads it in blocks; `iter` of the
-    loop begins again, with other random orders if it is shuffled.
+    A loop over batches reads it in blocks; `iter` of the loop begins again, with other random orders if it is shuffled.
 
     Thread safety: every method may be called from every thread.
     """
@@ -74,16 +75,6 @@ class Source:
             round_number: How often the source has been read before; only random orders depend on it.
         """
         raise NotImplementedError
-
-    def __iter__(self) -> Iterator[Any]:
-        """Yield the examples one by one."""
-        cursor = self.cursor()
-        while True:
-            try:
-                examples = cursor.examples(cursor.ahead)
-            except OutOfRangeError:
-                return
-            yield from examples
 
 
 class Table(Protocol):
@@ -136,6 +127,7 @@ class TableSource(Source):
         self.order = self.order_kind(len(table), table.sizes, epochs, table.unit)
         self.facts = functools.cache(table.facts)  # it takes time if there are many rows, or files
         self.files: Callable[[], dict[str, Any]] = functools.cache(getattr(table, "files", dict))
+        super().__init__(OfTable(table, self.facts, self.order))
 
     def __len__(self) -> int:
         """How many examples all epochs have. TypeError if they do not end, or are more than `len` can return."""

@@ -7,8 +7,9 @@ import inspect
 import os
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from pipeline.datasets.origins import OfParts
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError, StateMismatchError
 from pipeline.explain.ends import end_of_input
 from pipeline.files.identity import Opened, file_identity, names_of
@@ -77,22 +78,47 @@ class Columns:
         return Columns(map_values(lambda column: column[rows], self.block))
 
 
+class About(NamedTuple):
+    """What a source of parts and the places in it share.
+
+    Attributes:
+        parts: The examples.
+        order: How often, and in which order of the parts.
+        names: Returns what states check of the names of files.
+    """
+
+    parts: Parts
+    order: Order
+    names: Callable[[], dict[str, Any]]
+
+    def facts(self) -> dict[str, Any]:
+        """Return what decides the examples, besides their order; plain data."""
+        return {**self.parts.facts(), **self.names()}
+
+
 class PartsSource(Source):
     """The examples of parts, one part after the other.
 
     Args:
         parts: The examples.
         epochs: How often, and in which order of the parts.
+        place: The class of places in them.
 
     Raises:
         ValueError, TypeError: As Order.
     """
 
-    def __init__(self, parts: Parts, epochs: Epochs) -> None:
+    def __init__(self, parts: Parts, epochs: Epochs, place: Callable[[About, int], PartsCursor]) -> None:
         self.name = self.__qualname__ = parts.kind
         self.parts = parts
         self.order = Order(len(parts.names), None, epochs, parts.unit)
-        self.names = functools.cache(lambda: names_of(parts.names) if parts.of_files else {})  # there may be many
+        about = About(parts, self.order, functools.cache(lambda: names_of(parts.names) if parts.of_files else {}))
+        self._make = functools.partial(place, about)
+        super().__init__(OfParts(parts, about.facts, self.order, self.total, self._make))
+
+    def cursor(self, round_number: int = 0) -> PartsCursor:
+        """As `Source.cursor`."""
+        return self._make(round_number)
 
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self.parts.names):,} {self.parts.unit}, num_epochs={self.order.num_epochs}>"
@@ -119,12 +145,7 @@ class StreamSource(PartsSource):
     """The examples of a stream; see PartsSource."""
 
     def __init__(self, stream: Stream, epochs: Epochs) -> None:
-        super().__init__(stream, epochs)
-        self._stream = stream
-
-    def cursor(self, round_number: int = 0) -> PartsCursor:
-        """As `Source.cursor`."""
-        return _StreamCursor(self, round_number, self._stream)
+        super().__init__(stream, epochs, _StreamCursor)
 
 
 class PartsCursor:
@@ -145,13 +166,12 @@ class PartsCursor:
     inside = False
     encoding: str | None = None
 
-    def __init__(self, source: PartsSource, round_number: int) -> None:
-        self.name = self.__qualname__ = source.name
-        self._source = source
-        self._parts = source.parts
-        self.ahead, self.singly = ahead(source.parts), getattr(source.parts, "singly", False)
-        self._numbered = source.order.numbered()
-        self._first_epoch = round_number * (source.order.num_epochs or 0)
+    def __init__(self, about: About, round_number: int) -> None:
+        self.name = self.__qualname__ = about.parts.kind
+        self._about, self._parts, self._order = about, about.parts, about.order
+        self.ahead, self.singly = ahead(about.parts), getattr(about.parts, "singly", False)
+        self._numbered = about.order.numbered()
+        self._first_epoch = round_number * (about.order.num_epochs or 0)
         self._lock = threading.Lock()
         self._opened = Opened()
         self._failed = False
@@ -249,7 +269,7 @@ class PartsCursor:
 
     def _read_on(self) -> None:
         """Get the next piece, of this part or the next one."""
-        order, pieces = self._source.order, self._pieces
+        order, pieces = self._order, self._pieces
         if pieces is None:
             if order.num_epochs is not None and self._epoch >= order.num_epochs:
                 raise end_of_input(f"{self.name}: there are no more examples", order.num_epochs)
@@ -277,7 +297,7 @@ class PartsCursor:
         raise NotImplementedError
 
     def _next_part(self) -> None:
-        order = self._source.order
+        order = self._order
         part, epoch, empty = self._part + 1, self._epoch, self._empty
         if part == order.length:
             if empty and order.num_epochs is None:
@@ -299,7 +319,7 @@ class PartsCursor:
 
     def _facts(self) -> dict[str, Any]:
         about = {"name": self.name, "kind": self.name, **self._parts.facts()}
-        return {**about, **self._source.names(), **self._source.order.facts()}
+        return {**about, **self._about.names(), **self._order.facts()}
 
     def _files(self) -> dict[str, list[Any]]:
         """What tells the files that were read from changed ones, by name."""
@@ -336,7 +356,7 @@ class PartsCursor:
 
     def _reseed(self, seeds: Sequence[int]) -> bool:
         """Shuffle with the seeds of a saved run if those here were drawn by chance; return whether they were."""
-        shuffle = self._source.order.shuffle
+        shuffle = self._order.shuffle
         drawn = shuffle is not None and shuffle.drawn
         if drawn:
             self._numbered.reseed(seeds)
@@ -346,9 +366,10 @@ class PartsCursor:
 class _StreamCursor(PartsCursor):
     """A place in a stream: its parts are read one after the other."""
 
-    def __init__(self, source: PartsSource, round_number: int, stream: Stream) -> None:
-        super().__init__(source, round_number)
-        self._stream = stream
+    def __init__(self, about: About, round_number: int) -> None:
+        super().__init__(about, round_number)
+        self._stream: Any = about.parts
 
     def _open(self, part: int, epoch: int) -> Generator[tuple[Any, Any]]:
-        return self._stream.read(part, epoch, self._place)
+        pieces: Generator[tuple[Any, Any]] = self._stream.read(part, epoch, self._place)
+        return pieces

@@ -295,6 +295,33 @@ class _Growing:
         return column if len(column) == self._size else column[: self._size]
 
 
+class Gathered:
+    """Outputs of one structure that a worker stacks, with the input and the path of each.
+
+    Args:
+        example, index, path: The first output.
+        room: For how many there shall be room at first.
+    """
+
+    def __init__(self, example: Any, index: int, path: int, room: int) -> None:
+        container, parts = _taken_apart(example)
+        self._growing = _Growing(container, parts, [_form(part) for part in parts], room)
+        self._indices, self._paths = [index], [path]
+
+    def add(self, example: Any, index: int, path: int) -> bool:
+        """Add an output, if it is like the first."""
+        container, parts = _taken_apart(example)
+        if not self._growing.add(container, parts, [_form(part) for part in parts]):
+            return False
+        self._indices.append(index)
+        self._paths.append(path)
+        return True
+
+    def done(self) -> tuple[Block, list[int], list[int]]:
+        """Return what was added."""
+        return self._growing.block(), self._indices, self._paths
+
+
 def example_at(block: Block, index: int) -> Any:
     """Return one example of a block."""
     return _put_together(block.container, [each[index] for each in block.components], False)

@@ -164,7 +164,6 @@ class PlacedItems(Iterator[Any]):
         self.source._skip(count)
         self._end += count
         self._begin()
-        self._begin()
 
 
 def note_taken(numbers: range, placed: PlacedItems | None) -> None:

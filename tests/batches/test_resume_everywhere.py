@@ -9,7 +9,7 @@ import pytest
 
 import pipeline
 import pipeline.batches.ledger
-import pipeline.batches.pool
+import pipeline.flow.lockstep
 
 ROWS = 23
 
@@ -18,7 +18,7 @@ ROWS = 23
 def short_journal(monkeypatch):
     """Entries so close together that small inputs have many."""
     monkeypatch.setattr(pipeline.batches.ledger, "EVERY", 4)
-    monkeypatch.setattr(pipeline.batches.pool, "_LOOK", 3)
+    monkeypatch.setattr(pipeline.flow.lockstep, "_LOOK", 3)
 
 
 @pytest.fixture(scope="module")

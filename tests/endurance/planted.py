@@ -68,7 +68,7 @@ PLANTS = [
     ),
     Plant(
         "an element of the pool twice",
-        "pipeline/batches/pool.py",
+        "pipeline/flow/lockstep.py",
         "        return lockstep_pool(*self._seeds, held_back, draws)",
         "        pool = lockstep_pool(*self._seeds, held_back, draws)\n        pool[0] = pool[-1]\n        return pool",
         f"{MOMENTS}[lines]",

@@ -13,7 +13,7 @@ from pipeline import RandomShuffleQueue
 from pipeline._blocks import mixed_id, mixed_ids
 from pipeline._random import NumberPool, lockstep_end, lockstep_on, lockstep_pool, philox
 from pipeline._trail import Delivered
-from pipeline.batches.pool import Pool
+from pipeline.flow.lockstep import Pool
 
 SEEDS = (87654321, 5)  # of seed=5
 SEED = st.integers(0, 2**64 - 1)

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from helpers import raises, run_script, told
+from helpers import raises, run_script
+from labels import label
 from source_contract import SourceContract
 
 import pipeline
@@ -259,7 +260,7 @@ class TestObjects:
             *[{"function": same}, {"function": same, "dynamic_pad": True}, {"function": same, "ragged": "row_splits"}],
             *[{"function": answered, "workers": workers(1)} for workers in (pipeline.threads, pipeline.processes)],
         ],
-        ids=told,
+        ids=label,
     )
     def test_chats(self, source, options):
         wanted = dict(enumerate(CHATS))
@@ -311,7 +312,7 @@ class TestObjects:
             (pa.list_(pa.map_(pa.string(), pa.int8())), [[[("a", 1)]], []]),
             (pa.list_(pa.struct([("x", pa.list_(pa.decimal128(3, 1)))])), [[{"x": [decimal.Decimal("1.5")]}], []]),
         ],
-        ids=str,
+        ids=label,
     )
     def test_values_are_as_pyarrow_gives_them(self, kind, values):
         [batch] = pipeline.batch(pipeline.arrow(pa.table({"a": pa.array(values, kind)})), 2)

@@ -1,0 +1,460 @@
+"""Dataset: what users compose: a source, and what is done to its examples. Iterating runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from pipeline.datasets.iterator import DatasetIterator
+from pipeline.datasets.node import ENDLESS, Node, Opening, nodes_of
+from pipeline.datasets.transforms.batch import Batch, Unbatch
+from pipeline.datasets.transforms.bucket import Bucket
+from pipeline.datasets.transforms.combine import STOPS, Interleave, Mix, Zip
+from pipeline.datasets.transforms.pack import Pack
+from pipeline.datasets.transforms.prefetch import Prefetched
+from pipeline.datasets.transforms.selection import Concatenate, Repeat, Sample, Shard, ShuffleAll, Skip, Take
+from pipeline.datasets.transforms.shuffle import Shuffle
+from pipeline.datasets.transforms.steps import Enumerated, Steps
+from pipeline.datasets.transforms.window import Window
+from pipeline.dtypes import integer, truth
+from pipeline.errors import FailedPreconditionError, invalid
+from pipeline.flow.stream import Ahead, take_all
+
+T_co = TypeVar("T_co", covariant=True)
+U = TypeVar("U")
+
+Workers = int | Executor | None
+
+
+class Dataset(Generic[T_co]):
+    """A recipe for examples: a source, and transformations. It is immutable, cheap, and picklable if its functions are.
+
+    Iterating gives the elements of one pass. `iter(dataset)` returns an iterator that also saves and loads states,
+    reports what is slow, and closes.
+
+    Thread safety: every method may be called from every thread.
+
+    Examples:
+        >>> squares = pipeline.dataset(range(6)).map(lambda number: number**2).batch(3)
+        >>> [batch.tolist() for batch in squares]
+        [[0, 1, 4], [9, 16, 25]]
+    """
+
+    _node: Node
+    _epoch = 0
+
+    def __init__(self, node: Node, epoch: int = 0) -> None:
+        """Use `dataset`, or a source such as `csv`."""
+        self._node, self._epoch = node, epoch
+
+    # Running it
+
+    def __iter__(self) -> DatasetIterator[T_co]:
+        return DatasetIterator(self._node, self._epoch)
+
+    def epoch(self, i: int) -> Dataset[T_co]:
+        """Return the recipe with the orders of pass i: `for e in range(3): for batch in dataset.epoch(e): ...`.
+
+        Raises:
+            ValueError: `i` is negative, or a source can be read only once.
+        """
+        number = integer(i, "epoch: i")
+        if number < 0:
+            raise ValueError(f"epoch: i must be at least 0, got {i}")
+        if number:
+            self._needs_passes("epoch")
+        return Dataset(self._node, number)
+
+    def _needs_passes(self, what: str) -> None:
+        if self._node.once is not None:
+            raise invalid(f"{what}: {self._node.once}, which can be read once; pass a list or a generator function")
+        for node in nodes_of(self._node):
+            if isinstance(node, Repeat) and node.n is None:
+                raise invalid(f"{what}: repeat() without a number has no end, so there is one pass")
+
+    # One example for another
+
+    def map(
+        self,
+        function: Callable[[Any], U],
+        *,
+        workers: Workers = None,
+        ordered: bool = True,
+        on_error: str = "raise",
+        max_errors: int | None = None,
+        seed: int | None = None,
+    ) -> Dataset[U]:
+        """Call a function with each element.
+
+        Args:
+            function: Called with an element; returns another one. It may call `example_rng`.
+            workers: None for the thread that iterates, a number of threads, or `threads(n)`, `processes(n)`,
+                `cluster.workers(n)`, or another executor.
+            ordered: Whether results keep the order of the elements. If not, there are no states.
+            on_error: "raise", or "skip" to leave out elements for which it fails.
+            max_errors: How many may be skipped; None for no limit.
+            seed: Seed of `example_rng`; by default the nearest seed upstream.
+
+        Raises:
+            TypeError: The function is not callable, is async, or cannot be sent to the workers.
+            ValueError: An option is out of range.
+        """
+        return Dataset(Steps(self._node, "map", function, workers, ordered, on_error, max_errors, seed), self._epoch)
+
+    def map_batches(self, function: Callable[[Any], U], **options: Any) -> Dataset[U]:
+        """Call a function with each batch: `map` after `batch`, with the same options."""
+        return self.map(function, **options)
+
+    def filter(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        workers: Workers = None,
+        ordered: bool = True,
+        on_error: str = "raise",
+        max_errors: int | None = None,
+        seed: int | None = None,
+    ) -> Dataset[T_co]:
+        """Keep the elements for which a function is true. The options are those of `map`."""
+        return Dataset(Steps(self._node, "filter", function, workers, ordered, on_error, max_errors, seed), self._epoch)
+
+    def flat_map(
+        self,
+        function: Callable[[Any], Iterable[U]],
+        *,
+        workers: Workers = None,
+        ordered: bool = True,
+        on_error: str = "raise",
+        max_errors: int | None = None,
+        seed: int | None = None,
+    ) -> Dataset[U]:
+        """Replace each element by those that a function makes of it: any iterable. The options are those of `map`."""
+        return Dataset(
+            Steps(self._node, "flat_map", function, workers, ordered, on_error, max_errors, seed), self._epoch
+        )
+
+    def enumerate(self) -> Dataset[tuple[int, T_co]]:
+        """Put its number in the pass before each element."""
+        return Dataset(Enumerated(self._node), self._epoch)
+
+    # Which elements, and in which order
+
+    def shuffle(self, buffer_size: int | None = None, *, seed: int | None = None) -> Dataset[T_co]:
+        """Shuffle the elements; each pass has another order.
+
+        Args:
+            buffer_size: None shuffles everything, which needs elements that can be had by number. Else elements are
+                drawn from a pool of this size.
+            seed: Seed of the orders; None draws one, which becomes part of states.
+
+        Raises:
+            ValueError: `buffer_size` is less than 1, or None where elements come one after the other.
+        """
+        if buffer_size is None:
+            if not self._node.indexed:
+                hint = "give a buffer_size, or shuffle=True to the source"
+                raise invalid(f"shuffle: the elements of {self._node.kind} come one after the other: {hint}")
+            return Dataset(ShuffleAll(self._node, seed), self._epoch)
+        return Dataset(Shuffle(self._node, _at_least(buffer_size, 1, "shuffle: buffer_size"), seed), self._epoch)
+
+    def repeat(self, n: int | None = None) -> Dataset[T_co]:
+        """Repeat the dataset: n passes one after the other, each in its own order; None repeats without end."""
+        self._needs_passes("repeat")
+        return Dataset(Repeat(self._node, None if n is None else _at_least(n, 0, "repeat: n")), self._epoch)
+
+    def take(self, n: int) -> Dataset[T_co]:
+        """Keep the first n elements."""
+        return Dataset(Take(self._node, _at_least(n, 0, "take: n")), self._epoch)
+
+    def skip(self, n: int) -> Dataset[T_co]:
+        """Leave out the first n elements."""
+        return Dataset(Skip(self._node, _at_least(n, 0, "skip: n")), self._epoch)
+
+    def shard(self, i: int, n: int, *, drop_remainder: bool = False) -> Dataset[T_co]:
+        """Keep every n-th element, from number i on: the part of host i of n.
+
+        Args:
+            i, n: Which host this is, and how many there are.
+            drop_remainder: Whether all hosts get equally many.
+
+        Raises:
+            ValueError: Not 0 <= i < n; or an order upstream is drawn by chance, so that hosts would differ.
+        """
+        count = _at_least(n, 1, "shard: n")
+        number = integer(i, "shard: i")
+        if not 0 <= number < count:
+            raise ValueError(f"shard: i must be 0 to {count - 1}, got {i}")
+        for node in nodes_of(self._node):
+            seed = None if isinstance(node, Steps) else node.seed()
+            if count > 1 and seed is not None and seed.drawn:
+                raise invalid(f"shard: {node.kind} has no seed, so each host would draw another order; give it a seed")
+        return Dataset(Shard(self._node, number, count, truth(drop_remainder, "shard: drop_remainder")), self._epoch)
+
+    def concatenate(self, other: Any) -> Dataset[Any]:
+        """Append another dataset."""
+        return Dataset(Concatenate(self._node, node_of(other, "concatenate")), self._epoch)
+
+    def sample(self, weights: Any, n: int | None = None, *, seed: int | None = None) -> Dataset[T_co]:
+        """Draw elements with replacement, each as often as its weight says: for class balance.
+
+        Args:
+            weights: A weight for each element, at least 0.
+            n: How many to draw in a pass; None draws `len(dataset)`.
+            seed: Seed of the draws.
+
+        Raises:
+            ValueError: Elements cannot be had by number, or the weights are wrong.
+        """
+        if not self._node.indexed:
+            raise invalid(
+                f"sample: the elements of {self._node.kind} come one after the other; sample needs a sequence"
+            )
+        length = len(self)
+        found = np.asarray(weights, np.float64)
+        if found.shape != (length,):
+            raise invalid(f"sample: expected {length:,} weights, one for each element, got shape {list(found.shape)}")
+        checked = _weights(found, "sample")
+        count = length if n is None else _at_least(n, 0, "sample: n")
+        return Dataset(Sample(self._node, checked, count, seed), self._epoch)
+
+    # Several into one
+
+    def batch(
+        self,
+        n: int,
+        *,
+        drop_remainder: bool = False,
+        pad: Any = None,
+        collate: str | Callable[[list[Any]], Any] | None = None,
+        max_wait: float | None = None,
+    ) -> Dataset[Any]:
+        """Make batches of n elements, in their structure.
+
+        Args:
+            n: How many elements to a batch.
+            drop_remainder: Whether the last batch is dropped if it is smaller.
+            pad: What fills rows that are shorter than the longest of the batch; a dict by component. None to stack.
+            collate: "stack", "pad", "row_splits" for (values, row_splits), or a function of the list of elements.
+            max_wait: Seconds from the first element of a batch until it goes out, even if it is smaller. The input then
+                runs in a thread.
+
+        Raises:
+            ValueError, TypeError: An argument is out of range.
+        """
+        size = _at_least(n, 1, "batch: n")
+        return Dataset(Batch(self._node, size, drop_remainder, pad, collate, max_wait), self._epoch)
+
+    def unbatch(self) -> Dataset[Any]:
+        """Take batches apart into their rows."""
+        return Dataset(Unbatch(self._node), self._epoch)
+
+    def window(self, size: int, stride: int | None = None, *, drop_remainder: bool = True) -> Dataset[Any]:
+        """Stack `size` neighbouring elements, each window beginning `stride` elements after the last one."""
+        length = _at_least(size, 1, "window: size")
+        step = length if stride is None else _at_least(stride, 1, "window: stride")
+        return Dataset(Window(self._node, length, step, truth(drop_remainder, "window: drop_remainder")), self._epoch)
+
+    def bucket(
+        self,
+        boundaries: Sequence[int],
+        batch_sizes: Sequence[int],
+        *,
+        length: Callable[[Any], int] = len,
+        pad: Any = 0,
+        pad_to_boundary: bool = False,
+    ) -> Dataset[Any]:
+        """Make batches of elements of about the same length, padded to the longest of each.
+
+        Args:
+            boundaries: Where buckets end, ascending. An element shorter than a boundary goes left of it.
+            batch_sizes: How many elements to a batch, for each bucket: one more than boundaries.
+            length: Returns the length of an element.
+            pad: What fills shorter rows, for all components or by name.
+            pad_to_boundary: Whether rows are padded up to the boundary of their bucket.
+        """
+        ends = [integer(each, "bucket: a boundary") for each in boundaries]
+        sizes = [_at_least(each, 1, "bucket: a batch size") for each in batch_sizes]
+        if ends != sorted(set(ends)):
+            raise invalid(f"bucket: boundaries must ascend, got {ends}")
+        if len(sizes) != len(ends) + 1:
+            raise invalid(
+                f"bucket: {len(ends)} boundaries make {len(ends) + 1} buckets, and {len(sizes)} batch sizes are given"
+            )
+        if not callable(length):
+            raise TypeError(f"bucket: length must be a function of an element, not {length!r:.80}")
+        return Dataset(Bucket(self._node, ends, sizes, length, pad, pad_to_boundary), self._epoch)
+
+    def pack(self, length: int, *, split: bool = True, pad: Any = 0) -> Dataset[Any]:
+        """Concatenate sequences into rows of one length.
+
+        A row is a dict of the fields, `segment_ids` (from 1 in each row, 0 for padding) and `positions` (from 0 for
+        each piece of a sequence in its row). Sequences that come in no dict are the field "tokens".
+
+        Args:
+            length: How long a row is.
+            split: Whether a sequence may continue in the next row. If not, each goes into the first of up to 16 open
+                rows that has room, and a longer one is an error.
+            pad: What fills the end of a row.
+        """
+        size = _at_least(length, 1, "pack: length")
+        return Dataset(Pack(self._node, size, truth(split, "pack: split"), pad), self._epoch)
+
+    def prefetch(self, n: int = 2) -> Dataset[T_co]:
+        """Let a thread prepare up to n elements while you work with the last one; 0 changes nothing."""
+        return Dataset(Prefetched(self._node, _at_least(n, 0, "prefetch: n")), self._epoch)
+
+    # Looking at it
+
+    def __len__(self) -> int:
+        """Return how many elements a pass has.
+
+        Raises:
+            TypeError: That is not known, or there is no end.
+        """
+        length = self._node.length()
+        if length is None:
+            raise TypeError(f"the number of elements behind {self._node.kind} is not known")
+        if length == ENDLESS:
+            raise TypeError("the dataset has no end")
+        return length
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, index: int) -> T_co:
+        """Return element number `index` of the pass.
+
+        Raises:
+            IndexError: There is none. TypeError: Elements come one after the other, or it is not an integer.
+        """
+        number = integer(index, "an index of a dataset")
+        opening = Opening(self._node.kind, {})
+        found = self._node.index(opening, self._epoch) if self._node.indexed else None
+        if found is None:
+            raise TypeError(f"the elements of {self._node.kind} come one after the other, and have no numbers")
+        if number < 0:
+            number += len(found)
+        if not 0 <= number < len(found):
+            raise IndexError(f"there is no element {index}: the dataset has {len(found):,}")
+        (element,) = found.block(np.array([number], np.int64)).made().examples()
+        return element  # type: ignore[no-any-return]
+
+    @property
+    def spec(self) -> Any:
+        """The dtypes and shapes of the first element, in its structure: (dtype, shape) for each component."""
+        opening = Opening(self._node.kind, {})
+        stream = Ahead(self._node.open(opening, self._epoch))
+        try:
+            blocks = take_all(stream, 1)
+            if not blocks:
+                raise FailedPreconditionError(None, None, "spec: the dataset has no elements")
+            (element,) = blocks[0].made().examples()
+        finally:
+            opening.stop()
+            stream.close()
+        return _spec_of(element)
+
+    def __repr__(self) -> str:
+        parts: list[str] = []
+        node = self._node
+        while len(node.inputs) == 1:
+            parts.append(node.text())
+            node = node.inputs[0]
+        parts.append(node.text() if not node.inputs else f"{node.kind}({len(node.inputs)} datasets)")
+        epoch = [f"epoch({self._epoch})"] if self._epoch else []
+        return ".".join([*reversed(parts), *epoch])
+
+
+def node_of(given: Any, what: str) -> Node:
+    """Return the recipe of a dataset; TypeError for anything else."""
+    node = getattr(given, "_node", None)
+    if not isinstance(node, Node):
+        raise TypeError(f"{what}: expected a dataset, got {type(given).__name__}: use pipeline.dataset(...) of it")
+    if getattr(given, "_epoch", 0):
+        raise invalid(f"{what}: pass the dataset without .epoch(), and call .epoch() on the result")
+    return node
+
+
+def mix(
+    datasets: Iterable[Any], weights: Sequence[float] | None = None, *, seed: int | None = None, stop: str = STOPS[0]
+) -> Dataset[Any]:
+    """Draw elements from several datasets by weight.
+
+    Args:
+        datasets: The datasets.
+        weights: How often each is drawn, relative to the others; None for equally often.
+        seed: Seed of the draws.
+        stop: "all_exhausted" gives every element once, with the weights of what is left; "first_exhausted" ends with
+            the first that ends.
+
+    Raises:
+        ValueError: The weights are wrong. TypeError: Something is not a dataset.
+    """
+    nodes = [node_of(each, "mix") for each in datasets]
+    if not nodes:
+        raise invalid("mix: there are no datasets")
+    found = np.ones(len(nodes)) if weights is None else np.asarray(weights, np.float64)
+    if found.shape != (len(nodes),):
+        raise invalid(f"mix: expected {len(nodes)} weights, one for each dataset, got shape {list(found.shape)}")
+    if stop not in STOPS:
+        raise ValueError(f"mix: stop must be 'all_exhausted' or 'first_exhausted', got {stop!r}")
+    return Dataset(Mix(nodes, _weights(found, "mix"), seed, stop))
+
+
+def zip(*datasets: Any) -> Dataset[tuple[Any, ...]]:
+    """Make tuples of the elements of several datasets, as long as each has one: `zip(a, b)` or `zip([a, b])`."""
+    given = datasets[0] if len(datasets) == 1 and isinstance(datasets[0], (list, tuple)) else datasets
+    nodes = [node_of(each, "zip") for each in given]
+    if not nodes:
+        raise invalid("zip: there are no datasets")
+    return Dataset(Zip(nodes))
+
+
+def interleave(datasets: Any, cycle_length: int | None = None, block_length: int = 1) -> Dataset[Any]:
+    """Take elements of several datasets in turn.
+
+    Args:
+        datasets: A list of datasets, or one dataset whose elements are datasets, such as `d.map(to_dataset)`.
+        cycle_length: How many are open at once; None for all of a list, and 4 of a dataset.
+        block_length: How many elements to take of one in a turn.
+    """
+    nested = isinstance(getattr(datasets, "_node", None), Node)
+    nodes = [node_of(datasets, "interleave")] if nested else [node_of(each, "interleave") for each in datasets]
+    if not nodes:
+        raise invalid("interleave: there are no datasets")
+    cycle = (
+        (4 if nested else len(nodes))
+        if cycle_length is None
+        else _at_least(cycle_length, 1, "interleave: cycle_length")
+    )
+    return Dataset(Interleave(nodes, nested, cycle, _at_least(block_length, 1, "interleave: block_length")))
+
+
+def _at_least(given: Any, least: int, what: str) -> int:
+    number = integer(given, what)
+    if number < least:
+        raise invalid(f"{what} must be at least {least}, got {given}")
+    return number
+
+
+def _weights(found: Any, what: str) -> Any:
+    if not np.isfinite(found).all() or (found < 0).any():
+        raise invalid(f"{what}: weights must be numbers of at least 0")
+    if not found.sum() > 0:
+        raise invalid(f"{what}: one weight at least must be above 0")
+    return found
+
+
+def _spec_of(element: Any) -> Any:
+    if isinstance(element, dict):
+        return {key: _spec_of(value) for key, value in element.items()}
+    if isinstance(element, tuple):
+        parts = [_spec_of(each) for each in element]
+        return type(element)._make(parts) if hasattr(element, "_make") else tuple(parts)
+    if isinstance(element, (bytes, str)):
+        return (np.dtype(object), ())
+    array = np.asarray(element)
+    return (array.dtype, array.shape)

@@ -1,0 +1,354 @@
+"""DatasetIterator: runs a recipe. It gives elements, says where it stands, goes on from there, and ends cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import operator
+import threading
+import time
+from collections import deque
+from collections.abc import Collection
+from types import TracebackType
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
+
+from pipeline.datasets.node import Node, Opening, facts_of, seeds_of
+from pipeline.datasets.seed import Seed
+from pipeline.datasets.state import check_state, state_of
+from pipeline.errors import DeadlineExceededError, FailedPreconditionError, StateMismatchError, invalid
+from pipeline.flow.ids import count, folded
+from pipeline.flow.prefetch import Prefetch
+from pipeline.flow.segment import position_of
+from pipeline.flow.stream import Stream, seek_later
+
+T_co = TypeVar("T_co", covariant=True)
+
+# How many elements ago a state can be of.
+BEHIND = 64
+
+
+class Record(NamedTuple):
+    """What was delivered.
+
+    Attributes:
+        batches: How many elements, which are batches behind `batch`.
+        examples: How many examples these consist of.
+        value: The fingerprint of their order.
+        position: Where the next element comes from; or the error that says why that is not known.
+    """
+
+    batches: int
+    examples: int
+    value: int
+    position: Any
+
+
+class DatasetIterator(Generic[T_co]):
+    """The elements of one pass of a dataset: an iterator, and a context manager that ends its threads.
+
+    An ended iterator stays ended. `iter(dataset)` gives another one, with the same order under a seed, and
+    `dataset.epoch(i)` the order of pass i.
+
+    Thread safety: several threads may take elements; each goes to one of them.
+
+    Attributes:
+        grace: Seconds that threads get to end in `close`; 10 by default.
+    """
+
+    grace = 10.0
+
+    def __init__(self, node: Node, epoch: int) -> None:
+        """Use `iter(dataset)`."""
+        self._node, self._epoch = node, epoch
+        self._lock = threading.Lock()
+        self._owner: int | None = None  # the thread in `next`
+        self._seeds: dict[Seed, tuple[int, int]] = {}
+        self._opening = Opening(node.kind, self._seeds)
+        self._stream: Stream | None = None
+        self._loaded: Any = None  # the state, until the first element
+        self._records: deque[Record] = deque(maxlen=2 * BEHIND)
+        self._slot: list[Any] = []  # an element whose caller was cancelled
+        self._ended = self._closed = self._struck = False
+
+    def __iter__(self) -> DatasetIterator[T_co]:
+        return self
+
+    def __next__(self) -> T_co:
+        return self._take(None)
+
+    def next(self, timeout: float | None = None) -> T_co:
+        """Return the next element.
+
+        Args:
+            timeout: Seconds to wait; None for no limit. In your own thread it is looked at between two examples.
+
+        Raises:
+            StopIteration: The pass is over.
+            DeadlineExceededError: The time is up. Nothing was lost: the next call goes on.
+            Exception: What a function of yours raised; after that the iterator has ended.
+        """
+        if timeout is not None and not timeout >= 0:
+            raise invalid(f"next: timeout must be a number of seconds, at least 0, got {timeout!r:.80}")
+        return self._take(None if timeout is None else time.monotonic() + timeout)
+
+    def _take(self, deadline: float | None) -> T_co:
+        me = threading.get_ident()
+        if self._owner == me:
+            raise FailedPreconditionError(None, None, "next was called within next of the same iterator")
+        with self._lock:
+            self._owner = me
+            try:
+                return self._taken(deadline)
+            finally:
+                self._owner = None
+
+    def _taken(self, deadline: float | None) -> T_co:
+        if self._slot:
+            return self._slot.pop()  # type: ignore[no-any-return]
+        if self._ended or self._closed:
+            raise StopIteration
+        opening = self._opening
+        opening.deadline = deadline
+        try:
+            stream = self._running()
+            block = stream.take(1)
+            if block is None:
+                self._end()
+                raise StopIteration
+            (element,) = block.made().examples()
+            last = self._records[-1]
+            value = folded(block.ids, last.value)
+            self._records.append(Record(last.batches + 1, last.examples + count(block.ids), value, position_of(stream)))
+        except (DeadlineExceededError, StopIteration):
+            raise
+        except Exception:
+            self._end()
+            raise
+        except BaseException:
+            self._struck = not isinstance(self._stream, Prefetch)
+            raise
+        finally:
+            opening.deadline = None
+        return element  # type: ignore[no-any-return]
+
+    def _running(self) -> Stream:
+        """Return the stream, opened if need be, where the last element left it."""
+        if self._struck:
+            last = self._records[-1] if self._records else None
+            if last is not None and isinstance(last.position, Exception):
+                self._end()
+                text = f"the iterator was interrupted, and cannot go on: {last.position}. Make a new one"
+                raise FailedPreconditionError(None, None, text)
+            self._opening.stop()
+            self._opening = Opening(self._node.kind, self._seeds)
+            self._stream, self._struck = None, False
+            if last is not None:
+                self._stream = self._opened(last.position)
+        if self._stream is None:
+            self._stream = self._open()
+        return self._stream
+
+    def _open(self) -> Stream:
+        stream = self._node.open(self._opening, self._epoch)
+        state, self._loaded = self._loaded, None
+        if state is None:
+            self._records.append(Record(0, 0, 0, position_of(stream)))
+            return stream
+        try:
+            seek_later(stream, state["position"])
+        except StateMismatchError:
+            raise
+        except (TypeError, ValueError, KeyError, IndexError) as error:
+            raise invalid(f"load_state_dict: the position of the state does not fit this recipe: {error}") from error
+        self._opening.remember(state["files"])
+        return stream
+
+    def _opened(self, position: Any) -> Stream:
+        stream = self._node.open(self._opening, self._epoch)
+        seek_later(stream, position)
+        return stream
+
+    def _end(self) -> None:
+        self._ended = True
+        self._opening.stop()
+        stream = self._stream
+        if stream is not None:
+            stream.close()
+
+    async def __anext__(self) -> T_co:
+        """Return the next element; a thread waits for it. If the awaiting task is cancelled, it comes next."""
+        future = asyncio.get_running_loop().run_in_executor(None, self._next_or_none)
+        try:
+            found = await asyncio.shield(future)
+        except asyncio.CancelledError:
+            future.add_done_callback(self._keep)
+            raise
+        if found is None:
+            raise StopAsyncIteration
+        return found[0]
+
+    def __aiter__(self) -> DatasetIterator[T_co]:
+        return self
+
+    def _next_or_none(self) -> tuple[T_co] | None:
+        try:
+            return (self._take(None),)
+        except StopIteration:
+            return None
+
+    def _keep(self, future: asyncio.Future[Any]) -> None:
+        """Keep the element of a task that was cancelled, for whoever asks next."""
+        if not future.cancelled() and future.exception() is None and future.result() is not None:
+            self._slot.append(future.result()[0])
+
+    def start(self) -> None:
+        """Open the input now, and let its threads begin, not with the first `next`. Load a state before."""
+        with self._lock:
+            if not (self._ended or self._closed):
+                self._running()
+
+    def close(self) -> None:
+        """End the threads and close the files; does nothing the second time.
+
+        Raises:
+            RuntimeError: Another thread is in `next`, and does not come out within `grace` seconds.
+        """
+        self._closed = True
+        self._opening.stop()
+        if self._owner == threading.get_ident():
+            return  # within a function that it calls: `next` ends it
+        if not self._lock.acquire(timeout=self.grace):
+            raise RuntimeError(f"close: a thread is still in next after {self.grace:g} seconds")
+        try:
+            if self._stream is not None:
+                self._stream.close()
+        finally:
+            self._lock.release()
+
+    def __enter__(self) -> DatasetIterator[T_co]:
+        if self._closed:
+            raise FailedPreconditionError(None, None, "this iterator is closed: make a new one with iter(dataset)")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def state_dict(self, *, behind: int = 0) -> dict[str, Any]:
+        """Return the state after the last element that `next` returned, as plain data: a few kilobytes of JSON.
+
+        Save it together with the model, in one file; see `save_state`.
+
+        Args:
+            behind: As of so many elements ago, at most 64: for batches that wait elsewhere, as in a device prefetch.
+
+        Raises:
+            FailedPreconditionError: A source cannot go back to a position; the message names it.
+            TypeError, ValueError: `behind` is not an integer, or there were not so many elements.
+
+        Thread safety: any thread may call it.
+        """
+        if self._loaded is not None and not behind:
+            found: dict[str, Any] = copy.deepcopy(self._loaded)
+            return found
+        if not self._records:
+            with self._lock:
+                self._running()
+        records = list(self._records)
+        behind = operator.index(behind)
+        if not 0 <= behind <= BEHIND or behind >= len(records):
+            raise invalid(f"state_dict: behind must be 0 to {min(BEHIND, len(records) - 1)} here, got {behind}")
+        record = records[-1 - behind]
+        if isinstance(record.position, FailedPreconditionError):
+            raise record.position
+        return state_of(
+            self._node,
+            self._epoch,
+            self._seeds,
+            (record.batches, record.examples, record.value),
+            record.position,
+            self._opening.files(),
+        )
+
+    def load_state_dict(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:
+        """Go on from a state: the next element is the one that came next when it was saved.
+
+        The dataset must have been made in the same way, but for workers and prefetch.
+
+        Args:
+            state: What `state_dict` returned, in this process or another.
+            allow: Differences to accept: "batch_size", "num_epochs", "shard", "mtime".
+
+        Raises:
+            StateMismatchError: It was saved by another dataset, or over other files. Nothing has changed.
+            InvalidArgumentError, TypeError: It is not a state, or is damaged.
+            FailedPreconditionError: The iterator has begun.
+        """
+        with self._lock:
+            if self._stream is not None or self._closed or self._ended:
+                text = "load_state_dict: this iterator has begun. Load a state before the first element"
+                raise FailedPreconditionError(None, None, text)
+            check_state(state, self._node, self._epoch, allow)
+            for seed, pair in zip(seeds_of(self._node), state["seeds"], strict=True):
+                if seed.drawn:
+                    seed.adopt((pair[0], pair[1]))
+                    self._seeds[seed] = pair[0], pair[1]
+                elif list(seed.pair) != list(pair):
+                    raise StateMismatchError([("seed", pair, list(seed.pair))])
+            self._loaded = state
+            delivered, text = state["delivered"], state["fingerprint"]
+            self._records.clear()
+            value = int(text.partition("-")[2], 16)
+            self._records.append(Record(delivered["batches"], delivered["elements"], value, state["position"]))
+
+    def fingerprint(self) -> str:
+        """Return a short text for the order of all examples delivered so far: "<how many>-<16 hex digits>".
+
+        It is the same for every number of workers, and in runs that were resumed, if the order is.
+        """
+        if not self._records:
+            return f"0-{0:016x}"
+        last = self._records[-1]
+        return f"{last.examples}-{last.value:016x}"
+
+    @property
+    def delivered(self) -> tuple[int, int]:
+        """How many elements `next` has returned, and how many examples these consist of, in earlier runs too."""
+        last = self._records[-1] if self._records else Record(0, 0, 0, None)
+        return last.batches, last.examples
+
+    @property
+    def num_dropped(self) -> int:
+        """How many examples of a remainder were dropped."""
+        return self._opening.dropped[0]
+
+    @property
+    def errors(self) -> list[Exception]:
+        """The first hundred errors that were skipped."""
+        return list(self._opening.skipped.errors)
+
+    @property
+    def num_errors(self) -> int:
+        """How many examples were skipped because of an error."""
+        return self._opening.skipped.count
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "ended" if self._ended else "running" if self._stream else "not started"
+        return f"<DatasetIterator of {self._node.kind}: {state}, {self.delivered[0]:,} delivered>"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            "a DatasetIterator cannot be pickled: pickle the dataset, and pass the state_dict() of this to "
+            "load_state_dict of an iterator there"
+        )
+
+    def __del__(self) -> None:
+        opening = getattr(self, "_opening", None)
+        if opening is not None:
+            opening.stop()
+
+
+def recipe_of(iterator: DatasetIterator[Any]) -> list[Any]:
+    """Return the recipe that an iterator runs, as plain data."""
+    return facts_of(iterator._node)

@@ -1,0 +1,144 @@
+"""Node: one part of a recipe. A recipe is a tree of nodes; `open` makes the streams that run it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pipeline.datasets.seed import Seed
+from pipeline.errors import FailedPreconditionError
+from pipeline.explain.frames import Place, caller
+from pipeline.files.identity import Opened, merged, of_one
+from pipeline.flow.run import Run
+from pipeline.flow.stream import Stream
+from pipeline.flow.table import Index
+
+ENDLESS = -1  # as a length
+
+
+class Opening(Run):
+    """What the streams of one iterator share, and which seeds it uses.
+
+    Attributes:
+        epoch: Which pass it is.
+        seeds: Those of a loaded state, by the place of the stage in the recipe; else a stage has its own.
+    """
+
+    def __init__(self, name: str, seeds: dict[Seed, tuple[int, int]]) -> None:
+        super().__init__(name)
+        self._seeds = seeds
+        self._files: dict[int, tuple[Any, Opened]] = {}
+
+    def opened(self, parts: Any) -> Opened:
+        """Return what keeps account of the files that are read of a source, in all passes."""
+        return self._files.setdefault(id(parts), (parts, Opened()))[1]
+
+    def files(self) -> dict[str, list[Any]]:
+        """Return what tells the files that were read from changed ones."""
+        return merged([opened.listed() for _, opened in list(self._files.values())])
+
+    def remember(self, files: Mapping[str, Sequence[Any]]) -> None:
+        """Count the files of a saved run as read."""
+        for index, (_, opened) in enumerate(self._files.values()):
+            opened.remember(of_one(files, index), None)
+
+    def pair(self, seed: Seed) -> tuple[int, int]:
+        """Return the seeds of a stage."""
+        return self._seeds.get(seed) or seed.pair
+
+
+class Node:
+    """One part of a recipe: immutable, and picklable if its functions are.
+
+    Attributes:
+        kind: What the method or function is called that makes it.
+        inputs: What it is made from.
+        made_at: Where in the user's program it was written.
+    """
+
+    kind = ""
+    inputs: tuple[Node, ...] = ()
+    made_at: Place | None = None
+
+    def note_place(self) -> None:
+        """Remember the line of the user's program that this is written in."""
+        self.made_at = caller()
+
+    def open(self, shared: Opening, epoch: int) -> Stream:
+        """Return what gives the elements of a pass."""
+        raise NotImplementedError
+
+    def length(self) -> int | None:
+        """Return how many elements a pass has; ENDLESS, or None if that is not known."""
+        return None
+
+    def index(self, shared: Opening, epoch: int) -> Index | None:
+        """Return the elements of a pass by number; None where they come one after the other."""
+        return None
+
+    @property
+    def indexed(self) -> bool:
+        """Whether any element can be had by its number."""
+        return False
+
+    @property
+    def once(self) -> str | None:
+        """Why there is only one pass; None if there are others."""
+        return next((each.once for each in self.inputs if each.once is not None), None)
+
+    def seed(self) -> Seed | None:
+        """Return the seed of this part alone; None if nothing is drawn."""
+        return None
+
+    def options(self) -> dict[str, Any]:
+        """Return what decides its elements, besides its inputs; plain data."""
+        return {}
+
+    def text(self) -> str:
+        """Return how it is written."""
+        given = ", ".join(f"{name}={value!r}" for name, value in self.options().items())
+        return f"{self.kind}({given})"
+
+    def where(self) -> str:
+        """Return how errors name it."""
+        return f"{self.kind}, at {self.made_at}" if self.made_at is not None else self.kind
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "made_at"}
+
+
+def nodes_of(node: Node) -> Iterator[Node]:
+    """Yield a recipe's parts, each after its inputs."""
+    for each in node.inputs:
+        yield from nodes_of(each)
+    yield node
+
+
+def seeds_of(node: Node) -> list[Seed]:
+    """Return the seeds of a recipe, each once."""
+    found = [seed for each in nodes_of(node) if (seed := each.seed()) is not None]
+    return list(dict.fromkeys(found))
+
+
+def nearest_seed(node: Node) -> Seed | None:
+    """Return the seed nearest upstream."""
+    if (own := node.seed()) is not None:
+        return own
+    return next((seed for each in node.inputs if (seed := nearest_seed(each)) is not None), None)
+
+
+def facts_of(node: Node) -> list[Any]:
+    """Return what a state checks of a recipe: kind, options and inputs."""
+    if node.kind in ("prefetch",):  # changes nothing of the elements
+        return facts_of(node.inputs[0])
+    return [node.kind, node.options(), [facts_of(each) for each in node.inputs]]
+
+
+def no_position(reason: str) -> FailedPreconditionError:
+    """The error for a stream without a position."""
+    return FailedPreconditionError(None, None, reason)
+
+
+def lengths(nodes: Sequence[Node]) -> list[int | None]:
+    """Return the lengths of several recipes."""
+    return [each.length() for each in nodes]

@@ -1,0 +1,129 @@
+"""State: where an iterator of a dataset stands, as plain data, and what must be equal for it to be loaded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from pipeline import __version__
+from pipeline.datasets.node import Node, facts_of, seeds_of
+from pipeline.datasets.seed import Seed
+from pipeline.errors import InvalidArgumentError, StateMismatchError, invalid
+from pipeline.explain.wording import named
+from pipeline.files.identity import difference, file_identity
+from pipeline.resume.form import check_form
+from pipeline.resume.mismatch import Comparison
+
+FORMAT = "queue-runner/dataset"
+VERSION = 2
+
+# What a caller may allow to differ, and the options of a recipe that this is about.
+ALLOWED = {"batch_size": {"n"}, "num_epochs": {"num_epochs"}, "shard": {"i", "shard"}, "mtime": set[str]()}
+
+_KEYS = {
+    "format",
+    "version",
+    "made_by",
+    "delivered",
+    "fingerprint",
+    "epoch",
+    "recipe",
+    "seeds",
+    "position",
+    "files",
+    "checksum",
+}
+
+
+def state_of(
+    node: Node,
+    epoch: int,
+    seeds: Mapping[Seed, tuple[int, int]],
+    delivered: tuple[int, int, int],
+    position: Any,
+    files: Any,
+) -> dict[str, Any]:
+    """Return the state of an iterator.
+
+    Args:
+        node: The recipe.
+        epoch: Which pass it is.
+        seeds: Those that the iterator uses instead of the recipe's.
+        delivered: Batches, examples, and the fingerprint of their order.
+        position: Where the next element comes from.
+        files: What tells the files that were read from changed ones.
+    """
+    batches, examples, value = delivered
+    state = {
+        "format": FORMAT,
+        "version": VERSION,
+        "made_by": __version__,
+        "delivered": {"batches": batches, "elements": examples},
+        "fingerprint": f"{examples}-{value:016x}",
+        "epoch": epoch,
+        "recipe": facts_of(node),
+        "seeds": [list(seeds.get(seed) or seed.pair) for seed in seeds_of(node)],
+        "position": position,
+        "files": files,
+    }
+    state = json.loads(json.dumps(state))  # lists where there were tuples
+    assert isinstance(state, dict)
+    state["checksum"] = _checksum(state)
+    return state
+
+
+def _checksum(state: Mapping[str, Any]) -> str:
+    import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
+
+    text = json.dumps({key: value for key, value in state.items() if key != "checksum"}, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def check_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> None:
+    """Raise what says why a state cannot be loaded.
+
+    Raises:
+        StateMismatchError: It was saved by another recipe, or over other files.
+        InvalidArgumentError: It is no state, is damaged, or of another version.
+        TypeError, ValueError: `allow` is no collection of names, or names something else.
+    """
+    if isinstance(allow, str):
+        raise TypeError(f"allow must be a collection of names, such as {{{allow!r}}}, not {allow!r}")
+    unknown = sorted(set(allow) - set(ALLOWED))
+    if unknown:
+        raise ValueError(f"allow: only {', '.join(ALLOWED)} can be allowed to differ, not {', '.join(unknown)}")
+    check_form(state, FORMAT, VERSION, "state_dict of a dataset's iterator")
+    if missing := sorted(_KEYS - set(state)):
+        raise invalid(f"load_state_dict: the state is damaged: it has no {', '.join(missing)}")
+    if _checksum(state) != state["checksum"]:
+        raise invalid("load_state_dict: the state is damaged, or was edited: its checksum does not fit")
+    comparison = Comparison()
+    try:
+        if state["epoch"] != epoch:
+            comparison.note("epoch", state["epoch"], epoch)
+        but = {option for name in allow for option in ALLOWED[name]}
+        _compare(state["recipe"], json.loads(json.dumps(facts_of(node))), but, comparison)
+        for name, identity in state["files"].items():
+            if not name:
+                continue
+            found = difference(name, identity, file_identity(name), "mtime" in allow)
+            if found is not None:
+                comparison.note("files", name, None, found)
+    except (InvalidArgumentError, StateMismatchError):
+        raise
+    except Exception as error:
+        raise invalid(f"load_state_dict: the state is damaged: {named(error)}") from error
+    comparison.conclude()
+
+
+def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison) -> None:
+    """Note how two recipes differ."""
+    if saved[0] != here[0]:
+        comparison.note("the recipe", saved[0], here[0], f"the recipe had {saved[0]} where it has {here[0]} now")
+        return
+    comparison.facts(saved[0], saved[1], here[1], but)
+    if len(saved[2]) != len(here[2]):
+        comparison.note(f"{saved[0]}: inputs", len(saved[2]), len(here[2]))
+    for one, other in zip(saved[2], here[2], strict=False):
+        _compare(one, other, but, comparison)

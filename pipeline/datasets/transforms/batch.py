@@ -1,0 +1,257 @@
+"""batch: examples stacked into batches. unbatch: the examples of batches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.datasets.node import ENDLESS, Node, Opening
+from pipeline.dtypes import truth
+from pipeline.errors import DeadlineExceededError, invalid
+from pipeline.flow.block import Block, Columns, Examples, join
+from pipeline.flow.collate import Collate
+from pipeline.flow.ids import as_one
+from pipeline.flow.prefetch import Prefetch
+from pipeline.flow.segment import position_of
+from pipeline.flow.stream import Stream
+from pipeline.nest import TupleParts, map_values
+
+_WAYS = ("stack", "pad", "row_splits")
+
+
+class Batch(Node):
+    """Batches.
+
+    Args:
+        source: The examples.
+        n: How many to a batch.
+        drop_remainder: Whether examples at the end that fill no batch are dropped.
+        pad: What fills shorter rows, for all components or by name; None to stack.
+        collate: "stack", "pad", "row_splits", or a function of a list of examples.
+        max_wait: Seconds from the first example of a batch until it goes out, however small; None for no limit.
+
+    Raises:
+        TypeError, ValueError: An argument is wrong.
+    """
+
+    kind = "batch"
+
+    def __init__(
+        self,
+        source: Node,
+        n: int,
+        drop_remainder: bool,
+        pad: Any,
+        collate: str | Callable[[list[Any]], Any] | None,
+        max_wait: float | None,
+    ) -> None:
+        self.inputs, self.n = (source,), n
+        self.drop_remainder = truth(drop_remainder, "batch: drop_remainder")
+        if collate is not None and not callable(collate) and collate not in _WAYS:
+            raise ValueError(f"batch: collate must be 'stack', 'pad', 'row_splits' or a function, got {collate!r:.80}")
+        if pad is not None and collate not in (None, "pad"):
+            raise ValueError(f"batch: pad= and collate={collate!r:.40} say two things: give one of them")
+        if max_wait is not None and not (isinstance(max_wait, (int, float)) and max_wait > 0):
+            raise ValueError(f"batch: max_wait must be a number of seconds above 0, got {max_wait!r:.80}")
+        self.pad = 0 if pad is None and collate == "pad" else pad
+        self.collate, self.max_wait = collate, max_wait
+        self.note_place()
+
+    def options(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"n": self.n}
+        if self.drop_remainder:
+            found["drop_remainder"] = True
+        if self.pad is not None:
+            found["pad"] = str(self.pad)
+        elif callable(self.collate):
+            found["collate"] = getattr(self.collate, "__qualname__", type(self.collate).__qualname__)
+        elif self.collate == "row_splits":
+            found["collate"] = self.collate
+        if self.max_wait is not None:
+            found["max_wait"] = self.max_wait
+        return found
+
+    def length(self) -> int | None:
+        known = None if self.max_wait is not None else self.inputs[0].length()
+        if known is None or known == ENDLESS:
+            return known
+        return known // self.n if self.drop_remainder else -(-known // self.n)
+
+    def open(self, shared: Opening, epoch: int) -> Stream:
+        how = Collate(self.pad, self.collate == "row_splits", self.collate if callable(self.collate) else None)
+        if self.max_wait is not None:
+            stream = self.inputs[0].open(shared.of_thread(), epoch)
+            return Waiting(
+                Prefetch(stream, 2 * self.n, shared, f"{shared.name}/max_wait"), self.n, how, self.max_wait, shared
+            )
+        stream = self.inputs[0].open(shared, epoch)
+        return Batches(stream, self.n, how, self.drop_remainder, shared)
+
+
+class Batches:
+    """Batches of a stream.
+
+    A batch that is not complete when `next` runs out of time is completed by the next call.
+    """
+
+    def __init__(self, stream: Stream, n: int, how: Collate, whole: bool, shared: Opening) -> None:
+        self._stream, self._n, self._how, self._whole, self._shared = stream, n, how, whole, shared
+        self._count = 0
+        self._partial: list[Block] = []
+        self._have = 0
+
+    def take(self, n: int) -> Block | None:
+        block = self._complete()
+        if block is None:
+            return None
+        first, self._count = self._count, self._count + 1
+        values = Examples([self._how.batch(block.made())])
+        return Block(values, as_one(block.ids), range(first, first + 1))
+
+    def _complete(self) -> Block | None:
+        """Return the examples of the next batch."""
+        while self._have < self._n:
+            block = self._stream.take(self._n - self._have)
+            if block is None:
+                break
+            self._partial.append(block)
+            self._have += len(block)
+        blocks, have = self._partial, self._have
+        self._partial, self._have = [], 0
+        if have < self._n and self._whole:
+            self._shared.dropped[0] += have
+            return None
+        return join(blocks) if blocks else None
+
+    def skip(self, n: int) -> int:
+        dropped = self._stream.skip(n * self._n)
+        batches = dropped // self._n if self._whole else -(-dropped // self._n)
+        self._count += batches
+        return batches
+
+    def position(self) -> Any:
+        return [self._count, self._stream.position()]
+
+    def seek(self, position: Any) -> None:
+        self._count, inner = position
+        self._partial, self._have = [], 0
+        self._stream.seek(inner)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class Waiting(Batches):
+    """Batches that go out in time, smaller if they have to be; none is empty."""
+
+    def __init__(self, stream: Stream, n: int, how: Collate, seconds: float, shared: Opening) -> None:
+        super().__init__(stream, n, how, False, shared)
+        self._seconds = seconds
+        self._until = 0.0
+
+    def _complete(self) -> Block | None:
+        shared, before = self._shared, self._shared.deadline
+        while self._have < self._n:
+            if self._partial:
+                shared.deadline = self._until if before is None else min(before, self._until)
+            try:
+                block = self._stream.take(self._n - self._have)
+            except DeadlineExceededError:
+                if not self._partial or time.monotonic() < self._until:
+                    raise
+                break
+            finally:
+                shared.deadline = before
+            if block is None:
+                break
+            if not self._partial:
+                self._until = time.monotonic() + self._seconds
+            self._partial.append(block)
+            self._have += len(block)
+        blocks = self._partial
+        self._partial, self._have = [], 0
+        return join(blocks) if blocks else None
+
+    def position(self) -> Any:
+        return [self._count, self._stream.position()]
+
+
+class Unbatch(Node):
+    """The examples of batches."""
+
+    kind = "unbatch"
+
+    def __init__(self, source: Node) -> None:
+        self.inputs = (source,)
+        self.note_place()
+
+    def open(self, shared: Opening, epoch: int) -> Stream:
+        return Unbatched(self.inputs[0].open(shared, epoch))
+
+
+class Unbatched:
+    """The rows of the batches of a stream."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._rows: Columns | None = None
+        self._at: Any = None  # the position of that batch
+        self._offset = self._count = 0
+        self._ids: Any = None
+
+    def take(self, n: int) -> Block | None:
+        while self._rows is None:
+            at = position_of(self._stream)
+            block = self._stream.take(1)
+            if block is None:
+                return None
+            (batch,) = block.made().examples()
+            rows = rows_of_batch(batch)
+            if len(rows):
+                self._rows, self._at, self._offset = rows, at, 0
+        taken = self._rows[self._offset : self._offset + n]
+        first, self._count = self._count, self._count + len(taken)
+        self._offset += len(taken)
+        if self._offset >= len(self._rows):
+            self._rows = None
+        return Block(taken, range(first, self._count), range(first, self._count))
+
+    def skip(self, n: int) -> int:
+        left = n
+        while left and (block := self.take(left)) is not None:
+            left -= len(block)
+        return n - left
+
+    def position(self) -> Any:
+        if self._rows is None:
+            return [self._count, 0, self._stream.position()]
+        if isinstance(self._at, Exception):
+            raise self._at
+        return [self._count, self._offset, self._at]
+
+    def seek(self, position: Any) -> None:
+        self._count, offset, inner = position
+        self._rows = None
+        self._stream.seek(inner)
+        if offset:
+            count = self._count
+            self.skip(offset)
+            self._count = count
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def rows_of_batch(batch: Any) -> Columns:
+    """Return a batch as columns; InvalidArgumentError if its components do not have as many rows each."""
+    if isinstance(batch, tuple) and not hasattr(batch, "_make"):
+        batch = TupleParts(batch)
+    lengths: list[int] = []
+    try:
+        map_values(lambda column: lengths.append(len(column)), batch)
+    except TypeError as error:
+        raise invalid(f"unbatch: a batch has a component without rows: {error}") from None
+    if len(set(lengths)) != 1:
+        raise invalid(f"unbatch: the components of a batch have different numbers of rows: {lengths}")
+    return Columns(batch, lengths[0])

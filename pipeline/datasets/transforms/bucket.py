@@ -1,0 +1,128 @@
+"""bucket: batches of examples of about the same length, padded to the longest of each batch."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline.datasets.node import Node, Opening
+from pipeline.errors import invalid
+from pipeline.flow.block import Block, Examples, join
+from pipeline.flow.collate import Collate
+from pipeline.flow.held import Arrivals, Element
+from pipeline.flow.ids import as_one
+from pipeline.flow.run import name_of
+from pipeline.flow.stream import Stream
+from pipeline.nest import map_values
+
+
+class Bucket(Node):
+    """Batches by length.
+
+    Args:
+        source: The examples.
+        boundaries: Where buckets end, ascending: an example shorter than a boundary goes left of it.
+        batch_sizes: How many examples to a batch, for each bucket: one more than boundaries.
+        measure: Returns the length of an example.
+        pad: What fills shorter rows, for all components or by name.
+        pad_to_boundary: Whether rows are padded up to the boundary of their bucket.
+    """
+
+    kind = "bucket"
+
+    def __init__(
+        self,
+        source: Node,
+        boundaries: Sequence[int],
+        batch_sizes: Sequence[int],
+        measure: Callable[[Any], int],
+        pad: Any,
+        pad_to_boundary: bool,
+    ) -> None:
+        self.inputs = (source,)
+        self.boundaries, self.batch_sizes, self.measure = list(boundaries), list(batch_sizes), measure
+        self.pad, self.pad_to_boundary = pad, pad_to_boundary
+        self.note_place()
+
+    def options(self) -> dict[str, Any]:
+        found = {"boundaries": self.boundaries, "batch_sizes": self.batch_sizes, "length": name_of(self.measure)}
+        return found | ({"pad_to_boundary": True} if self.pad_to_boundary else {})
+
+    def open(self, shared: Opening, epoch: int) -> Stream:
+        return _Buckets(Arrivals(self.inputs[0].open(shared, epoch)), self)
+
+
+class _Buckets:
+    def __init__(self, arrivals: Arrivals, node: Bucket) -> None:
+        self._arrivals, self._node = arrivals, node
+        self._buckets: list[list[Element]] = [[] for _ in node.batch_sizes]
+        self._count = 0
+        self._ended = False
+
+    def take(self, n: int) -> Block | None:
+        while not self._ended:
+            element = self._arrivals.next()
+            if element is None:
+                self._ended = True
+                break
+            number = self._bucket_of(element)
+            bucket = self._buckets[number]
+            bucket.append(element)
+            if len(bucket) == self._node.batch_sizes[number]:
+                return self._emit(number)
+        number = next((i for i, bucket in enumerate(self._buckets) if bucket), -1)
+        return None if number < 0 else self._emit(number)
+
+    def _bucket_of(self, element: Element) -> int:
+        length = self._node.measure(element.example)
+        try:
+            return bisect.bisect_right(self._node.boundaries, length)
+        except TypeError:
+            raise invalid(f"bucket: the length of an example must be a number, got {length!r:.80}") from None
+
+    def _emit(self, number: int) -> Block:
+        elements, self._buckets[number] = self._buckets[number], []
+        block = join([each.block for each in elements])
+        boundaries, fill = self._node.boundaries, self._node.pad
+        batch = Collate(fill).batch(Examples([each.example for each in elements]))
+        if self._node.pad_to_boundary and number < len(boundaries):
+            batch = _longer(batch, boundaries[number], fill)
+        first, self._count = self._count, self._count + 1
+        return Block(Examples([batch]), as_one(block.ids), range(first, self._count))
+
+    def skip(self, n: int) -> int:
+        left = n
+        while left and self.take(1) is not None:
+            left -= 1
+        return n - left
+
+    def position(self) -> Any:
+        held = [[each.arrival for each in bucket] for bucket in self._buckets]
+        at = self._arrivals.position([each for bucket in held for each in bucket])
+        return {**at, "held": held, "count": self._count, "ended": self._ended}
+
+    def seek(self, position: Any) -> None:
+        held = position["held"]
+        found = self._arrivals.seek(position, [each for bucket in held for each in bucket])
+        self._buckets = [[found[each] for each in bucket] for bucket in held]
+        self._count, self._ended = position["count"], position["ended"]
+
+    def close(self) -> None:
+        self._arrivals.close()
+
+
+def _longer(batch: Any, length: int, fill: Any) -> Any:
+    """Pad the second dimension of all arrays up to a length."""
+
+    def pad(column: Any) -> Any:
+        if not isinstance(column, np.ndarray) or column.ndim < 2 or column.shape[1] >= length:
+            return column
+        value = fill if not isinstance(fill, dict) else 0
+        wide = np.full((column.shape[0], length, *column.shape[2:]), value, column.dtype)
+        wide[:, : column.shape[1]] = column
+        return wide
+
+    return map_values(pad, batch)

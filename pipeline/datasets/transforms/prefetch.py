@@ -1,0 +1,43 @@
+"""prefetch: a thread prepares elements while the consumer works."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.datasets.node import Node, Opening
+from pipeline.flow.prefetch import Prefetch
+from pipeline.flow.stream import Stream
+
+
+class Prefetched(Node):
+    """Elements that a thread takes ahead.
+
+    Args:
+        source: The elements.
+        n: How many may wait; 0 changes nothing.
+    """
+
+    kind = "prefetch"
+
+    def __init__(self, source: Node, n: int) -> None:
+        self.inputs, self.n = (source,), n
+        self.note_place()
+
+    def options(self) -> dict[str, Any]:
+        return {"n": self.n}
+
+    @property
+    def indexed(self) -> bool:
+        return self.inputs[0].indexed
+
+    def length(self) -> int | None:
+        return self.inputs[0].length()
+
+    def index(self, shared: Opening, epoch: int) -> Any:
+        return self.inputs[0].index(shared, epoch)
+
+    def open(self, shared: Opening, epoch: int) -> Stream:
+        if not self.n:
+            return self.inputs[0].open(shared, epoch)
+        stream = self.inputs[0].open(shared.of_thread(), epoch)
+        return Prefetch(stream, self.n, shared, f"{shared.name}/prefetch")

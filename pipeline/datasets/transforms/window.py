@@ -1,0 +1,80 @@
+"""window: neighbouring examples, stacked; windows may overlap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.datasets.node import ENDLESS, Node, Opening
+from pipeline.flow.block import Block, Examples, join
+from pipeline.flow.collate import Collate
+from pipeline.flow.ids import as_one
+from pipeline.flow.stream import Ahead, Stream
+
+
+class Window(Node):
+    """Windows.
+
+    Args:
+        source: The examples.
+        size: How many to a window.
+        stride: How many examples after the last one a window begins.
+        drop_remainder: Whether windows at the end that are not full are dropped.
+    """
+
+    kind = "window"
+
+    def __init__(self, source: Node, size: int, stride: int, drop_remainder: bool) -> None:
+        self.inputs = (source,)
+        self.size, self.stride, self.drop_remainder = size, stride, drop_remainder
+        self.note_place()
+
+    def options(self) -> dict[str, Any]:
+        return {"size": self.size, "stride": self.stride, "drop_remainder": self.drop_remainder}
+
+    def length(self) -> int | None:
+        known = self.inputs[0].length()
+        if known is None or known == ENDLESS:
+            return known
+        if self.drop_remainder:
+            return max(0, (known - self.size) // self.stride + 1)
+        return -(-known // self.stride)
+
+    def open(self, shared: Opening, epoch: int) -> Stream:
+        return _Windows(Ahead(self.inputs[0].open(shared, epoch)), self)
+
+
+class _Windows:
+    def __init__(self, stream: Ahead, node: Window) -> None:
+        self._stream, self._node, self._how = stream, node, Collate()
+        self._count = 0
+
+    def take(self, n: int) -> Block | None:
+        size, stride = self._node.size, self._node.stride
+        blocks = self._stream.look(size)
+        have = sum(map(len, blocks))
+        if have < size and (self._node.drop_remainder or not have):
+            return None
+        block = join(blocks)
+        values = Examples([self._how.batch(block.made())])
+        if stride <= self._stream.size:
+            self._stream.drop(stride)
+        else:
+            self._stream.skip(stride)
+        first, self._count = self._count, self._count + 1
+        return Block(values, as_one(block.ids), range(first, self._count))
+
+    def skip(self, n: int) -> int:
+        left = n
+        while left and self.take(1) is not None:
+            left -= 1
+        return n - left
+
+    def position(self) -> Any:
+        return [self._count, self._stream.position()]
+
+    def seek(self, position: Any) -> None:
+        self._count, inner = position
+        self._stream.seek(inner)
+
+    def close(self) -> None:
+        self._stream.close()

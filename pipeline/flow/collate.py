@@ -1,0 +1,179 @@
+"""Examples into one batch: stacked, padded, as values and row splits, or by a function of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pipeline._batch import concatenate, pad, stack
+from pipeline.dtypes import object_vector, refuse_missing
+from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.flow.block import Columns, Examples, stays
+from pipeline.nest import Nest, has_nested, is_nested, map_values
+
+_NUMBERS = (bool, int, float, complex)
+
+Leaf = Callable[[list[Any], str], Any]
+
+
+class Collate:
+    """How examples become a batch.
+
+    Args:
+        pad: What fills rows that are shorter than the longest; a dict by the name of the component; None to stack.
+        splits: Whether rows that vary become (values, row_splits).
+        function: Called with a list of examples, returns the batch; None for this class's own way.
+    """
+
+    def __init__(
+        self, pad: Any = None, splits: bool = False, function: Callable[[list[Any]], Any] | None = None
+    ) -> None:
+        self._pad, self._splits, self._function = pad, splits, function
+        self.plain = pad is None and not splits and function is None
+
+    def batch(self, values: Columns | Examples) -> Any:
+        """Return the batch of some elements."""
+        if self._function is not None:
+            return self._function(list(values.examples()))
+        if isinstance(values, Columns) and not self._any_ragged(values):
+            return plain_structure(stays(values).block)  # type: ignore[union-attr]
+        return self._structured(list(values.examples()))
+
+    def _any_ragged(self, values: Columns) -> bool:
+        """Whether a column of objects has to be padded or split."""
+        found: list[bool] = []
+        map_values(lambda column: found.append(_holds_arrays(column)), values.block)
+        return any(found)
+
+    def _structured(self, examples: list[Any]) -> Any:
+        first = examples[0]
+        kind = type(first)
+        if kind is dict and not has_nested(first, False):
+            return {key: self._leaf([self._get(each, key, first) for each in examples], key) for key in first}
+        if kind in (tuple, list) and not has_nested(first, False) and not (kind is list and _is_array(first)):
+            columns = self._columns(examples, len(first), kind)
+            return kind([self._leaf(column, i) for i, column in enumerate(columns)])
+        if is_nested(first, False) and not (kind is list and _is_array(first)):
+            nest = Nest(first, False)
+            try:
+                flat = list(zip(*map(nest.flatten, examples), strict=True))
+            except ValueError as error:
+                raise invalid(f"batch: examples differ in structure: {error}") from error
+            return nest.pack([self._leaf(list(each), name) for name, each in zip(nest.names, flat, strict=True)])
+        return self._leaf(examples, None)
+
+    def _get(self, example: Any, key: Any, first: dict[Any, Any]) -> Any:
+        if type(example) is not dict or len(example) != len(first) or key not in example:
+            got = sorted(example, key=str) if isinstance(example, dict) else type(example).__name__
+            raise invalid(f"batch: every example must have the keys of the first one, {list(first)}; got {got}")
+        return example[key]
+
+    def _columns(self, examples: list[Any], count: int, kind: type) -> list[list[Any]]:
+        for example in examples:
+            if not isinstance(example, (tuple, list)) or len(example) != count:
+                got = f"{len(example)} of them" if isinstance(example, (tuple, list)) else type(example).__name__
+                raise invalid(f"batch: every example must be a {kind.__name__} of {count} components; got {got}")
+        return [list(column) for column in zip(*examples, strict=True)]
+
+    def _leaf(self, values: list[Any], name: Any) -> Any:
+        where = "the examples" if name is None else f"component {name!r}"
+        fill = self._pad.get(name) if isinstance(self._pad, Mapping) else self._pad
+        if (fill is not None or self._splits) and _is_array(values[0]):
+            return self._ragged(values, fill, where)
+        return stacked(values, where)
+
+    def _ragged(self, values: list[Any], fill: Any, where: str) -> Any:
+        arrays = [as_array(value, where) for value in values]
+        dtype = next((each.dtype for each in arrays if each.size), arrays[0].dtype)
+        arrays = [each if each.size or each.dtype == dtype else each.astype(dtype) for each in arrays]
+        try:
+            if self._splits and fill is None:
+                if arrays[0].ndim == 0:
+                    return stack(arrays)
+                splits = np.zeros(len(arrays) + 1, np.int64)
+                np.cumsum([len(each) for each in arrays], out=splits[1:])
+                return concatenate(arrays), splits
+            return stack(arrays) if arrays[0].ndim == 0 else pad(arrays, fill)
+        except (InvalidArgumentError, TypeError) as error:
+            raise type(error)(*_told(error, f"batch: {where}: {error}")) from error
+
+
+def stacked(values: list[Any], where: str) -> Any:
+    """Return values, one of each example, as one array: numbers and arrays stacked, strings and others as objects.
+
+    Raises:
+        InvalidArgumentError: They differ in shape.
+        TypeError: They differ in dtype.
+    """
+    first = values[0]
+    kind = type(first)
+    if kind in _NUMBERS:
+        array = np.array(values)
+        if array.ndim == 1 and array.dtype.kind in "biufc":
+            return array
+    if isinstance(first, np.generic) and first.dtype.kind in "biufc" and all(type(value) is kind for value in values):
+        return np.array(values, first.dtype)
+    if isinstance(first, (bytes, str)) or not _is_array(first):
+        return object_vector(values)
+    arrays = [as_array(value, where) for value in values]
+    try:
+        return stack(arrays)
+    except InvalidArgumentError:
+        raise _shapes_differ(arrays, where) from None
+    except TypeError:
+        odd = next(each for each in arrays if each.dtype != arrays[0].dtype)
+        raise TypeError(
+            f"batch: {where} has dtype {arrays[0].dtype} in one example and {odd.dtype} in another"
+        ) from None
+
+
+def as_array(value: Any, where: str) -> Any:
+    """Return a value as an array."""
+    if type(value) is np.ndarray:
+        return value
+    refuse_missing(value, f"batch: {where}")
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise invalid(f"batch: {where} is a list of lists of different lengths: {value!r:.60}") from error
+
+
+def _shapes_differ(arrays: list[Any], where: str) -> InvalidArgumentError:
+    odd = next(each for each in arrays if each.shape != arrays[0].shape)
+    return invalid(
+        f"batch: {where} has shape {list(arrays[0].shape)} in one example and {list(odd.shape)} in another; make them "
+        "equal, or use batch(n, pad=0)"
+    )
+
+
+def _told(error: Exception, text: str) -> tuple[Any, ...]:
+    return (None, None, text) if isinstance(error, InvalidArgumentError) else (text,)
+
+
+def _is_array(value: Any) -> bool:
+    """Whether a value becomes an array: an array, a number, or a list of such."""
+    if isinstance(value, (list, tuple)):
+        return all(_is_array(each) for each in value[:1])
+    return isinstance(value, (*_NUMBERS, np.ndarray, np.generic)) or (
+        hasattr(value, "__array__") and not isinstance(value, (bytes, str))
+    )
+
+
+def _holds_arrays(column: Any) -> bool:
+    if isinstance(column, list):
+        return bool(column) and isinstance(column[0], (np.ndarray, list))
+    return column.dtype.hasobject and column.ndim == 1 and len(column) > 0 and isinstance(column[0], (np.ndarray, list))
+
+
+def plain_structure(block: Any) -> Any:
+    """Return a block with plain tuples and lists in the place of those that mark its structure."""
+    if isinstance(block, dict):
+        return {key: plain_structure(value) for key, value in block.items()}
+    if isinstance(block, tuple):
+        parts = [plain_structure(each) for each in block]
+        return type(block)._make(parts) if hasattr(block, "_make") else tuple(parts)
+    if isinstance(block, list):
+        return [plain_structure(each) for each in block]
+    return block

@@ -1,0 +1,91 @@
+"""Ids: what tells the elements of an order apart, and the fingerprint of an order.
+
+The ids of a block are a `range` or an int64 array, or `Parts` where an element is made of several, such as a batch.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._flow import fold, fold_hashes, fold_range, mix_ids, salted
+
+
+class Parts:
+    """Elements by the fingerprint of what each consists of, and how many examples that is."""
+
+    __slots__ = ("counts", "hashes")
+
+    def __init__(self, hashes: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
+        self.hashes, self.counts = hashes, counts
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+
+Ids: TypeAlias = "range | NDArray[np.int64] | Parts"
+
+
+def select(ids: Ids, which: Any) -> Any:
+    """Return the ids of some elements: a slice, or an array of places."""
+    if isinstance(ids, Parts):
+        return Parts(ids.hashes[which], ids.counts[which])
+    if isinstance(ids, range) and not isinstance(which, slice):
+        return np.arange(ids.start, ids.stop, ids.step)[which]
+    return ids[which]
+
+
+def joined(many: Sequence[Ids]) -> Ids:
+    """Return the ids of several blocks, one after the other."""
+    if len(many) == 1:
+        return many[0]
+    if all(isinstance(each, range) for each in many):
+        first: Any = many[0]
+        steps = {each.step for each in many}  # type: ignore[union-attr]
+        ends = [(a.stop, b.start) for a, b in itertools.pairwise(many)]  # type: ignore[union-attr]
+        if len(steps) == 1 and all(stop == start for stop, start in ends):
+            return range(first.start, many[-1].stop, first.step)  # type: ignore[union-attr]
+    if any(isinstance(each, Parts) for each in many):
+        parts = [as_parts(each) for each in many]
+        return Parts(np.concatenate([each.hashes for each in parts]), np.concatenate([each.counts for each in parts]))
+    return np.concatenate([_array(each) for each in many])
+
+
+def as_parts(ids: Ids) -> Parts:
+    """Return ids of any kind by their hashes."""
+    if isinstance(ids, Parts):
+        return ids
+    return Parts(mix_ids(_array(ids)), np.ones(len(ids), np.int64))
+
+
+def marked(ids: Ids, number: int) -> Parts:
+    """Return other ids of the same elements: those of input `number`, of several that are read as one."""
+    parts = as_parts(ids)
+    return Parts(salted(parts.hashes, number), parts.counts)
+
+
+def folded(ids: Ids, value: int) -> int:
+    """Return the fingerprint of an order after these elements."""
+    if isinstance(ids, range):
+        return fold_range(ids.start, ids.step, len(ids), value)
+    if isinstance(ids, Parts):
+        return fold_hashes(np.ascontiguousarray(ids.hashes), np.ascontiguousarray(ids.counts), value)
+    return fold(np.ascontiguousarray(ids), value)
+
+
+def count(ids: Ids) -> int:
+    """Return how many examples elements consist of."""
+    return int(ids.counts.sum()) if isinstance(ids, Parts) else len(ids)
+
+
+def as_one(ids: Ids) -> Parts:
+    """Return the id of one element that consists of these."""
+    return Parts(np.array([folded(ids, 0)], np.uint64), np.array([count(ids)], np.int64))
+
+
+def _array(ids: Any) -> NDArray[np.int64]:
+    return np.arange(ids.start, ids.stop, ids.step) if isinstance(ids, range) else np.ascontiguousarray(ids)

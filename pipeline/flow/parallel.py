@@ -1,0 +1,370 @@
+"""Parallel: examples that workers make of a stream, ahead of the consumer, in the order of the stream."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future
+from typing import Any, NamedTuple
+
+from pipeline.errors import AbortedError, FailedPreconditionError
+from pipeline.explain.wording import named
+from pipeline.flow.block import Block, Columns, Examples, stays
+from pipeline.flow.run import Limited, Run
+from pipeline.flow.segment import Marks, output_ids, refuse_or_skip, select_numbers
+from pipeline.flow.steps import Failure, Step, run
+from pipeline.flow.stream import Stream, dropped, shorter
+from pipeline.flow.table import TableRows
+from pipeline.nest import Nest, Parts, TupleParts
+from pipeline.runners.stop_flag import StopFlag
+from pipeline.workers.chunks import Block as Made
+from pipeline.workers.chunks import FailedItem, Gathered, WorkerDied, here
+from pipeline.workers.threads import AtOnce, Threads
+
+# Bytes of results that may wait, beside one chunk for each worker and one in hand.
+BUFFER_BYTES = 128 << 20
+
+# Seconds that a chunk should take: much longer than it takes to send one to a process, about 0.1 ms.
+_CHUNK_SECONDS = 0.004
+_CHUNK_MOST = 32
+
+# Seconds between two looks whether the iterator was closed.
+_LOOK = 0.1
+
+
+class Chunk(NamedTuple):
+    """Inputs that a worker has.
+
+    Attributes:
+        block: The inputs.
+        end: How many inputs were claimed with them.
+        future: Gives a list of `Made` and `Failure`, and the seconds that it took.
+    """
+
+    block: Block
+    end: int
+    future: Future[Any]
+
+
+class Part(NamedTuple):
+    """What is due: outputs, or a failure.
+
+    Attributes:
+        made: That.
+        chunk: Where it comes from.
+        begin: How many inputs were claimed before the chunk.
+        end: How many are done with it; None if more of the chunk comes.
+    """
+
+    made: Block | Failure
+    chunk: Chunk
+    begin: int
+    end: int | None
+
+
+def make_chunk(steps: Sequence[Step], table: Any, block: Block) -> tuple[list[Any], float]:
+    """Make all outputs of a chunk: what was stacked with indices and paths, and failures, in order.
+
+    A worker calls it. Errors are failures of single examples.
+    """
+    began = time.perf_counter()
+    if isinstance(block.values, Sent):
+        block = Block(TableRows(table, block.values.numbers), block.ids, block.numbers)
+    results: list[Any] = []
+    for output in run(steps, block, here.at):
+        if isinstance(output, Failure):
+            results.append((FailedItem(output.error), output.input, output.skip))
+            continue
+        last = results[-1] if results else None
+        try:
+            if not isinstance(last, Gathered) or not last.add(output.example, output.input, output.path):
+                room = 1 if results else len(block)
+                results.append(Gathered(output.example, output.input, output.path, room))
+        except Exception as error:  # what was returned is no example
+            results.append((FailedItem(error), output.input, any(step.skip for step in steps)))
+    done = [each.done() if isinstance(each, Gathered) else each for each in results]
+    return done, time.perf_counter() - began
+
+
+class Sent:
+    """The row numbers of a table that the workers have."""
+
+    def __init__(self, numbers: Any) -> None:
+        self.numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+class Parallel:
+    """Examples that the workers of an executor make of a stream.
+
+    Claims are made by whoever takes: when it asks, chunks are submitted until enough is under way. Workers then go on
+    while nobody asks.
+
+    Args:
+        stream: The inputs.
+        steps: What is done to each.
+        shared: What the streams of the iterator share.
+        skips: Counts the errors that are skipped, by step.
+        executor: Who makes them.
+        ordered: Whether outputs come in the order of the inputs.
+        owned: Whether the executor is this segment's, and ends with it.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        steps: Sequence[Step],
+        shared: Run,
+        skips: Sequence[Limited],
+        executor: Executor,
+        ordered: bool,
+        owned: bool,
+    ) -> None:
+        self._stream = stream
+        self._steps = steps
+        self._run = shared
+        self._skips = skips
+        self._executor = executor
+        self._ordered = ordered
+        self._owned = owned
+        self._here = is_in_process(executor)
+        self._table: Any = None  # that workers have, as they make its rows
+        self._call = functools.partial(make_chunk, steps, None)
+        self._workers = getattr(executor, "_max_workers", None) or 2
+        self._one_to_one = all(step.one_to_one for step in steps)
+        self._bell = StopFlag()
+        self._size, self._bytes = 1, 0  # inputs in a chunk, bytes of an output: judging by the last ones
+        shared.on_stop(self._bell.set)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._chunks: deque[Chunk] = deque()
+        self._parts: deque[Part] = deque()
+        self._marks = Marks(self._stream, self._one_to_one)
+        self._ended = False
+        self._error: Exception | None = None  # of the stream: raised after what came before it
+        self._drop = 0
+
+    def take(self, n: int) -> Block | None:
+        while self._drop:  # after a seek
+            if (block := self._take(self._drop)) is None:
+                raise shorter()
+            self._drop -= len(block)
+        return self._take(n)
+
+    def _take(self, n: int) -> Block | None:
+        while True:
+            self._claim(n)
+            while self._parts:
+                part = self._parts[0]
+                if isinstance(part.made, Failure):
+                    self._parts.popleft()
+                    self._marks.delivered(part.begin, part.end, 1 if self._one_to_one else 0)
+                    refuse_or_skip(part.chunk.block, part.made, self._steps, self._skips)
+                    continue
+                return self._deliver(part, part.made, n)
+            if not self._chunks:
+                if self._error is not None:
+                    error, self._error = self._error, None
+                    raise error
+                return None
+            self._receive()
+
+    def _deliver(self, part: Part, made: Block, n: int) -> Block:
+        if len(made) > n:
+            self._parts[0] = part._replace(made=made[n:])
+            self._marks.delivered(part.begin, None, n)
+            return made[:n]
+        self._parts.popleft()
+        self._marks.delivered(part.begin, part.end, len(made))
+        return made
+
+    def _claim(self, n: int) -> None:
+        """Submit chunks, until enough is under way or the inputs end."""
+        wanted = max(2 * n, 2 * self._workers * self._size)
+        if self._bytes:
+            wanted = max((self._workers + 1) * self._size, min(wanted, BUFFER_BYTES // self._bytes))
+        under_way = sum(len(chunk.block) for chunk in self._chunks)
+        while under_way < wanted and not self._ended and self._error is None:
+            self._marks.before_claim()
+            try:
+                block = self._stream.take(min(self._size, self._marks.room()))
+            except Exception as error:
+                self._run.check()
+                self._error = error
+                return
+            if block is None:
+                self._ended = True
+                return
+            self._marks.claimed += len(block)
+            under_way += len(block)
+            self._submit(block, self._marks.claimed)
+
+    def _submit(self, block: Block, end: int, place: int | None = None) -> None:
+        place = len(self._chunks) if place is None else place
+        try:
+            sent = block if self._here else self._portable(block)
+        except Exception as error:
+            if len(block) == 1:
+                self._chunks.insert(place, Chunk(block, end, self._failure(error)))
+            else:
+                for i in range(len(block)):
+                    self._submit(block[i : i + 1], end - len(block) + i + 1, place + i)
+            return
+        try:
+            future = self._executor.submit(self._call, sent)
+        except RuntimeError as error:
+            raise AbortedError(None, None, f"the workers rejected an example: {named(error)}") from error
+        future.add_done_callback(functools.partial(_ring, self._bell))
+        self._chunks.insert(place, Chunk(block, end, future))
+
+    def _portable(self, block: Block) -> Block:
+        """Return what to send to another process: numbers of rows that are made there, or examples."""
+        values = block.values
+        if isinstance(values, TableRows) and getattr(values.table, "portable", False):
+            if self._table is not values.table:
+                self._table = values.table
+                self._call = functools.partial(make_chunk, self._steps, values.table)
+            return Block(Sent(values.numbers), block.ids, block.numbers)  # type: ignore[arg-type]
+        return Block(stays(values.made()), block.ids, block.numbers)
+
+    def _failure(self, error: Exception) -> Future[Any]:
+        """Return what a worker would give for one example that cannot be made."""
+        failed: Future[Any] = Future()
+        failed.set_result(([(FailedItem(error), 0, any(step.skip for step in self._steps))], 1.0))
+        return failed
+
+    def _receive(self) -> None:
+        """Wait for the chunk that is due, and keep what it gives."""
+        while (chunk := self._done()) is None:
+            self._bell.clear()
+            self._run.check()
+            if self._done() is None:
+                self._bell.wait(self._run.left(_LOOK))
+        error = chunk.future.exception() if not chunk.future.cancelled() else None
+        if chunk.future.cancelled():
+            self._chunks.remove(chunk)
+            self._submit(chunk.block, chunk.end, 0)
+        elif error is not None:
+            self._failed(chunk, error)
+        else:
+            self._chunks.remove(chunk)
+            results, seconds = chunk.future.result()
+            self._keep(chunk, results)
+            self._fit(chunk, results, seconds)
+
+    def _done(self) -> Chunk | None:
+        """Return the chunk to receive next if it is done."""
+        if self._ordered:
+            return self._chunks[0] if self._chunks[0].future.done() else None
+        return next((chunk for chunk in self._chunks if chunk.future.done()), None)
+
+    def _keep(self, chunk: Chunk, results: list[Any]) -> None:
+        begin = chunk.end - len(chunk.block)
+        for k, result in enumerate(results):
+            end = chunk.end if k + 1 == len(results) else None
+            if isinstance(result[0], FailedItem):
+                failed, index, skip = result
+                self._parts.append(Part(Failure(index, failed.error, skip), chunk, begin, end))
+                continue
+            made, indices, paths = result
+            ids = output_ids(chunk.block, indices, paths, self._steps)
+            block = Block(values_of(made), ids, select_numbers(chunk.block, indices))
+            self._parts.append(Part(block, chunk, begin, end))
+        if not results:
+            self._marks.delivered(begin, chunk.end, 0)
+
+    def _fit(self, chunk: Chunk, results: list[Any], seconds: float) -> None:
+        """Choose the size of the next chunks."""
+        sizes = [(made[0].bytes, made[0].size) for made in results if not isinstance(made[0], FailedItem)]
+        outputs = sum(size for _, size in sizes)
+        if outputs:
+            self._bytes = max(1, sum(each for each, _ in sizes) // outputs)
+        fitting = int(_CHUNK_SECONDS / max(seconds / len(chunk.block), 1e-7))
+        self._size = max(1, min(fitting, 2 * self._size, _CHUNK_MOST))
+
+    def _failed(self, chunk: Chunk, error: BaseException) -> None:
+        """A chunk failed as a whole: its worker died, or it could not be sent."""
+        self._chunks.remove(chunk)
+        if isinstance(error, BrokenExecutor):
+            hint = "" if hasattr(self._executor, "rest") else "\nA worker was killed, crashed, or could not start."
+            raise AbortedError(None, None, f"the workers broke: {named(error)}{hint}") from error
+        known = isinstance(error, WorkerDied) and error.index is not None
+        block, begin = chunk.block, chunk.end - len(chunk.block)
+        if len(block) > 1 and not known:  # each example alone, to find the one
+            for i in range(len(block)):
+                self._submit(block[i : i + 1], begin + i + 1, i)
+            return
+        index = min(error.index or 0, len(block) - 1) if isinstance(error, WorkerDied) else 0
+        if isinstance(error, WorkerDied):
+            error = AbortedError(None, None, f"a worker process {error.how}")
+        elif not isinstance(error, Exception):  # SystemExit in a worker must not end this process
+            other = RuntimeError(f"a worker abandoned the example because of {named(error)}")
+            other.__cause__, error = error, other
+        self._chunks.appendleft(Chunk(block[index : index + 1], begin + index + 1, self._failure(error)))
+        if index:
+            self._submit(block[:index], begin + index, 0)
+        if index + 1 < len(block):
+            self._submit(block[index + 1 :], chunk.end, 1 + bool(index))
+
+    def skip(self, n: int) -> int:
+        if not (self._one_to_one and not self._chunks and not self._parts and not self._drop):
+            return dropped(self, n)
+        if any(step.skip for step in self._steps):
+            return dropped(self, n)
+        skipped = self._stream.skip(n)
+        self._marks = Marks(self._stream, True)
+        return skipped
+
+    def position(self) -> Any:
+        if not self._ordered:
+            text = "with ordered=False the order depends on time, and there is no position to go back to"
+            raise FailedPreconditionError(None, None, text)
+        position = self._marks.position(not self._chunks and not self._parts)
+        return [position[0], position[1] + self._drop] if self._drop else position
+
+    def seek(self, position: Any) -> None:
+        self._cancel()
+        self._reset()
+        self._drop = self._marks.seek(position)
+
+    def close(self) -> None:
+        self._cancel()
+        self._chunks.clear()
+        self._parts.clear()
+        if self._owned:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+        elif (rest := getattr(self._executor, "rest", None)) is not None:
+            rest()
+        self._stream.close()
+
+    def _cancel(self) -> None:
+        for chunk in self._chunks:
+            chunk.future.cancel()
+
+
+def is_in_process(executor: Executor) -> bool:
+    """Whether the workers of an executor are threads of this process, so that nothing is sent to them."""
+    return isinstance(executor, (Threads, AtOnce)) or type(executor).__name__ == "ThreadPoolExecutor"
+
+
+def _ring(bell: StopFlag, future: object) -> None:
+    bell.set()
+
+
+def values_of(made: Made) -> Columns | Examples:
+    """Return the outputs that a worker has stacked."""
+    container, components = made.container, list(made.components)
+    if container is None:
+        return Examples(components[0]) if isinstance(components[0], list) else Columns(components[0], made.size)
+    if isinstance(container, Nest):
+        return Columns(container.pack(components, True), made.size)
+    if isinstance(container, tuple):
+        return Columns(dict(zip(container, components, strict=True)), made.size)
+    if hasattr(container, "_make"):
+        return Columns(container._make(components), made.size)
+    return Columns(TupleParts(components) if issubclass(container, tuple) else Parts(components), made.size)

@@ -1,0 +1,252 @@
+"""Pool: a stream shuffled by drawing from a pool of a fixed size, in lockstep: each draw is from a full pool.
+
+The order depends on the seed and the input alone. A position is the number of draws, with a journal that says where the
+input stood now and then: the pool at any draw is found by reading again what is in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._random import NumberPool, lockstep_end, lockstep_pool
+from pipeline.errors import FailedPreconditionError
+from pipeline.flow.block import Block
+from pipeline.flow.segment import position_of
+from pipeline.flow.store import Store
+from pipeline.flow.stream import Stream, dropped, seek_later, shorter
+from pipeline.flow.table import Index
+
+# Arrivals between two entries of the journal.
+EVERY = 1024
+# Entries that are kept, the fewer the older they are. The span of the pool is read again anyway: with so many entries
+# at most a tenth more is read.
+MOST = 40
+
+
+class Journal:
+    """Where an input stood: (number of the next arrival, position), thinned with age.
+
+    Attributes:
+        entries: The entries, in a tuple that is replaced as a whole.
+    """
+
+    def __init__(self) -> None:
+        self.entries: tuple[Any, ...] = ()
+
+    def note(self, arrival: int, position: Any) -> None:
+        """Add an entry, if it is time for one."""
+        if self.entries and arrival < self.entries[-1][0] + EVERY:
+            return
+        entries = [*self.entries, (arrival, light(position))]
+        if len(entries) > MOST:
+            newest = entries[-1][0]
+            gaps = [
+                (entries[i + 1][0] - entries[i - 1][0]) / (newest - entries[i][0] + 1)
+                for i in range(1, len(entries) - 1)
+            ]
+            del entries[1 + gaps.index(min(gaps))]
+        self.entries = tuple(entries)
+
+    def before(self, arrival: int) -> tuple[int, Any]:
+        """Return the last entry at or before an arrival."""
+        found: tuple[int, Any] = next(entry for entry in reversed(self.entries) if entry[0] <= arrival)
+        return found
+
+
+def light(position: Any) -> Any:
+    """Return a position without the journals in it: a pool further up finds its own."""
+    if isinstance(position, dict):
+        return {key: light(value) for key, value in position.items() if key not in ("journal", "up")}
+    if isinstance(position, (list, tuple)):
+        return [light(each) for each in position]
+    return position
+
+
+class Pool:
+    """Elements of a stream, drawn from a pool.
+
+    Args:
+        stream: The elements.
+        size: How many the pool holds.
+        seeds: Of the draws.
+    """
+
+    def __init__(self, stream: Stream, size: int, seeds: tuple[int, int]) -> None:
+        self._stream = stream
+        self._held_back = size - 1
+        self._seeds = seeds
+        self._journal = Journal()
+        self._start = position_of(stream)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._numbers = NumberPool(*self._seeds, self._held_back)
+        self._store = Store(self._held_back)
+        self._draws = self._arrivals = 0
+        self._total: int | None = None
+        self._sought: dict[str, Any] | None = None  # where the next call begins
+
+    def take(self, n: int) -> Block | None:
+        self._settle()
+        while True:
+            ended = self._total is not None
+            slots = self._numbers.drain(n) if ended else self._arrive(n)
+            if len(slots):
+                values, ids = self._store.take(slots)
+                first = self._draws
+                self._draws += len(slots)
+                return Block(values, ids, range(first, self._draws))
+            if ended:
+                return None
+
+    def _arrive(self, n: int) -> NDArray[np.int64]:
+        """Let elements arrive, and draw as many when the pool is full."""
+        if not self._journal.entries or self._arrivals >= self._journal.entries[-1][0] + EVERY:
+            self._journal.note(self._arrivals, position_of(self._stream))
+        block = self._stream.take(n)
+        if block is None:
+            self._total = self._arrivals
+            return np.empty(0, np.int64)
+        self._arrivals += len(block)
+        return self._numbers.exchange(self._store.put(block))
+
+    def skip(self, n: int) -> int:
+        return dropped(self, n)
+
+    def position(self) -> Any:
+        if self._sought is not None:
+            return self._sought
+        if isinstance(self._start, FailedPreconditionError):
+            raise self._start
+        up = position_of(self._stream)
+        return {"draws": self._draws, "total": self._total, "journal": self._journal.entries, "up": up}
+
+    def seek(self, position: Any) -> None:
+        self._sought = dict(position)
+
+    def _settle(self) -> None:
+        """Find the pool again at the position that was sought."""
+        if self._sought is None:
+            return
+        sought = self._sought
+        self._begin()
+        if "journal" in sought:
+            self._journal.entries = tuple((int(arrival), at) for arrival, at in sought["journal"])
+            if sought.get("up") is not None:
+                seek_later(self._stream, sought["up"])  # so that pools further up have their journals
+        if not self._journal.entries:
+            self._journal.note(0, self._start)
+        self._total = sought.get("total")
+        if sought["draws"] or self._total is not None:
+            self._fill(int(sought["draws"]))
+        else:  # nothing was drawn: the pool fills from the start
+            seek_later(self._stream, self._journal.entries[0][1])
+            self._sought = None
+
+    def _fill(self, draws: int) -> None:
+        """Read again what the pool held after so many draws."""
+        held = held_at(self._seeds, self._held_back, draws, self._total)
+        end = self._held_back + draws
+        if self._total is not None:
+            end = min(end, self._total)
+        slots = np.empty(len(held), np.int64)
+        reached = self._read(held, slots, end)
+        if reached < end:
+            if self._total is not None or reached < draws:
+                raise shorter()
+            self._total = reached  # the input has ended between the last entry and the draw
+            self._store = Store(self._held_back)
+            self._fill(draws)
+            return
+        self._numbers = NumberPool(*self._seeds, self._held_back, draws)
+        self._numbers.load(slots)
+        self._draws, self._arrivals, self._sought = draws, end, None
+
+    def _read(self, held: NDArray[np.int64], slots: NDArray[np.int64], end: int) -> int:
+        """Read the arrivals that are held into the store, and go to arrival `end`; return how far the input goes."""
+        wanted, places = np.sort(held), np.argsort(held, kind="stable")
+        arrival, at = self._journal.before(int(wanted[0]) if len(wanted) else end)
+        seek_later(self._stream, at)
+        k = 0
+        while arrival < end:
+            following = int(wanted[k]) if k < len(wanted) else end
+            if following > arrival:
+                skipped = self._stream.skip(following - arrival)
+                arrival += skipped
+                if arrival < following:
+                    return arrival
+                continue
+            run = 1
+            while k + run < len(wanted) and wanted[k + run] == wanted[k] + run and run < EVERY:
+                run += 1
+            block = self._stream.take(run)
+            if block is None:
+                return arrival
+            slots[places[k : k + len(block)]] = self._store.put(block)
+            k += len(block)
+            arrival += len(block)
+        return arrival
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def held_at(seeds: tuple[int, int], held_back: int, draws: int, total: int | None) -> NDArray[np.int64]:
+    """Return which arrivals a pool holds after so many draws, by place."""
+    if total is not None and held_back + draws > total:
+        return lockstep_end(*seeds, held_back, total, draws)
+    return lockstep_pool(*seeds, held_back, draws)
+
+
+class IndexPool:
+    """As Pool, for elements that can be had by number: only numbers are drawn, and nothing is read again.
+
+    Args:
+        index: The elements.
+        size: How many the pool holds.
+        seeds: Of the draws.
+        keep: Whether elements keep their numbers.
+    """
+
+    def __init__(self, index: Index, size: int, seeds: tuple[int, int], keep: bool) -> None:
+        self._index, self._held_back, self._seeds, self._keep = index, size - 1, seeds, keep
+        self._length = len(index)
+        self.seek(0)
+
+    def seek(self, position: Any) -> None:
+        draws = self._draws = int(position)
+        total = self._length if self._held_back + draws > self._length else None
+        self._numbers = NumberPool(*self._seeds, self._held_back, draws)
+        if draws or total is not None:
+            self._numbers.load(held_at(self._seeds, self._held_back, draws, total))
+        else:
+            self._numbers.load(np.arange(self._held_back))
+        self._arrivals = min(self._length, self._held_back + draws)
+
+    def take(self, n: int) -> Block | None:
+        arriving = min(n, self._length - self._arrivals)
+        if arriving:
+            drawn = self._numbers.exchange(np.arange(self._arrivals, self._arrivals + arriving))
+            self._arrivals += arriving
+        else:
+            drawn = self._numbers.drain(n)
+        if not len(drawn):
+            return None
+        first = self._draws
+        self._draws += len(drawn)
+        block = self._index.block(drawn)
+        return block if self._keep else Block(block.values, block.ids, range(first, self._draws))
+
+    def skip(self, n: int) -> int:
+        n = min(n, self._length - self._draws)
+        self.seek(self._draws + n)
+        return n
+
+    def position(self) -> Any:
+        return self._draws
+
+    def close(self) -> None:
+        pass

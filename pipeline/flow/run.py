@@ -1,0 +1,90 @@
+"""Run: what the streams of one iterator share."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pipeline.errors import CancelledError, DeadlineExceededError
+from pipeline.on_error import Skips
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Run:
+    """What the streams of one iterator share.
+
+    Attributes:
+        stopped: Whether the iterator is closed; waits look at it.
+        deadline: Until when `next` may wait, by `time.monotonic`; None for no limit.
+        dropped: How many examples of a remainder were dropped, in a list that threads share.
+        skipped: The errors that were skipped.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.deadline: float | None = None
+        self.dropped = [0]
+        self.skipped = Skips("skip", None)
+        self._bell = threading.Event()
+        self._on_stop: list[Callable[[], object]] = []
+
+    @property
+    def stopped(self) -> bool:
+        return self._bell.is_set()
+
+    def stop(self) -> None:
+        """End all waits, those to come too."""
+        self._bell.set()
+        while self._on_stop:
+            self._on_stop.pop()()
+
+    def of_thread(self) -> Self:
+        """Return the same for streams that a thread runs, where the time of `next` does not count."""
+        other = copy.copy(self)
+        other.deadline = None
+        return other
+
+    def on_stop(self, call: Callable[[], object]) -> None:
+        """Have something called at the end."""
+        self._on_stop.append(call)
+
+    def check(self) -> None:
+        """Raise what ends a wait.
+
+        Raises:
+            CancelledError: The iterator was closed.
+            DeadlineExceededError: The time of `next` is up.
+        """
+        if self._bell.is_set():
+            raise CancelledError(None, None, f"{self.name}: the iterator was closed")
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            raise DeadlineExceededError(None, None, f"{self.name}: no batch within the timeout; nothing was lost")
+
+    def left(self, at_most: float) -> float:
+        """Return how many seconds to wait at once."""
+        if self.deadline is None:
+            return at_most
+        return max(0.0, min(at_most, self.deadline - time.monotonic()))
+
+
+class Limited(Skips):
+    """Counts the errors of one transformation, and for the iterator."""
+
+    def __init__(self, run: Run, on_error: str, max_errors: int | None) -> None:
+        super().__init__(on_error, max_errors)
+        self._run = run
+
+    def note(self, error: Exception) -> None:
+        super().note(error)
+        self._run.skipped.note(error)
+
+
+def name_of(function: Any) -> str:
+    """Return what errors and reports call a function of the user's."""
+    inner = getattr(function, "func", function)  # of a partial
+    return str(getattr(inner, "__qualname__", type(inner).__qualname__)).replace("<locals>.", "").split(".")[-1]

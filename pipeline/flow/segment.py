@@ -1,0 +1,273 @@
+"""Segment: examples that steps make of a stream, in the thread that asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline.errors import FailedPreconditionError
+from pipeline.flow.block import Block, Examples
+from pipeline.flow.ids import Ids, Parts, as_parts, select
+from pipeline.flow.run import Limited, Run
+from pipeline.flow.steps import Failure, Output, Step, kept, run
+from pipeline.flow.stream import Stream, dropped, later, seek_later, shorter
+from pipeline.on_error import name_item
+
+# Inputs between two positions that are noted. A position in between is the last noted one and how many outputs to drop
+# after it, so that it is the same however inputs were divided among workers. A resume makes at most so many examples
+# again where steps leave examples out or multiply them.
+GRID = 64
+
+
+class Marks:
+    """Where a segment stands: the position at the last multiple of GRID inputs, and how much came after it.
+
+    Args:
+        stream: What the inputs come from.
+        one_to_one: Whether there is an output for each input, so that inputs can be skipped instead of made again.
+    """
+
+    def __init__(self, stream: Stream, one_to_one: bool) -> None:
+        self._stream = stream
+        self._one_to_one = one_to_one
+        self._noted: list[tuple[int, Any]] = []  # (number of inputs, position), of all claims not delivered yet
+        self.claimed = 0  # inputs
+        self.due = 0  # outputs after the position that is noted first
+
+    def room(self) -> int:
+        """Return how many inputs may be claimed at once: up to the next multiple of GRID."""
+        return GRID - self.claimed % GRID
+
+    def before_claim(self) -> None:
+        """Note where the stream stands, if it is time; to be called before each claim."""
+        if self.claimed % GRID == 0 or not self._noted:
+            self._noted.append((self.claimed, position_of(self._stream)))
+
+    def delivered(self, begin: int, end: int | None, outputs: int) -> None:
+        """Count outputs of the claim that began after so many inputs.
+
+        Args:
+            begin: How many inputs came before the claim.
+            end: How many inputs are done with them; None while the claim has more outputs.
+            outputs: How many outputs.
+        """
+        self._pass(begin)
+        self.due += outputs
+        if end is not None:
+            self._pass(end)
+
+    def _pass(self, inputs: int) -> None:
+        """Forget the positions before the last one that is at or before an input."""
+        while len(self._noted) > 1 and self._noted[1][0] <= inputs:
+            self._noted.pop(0)
+            self.due = 0
+
+    def position(self, complete: bool) -> Any:
+        """Return the position after what was delivered; `complete`: that is all that was claimed."""
+        if complete and (self.claimed % GRID == 0 or not self._noted):
+            return self._as_position(position_of(self._stream), 0)
+        return self._as_position(self._noted[0][1], self.due)
+
+    def _as_position(self, position: Any, outputs: int) -> Any:
+        if isinstance(position, FailedPreconditionError):
+            raise position
+        return later(position, outputs) if self._one_to_one else [position, outputs]
+
+    def seek(self, position: Any) -> int:
+        """Go to a position; return how many outputs have to be dropped."""
+        self._noted, self.due, self.claimed = [], 0, 0
+        if not self._one_to_one:
+            position, outputs = position
+            seek_later(self._stream, position)
+            return int(outputs)
+        seek_later(self._stream, position)
+        if isinstance(position, dict) and "later" in position:  # marks go on where they were
+            self._noted = [(0, position["at"])]
+            self.claimed = self.due = position["later"]
+        return 0
+
+
+def position_of(stream: Stream) -> Any:
+    """Return the position of a stream, or the error that says why there is none."""
+    try:
+        return stream.position()
+    except FailedPreconditionError as error:
+        return error
+
+
+class Segment:
+    """Examples that steps make of a stream, in the thread that asks.
+
+    Args:
+        stream: The inputs.
+        steps: What is done to each.
+        shared: What the streams of the iterator share.
+        skips: Counts the errors that are skipped, by step.
+    """
+
+    def __init__(self, stream: Stream, steps: Sequence[Step], shared: Run, skips: Sequence[Limited]) -> None:
+        self._stream = stream
+        self._steps = steps
+        self._run = shared
+        self._skips = skips
+        self._one_to_one = all(step.one_to_one for step in steps)
+        self._one_by_one = any(step.what == "flat_map" for step in steps)
+        self._marks = Marks(stream, self._one_to_one)
+        self._claim: Block | None = None
+        self._outputs: Iterator[Output | Failure] = iter(())
+        self._index = 0  # of the input that is worked at
+        self._drop = 0
+
+    def take(self, n: int) -> Block | None:
+        while self._drop:  # after a seek
+            if (block := self._take(self._drop)) is None:
+                raise shorter()
+            self._drop -= len(block)
+        return self._take(n)
+
+    def _take(self, n: int) -> Block | None:
+        while self._claim is not None or self._claim_next(n):
+            if (block := self._collect(n)) is not None:
+                return block
+        return None
+
+    def _claim_next(self, n: int) -> bool:
+        self._run.check()
+        marks = self._marks
+        marks.before_claim()
+        claim = self._stream.take(1 if self._one_by_one else min(n, marks.room()))
+        if claim is None:
+            return False
+        marks.claimed += len(claim)
+        self._claim, self._index = claim, 0
+        self._outputs = run(self._steps, claim)
+        return True
+
+    def _collect(self, n: int) -> Block | None:
+        """Make up to n outputs of the claim; None if it gives no more."""
+        claim, checks = self._claim, self._run
+        assert claim is not None
+        made: list[Any] = []
+        indices: list[int] = []
+        paths: list[int] = []
+        ended = True
+        try:
+            for output in self._outputs:
+                if isinstance(output, Failure):
+                    if made and not output.skip:  # what came before it goes first
+                        self._outputs = _again(output, self._outputs)
+                        ended = False
+                        break
+                    self._index = output.input + 1
+                    self._failed(claim, output)
+                else:
+                    made.append(kept(output.example))
+                    indices.append(output.input)
+                    paths.append(output.path)
+                    if len(made) == n:
+                        ended = False
+                        break
+                if checks.deadline is not None or checks.stopped:
+                    checks.check()
+        except BaseException:
+            if not made:
+                raise
+            self._outputs = _raised(made, indices, paths, self._outputs)
+            raise
+        base = self._marks.claimed - len(claim)
+        if ended:
+            self._claim = None
+        end = self._marks.claimed if ended else None
+        if not made:
+            self._marks.delivered(base, end, 0)
+            return None
+        block = Block(Examples(made), output_ids(claim, indices, paths, self._steps), select_numbers(claim, indices))
+        self._marks.delivered(base, end, len(made))
+        if not ended and self._one_to_one and indices[-1] + 1 == len(claim):
+            self._claim = None
+            self._marks.delivered(base, self._marks.claimed, 0)
+        return block
+
+    def _failed(self, claim: Block, failure: Failure) -> None:
+        if self._one_to_one:
+            self._marks.due += 1  # as if it had been delivered
+        refuse_or_skip(claim, failure, self._steps, self._skips)
+
+    def skip(self, n: int) -> int:
+        if self._one_to_one and self._claim is None and not self._drop and not any(step.skip for step in self._steps):
+            skipped = self._stream.skip(n)
+            self._marks = Marks(self._stream, True)
+            return skipped
+        return dropped(self, n)
+
+    def position(self) -> Any:
+        position = self._marks.position(self._claim is None)
+        return [position[0], position[1] + self._drop] if self._drop else position
+
+    def seek(self, position: Any) -> None:
+        self._claim, self._outputs = None, iter(())
+        self._drop = self._marks.seek(position)
+
+    def close(self) -> None:
+        self._claim, self._outputs = None, iter(())
+        self._stream.close()
+
+
+def _again(first: Failure, rest: Iterator[Output | Failure]) -> Iterator[Output | Failure]:
+    yield first
+    yield from rest
+
+
+def _raised(
+    made: list[Any], indices: list[int], paths: list[int], rest: Iterator[Output | Failure]
+) -> Iterator[Output | Failure]:
+    """Give what was made before an exception again: a deadline, or an error after it."""
+    for example, index, path in zip(made, indices, paths, strict=True):
+        yield Output(index, path, example)
+    yield from rest
+
+
+def output_ids(claim: Block, indices: list[int], paths: list[int], steps: Sequence[Step]) -> Ids:
+    """Return the ids of outputs: those of their inputs, and which output of it each is."""
+    ids = claim.ids
+    if len(indices) != len(claim) or indices[-1] + 1 != len(claim) or indices[0]:
+        ids = select(ids, slice(indices[0], indices[-1] + 1) if _neighbours(indices) else np.array(indices))
+    elif not _neighbours(indices):
+        ids = select(ids, np.array(indices))
+    if not any(paths):
+        return ids
+    parts = as_parts(ids)
+    return Parts(parts.hashes ^ np.array(paths, np.uint64), parts.counts)
+
+
+def select_numbers(claim: Block, indices: list[int]) -> Any:
+    """Return the numbers of the inputs that outputs were made of."""
+    if _neighbours(indices):
+        return claim.numbers[indices[0] : indices[-1] + 1]
+    return np.array([int(claim.numbers[i]) for i in indices], np.int64)
+
+
+def _neighbours(indices: list[int]) -> bool:
+    return indices[-1] - indices[0] + 1 == len(indices) and indices == list(range(indices[0], indices[-1] + 1))
+
+
+def refuse_or_skip(claim: Block, failure: Failure, steps: Sequence[Step], skips: Sequence[Limited]) -> None:
+    """Count an error that is skipped; raise any other, with a note that names function and example."""
+    error = failure.error
+    name_failure(claim, failure, steps)
+    for step, skip in zip(steps, skips, strict=True):
+        if failure.skip and step.skip:
+            skip.note(error)
+            return
+    raise error
+
+
+def name_failure(claim: Block, failure: Failure, steps: Sequence[Step]) -> None:
+    """Name the example that an error is about, in a note."""
+    number = int(claim.numbers[failure.input])
+    name = claim.values.name(failure.input)
+    functions = ", ".join(step.name for step in steps)
+    where = f"{functions}: example {number}" + (f", {name}" if name else "")
+    name_item(failure.error, name or f"example {number}", where)

@@ -1,0 +1,151 @@
+"""Stream: elements one after the other, with a position that can be saved and gone back to."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from pipeline.errors import FailedPreconditionError, StateMismatchError
+from pipeline.flow.block import Block, join
+
+
+class Stream(Protocol):
+    """A running part of a dataset. One thread at a time uses it.
+
+    A position is plain data (JSON): where the next element comes from.
+    """
+
+    def take(self, n: int) -> Block | None:
+        """Return the next elements: at least 1, at most n. None at the end, and from then on."""
+
+    def skip(self, n: int) -> int:
+        """Drop up to n elements, without making them where possible; return how many, fewer only at the end."""
+
+    def position(self) -> Any:
+        """Return where the next element comes from; raise FailedPreconditionError if that cannot be said."""
+
+    def seek(self, position: Any) -> None:
+        """Let the element that came next at a position be the next one."""
+
+    def close(self) -> None:
+        """Close files and end threads."""
+
+
+def dropped(stream: Stream, n: int) -> int:
+    """Drop up to n elements by taking them, for streams that have no shorter way."""
+    left = n
+    while left and (block := stream.take(left)) is not None:
+        left -= len(block)
+    return n - left
+
+
+def shorter() -> StateMismatchError:
+    """The error of an input that ends before the place where a state was saved."""
+    text = "the input ends before the place where the state was saved: it has fewer examples than then"
+    return StateMismatchError([("examples", None, None)], text)
+
+
+def take_all(stream: Stream, n: int) -> list[Block]:
+    """Take n elements, or as many as there are."""
+    blocks = []
+    while n and (block := stream.take(n)) is not None:
+        blocks.append(block)
+        n -= len(block)
+    return blocks
+
+
+def later(position: Any, n: int) -> Any:
+    """Return the position n elements after another one, which `seek_later` understands."""
+    if not n:
+        return position
+    if type(position) is int:  # elements by their number
+        return position + n
+    if isinstance(position, dict) and "draws" in position:  # of a pool
+        return {**position, "draws": position["draws"] + n}
+    if isinstance(position, dict) and "later" in position:
+        return {"at": position["at"], "later": position["later"] + n}
+    return {"at": position, "later": n}
+
+
+def seek_later(stream: Stream, position: Any) -> None:
+    """Go to a position, or so many elements after one."""
+    if isinstance(position, dict) and "later" in position:
+        stream.seek(position["at"])
+        if stream.skip(position["later"]) < position["later"]:
+            raise shorter()
+    else:
+        stream.seek(position)
+
+
+class Ahead:
+    """A stream, and elements of it that were looked at and not taken yet.
+
+    Args:
+        stream: The stream; nobody else takes from it.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._blocks: list[tuple[Any, Block]] = []  # each after the position of its first element, or why there is none
+        self._offset = 0  # elements of the first block that were taken
+        self.size = 0  # elements that were looked at
+
+    def look(self, n: int) -> list[Block]:
+        """Return the next n elements, or as many as there are; they come again."""
+        while self.size < n:
+            at = _position_or_reason(self._stream)
+            block = self._stream.take(n - self.size)
+            if block is None:
+                break
+            self._blocks.append((at, block))
+            self.size += len(block)
+        found, left, offset = [], min(n, self.size), self._offset
+        for _, block in self._blocks:
+            if not left:
+                break
+            part = block[offset : offset + left] if offset or left < len(block) else block
+            found.append(part)
+            left, offset = left - len(part), 0
+        return found
+
+    def drop(self, n: int) -> None:
+        """Take elements that were looked at."""
+        self.size -= n
+        n += self._offset
+        while self._blocks and n >= len(self._blocks[0][1]):
+            n -= len(self._blocks.pop(0)[1])
+        self._offset = n
+
+    def take(self, n: int) -> Block | None:
+        blocks = self.look(n) if self.size else []
+        if not blocks:
+            return self._stream.take(n)
+        taken = join(blocks)
+        self.drop(len(taken))
+        return taken
+
+    def skip(self, n: int) -> int:
+        first = min(n, self.size)
+        self.drop(first)
+        return first + (self._stream.skip(n - first) if n > first else 0)
+
+    def position(self) -> Any:
+        if not self._blocks:
+            return self._stream.position()
+        at = self._blocks[0][0]
+        if isinstance(at, FailedPreconditionError):
+            raise at
+        return later(at, self._offset)
+
+    def seek(self, position: Any) -> None:
+        self._blocks, self._offset, self.size = [], 0, 0
+        seek_later(self._stream, position)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _position_or_reason(stream: Stream) -> Any:
+    try:
+        return stream.position()
+    except FailedPreconditionError as error:
+        return error

@@ -1,0 +1,117 @@
+"""Tables as streams: elements are numbers until somebody wants the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.flow.block import Block, Columns, Examples, Numbers
+from pipeline.flow.ids import Ids
+from pipeline.nest import map_values
+from pipeline.queues.rows import Rows
+
+
+class TableRows:
+    """Rows of a table, by their numbers: not made yet."""
+
+    __slots__ = ("numbers", "table")
+
+    def __init__(self, table: Any, numbers: NDArray[np.int64]) -> None:
+        self.table, self.numbers = table, numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, which: slice) -> TableRows:
+        return TableRows(self.table, np.ascontiguousarray(self.numbers[which]))
+
+    def made(self) -> Columns | Examples:
+        return made_of(self.table, self.numbers, len(self.numbers))
+
+    def name(self, i: int) -> str | None:
+        named: Callable[[int], str] | None = getattr(self.table, "named", None)
+        return None if named is None else named(int(self.numbers[i]))
+
+
+def made_of(table: Any, which: Any, count: int) -> Columns | Examples:
+    """Return the rows of a table, or of a piece: as columns; as examples where their shapes may differ."""
+    if not getattr(table, "singly", False):
+        take = table.take if hasattr(table, "take") else table.block
+        return Columns(take(which), count)
+    loose = getattr(table, "loose", None)
+    if loose is not None:
+        return _examples(Columns(map_values(_gathered, loose(which)), count))
+    if hasattr(table, "take"):
+        rows = [
+            next(iter(Columns(map_values(_gathered, table.take(which[i : i + 1])), 1).examples())) for i in range(count)
+        ]
+        return Examples(rows)
+    return _examples(Columns(map_values(_gathered, table.block(which)), count))
+
+
+def _examples(columns: Columns) -> Examples:
+    return Examples(list(columns.examples()))
+
+
+def _gathered(column: Any) -> Any:
+    return np.asarray(column) if isinstance(column, Rows) else column
+
+
+class Index(Protocol):
+    """Elements that can be had by their numbers, from 0 up to the length."""
+
+    def __len__(self) -> int: ...
+    def block(self, numbers: Numbers) -> Block:
+        """Return the elements of these numbers, not made yet."""
+
+
+class Indexed:
+    """The elements of an index, in order, or in another one.
+
+    Args:
+        index: The elements.
+        length: How many elements the stream has; None for no end.
+        order: Returns which elements of the index are those of a range; None: the same numbers.
+        keep: Whether the numbers of elements stay those of the index; else they are counted in this order.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        length: int | None,
+        order: Callable[[int, int], NDArray[np.int64]] | None = None,
+    ) -> None:
+        self._index, self._length, self._order = index, length, order
+        self._next = 0
+
+    def take(self, n: int) -> Block | None:
+        first = self._next
+        if self._length is not None:
+            n = min(n, self._length - first)
+        if n < 1:
+            return None
+        self._next = first + n
+        return self._index.block(range(first, first + n) if self._order is None else self._order(first, n))
+
+    def skip(self, n: int) -> int:
+        if self._length is not None:
+            n = min(n, self._length - self._next)
+        self._next += n
+        return n
+
+    def position(self) -> int:
+        return self._next
+
+    def seek(self, position: Any) -> None:
+        self._next = int(position)
+
+    def close(self) -> None:
+        pass
+
+
+def ids_as_numbers(numbers: Numbers) -> Ids:
+    """Return the ids of elements that are told apart by their numbers."""
+    return numbers

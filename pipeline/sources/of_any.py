@@ -1,0 +1,86 @@
+"""dataset: anything that has examples, as a Dataset."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from pipeline.datasets.dataset import Dataset
+from pipeline.datasets.origins import OfCallable, OfIterable, OfQueue, OfSequence, OfStateful, sequence_of
+from pipeline.flow.run import name_of
+from pipeline.nest import parts_of
+from pipeline.queues.base import QueueBase
+from pipeline.sources.arrays import arrays
+
+_WANTED = "dataset: expected arrays, a sequence, an iterable, a function or a queue"
+
+
+def dataset(given: Any) -> Dataset[Any]:
+    """Make a dataset of anything that has examples.
+
+    Args:
+        given: One of
+
+            - an array, or a tuple or dict of arrays: example i is row i of each
+            - a list, or another sequence: its items, such as those of a `torch.utils.data.Dataset`
+            - an iterable, which starts over for each pass; an iterator is read once
+            - a generator function, which is called for each pass
+            - a function without arguments: one example a call, until it raises OutOfRangeError or StopIteration
+            - a queue that others fill
+            - an iterator or iterable with `state_dict` and `load_state_dict`: its positions become part of states
+            - a Dataset, which is returned as it is
+
+    Raises:
+        TypeError: It is nothing of these.
+
+    Examples:
+        >>> [batch.tolist() for batch in pipeline.dataset([1, 2, 3]).batch(2)]
+        [[1, 2], [3]]
+    """
+    if isinstance(given, Dataset):
+        return given
+    if isinstance(given, QueueBase):
+        return Dataset(OfQueue(given))
+    if isinstance(given, (str, bytes, bytearray)):
+        raise TypeError(f"{_WANTED}, got {given!r:.80}; for the lines of a file use pipeline.text")
+    kind = type(given)
+    if isinstance(given, (tuple, dict)) or (hasattr(kind, "__array__") and not hasattr(kind, "__next__")):
+        if isinstance(given, (tuple, dict)) and not parts_of(given):
+            raise TypeError(f"{_WANTED}, got an empty {kind.__name__}")
+        return arrays(given if isinstance(given, (tuple, dict)) else np.asarray(given))
+    stateful = hasattr(given, "state_dict") and hasattr(given, "load_state_dict")
+    if stateful and hasattr(kind, "__iter__"):
+        return Dataset(OfStateful(given, _name(given)))
+    if inspect.isgeneratorfunction(given):
+        return Dataset(OfIterable(lambda: iter(given()), name_of(given), None, None))
+    if inspect.iscoroutinefunction(given) or inspect.isasyncgenfunction(given) or hasattr(kind, "__anext__"):
+        raise TypeError(f"{_WANTED}, not {given!r:.80}: nobody awaits it here; use a generator function")
+    if isinstance(given, Mapping):
+        raise TypeError(f"{_WANTED}, got a {kind.__name__}: pass a dict of arrays")
+    if sequence_of(given):
+        return Dataset(OfSequence(given))
+    if isinstance(given, Iterator):
+        return Dataset(_once(given))
+    if hasattr(kind, "__iter__"):
+        return Dataset(OfIterable(lambda: iter(given), _name(given), None, _length(given)))
+    if callable(given):
+        return Dataset(OfCallable(given))
+    raise TypeError(f"{_WANTED}, got {given!r:.80}")
+
+
+def _once(given: Iterator[Any]) -> OfIterable:
+    return OfIterable(lambda: given, _name(given), "is an iterator", None)
+
+
+def _name(given: Any) -> str:
+    return str(getattr(given, "__name__", type(given).__name__))
+
+
+def _length(given: Any) -> int | None:
+    try:
+        return len(given)
+    except TypeError:
+        return None

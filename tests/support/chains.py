@@ -1,0 +1,236 @@
+"""Random chains of transformations, and what they give in plain Python where that can be said."""
+
+import itertools
+import random
+
+import numpy as np
+
+import pipeline
+from pipeline.datasets.dataset import interleave, mix
+from pipeline.datasets.dataset import zip as zipped
+from pipeline.sources.of_any import dataset
+
+UNKNOWN = None  # a reference that plain Python cannot give
+
+
+def double(x):
+    return x * 2
+
+
+def plus_draw(x):
+    return x + float(pipeline.example_rng().integers(0, 1 << 20)) / 1e9
+
+
+def is_even(x):
+    return int(x) % 2 == 0
+
+
+def is_rare(x):
+    return int(x) % 7 == 3
+
+
+def some(x):
+    """None, one or several outputs."""
+    return [x + k / 8 for k in range(int(x) % 4)]
+
+
+def as_generator(x):
+    yield from (x, x + 0.5)
+
+
+def count_of(x):
+    return int(x) % 9 + 1
+
+
+def sequence(x):
+    return np.full(int(x) % 9 + 1, x)
+
+
+def numbers(n):
+    yield from map(float, range(n))
+
+
+class Chain:
+    """A dataset and its reference.
+
+    Attributes:
+        data: The dataset.
+        expected: The elements in order, as plain Python; None if chance decides.
+        text: How it was made, to be printed.
+        kind: "scalar", "batch" or "row": what elements are.
+    """
+
+    def __init__(self, data, expected, text, kind="scalar"):
+        self.data, self.expected, self.text, self.kind = data, expected, text, kind
+
+
+def source(rng, directory):
+    """A random source of numbers."""
+    n = rng.choice([0, 1, 2, 7, 30, 130, 400])
+    values = [float(i) for i in range(n)]
+    kind = rng.choice(["list", "array", "shuffled", "generator", "text", "iterable"])
+    if kind == "array" and n:
+        return Chain(pipeline.arrays(np.array(values)), values, f"arrays({n})")
+    if kind == "shuffled" and n:
+        return Chain(pipeline.arrays(np.array(values), shuffle=True, seed=n), UNKNOWN, f"arrays({n}, shuffle)")
+    if kind == "generator":
+        return Chain(dataset(Generator(n)), values, f"generator({n})")
+    if kind == "iterable":
+        return Chain(dataset(Iterable(n)), values, f"iterable({n})")
+    if kind == "text" and n:
+        half = n // 2
+        for part, lines in enumerate((values[:half], values[half:])):
+            (directory / f"{n}-{part}.txt").write_text("".join(f"{v}\n" for v in lines))
+        files = [str(directory / f"{n}-{part}.txt") for part in range(2)]
+        return Chain(pipeline.text(files).map(float), values, f"text({n})")
+    return Chain(dataset(values), values, f"list({n})")
+
+
+class Iterable:
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        return numbers(self.n)
+
+
+class Generator(Iterable):
+    """An iterable too; a generator function that can be pickled would need a module of its own for each size."""
+
+
+def grow(rng, chain, depth, directory, workers=None):
+    """Add random transformations to a chain."""
+    for _ in range(depth):
+        chain = step(rng, chain, directory, workers)
+    return chain
+
+
+def step(rng, chain, directory, workers):
+    data, expected, text, kind = chain.data, chain.expected, chain.text, chain.kind
+    names = ["take", "skip", "shard", "repeat", "concatenate", "prefetch"]
+    if kind == "scalar":
+        names += ["map", "rng", "filter", "rare", "flat", "gen", "shuffle", "shuffle", "batch", "window", "mix"]
+        names += ["zip", "interleave", "pack", "fit", "bucket", "all", "sample", "nested"]
+    elif kind == "batch":
+        names += ["unbatch", "map"]
+    name = rng.choice(names)
+    n = rng.choice([1, 2, 3, 8, 33])
+    w = {"workers": workers} if workers is not None else {}
+    known = expected is not None
+    if name == "take":
+        return Chain(data.take(7 * n), expected[: 7 * n] if known else None, f"{text}.take({7 * n})", kind)
+    if name == "skip":
+        return Chain(data.skip(n), expected[n:] if known else None, f"{text}.skip({n})", kind)
+    if name == "shard":
+        i, m = rng.randrange(n), n
+        return Chain(data.shard(i, m), expected[i::m] if known else None, f"{text}.shard({i}, {m})", kind)
+    if name == "repeat":
+        if known and len(expected) > 1500:
+            return chain
+        random_order = ".shuffle" in text or "shuffle" in text or "rng" in text or "mix" in text or "sample" in text
+        return Chain(data.repeat(2), expected * 2 if known and not random_order else None, f"{text}.repeat(2)", kind)
+    if name == "concatenate":
+        return Chain(data.concatenate(data.take(n)), expected + expected[:n] if known else None, f"{text}.cat", kind)
+    if name == "prefetch":
+        return Chain(data.prefetch(n), expected, f"{text}.prefetch({n})", kind)
+    if name == "map":
+        return Chain(data.map(double, **w), [double(x) for x in expected] if known else None, f"{text}.map", kind)
+    if name == "rng":
+        return Chain(data.map(plus_draw, seed=5, **w), None, f"{text}.rng", kind)
+    if name == "filter":
+        return Chain(
+            data.filter(is_even, **w), [x for x in expected if is_even(x)] if known else None, f"{text}.filter"
+        )
+    if name == "rare":
+        return Chain(data.filter(is_rare, **w), [x for x in expected if is_rare(x)] if known else None, f"{text}.rare")
+    if name == "flat":
+        flat = [y for x in expected for y in some(x)] if known else None
+        return Chain(data.flat_map(some, **w), flat, f"{text}.flat")
+    if name == "gen":
+        flat = [y for x in expected for y in as_generator(x)] if known else None
+        return Chain(data.flat_map(as_generator, **w), flat, f"{text}.gen")
+    if name == "shuffle":
+        return Chain(data.shuffle(n, seed=3), expected if n == 1 else None, f"{text}.shuffle({n})")
+    if name == "batch":
+        listed = [np.array(expected[i : i + n]) for i in range(0, len(expected), n)] if known else None
+        return Chain(data.batch(n), listed, f"{text}.batch({n})", "batch")
+    if name == "window":
+        stride = rng.choice([1, 2, 40])
+        whole = range(0, max(0, len(expected) - n + 1), stride) if known else ()
+        listed = [np.array(expected[i : i + n]) for i in whole] if known else None
+        return Chain(data.window(n, stride), listed, f"{text}.window({n}, {stride})", "batch")
+    if name == "mix":
+        other = source(rng, directory)
+        stop = rng.choice(["all_exhausted", "first_exhausted"])
+        return Chain(mix([data, other.data], [0.7, 0.3], seed=2, stop=stop), None, f"mix({text}, {other.text}, {stop})")
+    if name == "zip":
+        pairs = [a + b for a, b in itertools.pairwise(expected)] if known else None
+        return Chain(zipped(data, data.skip(1)).map(sum, **w), pairs, f"zip({text})")
+    if name == "interleave":
+        other = source(rng, directory)
+        both = known and other.expected is not None
+        turns = round_robin([expected, other.expected], n) if both else None
+        return Chain(interleave([data, other.data], 2, n), turns, f"interleave({text}, {other.text}, {n})")
+    if name == "nested":
+        flat = round_robin([list(range(int(x) % 4)) for x in expected], 2, 3) if known else None
+        return Chain(interleave(data.map(to_dataset), 3, 2), flat, f"nested({text})")
+    if name == "pack":
+        return Chain(data.map(sequence, **w).pack(8), packed(expected, 8) if known else None, f"{text}.pack", "row")
+    if name == "fit":
+        return Chain(data.map(sequence, **w).pack(10, split=False), None, f"{text}.fit", "row")
+    if name == "bucket":
+        return Chain(data.map(sequence, **w).bucket([3, 6], [4, 3, 2]), None, f"{text}.bucket", "row")
+    if name == "unbatch":
+        return Chain(data.unbatch(), None, f"{text}.unbatch")
+    try:
+        if name == "all":
+            return Chain(data.shuffle(seed=4), None, f"{text}.shuffle()")
+        weights = [1.0 + i % 3 for i in range(len(data))]
+        return Chain(data.sample(weights, 50, seed=6), None, f"{text}.sample") if weights else chain
+    except (ValueError, TypeError):  # not by number
+        return chain
+
+
+def to_dataset(x):
+    return dataset(list(range(int(x) % 4)))
+
+
+def round_robin(lists, block, cycle=None):
+    waiting = [iter(each) for each in lists]
+    cycle = len(waiting) if cycle is None else cycle
+    slots, waiting = waiting[:cycle], waiting[cycle:]
+    at, turn, out = 0, 0, []
+    while slots:
+        try:
+            out.append(next(slots[at]))
+        except StopIteration:
+            turn = 0
+            if waiting:
+                slots[at] = waiting.pop(0)
+            else:
+                del slots[at]
+                at = at % len(slots) if slots else 0
+            continue
+        turn += 1
+        if turn == block:
+            at, turn = (at + 1) % len(slots), 0
+    return out
+
+
+def packed(values, size):
+    tokens = [float(v) for x in values for v in sequence(x)]
+    return [tokens[i : i + size] for i in range(0, len(tokens), size)]
+
+
+def plain(element):
+    """An element in a form that can be compared."""
+    if isinstance(element, dict):
+        return {key: plain(value) for key, value in element.items()}
+    if isinstance(element, (tuple, list)):
+        return [plain(each) for each in element]
+    return np.asarray(element).tolist()
+
+
+def seeds(count, name):
+    """Random generators, each with the seed to print."""
+    return [(seed, random.Random(f"{name}-{seed}")) for seed in range(count)]

@@ -167,7 +167,8 @@ class _RemoteCursor(PartsCursor):
     """
 
     def __init__(self, about: About, round_number: int) -> None:
-        self._remote: Any = about.parts
+        remote: Any = about.parts
+        self._remote = remote
         self._flights: dict[int, _Flight] = {}  # by the number of a part, counted through all epochs
         self._left = False
         super().__init__(about, round_number)

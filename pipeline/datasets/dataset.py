@@ -55,6 +55,9 @@ class Dataset(Generic[T_co]):
     def __iter__(self) -> DatasetIterator[T_co]:
         return DatasetIterator(self._node, self._epoch)
 
+    def __aiter__(self) -> DatasetIterator[T_co]:
+        return iter(self)
+
     def epoch(self, i: int) -> Dataset[T_co]:
         """Return the recipe with the orders of pass i: `for e in range(3): for batch in dataset.epoch(e): ...`.
 

@@ -20,6 +20,9 @@ SAID = {
     "docs/migrate.md:after": BATCHES,
 }
 
+# Pages that show all that their programs print, in blocks of text after the code.
+SHOWN = ["docs/datasets.md"]
+
 # Programs that others run, more than once.
 ELSEWHERE = {
     "docs/reproducibility.md:page": "tests/resume/test_recipes.py",
@@ -30,7 +33,7 @@ def cases():
     """Each program, and for each block that is left out the reason."""
     for page, text in sorted(PAGES.items()):
         runnable, left_out = page_programs.programs(text)
-        for chosen in runnable:
+        for chosen in runnable if page not in SHOWN else ():
             name = f"{page}:{chosen[0].word or 'page'}"
             if name not in ELSEWHERE:
                 yield pytest.param(chosen, SAID.get(name, "(?s:.*)"), id=name)
@@ -42,6 +45,14 @@ def cases():
 @pytest.mark.parametrize(("chosen", "said"), list(cases()))
 def test_a_program(chosen, said, tmp_path):
     assert re.fullmatch(said, page_programs.run(page_programs.script(chosen), tmp_path))
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_page_shows_what_its_program_prints(name, tmp_path):
+    [chosen], left_out = page_programs.programs(PAGES[name])
+    assert not left_out
+    shown = re.findall(r"^```text\n(.*?)^```$", PAGES[name], re.MULTILINE | re.DOTALL)
+    assert "".join(shown) == page_programs.run(page_programs.script(chosen), tmp_path)
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

@@ -1,4 +1,4 @@
-"""Tells circles from squares: images in a folder for each class, read and decoded by two threads, in random order.
+"""Tells circles from squares: images in a folder for each class, read and resized by two threads.
 
     python examples/image_folder.py [FOLDER]
 
@@ -13,7 +13,7 @@ import numpy as np
 
 import pipeline
 
-SIDE = 24
+SIDE = 48
 
 
 def draw(folder):
@@ -23,7 +23,7 @@ def draw(folder):
     for shape in ("circle", "square"):
         (folder / shape).mkdir()
         for number in range(300):
-            (cx, cy), radius = rng.uniform(9, 14, 2), rng.uniform(5, 8)
+            (cx, cy), radius = rng.uniform(18, 28, 2), rng.uniform(13, 17)
             distance = np.hypot(x - cx, y - cy) if shape == "circle" else np.maximum(abs(x - cx), abs(y - cy))
             image = np.where((distance < radius)[..., None], rng.integers(100, 256, 3), rng.integers(0, 80, 3))
             (folder / shape / f"{number}.png").write_bytes(pipeline.encode_png(image.astype(np.uint8)))
@@ -36,8 +36,13 @@ def features(images):
     return bright.sum(axis=(1, 2)) / area
 
 
+def decode(data):
+    """Make an image of 24 x 24 pixels of the bytes of a file."""
+    return pipeline.resize(pipeline.decode_image(data, channels=3), (24, 24), method="area")
+
+
 def main(folder):
-    source = pipeline.image_folder(folder, shuffle=True, seed=1)
+    source = pipeline.image_folder(folder, decode, shuffle=True, seed=1)
     right = 0
     with pipeline.shuffle_batch(source, 50, min_after_dequeue=200, num_threads=2, seed=1) as batches:
         for images, labels in batches:  # uint8 [50, 24, 24, 3] and the number of the class

@@ -67,6 +67,8 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.files.tfrecord import TFRecordCompressionType, TFRecordOptions
     from pipeline.files.tfrecord_cutter import tf_record_iterator
     from pipeline.files.tfrecord_writer import TFRecordWriter
+    from pipeline.images.parts import central_crop, crop, flip_left_right, flip_up_down, random_crop
+    from pipeline.images.resize import resize
     from pipeline.nest import ListValue
     from pipeline.producers.epochs import limit_epochs
     from pipeline.producers.producers import input_producer, range_input_producer, string_input_producer
@@ -177,9 +179,11 @@ __all__ = [
     "batch",
     "batch_join",
     "bucket_by_sequence_length",
+    "central_crop",
     "cluster",
     "collate",
     "concatenate",
+    "crop",
     "csv",
     "dataset",
     "decode_bmp",
@@ -195,6 +199,8 @@ __all__ = [
     "errors",
     "example_rng",
     "feather",
+    "flip_left_right",
+    "flip_up_down",
     "freeze",
     "grain",
     "huggingface",
@@ -216,9 +222,11 @@ __all__ = [
     "parse_example",
     "parse_single_example",
     "processes",
+    "random_crop",
     "range_input_producer",
     "report",
     "reset",
+    "resize",
     "save_state",
     "set_deterministic",
     "set_random_seed",
@@ -266,6 +274,8 @@ _ROOMS = {
     ".files.tfrecord": "TFRecordCompressionType TFRecordOptions",
     ".files.tfrecord_cutter": "tf_record_iterator",
     ".files.tfrecord_writer": "TFRecordWriter",
+    ".images.parts": "central_crop crop flip_left_right flip_up_down random_crop",
+    ".images.resize": "resize",
     ".nest": "ListValue",
     ".producers.epochs": "limit_epochs",
     ".producers.producers": "input_producer range_input_producer string_input_producer",

@@ -1,0 +1,26 @@
+"""Checks of the images that public functions are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.errors import invalid
+
+
+def images_of(images: Any, who: str) -> tuple[NDArray[Any], bool]:
+    """Return images as [batch, height, width, channels], and whether there is only one.
+
+    Raises:
+        InvalidArgumentError: They do not have three or four axes.
+        TypeError: They are not numbers.
+    """
+    array = np.asarray(images)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{who}: images must hold integers or floats, not {array.dtype}")
+    if array.ndim not in (3, 4):
+        text = "[height, width, channels] or [batch, height, width, channels]"
+        raise invalid(f"{who}: images must be {text}, but their shape is {array.shape}")
+    return (array[None], True) if array.ndim == 3 else (array, False)

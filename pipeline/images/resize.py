@@ -1,0 +1,83 @@
+"""resize: images of another size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.dtypes import integer
+from pipeline.errors import invalid
+from pipeline.images import resizing
+from pipeline.images.checks import images_of
+
+METHODS = ("nearest", "bilinear", "bicubic", "area")
+
+
+def resize(images: Any, size: Sequence[int], method: str = "bilinear") -> NDArray[Any]:
+    """Resize an image, or each image of a batch.
+
+    Pixels lie half a pixel from the edges, as in Pillow, OpenCV and PyTorch. Each pixel of the result is computed in
+    float32, and rounded for integers. Thread safe; threads resize in parallel.
+
+    Args:
+        images: Numbers, [height, width, channels] or [batch, height, width, channels].
+        size: The height and width of the result.
+        method: "nearest" takes the nearest pixel, "bilinear" a mean of 4 pixels, "bicubic" of 16, and "area" of all
+            that the new pixel covers. Use "area" to shrink an image to less than half.
+
+    Returns:
+        A new array of the dtype of `images`.
+
+    Raises:
+        InvalidArgumentError: `images` has other axes or no pixels, or `size` or `method` is not one of those.
+        TypeError: `images` does not hold numbers, or a size is not an integer.
+
+    Examples:
+        >>> image = np.array([[[0], [100]]], np.uint8)
+        >>> pipeline.resize(image, (1, 4))[0, :, 0].tolist()
+        [0, 25, 75, 100]
+        >>> pipeline.resize(image, (1, 1), "area").item()
+        50
+
+    See Also:
+        crop, decode_image, image_folder
+    """
+    batch, single = images_of(images, "resize")
+    if method not in METHODS:
+        raise invalid(f"resize: method must be one of {', '.join(map(repr, METHODS))}, not {method!r:.80}")
+    height, width = pair_of(size, "resize")
+    if not batch.shape[1] or not batch.shape[2]:
+        raise invalid(f"resize: the images have no pixels: their shape is {np.shape(images)}")
+    if method == "area":
+        made = resizing.area(batch, height, width)
+    else:
+        made = getattr(resizing, method)(batch, height, width, half_pixel=True)
+    result = _rounded(made, batch.dtype)
+    return result[0] if single else result
+
+
+def pair_of(size: Any, who: str) -> tuple[int, int]:
+    """Return height and width; InvalidArgumentError unless both are positive."""
+    if not isinstance(size, (Sequence, np.ndarray)) or isinstance(size, (str, bytes)) or len(size) != 2:
+        raise invalid(f"{who}: size must be (height, width), not {size!r:.80}")
+    height, width = (integer(each, f"{who}: size") for each in size)
+    if height < 1 or width < 1:
+        raise invalid(f"{who}: size must be positive, not {(height, width)}")
+    return height, width
+
+
+def _rounded(made: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return what was computed in float32 as the dtype of the images."""
+    if made.dtype == dtype or dtype.kind not in "iu":
+        return made.astype(dtype, copy=False)
+    limits = np.iinfo(dtype)
+    np.rint(made, out=made)
+    if limits.bits <= 16:
+        return made.clip(limits.min, limits.max, out=made).astype(dtype)
+    largest = np.float64(limits.max)
+    if int(largest) > limits.max:  # of 64 bits
+        largest = np.nextafter(largest, 0)
+    return made.astype(np.float64).clip(limits.min, largest).astype(dtype)

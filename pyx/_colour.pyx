@@ -2,6 +2,9 @@
 many. Where a formula divides by zero, the result is not used.
 """
 
+cdef enum:
+    TILE = 256
+
 cdef Py_ssize_t LARGE = 4096            # pixels that pay for letting other threads run
 
 ctypedef fused real:
@@ -93,17 +96,29 @@ cdef void to_rgb(const real[:, ::1] pixels, real[:, ::1] out) noexcept nogil:
 
 
 cdef void saturate(const float[:, ::1] pixels, float scale, float[:, ::1] out) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef float red, green, blue, value, spread, hue, saturation
-    for i in range(pixels.shape[0]):
-        red, green, blue = pixels[i, 0], pixels[i, 1], pixels[i, 2]
-        value = largest(red, green, blue)
-        spread = value - smallest(red, green, blue)
-        hue = hue_of(red, green, blue, value, spread)
-        saturation = clipped(saturation_of(value, spread) * scale)
-        out[i, 0] = shade(red_of(hue), saturation, value)
-        out[i, 1] = shade(green_of(hue), saturation, value)
-        out[i, 2] = shade(blue_of(hue), saturation, value)
+    # A component at a time, of so many pixels as stay in L1: all at once needs more registers than there are.
+    cdef float[TILE] reds, greens, blues, hues, values
+    cdef float value, spread
+    cdef Py_ssize_t begin = 0, count, i
+    while begin < pixels.shape[0]:
+        count = min(<Py_ssize_t>TILE, pixels.shape[0] - begin)
+        for i in range(count):
+            reds[i], greens[i], blues[i] = pixels[begin + i, 0], pixels[begin + i, 1], pixels[begin + i, 2]
+        for i in range(count):
+            value = largest(reds[i], greens[i], blues[i])
+            spread = value - smallest(reds[i], greens[i], blues[i])
+            hues[i] = hue_of(reds[i], greens[i], blues[i], value, spread)
+            reds[i] = clipped(saturation_of(value, spread) * scale)
+            values[i] = value
+        for i in range(count):          # from here on, reds has the saturation, and becomes red at last
+            greens[i] = shade(green_of(hues[i]), reds[i], values[i])
+        for i in range(count):
+            blues[i] = shade(blue_of(hues[i]), reds[i], values[i])
+        for i in range(count):
+            reds[i] = shade(red_of(hues[i]), reds[i], values[i])
+        for i in range(count):
+            out[begin + i, 0], out[begin + i, 1], out[begin + i, 2] = reds[i], greens[i], blues[i]
+        begin += count
 
 
 cdef inline float turned_to(float place, float high, float spread) noexcept nogil:
@@ -115,17 +130,29 @@ cdef inline float turned_to(float place, float high, float spread) noexcept nogi
 
 
 cdef void turn(const float[:, ::1] pixels, float delta, float[:, ::1] out) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef float red, green, blue, high, spread, hue
+    # As in `saturate`.
+    cdef float[TILE] reds, greens, blues, hues, highs, spreads
+    cdef float high, spread
     cdef float one = 1, three = 3, five = 5, six = 6
-    for i in range(pixels.shape[0]):
-        red, green, blue = pixels[i, 0], pixels[i, 1], pixels[i, 2]
-        high = largest(red, green, blue)
-        spread = high - smallest(red, green, blue)
-        hue = hue_of(red, green, blue, high, spread) * six + delta
-        out[i, 0] = turned_to(hue + five, high, spread)
-        out[i, 1] = turned_to(hue + three, high, spread)
-        out[i, 2] = turned_to(hue + one, high, spread)
+    cdef Py_ssize_t begin = 0, count, i
+    while begin < pixels.shape[0]:
+        count = min(<Py_ssize_t>TILE, pixels.shape[0] - begin)
+        for i in range(count):
+            reds[i], greens[i], blues[i] = pixels[begin + i, 0], pixels[begin + i, 1], pixels[begin + i, 2]
+        for i in range(count):
+            high = largest(reds[i], greens[i], blues[i])
+            spread = high - smallest(reds[i], greens[i], blues[i])
+            hues[i] = hue_of(reds[i], greens[i], blues[i], high, spread) * six + delta
+            highs[i], spreads[i] = high, spread
+        for i in range(count):
+            reds[i] = turned_to(hues[i] + five, highs[i], spreads[i])
+        for i in range(count):
+            greens[i] = turned_to(hues[i] + three, highs[i], spreads[i])
+        for i in range(count):
+            blues[i] = turned_to(hues[i] + one, highs[i], spreads[i])
+        for i in range(count):
+            out[begin + i, 0], out[begin + i, 1], out[begin + i, 2] = reds[i], greens[i], blues[i]
+        begin += count
 
 
 cdef void stretch(

@@ -82,13 +82,17 @@ def _nearest_pixels(size: int, wanted: int, align_corners: bool, half_pixel: boo
 
 def nearest(images: Any, height: int, width: int, align_corners: bool = False, half_pixel: bool = False) -> Any:
     """Resize; each pixel is the nearest one. Returns the dtype of the images."""
-    batch, before, across, channels = images.shape
-    rows = _nearest_pixels(before, height, align_corners, half_pixel)
-    columns = _nearest_pixels(across, width, align_corners, half_pixel)
-    result = np.empty((batch, height, width * channels), images.dtype)
+    rows = _nearest_pixels(images.shape[1], height, align_corners, half_pixel)
+    return copied(images, rows, _nearest_pixels(images.shape[2], width, align_corners, half_pixel))
+
+
+def copied(images: Any, rows: Any, columns: Any) -> Any:
+    """Return the pixels at some rows and columns."""
+    batch, _, _, channels = images.shape
+    result = np.empty((batch, len(rows), len(columns), channels), images.dtype)
     kind, copy = _UNSIGNED[images.itemsize], _COPIES[images.itemsize]
-    copy(_lines(images).view(kind), rows, columns, channels, result.view(kind))
-    return result.reshape(batch, height, width, channels)
+    copy(_lines(images).view(kind), rows, columns, channels, _lines(result).view(kind))
+    return result
 
 
 @lru_cache(2)

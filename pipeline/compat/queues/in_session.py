@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline._queue import CALLS
 from pipeline.compat.graph.dtypes import resource
 from pipeline.compat.graph.graph_keys import GraphKeys
+from pipeline.compat.queues.gil_turns import about_to_wait
 from pipeline.compat.session.run import Run, current
 from pipeline.compat.values.placeholders import runtime_name
 from pipeline.dtypes import STRING
@@ -157,6 +158,7 @@ class SessionQueue(TypedQueue):
         return str(name)
 
     def _about_to_wait(self, call: int) -> float | None:
+        about_to_wait()
         self._check_run(call)
         return super()._about_to_wait(call)
 

@@ -60,6 +60,15 @@ def enqueue(ref: Tensor, tensors: list[Tensor], scope: str) -> Operation:
         _check_count(queue, tensors)
         queue.enqueue(values, timeout=run.remaining())
 
+    def given(run: Run, held: list[Any]) -> None:
+        queue, *values = held
+        held.clear()
+        _check_count(queue, tensors)
+        components = tuple(values)
+        values.clear()  # a large array that only `components` has is not copied
+        queue._enqueue_given(components, timeout=run.remaining())
+
+    kernel.given = given  # type: ignore[attr-defined]  # for plans
     return _in("QueueEnqueueV2", ref, tensors, kernel, scope)
 
 

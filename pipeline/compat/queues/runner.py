@@ -9,6 +9,8 @@ from typing import Any
 from pipeline.compat.graph.default_session import get_default_session
 from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.graph.scopes import get_default_graph
+from pipeline.compat.graph.tensor import Operation
+from pipeline.compat.queues.gil_turns import GilTurns, TakingTurns, about_to_wait
 from pipeline.compat.queues.move_blocks import in_blocks
 from pipeline.compat.queues.runner_def import QueueRunnerDef, definition, elements
 from pipeline.compat.session.session import BaseSession
@@ -93,7 +95,18 @@ class QueueRunner(native.QueueRunner):
         return in_blocks(sess, op, single, len(self.enqueue_ops) > 1) or single
 
     def _single(self, sess: Any, op: Any) -> Callable[[], object]:
-        return sess.runner_callable(op) if isinstance(sess, BaseSession) else super()._single(sess, op)
+        if not isinstance(sess, BaseSession):
+            return super()._single(sess, op)
+        single = sess.runner_callable(op)
+        if not isinstance(op, Operation) or op.type != "QueueEnqueueV2":
+            return single
+        return TakingTurns(single, sess._resources.get("turns at the GIL", GilTurns))
+
+    def _fill(self, *args: Any) -> None:
+        try:
+            super()._fill(*args)
+        finally:
+            about_to_wait()  # what this thread does no more
 
     def _group_for(self, sess: Any) -> WorkerGroup:
         queue: Any = self.queue

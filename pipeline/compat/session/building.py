@@ -112,7 +112,8 @@ class PlanBuilder:
         kernel = bare or op.kernel
         if op.type == "Identity" and self._is_cell(op.inputs[0]):
             kernel = checked_cell
-        self.steps.append(Step(kernel, op.stateful, inputs, outputs, op, guarded))
+        given = getattr(op.kernel, "given", None)
+        self.steps.append(Step(kernel, op.stateful, inputs, outputs, op, guarded, given=given))
 
     def _input(self, op: Operation, index: int, tensor: Tensor, guarded: bool) -> int:
         """The place of an input; a variable's value is read in a step of its own, which fails if there is none."""

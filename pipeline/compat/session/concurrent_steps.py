@@ -1,5 +1,5 @@
-"""Follows a plan in which several operations may wait at the same time. Each is tried without waiting first; only one
-that would wait, while something else can go on, gets a thread."""
+"""Follows a plan in which several operations may wait at the same time. Each is tried with little patience first; only
+one that would wait longer, while something else can go on, gets a thread."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from pipeline.errors import CancelledError, DeadlineExceededError
 
 # A wait looks again after this many seconds: a signal that arrives just before the wait begins does not end it.
 _POLL = 0.05
+# Seconds that a dequeue waits in the caller's thread: handing it to a helper costs 50 us and waits for the GIL.
+_PATIENCE = 0.002
 
 
 class ConcurrentSteps:
@@ -23,7 +25,7 @@ class ConcurrentSteps:
 
     Attributes:
         steps: As given.
-        tried: Of each, whether it can be tried without waiting: nothing is lost then.
+        tried: Of each, whether it can be tried: nothing is lost if that fails.
         missing, dependents: See `dependencies`.
     """
 
@@ -38,16 +40,15 @@ class ConcurrentSteps:
         The first failure cancels the waits of the others and is raised once they have ended.
         """
         dead: set[Operation] = set()
-        impatient = run.state("impatient", lambda: Run(run.resources, 0))
         for number, step in enumerate(self.steps):
             if not step.op.blocking:
                 take_step(step, run, values, dead)
-            elif not self.tried[number] or not _taken(step, impatient, values, dead):
+            elif not self.tried[number] or not _taken(step, run, values, dead):
                 break
         else:
             return
         current.run = own = Run(run.resources, run.remaining())  # can be cancelled by itself
-        _Follower(self, own, impatient, values, dead, number).follow()
+        _Follower(self, own, values, dead, number).follow()
 
 
 def _all_or_nothing(op: Operation) -> bool:
@@ -55,10 +56,10 @@ def _all_or_nothing(op: Operation) -> bool:
     return op.type.startswith("QueueDequeue") or op.type == "QueueEnqueueV2"
 
 
-def _taken(step: Step, impatient: Run, values: list[Any], dead: set[Operation]) -> bool:
-    """Take a step unless it would wait; return whether it was taken."""
+def _taken(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> bool:
+    """Take a step unless it would wait for long; return whether it was taken."""
     try:
-        take_step(step, impatient, values, dead)
+        take_step(step, run.hurried(_PATIENCE), values, dead)
     except DeadlineExceededError:
         return False
     return True
@@ -67,11 +68,9 @@ def _taken(step: Step, impatient: Run, values: list[Any], dead: set[Operation]) 
 class _Follower:
     """The rest of a run. Its own thread gives steps that may wait to helpers, and collects their answers."""
 
-    def __init__(
-        self, plan: ConcurrentSteps, run: Run, impatient: Run, values: list[Any], dead: set[Operation], begin: int
-    ) -> None:
+    def __init__(self, plan: ConcurrentSteps, run: Run, values: list[Any], dead: set[Operation], begin: int) -> None:
         self._steps, self._tried = plan.steps, plan.tried
-        self._run, self._impatient, self._values, self._dead = run, impatient, values, dead
+        self._run, self._values, self._dead = run, values, dead
         self._missing, self._dependents = plan.missing.copy(), plan.dependents
         for number in range(begin):
             for each in self._dependents[number]:
@@ -93,7 +92,7 @@ class _Follower:
                     step = self._steps[number]
                     if not step.op.blocking or not (self._ready or self._waiting):
                         take_step(step, self._run, self._values, self._dead)
-                    elif not self._tried[number] or not _taken(step, self._impatient, self._values, self._dead):
+                    elif not self._tried[number] or not _taken(step, self._run, self._values, self._dead):
                         self._hand_over(number)
                         continue
                 else:

@@ -129,13 +129,20 @@ class Plan:
         dead: set[Operation] = set()
         try:
             for step in self._steps:
-                kernel, stateful, inputs, outputs, _, guarded, last = step
+                kernel, stateful, inputs, outputs, _, guarded, last, given = step
                 if guarded:
                     take_step(step, run, values, dead)
                     continue
                 # Most steps take one value: building a list for it costs 0.1 us.
                 if len(inputs) == 1:
                     result = kernel(run, values[inputs[0]]) if stateful else kernel(values[inputs[0]])
+                elif given is not None:
+                    result = value = None
+                    held = [values[place] for place in inputs]
+                    for place in last:
+                        values[place] = None
+                    given(run, held)
+                    continue
                 elif stateful:
                     result = kernel(run, *[values[place] for place in inputs])
                 else:

@@ -40,6 +40,11 @@ class Run:
         """Return the seconds that are left; None if there is no limit."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
+    def hurried(self, timeout: float) -> Run:
+        """Return a run that ends after so many seconds, or with this one if that is sooner."""
+        left = self.remaining()
+        return Run(self.resources, timeout if left is None else min(timeout, left))
+
     @property
     def cancelled(self) -> bool:
         """Whether the run was cancelled, or its session closed."""

@@ -33,6 +33,7 @@ class Step(NamedTuple):
     op: Operation
     guarded: bool  # within a branch: skipped if the other branch is taken
     last: tuple[int, ...] = ()  # places that no later step reads: what is there makes room for new values
+    given: Callable[..., Any] | None = None  # as `kernel`, but takes a list of its values, and empties it
 
     @property
     def reads(self) -> bool:
@@ -63,7 +64,7 @@ def take_step(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> 
     Raises:
         OpError: The kernel failed.
     """
-    kernel, stateful, inputs, outputs, op, _, _ = step
+    kernel, stateful, inputs, outputs, op, *_ = step
     args = [values[place] for place in inputs]
     if op.type in MERGES:
         skip = all(each is DEAD for each in args)

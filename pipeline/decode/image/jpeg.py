@@ -17,6 +17,8 @@ _END = b"\xff\xd9"
 _ERRORS = (ValueError, KeyError)  # simplejpeg's, of what is damaged or unknown to it
 _SCAN, _ADOBE = 0xDA, 0xEE
 _MOST_SCANS = 100  # an image that is decoded coarse to fine has some ten; each of them costs a pass over all pixels
+_SEQUENTIAL = (0xC0, 0xC1)  # the markers of images whose components are each in one scan
+_SHORT = 4096  # bytes that are searched faster than their markers are walked through
 _MARKER = re.compile(rb"\xff+([^\x00\xff])")
 
 
@@ -55,25 +57,32 @@ def jpeg_array(
         return pixels(image, "L" if gray else "RGB")
 
 
+def _may_have_many_scans(data: bytes) -> bool:
+    return data.count(bytes((0xFF, _SCAN))) > _MOST_SCANS
+
+
 def _check_markers(data: bytes) -> bool:
     """Return whether a marker of Adobe says that CMYK is stored inverted.
 
     Raises:
         InvalidArgumentError: The image has so many scans that it would take minutes to decode.
     """
-    many = data.count(bytes((0xFF, _SCAN))) > _MOST_SCANS
-    if not many and b"Adobe" not in data:
+    if len(data) < _SHORT and b"Adobe" not in data and not _may_have_many_scans(data):
         return False
-    scans, inverted, at = 0, False, 2
+    scans, inverted, at, components = 0, False, 2, 0
     while found := _MARKER.search(data, at):
         kind, at = found[1][0], found.end()
-        if kind == 0xD9 or (kind == _SCAN and not many):
+        if kind == 0xD9:
             break
         if kind == 1 or 0xD0 <= kind <= 0xD8:  # these have no size
             continue
         size = int.from_bytes(data[at : at + 2], "big")
-        if kind == _SCAN:
+        if kind in _SEQUENTIAL and at + 7 < len(data):
+            components = data[at + 7]
+        elif kind == _SCAN:
             scans += 1
+            if scans == 1 and (data[at + 2 : at + 3] == bytes((components,)) or not _may_have_many_scans(data)):
+                break  # of a sequential image, with all components: the only scan that a decoder reads
         elif kind == _ADOBE and size >= 14 and data.startswith(b"Adobe", at + 2):
             inverted = inverted or not scans
         at += max(size, 2)

@@ -17,6 +17,7 @@ from pipeline.compat.ops.making.opdef import INDEX_32, check_rank, check_rank_at
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
 from pipeline.errors import invalid
+from pipeline.images.parts import mirrored
 
 
 def _transposed(tensor: Tensor, perm: Tensor) -> Any:
@@ -134,7 +135,8 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 
     def kernel(value: Any, axes: Any) -> Any:
         try:
-            return np.flip(value, tuple(_axes_in(np.ndim(value), axes)))
+            over = _axes_in(np.ndim(value), axes)
+            return mirrored(value, over[0]) if len(over) == 1 else np.flip(value, tuple(over))
         except ValueError as error:
             raise invalid(str(error)) from None
 

@@ -216,12 +216,13 @@ def _expanded(tensor: Tensor, dim: Tensor) -> Any:
 
 
 def _expand(value: Any, axis: Any) -> Any:
-    if np.size(axis) != 1:
+    if axis.size != 1:
         raise invalid("'dim' must be a tensor with a single value")
-    place, rank = int(np.ravel(axis)[0]), np.ndim(value)
-    if not -rank - 1 <= place <= rank:
-        raise invalid(f"Tried to expand dim index {place} for tensor with {rank} dimensions.")
-    return np.expand_dims(value, place)
+    place, shape = int(axis.item()), np.shape(value)
+    if not -len(shape) - 1 <= place <= len(shape):
+        raise invalid(f"Tried to expand dim index {place} for tensor with {len(shape)} dimensions.")
+    place += len(shape) + 1 if place < 0 else 0
+    return np.reshape(value, (*shape[:place], 1, *shape[place:]))
 
 
 def _expand_rows(is_row: tuple[bool, ...], value: Any, axis: Any) -> Any:
@@ -268,12 +269,13 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
     def kernel(value: Any) -> Any:
         if not axes:
             return np.squeeze(value)
-        shape, wanted = np.shape(value), sorted({each % max(np.ndim(value), 1) for each in axes})
+        shape = np.shape(value)
+        wanted = axes if axes == [0] else sorted({each % max(len(shape), 1) for each in axes})
         for each in wanted:
             if each >= len(shape) or shape[each] != 1:
                 got = shape[each] if each < len(shape) else "none"
                 raise invalid(f"Can not squeeze dim[{each}], expected a dimension of 1, got {got}")
-        return np.squeeze(value, tuple(wanted))
+        return value[0] if axes == [0] else np.squeeze(value, tuple(wanted))
 
     def rows(is_row: tuple[bool, ...], value: Any) -> Any:
         places = tuple({each + 1 if each >= 0 else each for each in axes})

@@ -1,0 +1,93 @@
+"""Threads of queue runners take turns at the GIL, and still wait for each other where a program makes them."""
+
+import contextlib
+import threading
+
+import numpy as np
+import pytest
+
+import pipeline.compat.v1 as tf
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default():
+        yield
+
+
+def taken(fetches, count):
+    """What so many runs give, with all runners started."""
+    with tf.Session() as sess:
+        sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(sess, coord)
+        results = [sess.run(fetches) for _ in range(count)]
+        coord.request_stop()
+        coord.join(threads)
+    return results
+
+
+def test_functions_that_wait_for_each_other():
+    meeting = threading.Barrier(3)
+
+    def meet():
+        with contextlib.suppress(threading.BrokenBarrierError):  # at the end, when some wait for room
+            meeting.wait()
+        return np.float32(1)
+
+    number = tf.py_func(meet, [], tf.float32)
+    number.set_shape([])
+    batch = tf.train.batch([number], 5, num_threads=3, capacity=10)
+    with tf.Session() as sess:
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(sess, coord)
+        assert [sess.run(batch).tolist() for _ in range(20)] == [[1.0] * 5] * 20
+        coord.request_stop()
+        meeting.abort()
+        coord.join(threads)
+
+
+def test_one_queue_after_another():
+    numbers = tf.train.range_input_producer(50, shuffle=False, num_epochs=2)
+    first = tf.FIFOQueue(2, tf.int32, shapes=[[]])
+    doubled = first.enqueue(tf.py_func(lambda x: np.int32(2 * x), [numbers.dequeue()], tf.int32))
+    tf.train.add_queue_runner(tf.train.QueueRunner(first, [doubled] * 3))
+    second = tf.FIFOQueue(2, tf.int32, shapes=[[]])
+    raised = second.enqueue(tf.py_func(lambda x: np.int32(x + 1), [first.dequeue()], tf.int32))
+    tf.train.add_queue_runner(tf.train.QueueRunner(second, [raised] * 3))
+    assert sorted(taken(second.dequeue(), 100)) == sorted(2 * [2 * number + 1 for number in range(50)])
+
+
+def test_the_end_of_one_thread_leaves_the_turn_to_others():
+    calls = iter(range(40))
+    lock = threading.Lock()
+
+    def count():
+        with lock:
+            number = next(calls, None)
+        if number is None:
+            raise StopIteration
+        return np.int32(number)
+
+    number = tf.py_func(count, [], tf.int32)
+    number.set_shape([])
+    batch = tf.train.batch([number], 7, num_threads=4, allow_smaller_final_batch=True)
+    with tf.Session() as sess:
+        threads = tf.train.start_queue_runners(sess)
+        got = [each for _ in range(6) for each in sess.run(batch).tolist()]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            sess.run(batch)
+        for thread in threads:
+            thread.join()
+    assert sorted(got) == list(range(40))
+
+
+def test_all_readers_of_a_join_have_their_turn(tmp_path):
+    for name in ("a", "b", "c"):
+        (tmp_path / name).write_bytes(name.encode() * 30_000)
+    reads = []
+    for name in ("a", "b", "c"):
+        names = tf.train.string_input_producer([str(tmp_path / name)])
+        reads.append([tf.FixedLengthRecordReader(1).read(names)[1]])
+    letters = b"".join(np.concatenate(taken(tf.train.batch_join(reads, 100, capacity=200), 300)).tolist())
+    assert set(letters) == set(b"abc")

@@ -26,10 +26,6 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.batches.functions import (
         batch,
         batch_join,
-        maybe_batch,
-        maybe_batch_join,
-        maybe_shuffle_batch,
-        maybe_shuffle_batch_join,
         shuffle_batch,
         shuffle_batch_join,
     )
@@ -211,10 +207,6 @@ __all__ = [
     "load_state",
     "map_ahead",
     "match_filenames_once",
-    "maybe_batch",
-    "maybe_batch_join",
-    "maybe_shuffle_batch",
-    "maybe_shuffle_batch_join",
     "mix",
     "monitor",
     "pad",
@@ -253,8 +245,7 @@ _ROOMS = {
     ".batches.buckets": "bucket_by_sequence_length",
     ".batches.collate": "collate",
     ".batches.determinism": "set_deterministic",
-    ".batches.functions": "batch batch_join maybe_batch maybe_batch_join maybe_shuffle_batch "
-    "maybe_shuffle_batch_join shuffle_batch shuffle_batch_join",
+    ".batches.functions": "batch batch_join shuffle_batch shuffle_batch_join",
     ".batches.loop": "Batches",
     ".sources.of_any": "dataset",
     ".datasets.dataset": "Dataset interleave mix zip",

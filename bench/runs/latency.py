@@ -142,10 +142,8 @@ def functions(data):
     made = {
         "batch": lambda: pipeline.batch(rows(), BATCH),
         "batch_join": lambda: pipeline.batch_join([rows(), rows()], BATCH),
-        "maybe_batch": lambda: pipeline.maybe_batch(rows(), True, BATCH),
         f"shuffle_batch, {POOL:,}": lambda: pipeline.shuffle_batch(rows(), BATCH, **pool),
         f"shuffle_batch_join, {POOL:,}": lambda: pipeline.shuffle_batch_join([rows(), rows()], BATCH, **pool),
-        f"maybe_shuffle_batch, {POOL:,}": lambda: pipeline.maybe_shuffle_batch(rows(), BATCH, keep_input=True, **pool),
     }
     named = {f"{name} of f32[784]": make for name, make in made.items()}
     parts = np.split(data[:200].reshape(-1), np.arange(50, 150_000, 50)) * 4

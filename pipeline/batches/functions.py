@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.batches.determinism import is_deterministic
 from pipeline.batches.feed import Feed
 from pipeline.batches.loop import Batches
-from pipeline.batches.options import BatchOptions, shows_signature_of, takes_options
+from pipeline.batches.options import BatchOptions, takes_options
 from pipeline.batches.ordered import OrderedFeed
 from pipeline.batches.request import (
     Request,
@@ -305,45 +305,6 @@ def shuffle_batch_join(
         **options,
     )
     return _loop(request)
-
-
-# TensorFlow's names for keep_input, which stay for one release.
-
-
-@shows_signature_of(batch, keep_input_at=1)
-def maybe_batch(tensors: Any, keep_input: Any, *args: Any, **options: Any) -> Batches[Any]:
-    """`batch(..., keep_input=keep_input)`. Use that instead: this alias will be removed."""
-    return batch(tensors, *args, keep_input=keep_input, **options)
-
-
-@shows_signature_of(batch_join, keep_input_at=1)
-def maybe_batch_join(tensors_list: Any, keep_input: Any, *args: Any, **options: Any) -> Batches[Any]:
-    """`batch_join(..., keep_input=keep_input)`. Use that instead: this alias will be removed."""
-    return batch_join(tensors_list, *args, keep_input=keep_input, **options)
-
-
-@shows_signature_of(shuffle_batch, keep_input_at=4)
-def maybe_shuffle_batch(
-    tensors: Any, batch_size: int, capacity: int, min_after_dequeue: int, keep_input: Any, *args: Any, **options: Any
-) -> Batches[Any]:
-    """`shuffle_batch(..., keep_input=keep_input)`. Use that instead: this alias will be removed."""
-    return shuffle_batch(tensors, batch_size, capacity, min_after_dequeue, *args, keep_input=keep_input, **options)
-
-
-@shows_signature_of(shuffle_batch_join, keep_input_at=4)
-def maybe_shuffle_batch_join(
-    tensors_list: Any,
-    batch_size: int,
-    capacity: int,
-    min_after_dequeue: int,
-    keep_input: Any,
-    *args: Any,
-    **options: Any,
-) -> Batches[Any]:
-    """`shuffle_batch_join(..., keep_input=keep_input)`. Use that instead: this alias will be removed."""
-    return shuffle_batch_join(
-        tensors_list, batch_size, capacity, min_after_dequeue, *args, keep_input=keep_input, **options
-    )
 
 
 def _loop(request: Request) -> Batches[Any]:

@@ -36,19 +36,6 @@ def takes_options(function: Callable[P, R]) -> Callable[P, R]:
     return _refusing_others(function, own + [_option(*each) for each in get_type_hints(BatchOptions).items()])
 
 
-def shows_signature_of(function: Callable[..., R], keep_input_at: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Give an alias of a batch function its signature, but for `keep_input`, which is positional in the alias.
-
-    It refuses all other arguments itself, so that the error names the alias.
-    """
-    parameters = [each for each in inspect.signature(function).parameters.values() if each.name != "keep_input"]
-    before = [each.replace(default=each.empty) for each in parameters[:keep_input_at]]
-    keep_input = inspect.Parameter("keep_input", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Any)
-    parameters = [*before, keep_input, *parameters[keep_input_at:]]
-
-    return lambda alias: _refusing_others(alias, parameters)
-
-
 def _refusing_others(function: Callable[P, R], parameters: list[inspect.Parameter]) -> Callable[P, R]:
     """Wrap a function so that its signature lists these parameters, and any other keyword is a TypeError."""
     checked = refusing_others(function, [each.name for each in parameters])

@@ -20,17 +20,9 @@ POOL = "capacity=None, min_after_dequeue=1000"
 NAMES = "shared_name=None, name=None"
 POSITIONAL = {
     batching.batch: f"tensors, batch_size, num_threads=1, {BATCH}, {NAMES}",
-    batching.maybe_batch: f"tensors, keep_input, batch_size, num_threads=1, {BATCH}, {NAMES}",
     joining.batch_join: f"tensors_list, batch_size, {BATCH}, {NAMES}",
-    joining.maybe_batch_join: f"tensors_list, keep_input, batch_size, {BATCH}, {NAMES}",
     batching.shuffle_batch: f"tensors, batch_size, {POOL}, num_threads=1, {SHUFFLE}, {NAMES}",
-    batching.maybe_shuffle_batch: (
-        f"tensors, batch_size, capacity, min_after_dequeue, keep_input, num_threads=1, {SHUFFLE}, {NAMES}"
-    ),
     joining.shuffle_batch_join: f"tensors_list, batch_size, {POOL}, {SHUFFLE}, {NAMES}",
-    joining.maybe_shuffle_batch_join: (
-        f"tensors_list, batch_size, capacity, min_after_dequeue, keep_input, {SHUFFLE}, {NAMES}"
-    ),
     buckets.bucket_by_sequence_length: (
         "input_length, tensors, batch_size, bucket_boundaries, num_threads=1, capacity=32, dynamic_pad=True, "
         "allow_smaller_final_batch=False"
@@ -56,7 +48,6 @@ def test_names(function):
         "batch_size": 1,
         "capacity": 5,
         "min_after_dequeue": 1,
-        "keep_input": True,
     }
     given = {key: value for key, value in required.items() if key in inspect.signature(function).parameters}
     if "tensors" in given:
@@ -64,7 +55,7 @@ def test_names(function):
     for name in (None, "mine"):
         with function(**given, name=name) as batches:
             next(batches)
-            assert batches.queue.name == (name or function.__name__.removeprefix("maybe_"))
+            assert batches.queue.name == (name or function.__name__)
 
 
 @pytest.mark.parametrize("function", POSITIONAL, ids=lambda function: function.__name__)
@@ -92,17 +83,8 @@ def test_every_function_shows_the_shared_options(function):
     wanted = {"keep_input": True, "on_error": "raise", "max_errors": None, "coord": None}
     wanted |= {"deterministic": None, "shard": None, "fingerprint": "order", "function": None, "workers": None}
     wanted |= {"ragged": None, "encoding": None}
-    if function.__name__.startswith("maybe_"):
-        wanted["keep_input"] = inspect.Parameter.empty
     assert defaults == wanted
     assert typing.get_type_hints(function).keys() == parameters.keys() | {"return"}
-
-
-@pytest.mark.parametrize("function", POSITIONAL, ids=lambda function: function.__name__)
-def test_maybe_forms_differ_by_keep_input_alone(function):
-    plain = inspect.signature(getattr(batching, function.__name__.removeprefix("maybe_"), function)).parameters
-    names = [name for name in inspect.signature(function).parameters if name != "keep_input"]
-    assert names == [name for name in plain if name != "keep_input"]
 
 
 @pytest.mark.parametrize("function", POSITIONAL, ids=lambda function: function.__name__)

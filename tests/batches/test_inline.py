@@ -39,7 +39,7 @@ LOOPS = pytest.mark.parametrize(
         lambda source, **more: batch_join([source], 3, num_threads=0, **more),
         lambda source, **more: shuffle_batch_join([source], 3, 9, 5, num_threads=0, seed=1, **more),
         lambda source, **more: bucket_by_sequence_length(lambda _: 1, source, 3, [2], num_threads=0, **more),
-        lambda source, **more: pipeline.maybe_batch(source, True, 3, num_threads=0, **more),
+        lambda source, **more: pipeline.batch(source, 3, keep_input=True, num_threads=0, **more),
         lambda source, **more: batch(source, 3, num_threads=0, deterministic=True, **more),
         lambda source, **more: shuffle_batch(source, 3, 9, 5, num_threads=0, seed=1, deterministic=True, **more),
         lambda source, **more: batch_join([source], 3, num_threads=0, deterministic=True, **more),

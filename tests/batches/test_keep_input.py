@@ -1,4 +1,4 @@
-"""keep_input=, and the maybe_ forms that are aliases for it: which examples are kept."""
+"""keep_input=: which examples are kept."""
 
 import threading
 
@@ -12,10 +12,6 @@ from pipeline import Coordinator, InvalidArgumentError
 from pipeline.batches.functions import (
     batch,
     batch_join,
-    maybe_batch,
-    maybe_batch_join,
-    maybe_shuffle_batch,
-    maybe_shuffle_batch_join,
     shuffle_batch,
     shuffle_batch_join,
 )
@@ -51,32 +47,6 @@ class TestOption:
     def test_shuffle_batch_join(self):
         [values] = taken(shuffle_batch_join([range(20), range(20, 40)], 20, 30, 10, keep_input=even))
         assert sorted(values) == list(range(0, 40, 2))
-
-
-class TestAliases:
-    """Positional arguments in TensorFlow's order."""
-
-    def test_batch(self):
-        assert taken(maybe_batch(range(8), even, 2)) == [[0, 2], [4, 6]]
-
-    def test_batch_join(self):
-        with maybe_batch_join([range(8), range(10, 16)], even, 7) as batches:
-            [values] = batches
-        assert sorted(values.tolist()) == [0, 2, 4, 6, 10, 12, 14]
-
-    def test_shuffle_batch(self):
-        [values] = taken(maybe_shuffle_batch(range(40), 20, 30, 10, even))
-        assert sorted(values) == list(range(0, 40, 2))
-
-    def test_shuffle_batch_join(self):
-        [values] = taken(maybe_shuffle_batch_join([range(20), range(20, 40)], 20, 30, 10, even))
-        assert sorted(values) == list(range(0, 40, 2))
-
-    def test_capacity_must_be_above_the_minimum(self):
-        with raises(ValueError, "capacity 10 must be bigger than min_after_dequeue 10."):
-            maybe_shuffle_batch([], 1, 10, 10, True)
-        with raises(InvalidArgumentError, "min_after_dequeue 10 must be < capacity 10"):
-            maybe_shuffle_batch_join([[]], 1, 10, 10, True)
 
 
 class TestConstant:

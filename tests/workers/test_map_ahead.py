@@ -18,7 +18,6 @@ from pipeline import (
     batch_join,
     bucket_by_sequence_length,
     map_ahead,
-    maybe_batch,
     shuffle_batch,
 )
 
@@ -105,7 +104,7 @@ def test_all_batch_functions(executor):
     squares = [i * i for i in range(40)]
     assert sorted(numbers(shuffle_batch(source(), 4, 20, 10))) == squares
     assert sorted(numbers(batch_join([source(), source()], 4))) == sorted(squares * 2)
-    assert taken(maybe_batch(source(), lambda i: i % 2 == 1, 20)) == [squares[1::2]]
+    assert taken(batch(source(), 20, keep_input=lambda i: i % 2 == 1)) == [squares[1::2]]
     with bucket_by_sequence_length(int, source(), 4, [500], allow_smaller_final_batch=True) as batches:
         assert sorted(value for _, rows in batches for value in rows.tolist()) == squares
 

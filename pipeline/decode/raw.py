@@ -8,6 +8,7 @@ import numpy as np
 
 from pipeline.errors import invalid
 
+_UINT8 = np.dtype(np.uint8)
 _NAMES = {"float16": "half", "float32": "float", "float64": "double"}
 _SAME_NAME = {"uint8", "uint16", "int8", "int16", "int32", "int64", "complex64", "complex128", "bool", "bfloat16"}
 
@@ -36,6 +37,8 @@ def decode_raw(input_bytes: Any, out_dtype: Any, little_endian: bool = True) -> 
         >>> pipeline.decode_raw([b"\\x01\\x00\\x02\\x00", b"\\x03\\x00\\x04\\x00"], np.int16).tolist()
         [[1, 2], [3, 4]]
     """
+    if input_bytes.__class__ is bytes and (out_dtype is _UINT8 or out_dtype is np.uint8):
+        return np.frombuffer(input_bytes, np.uint8)
     dtype = np.dtype(out_dtype)
     name = _NAMES.get(dtype.name) or (dtype.name if dtype.name in _SAME_NAME else None)
     if name is None:

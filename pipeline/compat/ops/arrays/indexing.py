@@ -40,13 +40,14 @@ def _sliced(tensor: Tensor, begin: Tensor, size: Tensor) -> Any:
 
 
 def _slice(value: Any, begin: Any, size: Any) -> Any:
-    if np.ndim(value) != np.size(begin) or np.size(begin) != np.size(size):
+    shape, first, counts = np.shape(value), begin.tolist(), size.tolist()
+    if not len(shape) == begin.size == size.size:
         raise invalid(
             f"Expected begin and size arguments to be 1-D tensors of size {np.ndim(value)}, but got shapes "
             f"{list(np.shape(begin))} and {list(np.shape(size))} instead."
         )
     index = []
-    for axis, (start, count, total) in enumerate(zip(begin.tolist(), size.tolist(), np.shape(value), strict=True)):
+    for axis, (start, count, total) in enumerate(zip(first, counts, shape, strict=True)):
         if not 0 <= start <= total:
             raise invalid(f"Expected begin[{axis}] in [0, {total}], but got {start}")
         if count != -1 and not 0 <= count <= total - start:

@@ -41,9 +41,10 @@ def _pairs(value: Any, paddings: Any) -> list[tuple[int, int]]:
         raise invalid(
             f"The first dimension of paddings must be the rank of inputs {list(pairs.shape)} {list(np.shape(value))}"
         )
-    if (pairs < 0).any():
+    found = [(before, after) for before, after in pairs.tolist()]
+    if any(before < 0 or after < 0 for before, after in found):
         raise invalid(f"Paddings must be non-negative: {pairs.tolist()}")
-    return [(before, after) for before, after in pairs.tolist()]
+    return found
 
 
 def _pad_with(value: Any, pairs: list[tuple[int, int]], filler: Any) -> Any:
@@ -62,7 +63,10 @@ def _filler(value: Any) -> Any:
 
 def _pad(value: Any, paddings: Any) -> Any:
     value = np.asarray(value)
-    return _pad_with(value, _pairs(value, paddings), _filler(value))
+    pairs = _pairs(value, paddings)
+    if not any(map(any, pairs)):
+        return value
+    return _pad_with(value, pairs, _filler(value))
 
 
 def _pad_rows(is_row: tuple[bool, ...], value: Any, paddings: Any) -> Any:

@@ -68,9 +68,14 @@ def _float_dtype(dtype: Any) -> DType:
 
 
 def _numbers(op_type: str, draw: Draw, shape: Tensor, dtype: DType, seeds: tuple[int, int], name: Any = None) -> Tensor:
-    kernel = Drawing(lambda generator, sizes: draw(generator, sizes_of(sizes), dtype), seeds)
-    attrs = {"dtype": dtype, "T": shape.dtype, "seed": seeds[0], "seed2": seeds[1]}
     static = constant_value_as_shape(shape)
+    known: Any = static.sizes if static.is_fully_defined() else None
+
+    def drawn(generator: np.random.Generator, sizes: Any) -> Any:
+        return draw(generator, sizes_of(sizes) if known is None else known, dtype)
+
+    kernel = Drawing(drawn, seeds)
+    attrs = {"dtype": dtype, "T": shape.dtype, "seed": seeds[0], "seed2": seeds[1]}
     return tensor_node(op_type, [shape], kernel, dtype, static, name=name, attrs=attrs, stateful=True)
 
 

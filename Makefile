@@ -271,6 +271,7 @@ FORMS = $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
 
 # Warnings of the C++ compiler are errors here, so the modules are compiled once more, elsewhere.
 lint: build
+	$(BIN)/python .ci/check_commits.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cython-lint pyx
@@ -282,6 +283,11 @@ lint: build
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms $(FORMS)
 	CFLAGS="-Wall -Wextra -Werror -O1" CXXFLAGS="-Wall -Wextra -Werror -O1" \
 	    $(BIN)/python setup.py --quiet build_ext --force --build-lib build/lint --build-temp build/lint-temp
+
+# Put the fragments of changes/ together as the section of a version: make changelog VERSION=0.3.0
+.PHONY: changelog
+changelog: build
+	$(BIN)/towncrier build --yes --version "$(VERSION)"
 
 clean:
 	rm -rf build dist docs/api/generated *.egg-info $(VENV) $(VENV)-* pipeline/*.so .pytest_cache .hypothesis .mypy_cache .ruff_cache .benchmarks

@@ -104,3 +104,21 @@ def test_hooks_are_the_linters():
         re.search(r"\.venv/bin/([\w-]+ ?(?:check|format)?)(?: |$)", each["entry"]).group(1) for each in local["hooks"]
     }
     assert {each.strip() for each in hooks} == {each.strip() for each in linters}
+
+
+KINDS = ("added", "changed", "fixed", "removed")
+
+
+def test_fragments_of_the_changelog_are_a_line_each():
+    """Of at most 25 words; towncrier puts them together."""
+    wrong = []
+    for path in sorted((ROOT / "changes").glob("*")):
+        if path.name == "README.md":
+            continue
+        text = path.read_text()
+        kind = path.name.split(".")[-2:]
+        if not path.name.startswith("+") or kind not in [[each, "md"] for each in KINDS]:
+            wrong.append(f"{path.name}: the name")
+        if text.count("\n") != 1 or not text.endswith("\n") or len(text.split()) > 25:
+            wrong.append(f"{path.name}: one line of at most 25 words, not {len(text.split())}")
+    assert wrong == []

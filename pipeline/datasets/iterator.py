@@ -8,18 +8,18 @@ import operator
 import threading
 import time
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
+from pipeline._flow import fold_on
 from pipeline.datasets.node import Node, Opening, facts_of, seeds_of
 from pipeline.datasets.seed import Seed
 from pipeline.datasets.state import check_state, state_of
 from pipeline.errors import DeadlineExceededError, FailedPreconditionError, StateMismatchError, invalid
-from pipeline.flow.ids import count, folded
 from pipeline.flow.prefetch import Prefetch
 from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Stream, seek_later
+from pipeline.flow.stream import Element, Stream, elements_of, seek_later
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -65,6 +65,7 @@ class DatasetIterator(Generic[T_co]):
         self._seeds: dict[Seed, tuple[int, int]] = {}
         self._opening = Opening(node.kind, self._seeds)
         self._stream: Stream | None = None
+        self._element: Callable[[], Element | None] = lambda: None  # gives the next one of the stream
         self._loaded: Any = None  # the state, until the first element
         self._records: deque[Record] = deque(maxlen=2 * BEHIND)
         self._slot: list[Any] = []  # an element whose caller was cancelled
@@ -111,14 +112,14 @@ class DatasetIterator(Generic[T_co]):
         opening.deadline = deadline
         try:
             stream = self._running()
-            block = stream.take(1)
-            if block is None:
+            found = self._element()
+            if found is None:
                 self._end()
                 raise StopIteration
-            (element,) = block.made().examples()
+            element, value, size = found
             last = self._records[-1]
-            value = folded(block.ids, last.value)
-            self._records.append(Record(last.batches + 1, last.examples + count(block.ids), value, position_of(stream)))
+            value = fold_on(last.value, value, size)
+            self._records.append(Record(last.batches + 1, last.examples + size, value, position_of(stream)))
         except (DeadlineExceededError, StopIteration):
             raise
         except Exception:
@@ -144,8 +145,10 @@ class DatasetIterator(Generic[T_co]):
             self._stream, self._struck = None, False
             if last is not None:
                 self._stream = self._opened(last.position)
+                self._element = elements_of(self._stream)
         if self._stream is None:
             self._stream = self._open()
+            self._element = elements_of(self._stream)
         return self._stream
 
     def _open(self) -> Stream:

@@ -158,6 +158,8 @@ class _Rows:
 class _Groups:
     """Rows that come in groups, or without end."""
 
+    chooses = True
+
     def __init__(self, table: Any, numbered: Numbered, begin: int, total: int | None) -> None:
         self._table, self._numbered, self._begin, self._total = table, numbered, begin, total
         self._next = 0

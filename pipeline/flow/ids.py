@@ -52,14 +52,14 @@ def joined(many: Sequence[Ids]) -> Ids:
     if any(isinstance(each, Parts) for each in many):
         parts = [as_parts(each) for each in many]
         return Parts(np.concatenate([each.hashes for each in parts]), np.concatenate([each.counts for each in parts]))
-    return np.concatenate([_array(each) for each in many])
+    return np.concatenate([as_array(each) for each in many])
 
 
 def as_parts(ids: Ids) -> Parts:
     """Return ids of any kind by their hashes."""
     if isinstance(ids, Parts):
         return ids
-    return Parts(mix_ids(_array(ids)), np.ones(len(ids), np.int64))
+    return Parts(mix_ids(as_array(ids)), np.ones(len(ids), np.int64))
 
 
 def marked(ids: Ids, number: int) -> Parts:
@@ -87,5 +87,6 @@ def as_one(ids: Ids) -> Parts:
     return Parts(np.array([folded(ids, 0)], np.uint64), np.array([count(ids)], np.int64))
 
 
-def _array(ids: Any) -> NDArray[np.int64]:
+def as_array(ids: Any) -> NDArray[np.int64]:
+    """Return ids that are numbers as an array."""
     return np.arange(ids.start, ids.stop, ids.step) if isinstance(ids, range) else np.ascontiguousarray(ids)

@@ -211,6 +211,8 @@ class IndexPool:
         keep: Whether elements keep their numbers.
     """
 
+    chooses = True
+
     def __init__(self, index: Index, size: int, seeds: tuple[int, int], keep: bool) -> None:
         self._index, self._held_back, self._seeds, self._keep = index, size - 1, seeds, keep
         self._length = len(index)

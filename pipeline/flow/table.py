@@ -75,8 +75,9 @@ class Indexed:
         index: The elements.
         length: How many elements the stream has; None for no end.
         order: Returns which elements of the index are those of a range; None: the same numbers.
-        keep: Whether the numbers of elements stay those of the index; else they are counted in this order.
     """
+
+    chooses = True
 
     def __init__(
         self,

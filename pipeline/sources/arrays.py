@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import math
+import operator
 import os
 import sys
 import threading
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from pipeline.dtypes import object_vector, refuse_missing, strings_as_bytes, truth
 from pipeline.files.npy import NpyFile, checked_header
 from pipeline.files.opening import read_whole
+from pipeline.flow.collate import plain_structure
 from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
 from pipeline.nest import ListValue, Nest, parts_of
@@ -145,6 +147,20 @@ class _Arrays:
     def take(self, numbers: NDArray[np.int64]) -> Any:
         taken = [each.take(numbers) for each in self._columns]
         return taken[0] if self._nest is None else self._nest.pack(taken, True)
+
+    def columns(self) -> tuple[tuple[NDArray[Any], ...], Any]:
+        """Return the columns, if all are at hand, and what makes a batch of theirs.
+
+        That is None for one that is alone, `tuple`, or a function of a list of them.
+        """
+        arrays = tuple(each.array[...] for each in self._columns if isinstance(each, _InMemory))
+        if self._nest is None:
+            return arrays, None
+        nest = self._nest
+        plain = plain_structure(nest.pack(arrays, True))
+        if type(plain) is tuple and all(map(operator.is_, plain, arrays)):
+            return arrays, tuple
+        return arrays, lambda columns: plain_structure(nest.pack(columns, True))
 
     def facts(self) -> dict[str, Any]:
         names = [""] if self._nest is None else self._nest.names

@@ -9,12 +9,13 @@ from typing import Any
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.dtypes import truth
 from pipeline.errors import DeadlineExceededError, invalid
-from pipeline.flow.block import Block, Columns, Examples, join
+from pipeline.flow.block import Block, Columns, join
+from pipeline.flow.chosen import Chosen
 from pipeline.flow.collate import Collate
-from pipeline.flow.ids import as_one
+from pipeline.flow.ids import count, folded
 from pipeline.flow.prefetch import Prefetch
 from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Stream
+from pipeline.flow.stream import Element, Stream, block_of
 from pipeline.nest import TupleParts, map_values
 
 _WAYS = ("stack", "pad", "row_splits")
@@ -86,6 +87,8 @@ class Batch(Node):
                 Prefetch(stream, 2 * self.n, shared, f"{shared.name}/max_wait"), self.n, how, self.max_wait, shared
             )
         stream = self.inputs[0].open(shared, epoch)
+        if getattr(stream, "chooses", False):
+            return Chosen(stream, self.n, how, self.drop_remainder, shared)  # type: ignore[arg-type]
         return Batches(stream, self.n, how, self.drop_remainder, shared)
 
 
@@ -101,13 +104,16 @@ class Batches:
         self._partial: list[Block] = []
         self._have = 0
 
-    def take(self, n: int) -> Block | None:
+    def element(self) -> Element | None:
         block = self._complete()
         if block is None:
             return None
-        first, self._count = self._count, self._count + 1
-        values = Examples([self._how.batch(block.made())])
-        return Block(values, as_one(block.ids), range(first, first + 1))
+        batch = self._how.batch(block.made())
+        self._count += 1
+        return batch, folded(block.ids, 0), count(block.ids)
+
+    def take(self, n: int) -> Block | None:
+        return block_of(self.element(), self._count)
 
     def _complete(self) -> Block | None:
         """Return the examples of the next batch."""

@@ -1,0 +1,70 @@
+"""Picking: rows of an array by their numbers, copied one after the other."""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+
+from slab cimport SOON, ahead, fetch_row, move
+from views cimport within
+
+cdef cppclass Table:            # of raw rows
+    char[:, ::1] rows
+
+cdef extern from *:
+    void view_table "pipeline_view_rows"(Table* table, char* data, size_t n, size_t row) noexcept nogil
+
+
+cdef inline bint in_order(const int64_t[::1] numbers, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
+    """Whether n > 0 numbers from `at` on are neighbours: 20 ns for 128 of them, where one copy instead saves 100."""
+    cdef int64_t first = numbers[at], different = 0
+    cdef Py_ssize_t i
+    if numbers[at + n - 1] - first != n - 1:
+        return False
+    for i in range(n):
+        different |= numbers[at + i] ^ (first + i)
+    return different == 0
+
+
+cdef inline void pick(char[:, ::1] to, const char[:, ::1] rows, const int64_t[::1] numbers, Py_ssize_t at,
+                      size_t size) noexcept nogil:
+    """Copy a row for each of `to`. They lie anywhere, so each is fetched some rows before."""
+    cdef Py_ssize_t i, n = to.shape[0], fetched = n - min(n, <Py_ssize_t>SOON)
+    for i in range(fetched):
+        fetch_row(&rows[numbers[at + i + SOON], 0], size)
+        move(&to[i, 0], &rows[numbers[at + i], 0], size)
+    for i in range(fetched, n):
+        move(&to[i, 0], &rows[numbers[at + i], 0], size)
+
+
+cdef inline void pick_large(char[:, ::1] to, const char[:, ::1] rows, const int64_t[::1] numbers, Py_ssize_t at,
+                            size_t size) noexcept nogil:
+    """As `pick`, for rows of whose lines the processor finds the later ones by itself. Images of 150 KB took as long past
+    the caches (6.4 us) as through them (6.4 and 5.3), where their reader finds them."""
+    cdef Py_ssize_t i, n = to.shape[0]
+    for i in range(n):
+        if i + 1 < n:
+            ahead(&rows[numbers[at + i + 1], 0])
+        memcpy(&to[i, 0], &rows[numbers[at + i], 0], size)
+
+
+cdef inline void pick_rows(char[:, ::1] to, const char[:, ::1] rows, const int64_t[::1] numbers, Py_ssize_t at,
+                           size_t size) noexcept nogil:
+    """Copy the rows of the numbers from `at` on, of `size` bytes, to where they fit. Where the size is a constant, a
+    small row is one move and not a call."""
+    cdef Py_ssize_t n = to.shape[0]
+    if n == 0 or size == 0:
+        return
+    if in_order(numbers, at, n):
+        within(&rows[numbers[at] + n - 1, size - 1])
+        memcpy(&to[0, 0], &rows[numbers[at], 0], n * size)
+    elif size == 4:
+        pick(to, rows, numbers, at, 4)
+    elif size == 8:
+        pick(to, rows, numbers, at, 8)
+    elif size == 16:
+        pick(to, rows, numbers, at, 16)
+    elif size == 1:
+        pick(to, rows, numbers, at, 1)
+    elif size <= 1024:
+        pick(to, rows, numbers, at, size)
+    else:
+        pick_large(to, rows, numbers, at, size)

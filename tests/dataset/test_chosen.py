@@ -1,0 +1,94 @@
+"""Batches of elements that can be had by number: the same rows as NumPy takes, wherever numbers are chosen ahead."""
+
+import collections
+
+import numpy as np
+import pytest
+from labels import label
+
+import pipeline
+from pipeline._flow import Gather
+
+Point = collections.namedtuple("Point", "x y")
+ROWS = 20_000
+ARRAYS = [
+    np.arange(ROWS, dtype=np.float32).reshape(-1, 2),
+    np.arange(ROWS, dtype=np.int16),
+    np.arange(ROWS * 3, dtype=np.uint8).reshape(-1, 3),
+    np.arange(ROWS * 400).reshape(-1, 400),
+    np.array([b"%d" % i for i in range(ROWS)], object),
+    np.arange(ROWS).astype("datetime64[s]"),
+    np.arange(2 * ROWS, dtype=np.float64)[::2],
+    np.zeros((ROWS, 0), np.float32),
+]
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=[f"{each.dtype}{list(each.shape)}" for each in ARRAYS])
+@pytest.mark.parametrize("size", [100, 3000, ROWS + 1])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_batches_are_rows_in_the_order_of_the_source(array, size, shuffle):
+    rows = np.arange(len(array))
+    order = [int(i) for i in pipeline.arrays(rows, shuffle=shuffle, seed=1)]
+    batches = list(pipeline.arrays((array, rows), shuffle=shuffle, seed=1).batch(size))
+    assert [len(number) for _, number in batches[:-1]] == [size] * (len(batches) - 1)
+    assert np.concatenate([number for _, number in batches]).tolist() == order
+    found = np.concatenate([values for values, _ in batches])
+    assert found.dtype == array.dtype
+    assert found.shape == array.shape
+    assert (found == array[order]).all()
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [lambda a, b: (a, b), lambda a, b: {"a": a, "b": b}, lambda a, b: {"n": (a, {"b": b})}, Point, lambda a, b: a],
+    ids=["tuple", "dict", "nested", "named", "one"],
+)
+def test_batches_have_the_structure_of_the_source(pack):
+    a, b = np.arange(10.0), np.arange(20).reshape(10, 2)
+    (batch,) = pipeline.arrays(pack(a, b)).batch(10)
+    expected = pack(a, b)
+    assert type(batch) is type(expected)
+    assert repr(batch) == repr(expected)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"shuffle": True}, {"shard": (1, 3)}, {"num_epochs": 3, "shuffle": True}], ids=label
+)
+@pytest.mark.parametrize("whole", [False, True])
+def test_states_within_numbers_that_were_chosen_ahead(options, whole):
+    dataset = pipeline.arrays(np.arange(9000), seed=3, **options).batch(700, drop_remainder=whole)
+    straight = iter(dataset)
+    expected, states, prints = [], [straight.state_dict()], [straight.fingerprint()]
+    for batch in straight:
+        expected.append(batch.tolist())
+        states.append(straight.state_dict())
+        prints.append(straight.fingerprint())
+    for k in range(len(expected)):
+        resumed = iter(dataset)
+        resumed.load_state_dict(states[k])
+        assert resumed.fingerprint() == prints[k]
+        assert [batch.tolist() for batch in resumed] == expected[k:]
+        assert resumed.fingerprint() == straight.fingerprint()
+        assert [batch.tolist() for batch in dataset.skip(k)] == expected[k:]
+
+
+@pytest.mark.parametrize("of", [lambda n: np.arange(n), lambda n: list(range(n))], ids=["arrays", "list"])
+def test_what_goes_out_does_not_depend_on_who_batches(of):
+    """A function in between takes examples one by one, and the order, its fingerprint and the batches stay the same."""
+    dataset = pipeline.arrays(of(5000)) if type(of(1)) is not list else pipeline.dataset(of(5000))
+    short, long = iter(dataset.shuffle(100, seed=1).batch(64)), iter(dataset.shuffle(100, seed=1).map(int).batch(64))
+    for one, other in zip(short, long, strict=True):
+        assert one.tolist() == other.tolist()
+        assert short.fingerprint() == long.fingerprint()
+
+
+def test_gather_refuses_rows_that_there_are_none_of():
+    rows, numbers = (np.arange(5),), np.array([0, 5])
+    with pytest.raises(IndexError, match="no row 5: the arrays have 5"):
+        Gather(rows, None, numbers, numbers)
+    with pytest.raises(IndexError, match="no row -1"):
+        Gather(rows, None, -np.ones(1, np.int64), np.zeros(1, np.int64))
+    with pytest.raises(ValueError, match="3 rows of 2"):
+        Gather(rows, None, np.array([0, 4]), numbers).next(3)
+    with pytest.raises(ValueError, match="do not fit"):
+        Gather((np.arange(4, dtype=object),), None, numbers, numbers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -141,6 +142,12 @@ class SessionQueue(TypedQueue):
             component(STRING if dtype.name == "string" else dtype.np, shape)
             for dtype, shape in zip(self.spec.dtypes, shapes, strict=True)
         ]
+
+    @functools.cached_property
+    def hands_on(self) -> bool:
+        """Whether a batch of one element may be that element with one more axis: elements are large, of one shape."""
+        known = self.spec.shapes is not None and all(each.is_fully_defined() for each in self.spec.shapes)
+        return known and self.holds_large and self.kind in ("FIFOQueue", "RandomShuffleQueue")
 
     @property
     def stackable(self) -> bool:

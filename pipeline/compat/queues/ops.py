@@ -19,6 +19,7 @@ from pipeline.compat.session.run import Run
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.placeholders import runtime_name
 from pipeline.compat.values.static import constant_value, get_static_value
+from pipeline.dtypes import object_vector
 from pipeline.errors import InvalidArgumentError
 
 
@@ -132,7 +133,17 @@ def _count(n: Any, op_type: str) -> Tensor:
 
 
 def _take_many(run: Run, queue: Any, n: Any) -> Any:
-    return queue.dequeue_many(_one(n), timeout=run.remaining())
+    count = _one(n)
+    if count == 1 and queue.hands_on:
+        # A large element is handed on as it is; stacking would copy it.
+        taken = queue.dequeue(timeout=run.remaining())
+        return [_stacked(each) for each in taken] if isinstance(taken, list) else _stacked(taken)
+    return queue.dequeue_many(count, timeout=run.remaining())
+
+
+def _stacked(value: Any) -> Any:
+    """A value as a batch of one."""
+    return object_vector([value]) if isinstance(value, bytes) else np.asarray(value)[None]
 
 
 def _take_up_to(run: Run, queue: Any, n: Any) -> Any:

@@ -95,13 +95,16 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.sources.arrays import arrays
     from pipeline.sources.arrow import arrow
     from pipeline.sources.csv import csv
+    from pipeline.sources.fixed_length import fixed_length
     from pipeline.sources.grain import grain
     from pipeline.sources.huggingface import huggingface
     from pipeline.sources.image_folder import image_folder
+    from pipeline.sources.jsonl import jsonl
     from pipeline.sources.of_any import dataset
     from pipeline.sources.parquet import feather, parquet
     from pipeline.sources.text import text
     from pipeline.sources.tf_data import tf_data
+    from pipeline.sources.tfrecord import tfrecord
     from pipeline.sources.webdataset import webdataset
     from pipeline.stats import QueueStats
     from pipeline.watch.drawing import Drawing, draw
@@ -195,6 +198,7 @@ __all__ = [
     "errors",
     "example_rng",
     "feather",
+    "fixed_length",
     "flip_left_right",
     "flip_up_down",
     "freeze",
@@ -203,6 +207,7 @@ __all__ = [
     "image_folder",
     "input_producer",
     "interleave",
+    "jsonl",
     "limit_epochs",
     "load_state",
     "map_ahead",
@@ -232,6 +237,7 @@ __all__ = [
     "text",
     "tf_data",
     "tf_record_iterator",
+    "tfrecord",
     "threads",
     "together",
     "trace",
@@ -291,12 +297,15 @@ _ROOMS = {
     ".sources.arrays": "arrays",
     ".sources.arrow": "arrow",
     ".sources.csv": "csv",
+    ".sources.fixed_length": "fixed_length",
     ".sources.grain": "grain",
     ".sources.huggingface": "huggingface",
     ".sources.image_folder": "image_folder",
+    ".sources.jsonl": "jsonl",
     ".sources.parquet": "feather parquet",
     ".sources.text": "text",
     ".sources.tf_data": "tf_data",
+    ".sources.tfrecord": "tfrecord",
     ".sources.webdataset": "webdataset",
     ".stats": "QueueStats",
     ".watch.drawing": "Drawing draw",

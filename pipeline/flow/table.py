@@ -38,6 +38,9 @@ class TableRows:
 
 def made_of(table: Any, which: Any, count: int) -> Columns | Examples:
     """Return the rows of a table, or of a piece: as columns; as examples where their shapes may differ."""
+    listed = getattr(table, "listed", None)
+    if listed is not None:
+        return Examples(listed(which))
     if not getattr(table, "singly", False):
         take = table.take if hasattr(table, "take") else table.block
         return Columns(take(which), count)

@@ -138,6 +138,25 @@ def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = 
         raise TypeError(f"{where}: {error}") from error
 
 
+class Once:
+    """A function without arguments that is called once; its result is kept. It pickles as the function does.
+
+    Thread safety: threads that ask first at once may each call it.
+    """
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function = function
+        self._result: list[Any] = []
+
+    def __call__(self) -> Any:
+        if not self._result:
+            self._result.append(self._function())
+        return self._result[0]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Once, (self._function,)
+
+
 class Picked:
     """Rows with these numbers, one at least. Whether they are neighbours is looked at once for all columns."""
 

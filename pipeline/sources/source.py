@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ from pipeline.nest import Nest, map_values, parts_of
 from pipeline.producers.queue import Hand, at_least_one
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.queues.rows import Rows
+from pipeline.sources.extras import Once
 from pipeline.sources.order import Epochs, Order
 from pipeline.sources.strings import check_block
 
@@ -125,8 +125,8 @@ class TableSource(Source):
         self.name = self.__qualname__ = table.kind
         self.table = table
         self.order = self.order_kind(len(table), table.sizes, epochs, table.unit)
-        self.facts = functools.cache(table.facts)  # it takes time if there are many rows, or files
-        self.files: Callable[[], dict[str, Any]] = functools.cache(getattr(table, "files", dict))
+        self.facts = Once(table.facts)  # it takes time if there are many rows, or files
+        self.files: Callable[[], dict[str, Any]] = Once(getattr(table, "files", dict))
         super().__init__(OfTable(table, self.facts, self.order))
 
     def __len__(self) -> int:

@@ -17,6 +17,7 @@ from pipeline.nest import length, map_values
 from pipeline.on_error import ending
 from pipeline.producers.queue import at_least_one
 from pipeline.pulls import Book, in_use, this_thread
+from pipeline.sources.extras import Once
 from pipeline.sources.order import Epochs, Order
 from pipeline.sources.source import Source, ahead, as_length, gathered, rows_of
 from pipeline.sources.strings import check_block
@@ -50,7 +51,8 @@ class Parts(Protocol):
     def facts(self) -> dict[str, Any]:
         """What decides the examples; plain data.
 
-        `singly` and `loose`, of a piece, as of a Table. A method `named` may return what an example is called, such as
+        `singly` and `loose`, of a piece, as of a Table. A method `listed` may return the examples of a piece as a list,
+        where they may differ in structure. A method `named` may return what an example is called, such as
         its file and line, by the piece, or a slice of one, and its place there.
         """
 
@@ -112,7 +114,7 @@ class PartsSource(Source):
         self.name = self.__qualname__ = parts.kind
         self.parts = parts
         self.order = Order(len(parts.names), None, epochs, parts.unit)
-        about = About(parts, self.order, functools.cache(lambda: names_of(parts.names) if parts.of_files else {}))
+        about = About(parts, self.order, Once(functools.partial(names_of, parts.names) if parts.of_files else dict))
         self._make = functools.partial(place, about)
         super().__init__(OfParts(parts, about.facts, self.order, self.total, self._make))
 
@@ -239,6 +241,9 @@ class PartsCursor:
 
     def _examples_of(self, piece: Any) -> Iterator[Any]:
         """Return the examples of a piece one by one."""
+        listed = getattr(self._parts, "listed", None)
+        if listed is not None:
+            return iter(listed(piece))
         return rows_of(map_values(gathered, getattr(self._parts, "loose", self._rows_of)(piece)))
 
     def _named(self, piece: Any) -> Callable[[int], str] | None:

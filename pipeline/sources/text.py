@@ -193,14 +193,14 @@ class Records:
 Cutter = Callable[[bytes, int, int, bool], tuple[Sequence[bytes], int]]
 
 
-def cut_pieces(file: ReadBuffer, cut: Cutter, name: str) -> Iterator[Piece]:
+def cut_pieces(file: ReadBuffer, cut: Cutter, name: str, limit: int = MAX_RECORD_BYTES) -> Iterator[Piece]:
     """Yield the rest of a file, cut into records.
 
     A piece ends with the last record that is complete before some multiple of `ReadBuffer.CHUNK`. Which one that is
     follows from where the piece begins: so who goes on at any piece gets the same ones.
 
     Raises:
-        ResourceExhaustedError: A record has more than MAX_RECORD_BYTES.
+        ResourceExhaustedError: A record has more bytes than the limit, and more than a chunk.
         OpError: Reading fails.
     """
     chunks, begun, lines = 1, _Begin(name, file.offset), 0
@@ -214,8 +214,8 @@ def cut_pieces(file: ReadBuffer, cut: Cutter, name: str) -> Iterator[Piece]:
             yield Piece(begun, lines, records, offset, text, begin)
         elif not more:
             return
-        elif end - file.offset > MAX_RECORD_BYTES:
-            raise too_long(f"{name}: what begins at byte {file.offset:,} has", MAX_RECORD_BYTES)
+        elif end - file.offset > limit:
+            raise too_long(f"{name}: what begins at byte {file.offset:,} has", limit)
         lines += records.lines if isinstance(records, Cut) else len(records)
         # A record that is longer is looked for in twice as much.
         chunks = 1 if file.position > begin else 2 * chunks

@@ -1,0 +1,178 @@
+"""fixed_length: the records of files in which all have the same number of bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.dtypes import integer, object_vector
+from pipeline.errors import DataLossError, invalid
+from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
+from pipeline.keywords import tells_keywords
+from pipeline.sources.extras import MANY
+from pipeline.sources.order import Epochs
+from pipeline.sources.paths import expanded
+from pipeline.sources.stream import StreamSource
+from pipeline.sources.text import opened
+
+
+@tells_keywords
+def fixed_length(
+    files: Any,
+    record_bytes: int,
+    *,
+    dtype: Any = None,
+    header_bytes: int = 0,
+    footer_bytes: int = 0,
+    num_epochs: int | None = 1,
+    shuffle: bool = False,
+    seed: int | None = None,
+    shard: tuple[int, int] | None = None,
+    max_record_bytes: int | None = MAX_RECORD_BYTES,
+) -> StreamSource:
+    """Read the records of files in which all have the same number of bytes.
+
+    Files whose names end in .gz, .bz2, .xz, .zst or .zstd are decompressed while they are read.
+
+    Args:
+        files: A path, URL or pattern such as "data_batch_*.bin", or a list of them. URLs are opened by fsspec.
+        record_bytes: How many bytes a record has.
+        dtype: None gives each record as bytes. Else it is an array of this dtype, such as "uint8" or "<f4".
+        header_bytes: How many bytes to leave out at the start of each file.
+        footer_bytes: How many bytes to leave out at the end of each file.
+        num_epochs: How often the files are read; None means without end.
+        shuffle: Whether the files come in random order, another one in each epoch. `Dataset.shuffle` mixes records.
+        seed: Seed of the orders.
+        shard: (index, count): read the files `index`, `index + count`, ... of each order.
+        max_record_bytes: A larger `record_bytes` is a ResourceExhaustedError; None means no limit.
+
+    Returns:
+        The source. An iterator that is resumed continues in the middle of a file. A compressed file is read from its
+        start.
+
+    Raises:
+        NotFoundError: There is no such file, or a pattern matches nothing.
+        ValueError: `num_epochs`, `shard` or a number of bytes is out of range, or records do not consist of whole
+            values of the dtype.
+        TypeError: A number is not an integer, or values of the dtype are Python objects.
+        ResourceExhaustedError: `record_bytes` is more than `max_record_bytes`.
+        ImportError: A path is a URL and fsspec is not installed.
+
+        When an example is taken: DataLossError, if a file does not end with a whole record, or is damaged. It names the
+        file and the record, and its `record_key` is b"file:number".
+
+    Examples:
+        >>> with open("points.bin", "wb") as file:
+        ...     _ = file.write(np.arange(6, dtype="<f4").tobytes())
+        >>> [point.tolist() for point in pipeline.fixed_length("points.bin", 8, dtype="<f4")]
+        [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+    """
+    size = _bytes(record_bytes, "record_bytes", 1)
+    limit = byte_limit(max_record_bytes)
+    if size > limit:
+        raise too_long("fixed_length: a record has", limit)
+    kind = None if dtype is None else np.dtype(dtype)
+    if kind is not None and kind.hasobject:
+        raise TypeError(f"fixed_length: values of dtype {kind} are Python objects, which a file cannot hold")
+    if kind is not None and (not kind.itemsize or size % kind.itemsize):
+        raise invalid(f"fixed_length: records of {size:,} bytes do not consist of whole values of dtype {kind}")
+    header, footer = _bytes(header_bytes, "header_bytes", 0), _bytes(footer_bytes, "footer_bytes", 0)
+    records = _FixedLength(expanded(files, "fixed_length"), size, kind, header, footer)
+    return StreamSource(records, Epochs(num_epochs, shuffle, seed, shard))
+
+
+def _bytes(given: Any, name: str, least: int) -> int:
+    number = integer(given, f"fixed_length: {name}")
+    if number < least:
+        raise invalid(f"fixed_length: {name} must be at least {least}, got {number}")
+    return number
+
+
+class _Rows:
+    """Some records of a file, as rows of bytes.
+
+    Args:
+        name: The file.
+        first: The number of the first of them in the file.
+        rows: The records.
+    """
+
+    __slots__ = ("first", "name", "rows")
+
+    def __init__(self, name: str, first: int, rows: NDArray[np.uint8]) -> None:
+        self.name, self.first, self.rows = name, first, rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, which: slice) -> _Rows:
+        return _Rows(self.name, self.first + which.indices(len(self))[0], self.rows[which])
+
+
+class _FixedLength:
+    kind = "fixed_length"
+    unit = "files"
+    most = MANY
+    of_files = True
+    no_state: str | None = None
+
+    def __init__(self, names: Sequence[str], size: int, dtype: np.dtype[Any] | None, header: int, footer: int) -> None:
+        self.names = names
+        self._size, self._dtype, self._header, self._footer = size, dtype, header, footer
+
+    def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
+        """Yield rows of bytes; a place is the number of the first of them in the file."""
+        name, size, footer = self.names[part], self._size, self._footer
+        with opened(name) as file:
+            number = place or 0
+            if not number and not file.skip(self._header):
+                raise _loss(name, 0, f"the file is shorter than its header of {self._header:,} bytes")
+            if number:
+                file.go_to(self._header + number * size)
+            while True:
+                # Up to the end of a chunk, so that whoever continues here gets the same rows.
+                count = max(1, math.ceil((file.CHUNK - file.offset % file.CHUNK) / size))
+                more = file.fill(count * size + footer)
+                if not more:
+                    have = len(file.data) - file.position - footer
+                    count, rest = divmod(have, size)
+                if count > 0:
+                    rows = np.frombuffer(file.data, np.uint8, count * size, file.position).reshape(count, size)
+                    file.position += count * size
+                    yield number, _Rows(name, number, rows)
+                    number += count
+                if not more:
+                    if have < 0 and not number:
+                        raise _loss(name, number, "the file is shorter than its header and footer")
+                    if have >= 0 and rest:
+                        raise _loss(name, number, f"the file ends after {rest:,} of its {size:,} bytes")
+                    return
+
+    def block(self, given: _Rows) -> Any:
+        if self._dtype is None:
+            return object_vector(given.rows.view(f"V{self._size}").reshape(-1).tolist())
+        return given.rows.copy().view(self._dtype)
+
+    def named(self, given: _Rows, i: int) -> str:
+        """The file of a record, and its number there."""
+        return f"{given.name}:{given.first + i}"
+
+    def facts(self) -> dict[str, Any]:
+        dtype = None if self._dtype is None else str(self._dtype)
+        return {
+            "files": len(self.names),
+            "record_bytes": self._size,
+            "dtype": dtype,
+            "header_bytes": self._header,
+            "footer_bytes": self._footer,
+        }
+
+
+def _loss(name: str, number: int, text: str) -> DataLossError:
+    failed = DataLossError(None, None, f"fixed_length: {name}, record {number:,}: {text}")
+    vars(failed)["record_key"] = f"{name}:{number}".encode(errors="surrogateescape")
+    return failed

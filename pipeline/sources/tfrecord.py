@@ -1,0 +1,205 @@
+"""tfrecord: the records of TFRecord files, as they are or parsed as Examples."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline.decode.example.features import Wanted, wanted
+from pipeline.decode.example.parse import block_values
+from pipeline.decode.example.sparse_value import SparseTensorValue
+from pipeline.dtypes import object_vector
+from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.files.compression import compression_of
+from pipeline.files.crc32c import crc_function
+from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit
+from pipeline.files.opening import open_file
+from pipeline.files.read_buffer import ReadBuffer
+from pipeline.files.tfrecord import TFRecordOptions
+from pipeline.files.tfrecord_cutter import RecordCutter
+from pipeline.keywords import tells_keywords
+from pipeline.sources.extras import MANY
+from pipeline.sources.order import Epochs
+from pipeline.sources.paths import expanded
+from pipeline.sources.stream import StreamSource
+
+
+@tells_keywords
+def tfrecord(
+    files: Any,
+    features: Mapping[str, Any] | None = None,
+    *,
+    compression: str | None = None,
+    num_epochs: int | None = 1,
+    shuffle: bool = False,
+    seed: int | None = None,
+    shard: tuple[int, int] | None = None,
+    max_record_bytes: int | None = MAX_RECORD_BYTES,
+) -> StreamSource:
+    """Read the records of TFRecord files, parsed as Examples if you name their features.
+
+    Args:
+        files: A path, URL or pattern such as "part-*.tfrecord", or a list of them. URLs are opened by fsspec.
+        features: A FixedLenFeature, VarLenFeature or FixedLenSequenceFeature for each name, as for `parse_example`:
+            each example is a dict. None gives each record as bytes.
+        compression: "GZIP" or "ZLIB"; "" for none. None decides by the end of the name, such as .gz.
+        num_epochs: How often the files are read; None means without end.
+        shuffle: Whether the files come in random order, another one in each epoch. `Dataset.shuffle` mixes records.
+        seed: Seed of the orders.
+        shard: (index, count): read the files `index`, `index + count`, ... of each order.
+        max_record_bytes: A longer record is a ResourceExhaustedError; None means no limit.
+
+    Returns:
+        The source. An iterator that is resumed continues in the middle of a file. A compressed file is read from its
+        start. Rows of a VarLenFeature or FixedLenSequenceFeature vary in length: see `pad=` of `Dataset.batch`, and
+        `ragged=` of the batch functions.
+
+    Raises:
+        NotFoundError: There is no such file, or a pattern matches nothing.
+        ValueError: `num_epochs`, `shard`, `max_record_bytes` or a feature is wrong, or there is no such compression.
+        TypeError: `features` is not a dict of features, or a number is not an integer.
+        ImportError: google-crc32c is not installed (extra `tfrecord`); or a path is a URL and fsspec is not.
+
+        When an example is taken: DataLossError, if a file is damaged or cut short; InvalidArgumentError, if a record is
+        not an Example with these features. The error names the file and the byte where the record begins, and its
+        `record_key` is b"file:byte". ResourceExhaustedError, if a record is too long.
+
+    Examples:
+        >>> label = pipeline.Feature(int64_list=pipeline.Int64List(value=[7]))
+        >>> example = pipeline.Example(features=pipeline.Features(feature={"label": label}))
+        >>> with pipeline.TFRecordWriter("labels.tfrecord") as writer:
+        ...     writer.write(example.SerializeToString())
+        >>> source = pipeline.tfrecord("labels.tfrecord", {"label": pipeline.FixedLenFeature([], "int64")})
+        >>> [example["label"].item() for example in source]
+        [7]
+    """
+    asked = None if features is None else wanted(features)
+    if compression is not None:
+        TFRecordOptions.get_compression_type_string(compression)
+    crc_function()  # an error now, not at the first example
+    records = _Examples(expanded(files, "tfrecord"), asked, compression, byte_limit(max_record_bytes))
+    return StreamSource(records, Epochs(num_epochs, shuffle, seed, shard))
+
+
+class Records:
+    """Some records of a file.
+
+    Args:
+        name: The file.
+        records: The records.
+        places: Where each is in the file.
+    """
+
+    __slots__ = ("name", "places", "records")
+
+    def __init__(self, name: str, records: Sequence[bytes], places: Sequence[int]) -> None:
+        self.name, self.records, self.places = name, records, places
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, which: slice) -> Records:
+        return Records(self.name, self.records[which], self.places[which])
+
+
+class _Examples:
+    kind = "tfrecord"
+    unit = "files"
+    most = MANY
+    of_files = True
+    no_state: str | None = None
+
+    def __init__(
+        self, names: Sequence[str], asked: Sequence[Wanted] | None, compression: str | None, limit: int
+    ) -> None:
+        self.names = names
+        self._asked, self._compression, self._limit = asked, compression, limit
+
+    def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
+        """Yield lists of records; a place is the byte where the first of them begins."""
+        name = self.names[part]
+        compression = compression_of(name) if self._compression is None else self._compression
+        file = open_file(os.fsencode(name), compression)
+        try:
+            buffer = ReadBuffer(file)
+            if place is not None:
+                buffer.go_to(place)
+            cutter = RecordCutter(crc_function(), self._limit)
+            cut = functools.partial(cutter.cut, buffer, os.fsencode(name))
+            for records in _groups(cut, name, buffer.CHUNK):
+                yield records.places[0], records
+        finally:
+            file.close()
+
+    def block(self, given: Records) -> Any:
+        if self._asked is None:
+            return object_vector(given.records)
+        count = len(given)
+        try:
+            # What varies in number is padded only if somebody asks for it.
+            plain = [one if one.form == "fixed" else one._replace(form="any") for one in self._asked]
+            values = block_values(given.records, plain, ["<unknown>"] * count)
+            named = zip(self._asked, values, strict=True)
+            return {one.name: value if one.form == "fixed" else _rows_of(one, value, count) for one, value in named}
+        except InvalidArgumentError as error:
+            raise self._told(error, given) from error
+
+    def named(self, given: Records, i: int) -> str:
+        """The file of a record, and the byte where it begins."""
+        return f"{given.name}:{given.places[i]}"
+
+    def facts(self) -> dict[str, Any]:
+        asked = self._asked and {one.name: [one.form, str(one.kind.dtype), list(one.shape)] for one in self._asked}
+        return {"files": len(self.names), "features": asked}
+
+    def _told(self, error: InvalidArgumentError, given: Records) -> InvalidArgumentError:
+        record = getattr(error, "record", None) or 0
+        failed = invalid(f"tfrecord: {given.name}, record at byte {given.places[record]:,}: {error.message}")
+        vars(failed)["record_key"] = os.fsencode(self.named(given, record))
+        return failed
+
+
+def _groups(cut: Callable[[], tuple[list[bytes], list[int]]], name: str, chunk: int) -> Iterator[Records]:
+    """Yield records in groups: those that begin in the same chunk of the file.
+
+    So whoever continues at any group gets the same ones, however much of the file was read at once.
+    """
+    records: list[bytes] = []
+    places: list[int] = []
+    while True:
+        try:
+            found, begins = cut()
+        except Exception:
+            if records:  # they come before the error
+                yield Records(name, records, places)
+            raise
+        for record, place in zip(found, begins, strict=True):
+            if places and place // chunk != places[0] // chunk:
+                yield Records(name, records, places)
+                records, places = [], []
+            records.append(record)
+            places.append(place)
+        if not found:
+            if records:
+                yield Records(name, records, places)
+            return
+
+
+def _rows_of(one: Wanted, found: SparseTensorValue, count: int) -> Any:
+    """Return the values of a feature that vary in number: an array for each example.
+
+    Raises:
+        InvalidArgumentError: They do not fill rows of the feature's shape; `record` says in which example.
+    """
+    counts = np.bincount(found.indices[:, 0], minlength=count)
+    if one.form == "rows" and len(wrong := np.flatnonzero(counts % one.size)):
+        text = f"{one.name!r} has {counts[wrong[0]]} values, which do not fill rows of shape {list(one.shape)}"
+        error = invalid(text)
+        vars(error)["record"] = int(wrong[0])
+        raise error
+    shape = (-1, *one.shape) if one.form == "rows" else (-1,)
+    return object_vector([each.reshape(shape) for each in np.split(found.values, np.cumsum(counts)[:-1])])

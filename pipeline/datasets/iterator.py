@@ -141,7 +141,9 @@ class DatasetIterator(Generic[T_co]):
                 text = f"the iterator was interrupted, and cannot go on: {last.position}. Make a new one"
                 raise FailedPreconditionError(None, None, text)
             self._opening.stop()
-            self._opening = Opening(self._node.kind, self._seeds)
+            if self._stream is not None:
+                self._stream.close()
+            self._opening = self._opening.again()
             self._stream, self._struck = None, False
             if last is not None:
                 self._stream = self._opened(last.position)
@@ -152,8 +154,10 @@ class DatasetIterator(Generic[T_co]):
         return self._stream
 
     def _open(self) -> Stream:
-        stream = self._node.open(self._opening, self._epoch)
         state, self._loaded = self._loaded, None
+        if state is not None:
+            self._opening.things.saved = state["things"]
+        stream = self._node.open(self._opening, self._epoch)
         if state is None:
             self._records.append(Record(0, 0, 0, position_of(stream)))
             return stream
@@ -271,7 +275,7 @@ class DatasetIterator(Generic[T_co]):
             self._seeds,
             (record.batches, record.examples, record.value),
             record.position,
-            self._opening.files(),
+            self._opening,
         )
 
     def load_state_dict(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:

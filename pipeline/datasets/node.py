@@ -9,6 +9,7 @@ from pipeline.datasets.seed import Seed
 from pipeline.errors import FailedPreconditionError
 from pipeline.explain.frames import Place, caller
 from pipeline.files.identity import Opened, merged, of_one
+from pipeline.flow.recorder import Things
 from pipeline.flow.run import Run
 from pipeline.flow.stream import Stream
 from pipeline.flow.table import Index
@@ -28,6 +29,14 @@ class Opening(Run):
         super().__init__(name)
         self._seeds = seeds
         self._files: dict[int, tuple[Any, Opened]] = {}
+        self.things = Things()
+
+    def again(self) -> Opening:
+        """Return one for streams that go on where those of this were interrupted."""
+        other = Opening(self.name, self._seeds)
+        other._files, other.dropped, other.skipped = self._files, self.dropped, self.skipped
+        other.things.saved = self.things.facts()
+        return other
 
     def opened(self, parts: Any) -> Opened:
         """Return what keeps account of the files that are read of a source, in all passes."""
@@ -35,11 +44,13 @@ class Opening(Run):
 
     def files(self) -> dict[str, list[Any]]:
         """Return what tells the files that were read from changed ones."""
-        return merged([opened.listed() for _, opened in list(self._files.values())])
+        of_things: list[dict[str, list[Any]]] = [getattr(thing, "_files", dict)() for thing in self.things.known]
+        return merged([*of_things, *(opened.listed() for _, opened in list(self._files.values()))])
 
     def remember(self, files: Mapping[str, Sequence[Any]]) -> None:
         """Count the files of a saved run as read."""
-        for index, (_, opened) in enumerate(self._files.values()):
+        self.things.files = files
+        for index, (_, opened) in enumerate(self._files.values(), len(self.things.saved)):
             opened.remember(of_one(files, index), None)
 
     def pair(self, seed: Seed) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from pipeline.datasets.node import ENDLESS, Node, Opening, no_position
 from pipeline.datasets.seed import Seed
 from pipeline.errors import DeadlineExceededError, OutOfRangeError, invalid
 from pipeline.flow.block import Block, Columns, Examples, Numbers
+from pipeline.flow.recorder import Recorder
 from pipeline.flow.run import name_of
 from pipeline.flow.steps import kept
 from pipeline.flow.stream import Stream, dropped, shorter
@@ -548,12 +549,12 @@ class OfCallable(Node):
         return f"dataset({self.name})"
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return _Called(self.function, self.name)
+        return _Called(Recorder(self.function, self.name, shared.things))
 
 
 class _Called:
-    def __init__(self, function: Callable[[], Any], name: str) -> None:
-        self._function, self._name = function, name
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
         self._count = 0
         self._error: Exception | None = None
         self._ended = False
@@ -562,34 +563,40 @@ class _Called:
         if self._error is not None:
             error, self._error = self._error, None
             raise error
+        recorder = self._recorder
         items: list[Any] = []
+        ids: list[int | None] = []
         while len(items) < n and not self._ended:
             try:
-                items.append(kept(self._function()))
+                items.append(kept(recorder.call()))
             except (StopIteration, OutOfRangeError):
                 self._ended = True
+                break
             except Exception as error:
                 if not items:
                     raise
                 self._error = error
                 break
+            ids.append(recorder.element())
         if not items:
             return None
         first, self._count = self._count, self._count + len(items)
         numbers = range(first, self._count)
-        return Block(Examples(items), numbers, numbers)
+        return Block(Examples(items), numbers if None in ids else np.array(ids, np.int64), numbers)
 
     def skip(self, n: int) -> int:
         return dropped(self, n)
 
     def position(self) -> Any:
-        raise no_position(f"{self._name} is a function, and nobody knows where it stands: pass what it reads from")
+        return [self._count, self._ended, self._recorder.position()]
 
     def seek(self, position: Any) -> None:
-        self.position()
+        self._count, self._ended, inner = position
+        self._error = None
+        self._recorder.seek(inner)
 
     def close(self) -> None:
-        pass
+        self._recorder.close()
 
 
 class OfQueue(Node):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from pipeline import __version__
-from pipeline.datasets.node import Node, facts_of, seeds_of
+from pipeline.datasets.node import Node, Opening, facts_of, seeds_of
 from pipeline.datasets.seed import Seed
 from pipeline.errors import InvalidArgumentError, StateMismatchError, invalid
 from pipeline.explain.wording import named
@@ -31,6 +31,7 @@ _KEYS = {
     "recipe",
     "seeds",
     "position",
+    "things",
     "files",
     "checksum",
 }
@@ -42,7 +43,7 @@ def state_of(
     seeds: Mapping[Seed, tuple[int, int]],
     delivered: tuple[int, int, int],
     position: Any,
-    files: Any,
+    opening: Opening,
 ) -> dict[str, Any]:
     """Return the state of an iterator.
 
@@ -52,7 +53,7 @@ def state_of(
         seeds: Those that the iterator uses instead of the recipe's.
         delivered: Batches, examples, and the fingerprint of their order.
         position: Where the next element comes from.
-        files: What tells the files that were read from changed ones.
+        opening: What knows the things that functions read from, and the files that were read.
     """
     batches, examples, value = delivered
     state = {
@@ -65,7 +66,8 @@ def state_of(
         "recipe": facts_of(node),
         "seeds": [list(seeds.get(seed) or seed.pair) for seed in seeds_of(node)],
         "position": position,
-        "files": files,
+        "things": opening.things.facts(),
+        "files": opening.files(),
     }
     state = json.loads(json.dumps(state))  # lists where there were tuples
     assert isinstance(state, dict)

@@ -1,0 +1,152 @@
+"""Recorder: what a function of the user's reads from, such as a reader, so that its place can be saved and found again.
+
+Readers and producers ask whether their thread has a `Turn`, and tell it what they are and where they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pipeline.errors import FailedPreconditionError
+from pipeline.files.identity import of_one
+from pipeline.pulls import Turn, in_use, this_thread
+from pipeline.resume.mismatch import Comparison
+
+_NOTHING = "it reads from nothing that knows its place, such as a reader or a producer"
+
+
+class Things:
+    """What the functions of one iterator read from, in the order of their first read; for its states.
+
+    Attributes:
+        saved: What a loaded state says of them: the facts of each.
+        files: What it says of the files that were read.
+    """
+
+    def __init__(self) -> None:
+        self.known: list[Any] = []
+        self.saved: list[dict[str, Any]] = []
+        self.files: Mapping[str, Sequence[Any]] = {}
+
+    def facts(self) -> list[dict[str, Any]]:
+        """Return what a resumed run must share: facts of each thing."""
+        return [thing._facts() for thing in self.known] + self.saved[len(self.known) :]
+
+    def add(self, thing: Any) -> None:
+        """Note a thing that is read for the first time, and compare it with that of the saved run.
+
+        Raises:
+            StateMismatchError: It is another one.
+        """
+        index = len(self.known)
+        if index < len(self.saved):
+            saved, here = self.saved[index], thing._facts()
+            reseed = getattr(thing, "_reseed", None)
+            if saved.get("seeds") != here.get("seeds") and reseed is not None and reseed(saved.get("seeds")):
+                here = thing._facts()
+            comparison = Comparison()
+            comparison.facts(f"source {saved['name']!r}", saved, here)
+            comparison.conclude()
+            remember = getattr(thing, "_remember_files", None)
+            if remember is not None:
+                remember(of_one(self.files, index))
+        self.known.append(thing)
+
+
+class Recorder:
+    """Calls a function, one call at a time, and knows where what it reads from stands.
+
+    Args:
+        function: The user's function.
+        name: Its name, for errors.
+        things: What all functions of the iterator read from.
+    """
+
+    seeds = (0, 0)  # of `example_rng`, which `map` seeds
+
+    def __init__(self, function: Callable[[], Any], name: str, things: Things) -> None:
+        self._function, self._name, self._shared = function, name, things
+        self._things: list[Any] = []
+        self._starts: list[Any] = []  # where each stood before its first read
+        self._sought: list[Any] = []  # where each has to begin, by the order of first reads
+        self._reason: str | None = None
+        self._turn = Turn(self, 0)
+        self._calls = 0
+
+    def call(self) -> Any:
+        """Call the function."""
+        thread, turn = this_thread, self._turn
+        turn.begin(self._calls, 0)
+        self._calls += 1
+        before, thread.turn = thread.turn, turn
+        try:
+            return self._function()
+        finally:
+            thread.turn = before
+
+    def element(self) -> int | None:
+        """Return what the only read of the last call gave, as the fingerprint knows it; None if there was not one."""
+        return self._turn.element() if self._turn.pulls == 1 else None
+
+    def position(self) -> list[Any]:
+        """Return where things stand.
+
+        Raises:
+            FailedPreconditionError: One of them cannot say that, or nothing was read.
+        """
+        if not self._things and self._sought:
+            return [self._calls, *self._sought]
+        if not self._things and not self._calls:  # what it reads from is not known yet: it begins at the start
+            return [0]
+        reasons = [self._reason, *(thing._no_state() for thing in self._things)]
+        reason = next((each for each in reasons if each), None if self._things else _NOTHING)
+        if reason is not None:
+            text = f"{self._name} is a function whose position cannot be saved: {reason}"
+            raise FailedPreconditionError(None, None, text)
+        return [self._calls, *(thing._position() for thing in self._things), *self._sought[len(self._things) :]]
+
+    def seek(self, position: Sequence[Any]) -> None:
+        """Put things where they stood; those that are not known yet, when they are read."""
+        if self._reason is not None:
+            self.position()
+        self._calls, *places = position
+        self._sought = places
+        for k, thing in enumerate(self._things):
+            thing._go_to(places[k] if k < len(places) else self._starts[k])
+
+    def close(self) -> None:
+        """Let others read from the things."""
+        for thing in self._things:
+            if thing.owner is self:
+                thing.owner = None
+        self._things, self._starts = [], []
+
+    # A Book, which a Turn asks.
+
+    def adopt(self, thing: Any, how: tuple[Any, ...]) -> None:
+        """A call reads from something for the first time."""
+        if not hasattr(thing, "_go_to"):
+            self._reason = f"it reads from '{thing.name}', which others fill"
+            return
+        if thing.owner is not None:
+            raise in_use(thing)
+        self._shared.add(thing)
+        self._starts.append(thing._position() if thing._no_state() is None else None)
+        thing.owner = self
+        k = len(self._things)
+        self._things.append(thing)
+        names: Any = getattr(thing, "_source", None)  # of a reader: compared before it opens one of its files
+        if names is not None and hasattr(names, "_element") and names.owner is not self:
+            self.adopt(names, ())
+        if k < len(self._sought):
+            thing._go_to(self._sought[k])
+
+    def check(self, turn: Turn) -> None:
+        """Calls are made one at a time, and read as often as they like."""
+
+    def pulled(self, turn: Turn) -> None:
+        """Every read is a usual one."""
+
+    def passes(self, turn: Turn) -> None:
+        """Nobody waits for a turn."""

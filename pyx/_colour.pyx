@@ -175,8 +175,15 @@ cdef void stretch(
                 out[b, y, i] = (images[b, y, i] - means[i]) * factor + means[i]
 
 
+cdef int check_pixels(const real[:, ::1] pixels, real[:, ::1] out) except -1:
+    if pixels.shape[1] != 3 or out.shape[1] != 3 or pixels.shape[0] != out.shape[0]:
+        raise ValueError("pixels and the result must be [pixels, 3]")
+    return 0
+
+
 def hsv_of_rgb_32(const float[:, ::1] pixels, float[:, ::1] out):
     """Convert red, green and blue to hue, saturation and value, each from 0 to 1."""
+    check_pixels(pixels, out)
     if pixels.shape[0] < LARGE:
         to_hsv(pixels, out)
     else:
@@ -186,12 +193,14 @@ def hsv_of_rgb_32(const float[:, ::1] pixels, float[:, ::1] out):
 
 def hsv_of_rgb_64(const double[:, ::1] pixels, double[:, ::1] out):
     """As `hsv_of_rgb_32`."""
+    check_pixels(pixels, out)
     with nogil:
         to_hsv(pixels, out)
 
 
 def rgb_of_hsv_32(const float[:, ::1] pixels, float[:, ::1] out):
     """Convert hue, saturation and value to red, green and blue."""
+    check_pixels(pixels, out)
     if pixels.shape[0] < LARGE:
         to_rgb(pixels, out)
     else:
@@ -201,12 +210,14 @@ def rgb_of_hsv_32(const float[:, ::1] pixels, float[:, ::1] out):
 
 def rgb_of_hsv_64(const double[:, ::1] pixels, double[:, ::1] out):
     """As `rgb_of_hsv_32`."""
+    check_pixels(pixels, out)
     with nogil:
         to_rgb(pixels, out)
 
 
 def adjust_saturation(const float[:, ::1] pixels, float scale, float[:, ::1] out):
     """Multiply the saturation by `scale`, up to full saturation."""
+    check_pixels(pixels, out)
     if pixels.shape[0] < LARGE:
         saturate(pixels, scale, out)
     else:
@@ -216,6 +227,7 @@ def adjust_saturation(const float[:, ::1] pixels, float scale, float[:, ::1] out
 
 def adjust_hue(const float[:, ::1] pixels, float delta, float[:, ::1] out):
     """Turn the hue by `delta` sixths of a turn, from 0 to 6."""
+    check_pixels(pixels, out)
     if pixels.shape[0] < LARGE:
         turn(pixels, delta, out)
     else:
@@ -236,6 +248,11 @@ def adjust_contrast(
         sums, means: [width * channels], of which the kernel makes use.
         out: The result.
     """
+    cdef Py_ssize_t values = images.shape[2]
+    if channels < 1 or values % channels or sums.shape[0] != values or means.shape[0] != values:
+        raise ValueError(f"rows of {values} values, {channels} channels, {sums.shape[0]} and {means.shape[0]} sums")
+    if out.shape[0] != images.shape[0] or out.shape[1] != images.shape[1] or out.shape[2] != values:
+        raise ValueError("the result must have the shape of the images")
     if images.shape[0] * images.shape[1] * images.shape[2] < 3 * LARGE:
         stretch(images, channels, factor, sums, means, out)
     else:

@@ -20,6 +20,36 @@ ctypedef fused bits:
     uint64_t
 
 
+cdef int check_places(const Py_ssize_t[:, ::1] places, Py_ssize_t size) except -1:
+    cdef Py_ssize_t i, j
+    for i in range(places.shape[0]):
+        for j in range(places.shape[1]):
+            if places[i, j] < 0 or places[i, j] >= size:
+                raise ValueError(f"place {places[i, j]} is not in an axis of {size}")
+    return 0
+
+
+cdef int check_vector(const Py_ssize_t[::1] places, Py_ssize_t size) except -1:
+    cdef Py_ssize_t i
+    for i in range(places.shape[0]):
+        if places[i] < 0 or places[i] >= size:
+            raise ValueError(f"place {places[i]} is not in an axis of {size}")
+    return 0
+
+
+cdef Py_ssize_t width_of(Py_ssize_t batch, Py_ssize_t values, Py_ssize_t channels, Py_ssize_t results) except -1:
+    """The width of images whose rows have so many values; ValueError if they do not fit."""
+    if channels < 1 or values % channels or batch != results:
+        raise ValueError(f"{batch} images of {values} values a row, {channels} channels, for {results} results")
+    return values // channels
+
+
+cdef int check_shape(Py_ssize_t have, Py_ssize_t wanted, str what) except -1:
+    if have != wanted:
+        raise ValueError(f"{what} has {have} values, not {wanted}")
+    return 0
+
+
 cdef void copy_nearest(
     const bits[:, :, :] images, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns, Py_ssize_t channels,
     bits[:, :, ::1] out
@@ -41,15 +71,20 @@ cdef void copy_nearest(
                         out[b, y, at + c] = images[b, row, source + c]
 
 
-cdef void nearest(
+cdef int nearest(
     const bits[:, :, :] images, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns, Py_ssize_t channels,
     bits[:, :, ::1] out
-):
+) except -1:
+    check_vector(columns, width_of(images.shape[0], images.shape[2], channels, out.shape[0]))
+    check_vector(rows, images.shape[1])
+    check_shape(out.shape[1], rows.shape[0], "a column of the result")
+    check_shape(out.shape[2], columns.shape[0] * channels, "a row of the result")
     if out.shape[0] * out.shape[1] * out.shape[2] < LARGE:
         copy_nearest(images, rows, columns, channels, out)
     else:
         with nogil:
             copy_nearest(images, rows, columns, channels, out)
+    return 0
 
 
 def nearest_8(
@@ -142,16 +177,27 @@ cdef void mix(
             mix_rows(scratch[above], scratch[under], below[y], out, b, y)
 
 
-cdef void bilinear(
+cdef int bilinear(
     const pixel[:, :, :] images, const Py_ssize_t[:, ::1] rows, const float[::1] below,
     const Py_ssize_t[:, ::1] columns, const float[::1] beside, Py_ssize_t channels, float[:, ::1] scratch,
     float[:, :, ::1] out
-):
+) except -1:
+    check_places(columns, width_of(images.shape[0], images.shape[2], channels, out.shape[0]))
+    check_places(rows, images.shape[1])
+    check_shape(rows.shape[0] + columns.shape[0], 4, "a position")
+    check_shape(rows.shape[0], 2, "a row's position")
+    check_shape(below.shape[0], rows.shape[1], "below")
+    check_shape(beside.shape[0], columns.shape[1], "beside")
+    check_shape(out.shape[1], rows.shape[1], "a column of the result")
+    check_shape(out.shape[2], columns.shape[1] * channels, "a row of the result")
+    check_shape(scratch.shape[0], 2, "a column of the scratch")
+    check_shape(scratch.shape[1], out.shape[2], "a row of the scratch")
     if out.shape[0] * out.shape[1] * out.shape[2] < LARGE:
         mix(images, rows, below, columns, beside, channels, scratch, out)
     else:
         with nogil:
             mix(images, rows, below, columns, beside, channels, scratch, out)
+    return 0
 
 
 def bilinear_of_bytes(
@@ -238,16 +284,28 @@ cdef void add(
             add_columns(scratch, columns, column_weights, channels, factor, out, b, y)
 
 
-cdef void weighted(
+cdef int weighted(
     const pixel[:, :, ::1] images, const Py_ssize_t[:, ::1] rows, const float[:, ::1] row_weights,
     const Py_ssize_t[:, ::1] columns, const float[:, ::1] column_weights, Py_ssize_t channels, float factor,
     float[::1] scratch, float[:, :, ::1] out
-):
+) except -1:
+    check_places(columns, width_of(images.shape[0], images.shape[2], channels, out.shape[0]))
+    check_places(rows, images.shape[1])
+    if rows.shape[0] < 1 or columns.shape[0] < 1:
+        raise ValueError("no rows or no columns to add")
+    check_shape(row_weights.shape[0], rows.shape[0], "a sum of rows")
+    check_shape(row_weights.shape[1], rows.shape[1], "row_weights")
+    check_shape(column_weights.shape[0], columns.shape[0], "a sum of columns")
+    check_shape(column_weights.shape[1], columns.shape[1], "column_weights")
+    check_shape(out.shape[1], rows.shape[1], "a column of the result")
+    check_shape(out.shape[2], columns.shape[1] * channels, "a row of the result")
+    check_shape(scratch.shape[0], images.shape[2], "scratch")
     if out.shape[0] * out.shape[1] * out.shape[2] < LARGE:
         add(images, rows, row_weights, columns, column_weights, channels, factor, scratch, out)
     else:
         with nogil:
             add(images, rows, row_weights, columns, column_weights, channels, factor, scratch, out)
+    return 0
 
 
 def weighted_of_bytes(

@@ -66,7 +66,8 @@ def bilinear(images: Any, height: int, width: int, align_corners: bool = False, 
     scratch = np.empty((2, width * channels), np.float32)
     lines = _lines(_numbers(images))
     kernel = _resize.bilinear_of_bytes if lines.dtype == np.uint8 else _resize.bilinear_of_floats
-    kernel(lines, rows, below, columns, beside, channels, scratch, result)
+    if channels:
+        kernel(lines, rows, below, columns, beside, channels, scratch, result)
     return result.reshape(batch, height, width, channels)
 
 
@@ -91,7 +92,8 @@ def copied(images: Any, rows: Any, columns: Any) -> Any:
     batch, _, _, channels = images.shape
     result = np.empty((batch, len(rows), len(columns), channels), images.dtype)
     kind, copy = _UNSIGNED[images.itemsize], _COPIES[images.itemsize]
-    copy(_lines(images).view(kind), rows, columns, channels, _lines(result).view(kind))
+    if channels:
+        copy(_lines(images).view(kind), rows, columns, channels, _lines(result).view(kind))
     return result
 
 
@@ -132,7 +134,8 @@ def _weighted(images: Any, rows: Any, row_weights: Any, columns: Any, column_wei
     scratch = np.empty(across * channels, np.float32)
     lines = np.ascontiguousarray(_lines(_numbers(images)))
     kernel = _resize.weighted_of_bytes if lines.dtype == np.uint8 else _resize.weighted_of_floats
-    kernel(lines, rows, row_weights, columns, column_weights, channels, factor, scratch, result)
+    if channels:
+        kernel(lines, rows, row_weights, columns, column_weights, channels, factor, scratch, result)
     return result.reshape(batch, height, width, channels)
 
 

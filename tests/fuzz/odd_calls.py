@@ -21,7 +21,21 @@ import warnings
 
 import numpy as np
 
-MODULES = ["_batch", "_blocks", "_csv", "_delivery", "_lines", "_queue", "_random", "_tickets", "_trail", "_turns"]
+MODULES = [
+    "_batch",
+    "_blocks",
+    "_chain",
+    "_colour",
+    "_csv",
+    "_delivery",
+    "_lines",
+    "_queue",
+    "_random",
+    "_resize",
+    "_tickets",
+    "_trail",
+    "_turns",
+]
 SPECIAL = {"__enter__", "__exit__", "__len__", "__getitem__", "__next__", "__call__", "__init__", "__class_getitem__"}
 WAIT = 0.02  # seconds that a call may wait for another thread; then a signal ends it
 HANG = 20  # seconds after which a call hangs

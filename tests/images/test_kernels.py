@@ -1,0 +1,87 @@
+"""The compiled kernels refuse arrays that do not fit together: none of them reads or writes beyond an array."""
+
+import numpy as np
+import pytest
+
+from pipeline import _chain, _colour, _resize
+
+IMAGES = np.zeros((1, 4, 6), np.float32)  # 4 x 2 pixels
+ROWS, COLUMNS = np.zeros((2, 3), np.intp), np.ones((2, 5), np.intp)
+BELOW, BESIDE = np.zeros(3, np.float32), np.zeros(5, np.float32)
+SCRATCH, RESULT = np.empty((2, 15), np.float32), np.empty((1, 3, 15), np.float32)
+
+
+def bilinear(**changed):
+    given = {"images": IMAGES, "rows": ROWS, "below": BELOW, "columns": COLUMNS, "beside": BESIDE, "channels": 3}
+    return _resize.bilinear_of_floats(**{**given, "scratch": SCRATCH, "out": RESULT, **changed})
+
+
+def weighted(**changed):
+    given = {"images": IMAGES, "rows": ROWS, "row_weights": ROWS.astype(np.float32), "columns": COLUMNS}
+    given |= {"column_weights": COLUMNS.astype(np.float32), "channels": 3, "factor": 1.0, "out": RESULT}
+    return _resize.weighted_of_floats(**{**given, "scratch": np.empty(6, np.float32), **changed})
+
+
+def nearest(**changed):
+    given = {"images": IMAGES.view(np.uint32), "rows": ROWS[0], "columns": COLUMNS[0], "channels": 3}
+    return _resize.nearest_32(**{**given, "out": RESULT.view(np.uint32), **changed})
+
+
+@pytest.mark.parametrize("kernel", [bilinear, weighted, nearest])
+@pytest.mark.parametrize("changed", ["rows", "columns"])
+@pytest.mark.parametrize("place", [-1, 4, 2**62])
+def test_places_beyond_an_image(kernel, changed, place):
+    kernel()
+    places = (ROWS if changed == "rows" else COLUMNS).copy()
+    places[0, -1] = place
+    with pytest.raises(ValueError, match="is not in an axis of"):
+        kernel(**{changed: places[0] if kernel is nearest else places})
+
+
+@pytest.mark.parametrize(
+    ("kernel", "changed"),
+    [
+        (bilinear, {"channels": 0}),
+        (bilinear, {"channels": 4}),
+        (bilinear, {"rows": np.zeros((3, 3), np.intp)}),
+        (bilinear, {"columns": np.zeros((1, 5), np.intp)}),
+        (bilinear, {"below": BELOW[:2]}),
+        (bilinear, {"beside": BELOW}),
+        (bilinear, {"scratch": SCRATCH[:1]}),
+        (bilinear, {"scratch": np.empty((2, 3), np.float32)}),
+        (bilinear, {"out": np.empty((2, 3, 15), np.float32)}),
+        (bilinear, {"out": np.empty((1, 2, 15), np.float32)}),
+        (bilinear, {"out": np.empty((1, 3, 12), np.float32)}),
+        (weighted, {"rows": np.zeros((0, 3), np.intp)}),
+        (weighted, {"row_weights": np.zeros((1, 3), np.float32)}),
+        (weighted, {"column_weights": np.zeros((2, 4), np.float32)}),
+        (weighted, {"scratch": np.empty(5, np.float32)}),
+        (weighted, {"out": np.empty((1, 3, 12), np.float32)}),
+        (nearest, {"out": np.empty((1, 2, 15), np.uint32)}),
+        (nearest, {"channels": -1}),
+    ],
+)
+def test_shapes_that_do_not_fit(kernel, changed):
+    with pytest.raises(ValueError, match=r"values|no rows"):
+        kernel(**changed)
+
+
+def test_colours_of_other_shapes():
+    pixels, short = np.zeros((4, 3), np.float32), np.zeros((3, 3), np.float32)
+    for call in (
+        lambda: _colour.hsv_of_rgb_32(pixels, short),
+        lambda: _colour.rgb_of_hsv_64(np.zeros((4, 2)), np.zeros((4, 2))),
+        lambda: _colour.adjust_hue(pixels, 0.5, short),
+        lambda: _colour.adjust_saturation(np.zeros((4, 4), np.float32), 0.5, pixels),
+        lambda: _colour.adjust_contrast(IMAGES, 3, 1.0, np.zeros(5), np.zeros(6, np.float32), IMAGES.copy()),
+        lambda: _colour.adjust_contrast(IMAGES, 0, 1.0, np.zeros(6), np.zeros(6, np.float32), IMAGES.copy()),
+        lambda: _colour.adjust_contrast(IMAGES, 3, 1.0, np.zeros(6), np.zeros(6, np.float32), RESULT),
+    ):
+        with pytest.raises(ValueError, match=r"\[pixels, 3\]|sums|shape of the images"):
+            call()
+
+
+def test_chains_that_are_too_long_or_uneven():
+    for codes, numbers in ((bytes(17), [0.0] * 17), (bytes(2), [0.0])):
+        with pytest.raises(ValueError, match="operations on"):
+            _chain.chained(IMAGES, codes, numbers)

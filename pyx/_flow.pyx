@@ -1,9 +1,11 @@
-"""Fingerprints of orders, as arithmetic on the ids of elements, and batches of rows of arrays: one compiled call a batch."""
+"""Fingerprints of orders, as arithmetic on the ids of elements; batches of rows of arrays; and the loops over examples
+that come one by one: out of iterators, and through functions."""
 
 from libc.stdint cimport int64_t, uint64_t
 
 cimport numpy as cnp
 
+from keeping cimport fits, is_plain, is_row, put_row
 from mixing cimport STEP, folded, mixed, mixed_number
 from picking cimport Table, pick_rows, view_table
 from stacking cimport Array, data_of, dims_of, empty_like, has_references, intp, is_contiguous, itemsize_of, product, rank_of
@@ -177,3 +179,216 @@ cdef class Gather:
         else:
             pick_rows(made.rows, source.rows, self.numbers, self.at, row)
         return out
+
+
+cdef object NOTHING = object()          # after the last item of an iterator
+
+cdef enum:
+    ROOM = 1024                         # rows for which a column has room at first, at most
+
+
+cdef class Kept:
+    """Examples as they come. Nobody changes them later: functions may return one array again and again.
+
+    Arrays, and dicts and tuples of arrays and plain values, are copied into columns, as long as all are like the first.
+
+    Args:
+        room: For how many there is to be room.
+        keep: Returns an example that nobody changes: for the others, which are kept in a list, and all after them. If
+            it is None, others are refused.
+        empty: Makes an array, of a shape and a dtype.
+
+    Attributes:
+        count: How many there are.
+        refused: The example that was refused, in a list.
+
+    Thread safety: one thread at a time.
+    """
+
+    cdef readonly Py_ssize_t count
+    cdef readonly list refused
+    cdef object keep, empty, kind       # of the structure: the keys of a dict, `tuple`, or None
+    cdef list columns, items
+    cdef Py_ssize_t room, rows          # rows: for how many there is room
+
+    def __cinit__(self, Py_ssize_t room, keep, empty):
+        self.room, self.keep, self.empty = max(room, 1), keep, empty
+        self.rows = min(self.room, ROOM)
+
+    cdef bint put(self, example) except -1:
+        """Keep an example; return False if it is refused."""
+        cdef Py_ssize_t i
+        cdef object column
+        if self.items is None:
+            if self.columns is None and self.begin(example):
+                return True
+            if self.columns is not None and self.alike(example):
+                if self.count == self.rows:
+                    self.grow()
+                if self.kind is None:
+                    put_row(self.columns[0], self.count, example)
+                elif self.kind is tuple:
+                    for i in range(len(self.columns)):
+                        put_row(self.columns[i], self.count, (<tuple>example)[i])
+                else:
+                    for i, value in enumerate((<dict>example).values()):
+                        put_row(self.columns[i], self.count, value)
+                self.count += 1
+                return True
+            if self.keep is None:
+                self.refused = [example]
+                return False
+            self.items = self.listed()
+            self.columns = None
+        self.items.append(self.keep(example))
+        self.count += 1
+        return True
+
+    cdef bint begin(self, example) except -1:
+        """Make columns for examples like this one, and put it there; return False if that is not possible."""
+        cdef list values
+        if type(example) is tuple:
+            self.kind, values = tuple, list(<tuple>example)
+        elif type(example) is dict:
+            self.kind, values = tuple(<dict>example), list((<dict>example).values())
+        else:
+            self.kind, values = None, [example]
+            if not is_row(example):
+                return False
+        if not values:
+            return False
+        for value in values:
+            if not is_row(value) and not is_plain(value):
+                return False
+        self.columns = [self.empty((self.rows, *value.shape), value.dtype) if is_row(value) else [] for value in values]
+        for column, value in zip(self.columns, values):
+            put_row(column, 0, value)
+        self.count = 1
+        return True
+
+    cdef bint alike(self, example) except -1:
+        """Whether an example has the structure of the first, and its values their dtypes and shapes."""
+        cdef Py_ssize_t i
+        if self.kind is None:
+            return fits(self.columns[0], example)
+        if self.kind is tuple:
+            if type(example) is not tuple or len(<tuple>example) != len(self.columns):
+                return False
+            for i in range(len(self.columns)):
+                if not fits(self.columns[i], (<tuple>example)[i]):
+                    return False
+            return True
+        if type(example) is not dict or len(<dict>example) != len(self.columns):
+            return False
+        i = 0
+        for key, value in (<dict>example).items():
+            if (<tuple>self.kind)[i] != key or not fits(self.columns[i], value):
+                return False
+            i += 1
+        return True
+
+    cdef int grow(self) except -1:
+        """Make room for more."""
+        cdef Py_ssize_t i, rows = min(self.room, 2 * self.rows) if self.rows < self.room else 2 * self.rows
+        for i, column in enumerate(self.columns):
+            if type(column) is not list:
+                more = self.empty((rows, *column.shape[1:]), column.dtype)
+                more[:self.count] = column
+                self.columns[i] = more
+        self.rows = rows
+
+    cdef list listed(self):
+        """Return the examples of the columns."""
+        if self.columns is None:
+            return []
+        columns = [column if type(column) is list else list(column[:self.count]) for column in self.columns]
+        if self.kind is None:
+            return columns[0]
+        if self.kind is tuple:
+            return list(zip(*columns))
+        return [dict(zip(self.kind, values)) for values in zip(*columns)]
+
+    def add(self, example):
+        """Keep an example; return False if it is refused."""
+        return self.put(example)
+
+    def values(self):
+        """Return the examples: their structure and columns, or None and a list of them.
+
+        The structure is None for examples without one in a tuple, the keys of dicts, or `tuple`.
+        """
+        if self.columns is None:
+            return None, self.items
+        columns = self.columns
+        if self.count < self.rows:
+            columns = [column if type(column) is list else column[:self.count] for column in columns]
+        return (self.kind,), columns
+
+
+def pump(iterator, Py_ssize_t n, Kept kept not None):
+    """Move examples of an iterator until n are kept; return whether it is at its end.
+
+    Raises:
+        Exception: What it raised; those before are kept.
+    """
+    while kept.count < n:
+        example = next(iterator, NOTHING)
+        if example is NOTHING:
+            return True
+        kept.put(example)
+        example = None                  # before the next one is made
+    return False
+
+
+cdef class Draw:
+    """What seeds `example_rng` while a compiled loop calls a function: the seeds, the number of the example, 0 for the
+    path, and the pass. It is a tuple of these, but for the number, which the loop sets."""
+
+    cdef object seed, seed2, epoch
+    cdef int64_t number
+
+    def __cinit__(self, seed, seed2, epoch):
+        self.seed, self.seed2, self.epoch, self.number = seed, seed2, epoch, 0
+
+    def __iter__(self):
+        return iter((self.seed, self.seed2, self.number, 0, self.epoch))
+
+
+def call_each(function, list examples not None, Py_ssize_t at, const int64_t[::1] numbers not None, Draw draw, before,
+              bell, Py_ssize_t n, Kept kept not None):
+    """Call a function with examples, and keep what it returns, until n are kept, one is refused, or a bell is raised.
+
+    Args:
+        function: The function. None is an output that is not kept: the loop ends with it.
+        examples: The examples.
+        at: Which one comes first.
+        numbers: Their numbers.
+        draw: Gets the number of each before the call; or None.
+        before: Called with the index of each before it; or None.
+        bell: Something with an attribute `raised`; or None.
+        n: How many to keep at most.
+        kept: Where they are kept.
+
+    Returns:
+        The index of the example after the last one that the function returned for; whether that returned None.
+
+    Raises:
+        Exception: What the function raised. `kept.count` tells for which example.
+    """
+    cdef Py_ssize_t i
+    if len(examples) != numbers.shape[0]:
+        raise ValueError(f"call_each: {len(examples)} examples and {numbers.shape[0]} numbers")
+    for i in range(max(at, 0), len(examples)):
+        if kept.count >= n or (bell is not None and bell.raised):
+            return i, False
+        if draw is not None:
+            draw.number = numbers[i]
+        if before is not None:
+            before(i)
+        made = function(examples[i])
+        if made is None:
+            return i + 1, True
+        if not kept.put(made):
+            return i + 1, False
+        made = None
+    return len(examples), False

@@ -14,15 +14,17 @@ from pipeline.datasets.node import ENDLESS, Node, Opening, no_position
 from pipeline.datasets.seed import Seed
 from pipeline.errors import DeadlineExceededError, OutOfRangeError, invalid
 from pipeline.flow.block import Block, Columns, Examples, Numbers
+from pipeline.flow.pump import Pump
 from pipeline.flow.recorder import Recorder
 from pipeline.flow.run import name_of
-from pipeline.flow.steps import kept
 from pipeline.flow.stream import Stream, dropped, shorter
 from pipeline.flow.table import Index, Indexed, TableRows, made_of
 from pipeline.producers.numbered import Numbered, digest
 
 # Seconds between two looks, while a queue has nothing, whether the iterator was closed.
 _LOOK = 0.1
+
+_NEVER = object()  # no function returns it
 
 
 class OfSource(Node):
@@ -407,40 +409,28 @@ class _Iterated:
 
     def __init__(self, make: Callable[[], Iterator[Any]], once: str | None) -> None:
         self._make, self._once = make, once
-        self._iterator: Iterator[Any] | None = None
+        self._pump: Pump | None = None
         self._count = 0
         self._left = 0  # items to drop
 
-    def _begin(self) -> Iterator[Any]:
-        if self._iterator is None:
-            self._iterator = self._make()
+    def _begin(self) -> Pump:
+        pump = self._pump
+        if pump is None:
+            pump = self._pump = Pump(self._make())
             if self._left:
-                came = sum(1 for _ in itertools.islice(self._iterator, self._left))
+                came = sum(1 for _ in itertools.islice(pump.iterator, self._left))
                 if came < self._left:
                     raise shorter()
                 self._left = 0
-        return self._iterator
+        return pump
 
     def take(self, n: int) -> Block | None:
-        iterator = self._begin()
-        items: list[Any] = []
-        error: Exception | None = None
-        try:
-            for item in itertools.islice(iterator, n):
-                items.append(kept(item))
-        except OutOfRangeError:
-            pass
-        except Exception as failed:
-            error = failed
-        if error is not None:
-            if not items:
-                raise error
-            self._iterator = _failing(error)
-        if not items:
+        values = self._begin().take(n)
+        if values is None:
             return None
-        first, self._count = self._count, self._count + len(items)
+        first, self._count = self._count, self._count + len(values)
         numbers = range(first, self._count)
-        return Block(Examples(items), numbers, numbers)
+        return Block(values, numbers, numbers)
 
     def skip(self, n: int) -> int:
         return dropped(self, n)
@@ -455,20 +445,15 @@ class _Iterated:
 
     def seek(self, position: Any) -> None:
         (count,) = position
-        if self._once is not None and (count != self._count or self._iterator is not None):
+        if self._once is not None and (count != self._count or self._pump is not None):
             self.position()
         self.close()
-        self._iterator, self._count, self._left = None, count, count
+        self._pump, self._count, self._left = None, count, count
 
     def close(self) -> None:
-        close = getattr(self._iterator, "close", None)
+        close = None if self._pump is None else getattr(self._pump.iterator, "close", None)
         if self._once is None and close is not None:
             close()
-
-
-def _failing(error: Exception) -> Iterator[Any]:
-    raise error
-    yield
 
 
 class OfStateful(Node):
@@ -502,12 +487,12 @@ class _Stateful:
     def take(self, n: int) -> Block | None:
         if self._iterator is None:
             self._iterator = iter(self._given)
-        items = [kept(item) for item in itertools.islice(self._iterator, n)]
-        if not items:
+        values = Pump(self._iterator).take(n)
+        if values is None:
             return None
-        first, self._count = self._count, self._count + len(items)
+        first, self._count = self._count, self._count + len(values)
         numbers = range(first, self._count)
-        return Block(Examples(items), numbers, numbers)
+        return Block(values, numbers, numbers)
 
     def skip(self, n: int) -> int:
         return dropped(self, n)
@@ -555,44 +540,37 @@ class OfCallable(Node):
 class _Called:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
+        self._pump = self._begin()
+        self._ids: list[int | None] = []  # of the results that no `take` has returned yet
         self._count = 0
-        self._error: Exception | None = None
-        self._ended = False
+
+    def _begin(self) -> Pump:
+        return Pump(iter(self._call, _NEVER))
+
+    def _call(self) -> Any:
+        example = self._recorder.call()
+        self._ids.append(self._recorder.element())
+        return example
 
     def take(self, n: int) -> Block | None:
-        if self._error is not None:
-            error, self._error = self._error, None
-            raise error
-        recorder = self._recorder
-        items: list[Any] = []
-        ids: list[int | None] = []
-        while len(items) < n and not self._ended:
-            try:
-                items.append(kept(recorder.call()))
-            except (StopIteration, OutOfRangeError):
-                self._ended = True
-                break
-            except Exception as error:
-                if not items:
-                    raise
-                self._error = error
-                break
-            ids.append(recorder.element())
-        if not items:
+        values = self._pump.take(n)
+        if values is None:
             return None
-        first, self._count = self._count, self._count + len(items)
+        first, self._count = self._count, self._count + len(values)
         numbers = range(first, self._count)
-        return Block(Examples(items), numbers if None in ids else np.array(ids, np.int64), numbers)
+        ids, self._ids = self._ids, []
+        return Block(values, numbers if None in ids else np.array(ids, np.int64), numbers)
 
     def skip(self, n: int) -> int:
         return dropped(self, n)
 
     def position(self) -> Any:
-        return [self._count, self._ended, self._recorder.position()]
+        return [self._count, self._pump.ended, self._recorder.position()]
 
     def seek(self, position: Any) -> None:
-        self._count, self._ended, inner = position
-        self._error = None
+        self._count, ended, inner = position
+        self._pump = self._begin()
+        self._pump.ended = ended
         self._recorder.seek(inner)
 
     def close(self) -> None:

@@ -149,10 +149,11 @@ def stays(values: Columns | Examples) -> Columns | Examples:
     """Return elements whose arrays are nobody else's: rows that are not gathered are, and views are copied."""
     if isinstance(values, Examples):
         return values
-    return Columns(map_values(_own, values.block), values.size)
+    return Columns(map_values(own, values.block), values.size)
 
 
-def _own(column: Any) -> Any:
+def own(column: Any) -> Any:
+    """Return a column that nobody else has."""
     if isinstance(column, Rows):
         return np.asarray(column)
     if isinstance(column, np.ndarray):

@@ -10,7 +10,7 @@ import numpy as np
 from pipeline._batch import concatenate, pad, stack
 from pipeline.dtypes import object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid
-from pipeline.flow.block import Columns, Examples, stays
+from pipeline.flow.block import Columns, Examples, own
 from pipeline.nest import Nest, has_nested, is_nested, map_values
 
 _NUMBERS = (bool, int, float, complex)
@@ -38,7 +38,7 @@ class Collate:
         if self._function is not None:
             return self._function(list(values.examples()))
         if isinstance(values, Columns) and not self._any_ragged(values):
-            return plain_structure(stays(values).block)  # type: ignore[union-attr]
+            return plain_structure(map_values(_finished, values.block))
         return self._structured(list(values.examples()))
 
     def _any_ragged(self, values: Columns) -> bool:
@@ -127,6 +127,11 @@ def stacked(values: list[Any], where: str) -> Any:
         raise TypeError(
             f"batch: {where} has dtype {arrays[0].dtype} in one example and {odd.dtype} in another"
         ) from None
+
+
+def _finished(column: Any) -> Any:
+    """Return a column of a batch from one of a block: nobody else has it."""
+    return stacked(column, "the examples") if isinstance(column, list) else own(column)
 
 
 def as_array(value: Any, where: str) -> Any:

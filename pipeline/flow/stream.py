@@ -11,6 +11,9 @@ from pipeline.errors import FailedPreconditionError, StateMismatchError
 from pipeline.flow.block import Block, Examples, join
 from pipeline.flow.ids import Parts, count, folded
 
+# Elements that are taken at once where they are dropped.
+_DROPPED = 1024
+
 # One element, the fingerprint of the examples that it consists of, and how many these are.
 Element: TypeAlias = "tuple[Any, int, int]"
 
@@ -78,7 +81,7 @@ def block_of(element: Element | None, number: int) -> Block | None:
 def dropped(stream: Stream, n: int) -> int:
     """Drop up to n elements by taking them, for streams that have no shorter way."""
     left = n
-    while left and (block := stream.take(left)) is not None:
+    while left and (block := stream.take(min(left, _DROPPED))) is not None:
         left -= len(block)
     return n - left
 

@@ -1,0 +1,58 @@
+"""Pump: examples of an iterator, each kept as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pipeline._flow import Kept, pump
+from pipeline.errors import OutOfRangeError
+from pipeline.flow.block import Columns, Examples, tuple_of
+from pipeline.flow.steps import kept
+
+
+class Pump:
+    """Takes examples out of an iterator. An error comes after the examples before it.
+
+    Args:
+        iterator: The examples; OutOfRangeError ends them too.
+
+    Attributes:
+        ended: Whether there are no more.
+    """
+
+    def __init__(self, iterator: Iterator[Any]) -> None:
+        self.iterator = iterator
+        self._error: Exception | None = None
+        self.ended = False
+
+    def take(self, n: int) -> Columns | Examples | None:
+        """Return up to n examples; None at the end."""
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        if self.ended:
+            return None
+        found = Kept(n, kept, np.empty)
+        try:
+            self.ended = pump(self.iterator, n, found)
+        except OutOfRangeError:
+            self.ended = True
+        except Exception as error:
+            if not found.count:
+                raise
+            self._error = error
+        return values_of(found) if found.count else None
+
+
+def values_of(found: Kept) -> Columns | Examples:
+    """Return examples that were kept."""
+    structure, values = found.values()
+    if structure is None:
+        return Examples(values)
+    (kind,) = structure
+    if kind is None:
+        return Columns(values[0], found.count)
+    return Columns(tuple_of(values) if kind is tuple else dict(zip(kind, values, strict=True)), found.count)

@@ -13,6 +13,7 @@ MODULES = [
     "_delivery",
     "_flow",
     "_lines",
+    "_meter",
     "_queue",
     "_random",
     "_tickets",

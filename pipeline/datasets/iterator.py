@@ -10,21 +10,32 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection
 from types import TracebackType
-from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 
+from pipeline import spans
 from pipeline._flow import fold_on
+from pipeline._meter import Gauge, Meter
 from pipeline.datasets.node import Node, Opening, facts_of, seeds_of
+from pipeline.datasets.parts import facts_of_parts, measured, name_of_recipe
 from pipeline.datasets.seed import Seed
 from pipeline.datasets.state import check_state, state_of
 from pipeline.errors import DeadlineExceededError, FailedPreconditionError, StateMismatchError, invalid
+from pipeline.explain.live import LoopFacts, LoopTimes, ended, loops
 from pipeline.flow.prefetch import Prefetch
 from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Element, Stream, elements_of, seek_later
+from pipeline.flow.stream import Element, elements_of, seek_later
+
+if TYPE_CHECKING:
+    from pipeline.watch.model import Report
 
 T_co = TypeVar("T_co", covariant=True)
 
 # How many elements ago a state can be of.
 BEHIND = 64
+
+
+# For traces: an element whose queue is not known.
+_TAKEN = spans.Taken(None, 1, 0, lambda first, count: None)
 
 
 class Record(NamedTuple):
@@ -63,13 +74,18 @@ class DatasetIterator(Generic[T_co]):
         self._lock = threading.Lock()
         self._owner: int | None = None  # the thread in `next`
         self._seeds: dict[Seed, tuple[int, int]] = {}
-        self._opening = Opening(node.kind, self._seeds)
-        self._stream: Stream | None = None
+        self._parts = measured(node)
+        self._meter = Meter()  # of `next`
+        self._times = LoopTimes()
+        self._name = name_of_recipe(node)
+        self._opening = Opening(self._name, self._seeds, self._parts)
+        self._stream: Gauge | None = None
         self._element: Callable[[], Element | None] = lambda: None  # gives the next one of the stream
         self._loaded: Any = None  # the state, until the first element
         self._records: deque[Record] = deque(maxlen=2 * BEHIND)
         self._slot: list[Any] = []  # an element whose caller was cancelled
         self._ended = self._closed = self._struck = False
+        loops.add(self)
 
     def __iter__(self) -> DatasetIterator[T_co]:
         return self
@@ -99,9 +115,19 @@ class DatasetIterator(Generic[T_co]):
         with self._lock:
             self._owner = me
             try:
-                return self._taken(deadline)
+                return self._traced(deadline) if spans.on else self._taken(deadline)
             finally:
                 self._owner = None
+
+    def _traced(self, deadline: float | None) -> T_co:
+        began = spans.begin(spans.NEXT_BEGINS, self._name)
+        taken = None
+        try:
+            element = self._taken(deadline)
+            taken = _TAKEN
+        finally:
+            spans.end(spans.NEXT_ENDS, began, taken)
+        return element
 
     def _taken(self, deadline: float | None) -> T_co:
         if self._slot:
@@ -120,19 +146,21 @@ class DatasetIterator(Generic[T_co]):
             last = self._records[-1]
             value = fold_on(last.value, value, size)
             self._records.append(Record(last.batches + 1, last.examples + size, value, position_of(stream)))
+            if self._times.first_at is None:
+                self._times.first_at = time.monotonic()
         except (DeadlineExceededError, StopIteration):
             raise
         except Exception:
             self._end()
             raise
         except BaseException:
-            self._struck = not isinstance(self._stream, Prefetch)
+            self._struck = not isinstance(getattr(self._stream, "stream", None), Prefetch)
             raise
         finally:
             opening.deadline = None
         return element  # type: ignore[no-any-return]
 
-    def _running(self) -> Stream:
+    def _running(self) -> Gauge:
         """Return the stream, opened if need be, where the last element left it."""
         if self._struck:
             last = self._records[-1] if self._records else None
@@ -147,17 +175,18 @@ class DatasetIterator(Generic[T_co]):
             self._stream, self._struck = None, False
             if last is not None:
                 self._stream = self._opened(last.position)
-                self._element = elements_of(self._stream)
+                self._element = self._stream.element
         if self._stream is None:
             self._stream = self._open()
-            self._element = elements_of(self._stream)
+            self._element = self._stream.element
         return self._stream
 
-    def _open(self) -> Stream:
+    def _open(self) -> Gauge:
+        self._times.begin()
         state, self._loaded = self._loaded, None
         if state is not None:
             self._opening.things.saved = state["things"]
-        stream = self._node.open(self._opening, self._epoch)
+        stream = self._measured()
         if state is None:
             self._records.append(Record(0, 0, 0, position_of(stream)))
             return stream
@@ -170,13 +199,23 @@ class DatasetIterator(Generic[T_co]):
         self._opening.remember(state["files"])
         return stream
 
-    def _opened(self, position: Any) -> Stream:
+    def _measured(self) -> Gauge:
+        """Return the stream, so that the time in it counts: its meter is that of `next`."""
         stream = self._node.open(self._opening, self._epoch)
+        if not isinstance(stream, Gauge):
+            stream = Gauge(stream, elements_of(stream), self._meter)
+        self._meter = stream.meter
+        return stream
+
+    def _opened(self, position: Any) -> Gauge:
+        stream = self._measured()
         seek_later(stream, position)
         return stream
 
     def _end(self) -> None:
         self._ended = True
+        self._times.end()
+        ended.note(self)
         self._opening.stop()
         stream = self._stream
         if stream is not None:
@@ -221,6 +260,8 @@ class DatasetIterator(Generic[T_co]):
             RuntimeError: Another thread is in `next`, and does not come out within `grace` seconds.
         """
         self._closed = True
+        if self._times.begun_at is not None:
+            self._times.end()
         self._opening.stop()
         if self._owner == threading.get_ident():
             return  # within a function that it calls: `next` ends it
@@ -340,9 +381,49 @@ class DatasetIterator(Generic[T_co]):
         """How many examples were skipped because of an error."""
         return self._opening.skipped.count
 
+    def report(self) -> Report:
+        """What each part of the dataset does, which one limits the others, and what to turn: see docs/monitoring.md.
+
+        `print(iterator.report())` shows it as a table. Counters tell the most; within `with pipeline.monitor():` it
+        also knows processors, the interpreter's lock and how full the queues were. It starts, blocks and changes
+        nothing.
+
+        Thread safety: any thread may call it at any time, also before the first element and after the end.
+        """
+        from pipeline.watch.sampler import report  # dataclasses and the tables, for those who look
+
+        return report(self)
+
+    def _facts(self) -> LoopFacts:
+        parts = facts_of_parts(self._node, self._parts)
+        return LoopFacts(
+            self._name,
+            "dataset",
+            self._state(),
+            None,
+            None,
+            (),
+            {},
+            self.num_errors,
+            self.num_dropped,
+            self._times,
+            parts,
+            (self._meter.elements, self._meter.total),
+        )
+
+    def _after_fork(self) -> None:
+        """In the child of a fork: whoever was in `next` is not there."""
+        self._lock = threading.Lock()
+        self._owner = None
+
+    def _state(self) -> str:
+        return "closed" if self._closed else "ended" if self._ended else "running" if self._stream else "not started"
+
+    def _repr_html_(self) -> str:
+        return self.report()._repr_html_()
+
     def __repr__(self) -> str:
-        state = "closed" if self._closed else "ended" if self._ended else "running" if self._stream else "not started"
-        return f"<DatasetIterator of {self._node.kind}: {state}, {self.delivered[0]:,} delivered>"
+        return f"<DatasetIterator of {self._node.kind}: {self._state()}, {self.delivered[0]:,} delivered>"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pipeline._meter import Gauge, Meter
 from pipeline.datasets.seed import Seed
 from pipeline.errors import FailedPreconditionError
 from pipeline.explain.frames import Place, caller
+from pipeline.explain.live import number
 from pipeline.files.identity import Opened, merged, of_one
 from pipeline.flow.recorder import Things
 from pipeline.flow.run import Run
-from pipeline.flow.stream import Stream
+from pipeline.flow.stream import Stream, elements_of
 from pipeline.flow.table import Index
 
 ENDLESS = -1  # as a length
@@ -23,17 +25,19 @@ class Opening(Run):
     Attributes:
         epoch: Which pass it is.
         seeds: Those of a loaded state, by the place of the stage in the recipe; else a stage has its own.
+        parts: What is measured of the parts of the recipe.
     """
 
-    def __init__(self, name: str, seeds: dict[Seed, tuple[int, int]]) -> None:
+    def __init__(self, name: str, seeds: dict[Seed, tuple[int, int]], parts: Mapping[Node, Part] | None = None) -> None:
         super().__init__(name)
         self._seeds = seeds
+        self._parts = parts or {}
         self._files: dict[int, tuple[Any, Opened]] = {}
         self.things = Things()
 
     def again(self) -> Opening:
         """Return one for streams that go on where those of this were interrupted."""
-        other = Opening(self.name, self._seeds)
+        other = Opening(self.name, self._seeds, self._parts)
         other._files, other.dropped, other.skipped = self._files, self.dropped, self.skipped
         other.things.saved = self.things.facts()
         return other
@@ -53,9 +57,55 @@ class Opening(Run):
         for index, (_, opened) in enumerate(self._files.values(), len(self.things.saved)):
             opened.remember(of_one(files, index), None)
 
+    def part(self, node: Node) -> Part | None:
+        """Return what is measured of a part of the recipe; None if nothing is."""
+        return self._parts.get(node.stands_for or node)
+
+    def meter(self, node: Node) -> Meter | None:
+        """Return what counts the time that a part takes; None if nobody wants to know."""
+        part = self.part(node)
+        return None if part is None else part.meter
+
+    def begun(self, node: Node) -> Callable[[Any, Any], object] | None:
+        """Return what is to be called with the queue and the threads of a part when they begin."""
+        part = self.part(node)
+        return None if part is None else part.begun
+
+    def gauged(self, node: Node, stream: Stream) -> Stream:
+        """Return the stream of a part, measured, unless it only chooses numbers."""
+        part = self.part(node)
+        if part is None:
+            return stream
+        part.chooses = getattr(stream, "chooses", False)
+        return stream if part.chooses else Gauge(stream, elements_of(stream), part.meter)
+
     def pair(self, seed: Seed) -> tuple[int, int]:
         """Return the seeds of a stage."""
         return self._seeds.get(seed) or seed.pair
+
+
+class Part:
+    """What is measured of one part of a running recipe.
+
+    Attributes:
+        number: What reports know it by.
+        meter: Counts elements and time.
+        chooses: Whether it only chooses numbers, which takes no time.
+        executor: Its workers, once they are there.
+        queue, group: Of a prefetch that has begun: its queue, and its thread.
+    """
+
+    def __init__(self) -> None:
+        self.number = number()
+        self.meter = Meter()
+        self.chooses = False
+        self.executor: Any = None
+        self.queue: Any = None
+        self.group: Any = None
+
+    def begun(self, queue: Any, group: Any) -> None:
+        """Note a queue, and the threads that fill it."""
+        self.queue, self.group = queue, group
 
 
 class Node:
@@ -65,9 +115,13 @@ class Node:
         kind: What the method or function is called that makes it.
         inputs: What it is made from.
         made_at: Where in the user's program it was written.
+        stage: What kind of row it is in a report; "" for none.
+        stands_for: The part that was written, where a recipe runs in another order; else None.
     """
 
     kind = ""
+    stage = "step"
+    stands_for: Node | None = None
     inputs: tuple[Node, ...] = ()
     made_at: Place | None = None
 
@@ -109,6 +163,10 @@ class Node:
         """Return how it is written."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.options().items())
         return f"{self.kind}({given})"
+
+    def label(self) -> str:
+        """Return what reports call it."""
+        return self.kind
 
     def where(self) -> str:
         """Return how errors name it."""

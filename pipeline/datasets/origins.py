@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._meter import Meter
 from pipeline.datasets.node import ENDLESS, Node, Opening, no_position
 from pipeline.datasets.seed import Seed
 from pipeline.errors import DeadlineExceededError, OutOfRangeError, invalid
@@ -35,6 +36,8 @@ class OfSource(Node):
         facts: Returns what decides the examples, besides their order; plain data.
         order: How often, and in which order, they are read.
     """
+
+    stage = "source"
 
     def __init__(self, kind: str, facts: Callable[[], dict[str, Any]], order: Any) -> None:
         self.kind = self.name = kind
@@ -113,21 +116,25 @@ class OfTable(OfSource):
     def open(self, shared: Opening, epoch: int) -> Stream:
         index = self.index(shared, epoch)
         if index is not None:
-            return Indexed(index, len(index))
+            return shared.gauged(self, Indexed(index, len(index)))
         length = self.length()
         total = None if length == ENDLESS else length
-        return _Groups(self.table, self.numbered(shared), epoch * (total or 0), total)
+        groups = _Groups(self.table, self.numbered(shared), epoch * (total or 0), total, shared.meter(self))
+        return shared.gauged(self, groups)
 
     def index(self, shared: Opening, epoch: int) -> Index | None:
         length = self.length() if self.indexed else None
-        return None if length is None else _Rows(self.table, self.numbered(shared), epoch * length, length)
+        if length is None:
+            return None
+        return _Rows(self.table, self.numbered(shared), epoch * length, length, shared.meter(self))
 
 
 class _Rows:
     """The rows of a table by their place in its order."""
 
-    def __init__(self, table: Any, numbered: Numbered, begin: int, length: int) -> None:
+    def __init__(self, table: Any, numbered: Numbered, begin: int, length: int, meter: Meter | None) -> None:
         self._table, self._numbered, self._begin, self._length = table, numbered, begin, length
+        self._meter = meter
         self._orders: dict[int, Any] = {}
 
     def __len__(self) -> int:
@@ -139,7 +146,7 @@ class _Rows:
         else:
             wanted = np.arange(numbers.start, numbers.stop, numbers.step) if isinstance(numbers, range) else numbers
             rows = self._scattered(self._begin + wanted)
-        return Block(TableRows(self._table, rows), rows, numbers)
+        return Block(TableRows(self._table, rows, self._meter), rows, numbers)
 
     def _scattered(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
         numbered = self._numbered
@@ -163,8 +170,9 @@ class _Groups:
 
     chooses = True
 
-    def __init__(self, table: Any, numbered: Numbered, begin: int, total: int | None) -> None:
+    def __init__(self, table: Any, numbered: Numbered, begin: int, total: int | None, meter: Meter | None) -> None:
         self._table, self._numbered, self._begin, self._total = table, numbered, begin, total
+        self._meter = meter
         self._next = 0
 
     def take(self, n: int) -> Block | None:
@@ -177,7 +185,7 @@ class _Groups:
         if not len(rows):
             return None
         first, self._next = self._next, self._next + len(rows)
-        return Block(TableRows(self._table, rows), rows, range(first, self._next))
+        return Block(TableRows(self._table, rows, self._meter), rows, range(first, self._next))
 
     def skip(self, n: int) -> int:
         if self._total is not None:
@@ -225,12 +233,12 @@ class OfParts(OfSource):
     def open(self, shared: Opening, epoch: int) -> Stream:
         cursor = self._cursor(epoch)
         cursor._opened = shared.opened(self.parts)
-        return _Parts(cursor, self.numbered(shared))
+        return shared.gauged(self, _Parts(cursor, self.numbered(shared), shared.meter(self)))
 
 
 class _Parts:
-    def __init__(self, cursor: Any, numbered: Numbered) -> None:
-        self.cursor = cursor
+    def __init__(self, cursor: Any, numbered: Numbered, meter: Meter | None) -> None:
+        self.cursor, self._meter = cursor, meter
         self.cursor._numbered = numbered
         self.cursor.inside = True
         self._key: Any = None  # which part is read
@@ -250,7 +258,7 @@ class _Parts:
             self._key, self._part = key, int(part)
         begin, self._inside = self._inside, self._inside + len(piece)
         base = (self._part << 40) + begin
-        values = PieceValues(cursor._parts, piece)
+        values = PieceValues(cursor._parts, piece, self._meter)
         return Block(values, range(base, base + len(piece)), range(first, first + len(piece)))
 
     def skip(self, n: int) -> int:
@@ -276,10 +284,10 @@ class _Parts:
 class PieceValues:
     """Examples of a piece of a file, not made yet."""
 
-    __slots__ = ("parts", "piece")
+    __slots__ = ("meter", "parts", "piece")
 
-    def __init__(self, parts: Any, piece: Any) -> None:
-        self.parts, self.piece = parts, piece
+    def __init__(self, parts: Any, piece: Any, meter: Meter | None) -> None:
+        self.parts, self.piece, self.meter = parts, piece, meter
 
     def __len__(self) -> int:
         return len(self.piece)
@@ -288,9 +296,11 @@ class PieceValues:
         if which.step not in (None, 1):
             return self.made()[which]
         begin, end, _ = which.indices(len(self))
-        return PieceValues(self.parts, self.piece[begin:end])
+        return PieceValues(self.parts, self.piece[begin:end], self.meter)
 
     def made(self) -> Columns | Examples:
+        if self.meter is not None:
+            return self.meter.make(len(self.piece), made_of, self.parts, self.piece, len(self.piece))
         return made_of(self.parts, self.piece, len(self.piece))
 
     def name(self, i: int) -> str | None:
@@ -302,6 +312,7 @@ class OfSequence(Node):
     """The items of a list, or of anything else with a length and items by number."""
 
     kind = "sequence"
+    stage = "source"
 
     def __init__(self, items: Any) -> None:
         self.items = items
@@ -317,41 +328,47 @@ class OfSequence(Node):
         return {"type": type(self.items).__name__, "length": len(self.items), "sample": _sample(self.items)}
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return Indexed(_Items(self.items), len(self.items))
+        return shared.gauged(self, Indexed(_Items(self.items, shared.meter(self)), len(self.items)))
 
     def index(self, shared: Opening, epoch: int) -> Index | None:
-        return _Items(self.items)
+        return _Items(self.items, shared.meter(self))
 
     def text(self) -> str:
         return f"dataset({type(self.items).__name__} of {len(self.items):,})"
 
+    def label(self) -> str:
+        return type(self.items).__name__
+
 
 class _Items:
-    def __init__(self, items: Any) -> None:
-        self._items = items
+    def __init__(self, items: Any, meter: Meter | None) -> None:
+        self._items, self._meter = items, meter
 
     def __len__(self) -> int:
         return len(self._items)
 
     def block(self, numbers: Numbers) -> Block:
-        return Block(ItemValues(self._items, numbers), numbers, numbers)
+        return Block(ItemValues(self._items, numbers, self._meter), numbers, numbers)
 
 
 class ItemValues:
     """Items of a sequence, not asked for yet."""
 
-    __slots__ = ("items", "numbers")
+    __slots__ = ("items", "meter", "numbers")
 
-    def __init__(self, items: Any, numbers: Numbers) -> None:
-        self.items, self.numbers = items, numbers
+    def __init__(self, items: Any, numbers: Numbers, meter: Meter | None) -> None:
+        self.items, self.numbers, self.meter = items, numbers, meter
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def __getitem__(self, which: slice) -> ItemValues:
-        return ItemValues(self.items, self.numbers[which])
+        return ItemValues(self.items, self.numbers[which], self.meter)
 
     def made(self) -> Columns | Examples:
+        return self._made() if self.meter is None else self.meter.make(len(self), self._made)
+
+    def _made(self) -> Columns | Examples:
         items, numbers = self.items, self.numbers
         if type(items) in (list, tuple) and isinstance(numbers, range):
             return Examples(list(items[numbers.start : numbers.stop : numbers.step]))
@@ -382,6 +399,7 @@ class OfIterable(Node):
     """The items of an iterable, which starts over for each pass, or the results of a generator function."""
 
     kind = "iterable"
+    stage = "source"
 
     def __init__(self, make: Callable[[], Iterator[Any]], name: str, once: str | None, length: int | None) -> None:
         self._make, self._name, self._once, self._length = make, name, once, length
@@ -400,8 +418,12 @@ class OfIterable(Node):
     def text(self) -> str:
         return f"dataset({self._name})"
 
+    def label(self) -> str:
+        return self._name
+
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return _Iterated(self._make, None if self._once is None else f"{self._name} {self._once}")
+        once = None if self._once is None else f"{self._name} {self._once}"
+        return shared.gauged(self, _Iterated(self._make, once))
 
 
 class _Iterated:
@@ -460,6 +482,7 @@ class OfStateful(Node):
     """The items of an iterator, or iterable, that says where it is: `state_dict` and `load_state_dict`."""
 
     kind = "stateful"
+    stage = "source"
 
     def __init__(self, given: Any, name: str) -> None:
         self._given, self._name = given, name
@@ -474,8 +497,11 @@ class OfStateful(Node):
     def text(self) -> str:
         return f"dataset({self._name})"
 
+    def label(self) -> str:
+        return self._name
+
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return _Stateful(self._given)
+        return shared.gauged(self, _Stateful(self._given))
 
 
 class _Stateful:
@@ -519,6 +545,7 @@ class OfCallable(Node):
     """The results of a function, one a call, until it raises OutOfRangeError or StopIteration."""
 
     kind = "callable"
+    stage = "source"
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.function, self.name = function, name_of(function)
@@ -533,8 +560,11 @@ class OfCallable(Node):
     def text(self) -> str:
         return f"dataset({self.name})"
 
+    def label(self) -> str:
+        return self.name
+
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return _Called(Recorder(self.function, self.name, shared.things))
+        return shared.gauged(self, _Called(Recorder(self.function, self.name, shared.things)))
 
 
 class _Called:
@@ -581,6 +611,7 @@ class OfQueue(Node):
     """The elements of a queue that others fill."""
 
     kind = "queue"
+    stage = "source"
 
     def __init__(self, queue: Any) -> None:
         self.queue = queue
@@ -595,8 +626,11 @@ class OfQueue(Node):
     def text(self) -> str:
         return f"dataset(queue '{self.queue.name}')"
 
+    def label(self) -> str:
+        return str(self.queue.name)
+
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return _Dequeued(self.queue, shared)
+        return shared.gauged(self, _Dequeued(self.queue, shared))
 
 
 class _Dequeued:

@@ -62,7 +62,38 @@ queues: Live[Any] = Live()
 readers: Live[Any] = Live()
 mappings: Live[Any] = Live()  # what `map_ahead` returned
 groups: Live[Any] = Live()
-loops: Live[Any] = Live()
+loops: Live[Any] = Live()  # over batches, and iterators of datasets
+
+
+class Ended:
+    """Keeps the loop that ended last while somebody watches, as `for batch in dataset:` keeps none.
+
+    Attributes:
+        watchers: How many watch.
+    """
+
+    def __init__(self) -> None:
+        self.watchers = 0
+        self._last: Any = None
+
+    def note(self, loop: Any) -> None:
+        """Note that a loop has come to its end."""
+        if self.watchers:
+            self._last = loop
+
+    def watch(self, more: int) -> None:
+        """Count a watcher that begins (1) or ends (-1)."""
+        self.watchers += more
+        if self.watchers < 1:
+            self.watchers, self._last = 0, None
+
+
+ended = Ended()
+
+
+def number() -> int:
+    """Return a number for something that belongs to a loop: nothing else ever gets it."""
+    return next(_numbers)
 
 
 def _forget() -> None:
@@ -71,6 +102,7 @@ def _forget() -> None:
         waiting._after_fork()
     for each in (queues, readers, mappings, groups, loops):
         each.forget()
+    ended.watch(-ended.watchers)
 
 
 if hasattr(os, "register_at_fork"):
@@ -131,6 +163,37 @@ class LoopTimes:
         self.ended_at = self.ended_at or time.monotonic()
 
 
+class PartFacts(NamedTuple):
+    """What a part of a running dataset says of itself.
+
+    Attributes:
+        number: Its own, or that of the queue if it is one.
+        kind: "source", "function", "step", or "queue".
+        name: What the user calls it.
+        inputs: The numbers of the parts, or queues, that elements come from.
+        elements: How many have come out of it.
+        seconds: How long it took in the threads that take elements, without its inputs; of workers, how long these
+            were waited for.
+        worked: How long it took in worker threads and processes.
+        workers: How many of these there are; 0 if it runs in the thread that takes elements.
+        natives: The native numbers of these, as far as they are known.
+        group: The thread that fills a queue of `prefetch`; None for other parts.
+        settings: What it was made with.
+    """
+
+    number: int
+    kind: str
+    name: str
+    inputs: Sequence[int]
+    elements: int
+    seconds: float
+    worked: float
+    workers: int
+    natives: Sequence[int]
+    group: Any
+    settings: dict[str, Any]
+
+
 class LoopFacts(NamedTuple):
     """What a loop over batches says of itself.
 
@@ -144,6 +207,8 @@ class LoopFacts(NamedTuple):
         settings: What it was asked for, by the names of the parameters.
         errors, dropped: Examples that were skipped after an error, and that filled no batch.
         times: When it did what.
+        parts: Those of a dataset, each after its inputs; the last one is what it takes from.
+        taken: Of a dataset: how many elements it has taken, and how many seconds it has waited for them.
     """
 
     name: str
@@ -156,3 +221,5 @@ class LoopFacts(NamedTuple):
     errors: int
     dropped: int
     times: LoopTimes
+    parts: Sequence[PartFacts] = ()
+    taken: tuple[int, float] | None = None

@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from pipeline._flow import Gather, gathers
+from pipeline._meter import Meter
 from pipeline.flow.block import Block, join
 from pipeline.flow.collate import Collate
 from pipeline.flow.ids import Parts, as_array, folded
@@ -41,6 +42,7 @@ class Chosen:
         self._block: Block | None = None  # elements that were chosen
         self._left = 0  # how many of them did not come yet
         self._rows: Gather | None = None  # what copies them, if they are rows of arrays
+        self._meter: Meter | None = None  # counts what is copied
 
     def element(self) -> Element | None:
         n = self._n
@@ -77,6 +79,9 @@ class Chosen:
         if known[1] is None:
             return None
         arrays, pack = known[1]
+        self._meter = values.meter
+        if self._meter is not None:
+            self._meter.count(len(values))
         return Gather(arrays, pack, as_array(values.numbers), as_array(ids))
 
     def _next(self, n: int) -> Block:
@@ -87,6 +92,8 @@ class Chosen:
         self._left -= n
         if self._rows is not None:
             self._rows.skip(n)
+            if self._meter is not None:  # those that make them count them again
+                self._meter.count(-n)
         return block[begin : begin + n]
 
     def _of_several(self) -> Element | None:

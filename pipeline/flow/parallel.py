@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Any, NamedTuple
 
+from pipeline._meter import Meter, working_for_others
 from pipeline.errors import AbortedError, FailedPreconditionError
 from pipeline.explain.wording import named
 from pipeline.flow.block import Block, Columns, Examples, stays
@@ -69,6 +70,14 @@ def make_chunk(steps: Sequence[Step], table: Any, block: Block) -> tuple[list[An
 
     A worker calls it. Errors are failures of single examples.
     """
+    working_for_others(True)
+    try:
+        return _made(steps, table, block)
+    finally:
+        working_for_others(False)
+
+
+def _made(steps: Sequence[Step], table: Any, block: Block) -> tuple[list[Any], float]:
     began = time.perf_counter()
     if isinstance(block.values, Sent):
         block = Block(TableRows(table, block.values.numbers), block.ids, block.numbers)
@@ -112,6 +121,7 @@ class Parallel:
         executor: Who makes them.
         ordered: Whether outputs come in the order of the inputs.
         owned: Whether the executor is this segment's, and ends with it.
+        meter: Counts the time that workers take; None if nobody wants to know.
     """
 
     def __init__(
@@ -123,6 +133,7 @@ class Parallel:
         executor: Executor,
         ordered: bool,
         owned: bool,
+        meter: Meter | None = None,
     ) -> None:
         self._stream = stream
         self._steps = steps
@@ -131,6 +142,7 @@ class Parallel:
         self._executor = executor
         self._ordered = ordered
         self._owned = owned
+        self._meter = meter
         self._here = is_in_process(executor)
         self._table: Any = None  # that workers have, as they make its rows
         self._call = functools.partial(make_chunk, steps, None)
@@ -254,6 +266,8 @@ class Parallel:
         else:
             self._chunks.remove(chunk)
             results, seconds = chunk.future.result()
+            if self._meter is not None:
+                self._meter.work(seconds)
             self._keep(chunk, results)
             self._fit(chunk, results, seconds)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeError
@@ -42,13 +43,16 @@ class Prefetch:
         n: How many may wait.
         shared: What the streams of the iterator share.
         name: What the queue is called.
+        begun: Called with the queue and the threads that fill it, when they begin; None if nobody wants to know.
     """
 
-    def __init__(self, stream: Stream, n: int, shared: Run, name: str) -> None:
+    def __init__(
+        self, stream: Stream, n: int, shared: Run, name: str, begun: Callable[[Any, Any], object] | None = None
+    ) -> None:
         self._stream = stream
         self._n = n
         self._run = shared
-        self._name = name
+        self._name, self._begun = name, begun
         self._queue: FIFOQueue | None = None
         self._coord = Coordinator()
         self._front: Item | None = None
@@ -95,6 +99,8 @@ class Prefetch:
             self._at = self._after = position_of(self._stream)
             queue = FIFOQueue(self._n, [object], [()], name=self._name)
             runner = QueueRunner(queue, [self._fill])
+            if self._begun is not None:
+                self._begun(queue, runner.group)
             self._queue = queue
             self._coord = Coordinator()
             runner.create_threads(coord=self._coord, daemon=True, start=True)

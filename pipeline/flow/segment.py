@@ -94,7 +94,7 @@ def position_of(stream: Stream) -> Any:
     try:
         return stream.position()
     except FailedPreconditionError as error:
-        return error
+        return error.with_traceback(None)  # whose frames would keep the iterator alive that keeps this
 
 
 class Segment:

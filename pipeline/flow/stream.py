@@ -196,4 +196,4 @@ def _position_or_reason(stream: Stream) -> Any:
     try:
         return stream.position()
     except FailedPreconditionError as error:
-        return error
+        return error.with_traceback(None)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._meter import Meter
 from pipeline.flow.block import Block, Columns, Examples, Numbers
 from pipeline.flow.ids import Ids
 from pipeline.nest import map_values
@@ -17,18 +18,20 @@ from pipeline.queues.rows import Rows
 class TableRows:
     """Rows of a table, by their numbers: not made yet."""
 
-    __slots__ = ("numbers", "table")
+    __slots__ = ("meter", "numbers", "table")
 
-    def __init__(self, table: Any, numbers: NDArray[np.int64]) -> None:
-        self.table, self.numbers = table, numbers
+    def __init__(self, table: Any, numbers: NDArray[np.int64], meter: Meter | None = None) -> None:
+        self.table, self.numbers, self.meter = table, numbers, meter
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def __getitem__(self, which: slice) -> TableRows:
-        return TableRows(self.table, np.ascontiguousarray(self.numbers[which]))
+        return TableRows(self.table, np.ascontiguousarray(self.numbers[which]), self.meter)
 
     def made(self) -> Columns | Examples:
+        if self.meter is not None:
+            return self.meter.make(len(self.numbers), made_of, self.table, self.numbers, len(self.numbers))
         return made_of(self.table, self.numbers, len(self.numbers))
 
     def name(self, i: int) -> str | None:

@@ -35,6 +35,11 @@ _PARTS: dict[str, Activity | None] = {
     "decode/": Activity("decode", "library"),
     "proto/": Activity("decode", "library"),
     "producers/": Activity("produce", "library"),
+    "flow/": Activity("move examples", "library"),
+    "flow/collate.py": Activity("make a batch", "library"),
+    "flow/parallel.py": Activity("wait for workers", "library"),
+    "datasets/": Activity("move examples", "library"),
+    "datasets/origins.py": Activity("take from the source", "library"),
     "queues/": Activity("store", "library"),
     "batches/": Activity("store", "library"),
     "batches/crew.py": None,  # waits for a stop
@@ -49,7 +54,8 @@ _PARTS: dict[str, Activity | None] = {
     "compat/ops/": Activity("compute", "library"),
     "compat/areas/": Activity("staging area", "library"),
 }
-_NEXT = os.path.join(_PACKAGE, "batches", "loop.py")  # what is further out has a span of its own
+# What is further out has a span of its own.
+_NEXT = {os.path.join(_PACKAGE, "batches", "loop.py"), os.path.join(_PACKAGE, "datasets", "iterator.py")}
 _known: dict[str, Activity | None] = {}  # by file name
 
 
@@ -70,7 +76,7 @@ def activities_of(frame: FrameType) -> tuple[tuple[Activity, ...], bool]:
         code = each.f_code
         if is_ours(each):
             ours = True
-            if code.co_filename == _NEXT:
+            if code.co_filename in _NEXT:
                 inner = inner if functions else None
                 break
             if not functions and inner is None and code.co_name != "<module>":  # not where it is imported

@@ -35,6 +35,8 @@ def _box(stage: Stage, slow: bool) -> Box:
     threads = f"{stage.threads} thread{'s' if stage.threads != 1 else ''}"
     ended = "" if stage.state == "running" else stage.state
     words = {"loop": ended, "reader": f"{stage.elements:,} records", "workers": f"{stage.threads} workers"}
+    if not stage.threads:  # it runs in the thread that takes from it
+        words[stage.kind] = words.get(stage.kind) or f"{stage.elements:,}"
     busy = "" if stage.busy is None else f"busy {stage.busy:.0%}"
     notes = [speed + (f", {busy}" if busy else ""), progress(stage) or ended]
     shown = words.get(stage.kind, threads) or f"{stage.elements:,}"

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipeline.explain import live
-from pipeline.explain.live import LoopFacts
+from pipeline.explain.live import LoopFacts, PartFacts
 from pipeline.explain.workers import WorkerGroup
 from pipeline.stats import QueueStats
 from pipeline.watch.doing import DOINGS, Clocks
-from pipeline.watch.flow import edges_of, in_order, leading_to, of_today
+from pipeline.watch.flow import edges_of, in_order, leading_to, of_today, threads_of_datasets
 from pipeline.watch.look import Look, look, processors
 from pipeline.watch.model import Level, Progress, Report, Stage, Tank, Verdict
 from pipeline.watch.verdict import judge
@@ -41,8 +41,12 @@ class _Collector:
         self.only = only
         self.now = look()
         self.queues = dict(live.queues.numbered())
-        self.groups: dict[int, WorkerGroup] = dict(live.groups.numbered())
         self.loops = {number: loop._facts() for number, loop in live.loops.numbered() if only in (None, loop)}
+        self.ahead = threads_of_datasets(self.loops)
+        hidden = list(self.ahead.values())
+        self.groups: dict[int, WorkerGroup] = {
+            number: group for number, group in live.groups.numbered() if group not in hidden
+        }
         self.edges = edges_of(self.groups, self.loops)
         facts = [each for each in self.loops.values() if each.times.begun_at is not None]
         running = [each for each in facts if each.state == "running"]
@@ -74,7 +78,9 @@ class _Collector:
         for number, group in self.groups.items():
             if not _is_producer(group):
                 stages.append((self._function if group.spent() is None else self._in_loop)(number, group))
-        stages += [self._loop(number, facts) for number, facts in self.loops.items()]
+        for number, facts in self.loops.items():
+            stages += [self._part(part) for part in facts.parts if part.kind != "queue"]
+            stages.append((self._loop if facts.taken is None else self._iterator)(number, facts))
         edges = list(self.edges)
         if self.only is not None:
             stages, edges = leading_to({live.loops.number(self.only)}, stages, edges)
@@ -108,20 +114,25 @@ class _Collector:
     def _queue(self, number: int, queue: Any) -> Stage:
         stats, change, seconds = self._change(number, queue)
         producer = hasattr(queue, "progress")
+        ahead = self.ahead.get(number)
+        cpu, wanted = (None, None) if ahead is None else self._clocks(live.groups.number(ahead) or 0, alone=True)
         takers = max(1, stats.waiting_dequeues, *(self._threads(target) for target in self._targets(number)))
         return Stage(
             number,
             "producer" if producer else "queue",
             queue.name,
             "closed" if stats.closed else "open",
-            threads=1 if producer else 0,
+            threads=1 if producer or ahead is not None else 0,
+            running=0 if ahead is None else sum(end is None for _, end in ahead.times().values()),
             elements=stats.dequeued,
             rate=change.dequeued / seconds,
             waits_in=_share(change.dequeue_wait_s, seconds * takers),
             waits_out=_share(change.enqueue_wait_s, seconds * max(1, self._fillers(queue))),
+            cpu=cpu,
+            wanted=wanted,
             progress=_progress(queue, change.dequeued / seconds) if producer else None,
             tank=self._tank(number, queue, stats, change, seconds),
-            settings={"capacity": stats.capacity},
+            settings={"capacity": stats.capacity} | ({} if ahead is None else {"kind": "prefetch"}),
         )
 
     def _tank(self, number: int, queue: Any, stats: QueueStats, change: QueueStats, seconds: float) -> Tank:
@@ -245,6 +256,63 @@ class _Collector:
             settings={"kind": facts.kind, **facts.settings},
         )
 
+    def _part(self, part: PartFacts) -> Stage:
+        """A part of a running dataset."""
+        elements, seconds, worked = part.elements, part.seconds, part.worked
+        if self.looks:
+            before = self.looks[0]
+            elements -= before.counts.get(part.number, 0)
+            seconds -= before.spent.get(part.number, 0.0)
+            worked -= before.worked.get(part.number, 0.0)
+        its = part.settings["in_workers"]
+        taken = _share(seconds, self.seconds)
+        busy = _share(worked, self.seconds * max(1, part.workers)) + (0.0 if its else taken)
+        cpu, wanted = self._clocks(part.number)
+        return Stage(
+            part.number,
+            part.kind,
+            part.name,
+            threads=part.workers if its else 0,
+            running=len(part.natives),
+            elements=part.elements,
+            rate=elements / self.seconds,
+            busy=min(1.0, busy),
+            cpu=cpu,
+            wanted=wanted,
+            settings={**part.settings, "taken": taken},
+        )
+
+    def _iterator(self, number: int, facts: LoopFacts) -> Stage:
+        """The iterator of a dataset, and the loop of the user's."""
+        assert facts.taken is not None
+        elements, seconds = facts.taken
+        before = self.looks[0] if self.looks else None
+        times, begun = facts.times, facts.times.begun_at is not None
+        waited = None
+        if begun:
+            waited = _share(seconds - (before.spent.get(number, 0.0) if before else 0.0), self.seconds)
+        cpu, wanted = self._clocks(number)
+        first = None if times.first_at is None or times.begun_at is None else times.first_at - times.begun_at
+        return Stage(
+            number,
+            "loop",
+            facts.name,
+            facts.state,
+            threads=1,
+            running=int(facts.state == "running"),
+            elements=elements,
+            rate=(elements - (before.counts.get(number, 0) if before else 0)) / self.seconds,
+            busy=None if waited is None else 1 - waited,
+            waits_in=waited,
+            cpu=cpu,
+            wanted=wanted,
+            errors=facts.errors,
+            dropped=facts.dropped,
+            first_s=first,
+            age_s=None if times.begun_at is None else (times.ended_at or self.now.at) - times.begun_at,
+            settings={"kind": facts.kind},
+        )
+
     # What the stages are made of.
 
     def _change(self, number: int, queue: Any) -> tuple[QueueStats, QueueStats, float]:
@@ -297,7 +365,8 @@ class _Collector:
 
     def _fillers(self, queue: Any) -> int:
         """How many threads fill a queue."""
-        return sum(group.size for group in self.groups.values() if group.queue is queue)
+        groups = [*self.groups.values(), *self.ahead.values()]
+        return sum(group.size for group in groups if group.queue is queue)
 
     def _targets(self, number: int) -> list[int]:
         return [edge.target for edge in self.edges if edge.source == number]

@@ -14,14 +14,16 @@ _ON = "1", "true", "yes", "on"
 
 
 def arm() -> None:
-    """If the environment asks for it, let a monitor begin with the first threads that fill a queue."""
+    """If the environment asks for it, let a monitor begin with the first threads that fill a queue, or the first
+    iterator of a dataset."""
     value = os.environ.get(NAME, "").strip()
     if value.lower() not in _OFF:
-        live.groups.on_next = lambda: _start(value)
+        live.groups.on_next = live.loops.on_next = lambda: _start(value)
 
 
 def _start(value: str) -> None:
     """Start a monitor until the program ends. What prevents that is told, and the program goes on."""
+    live.groups.on_next = live.loops.on_next = None
     processes = sys.modules.get("multiprocessing.process")  # a worker has it; it shows nothing, its parent does
     if processes is not None and processes.parent_process() is not None:
         return

@@ -11,6 +11,12 @@ from pipeline.explain.workers import WorkerGroup
 from pipeline.watch.model import Edge, Stage
 
 
+def threads_of_datasets(loops: Mapping[int, LoopFacts]) -> dict[int, WorkerGroup]:
+    """Return the threads that fill the queues of datasets, by the numbers of these queues: one stage with them."""
+    parts = (part for facts in loops.values() for part in facts.parts)
+    return {part.number: part.group for part in parts if part.group is not None}
+
+
 def edges_of(groups: Mapping[int, WorkerGroup], loops: Mapping[int, LoopFacts]) -> list[Edge]:
     """Return what goes where.
 
@@ -32,6 +38,11 @@ def edges_of(groups: Mapping[int, WorkerGroup], loops: Mapping[int, LoopFacts]) 
             if source not in between:
                 _add(edges, source, number)
     for number, facts in loops.items():
+        for part in facts.parts:
+            for each in part.inputs:
+                _add(edges, each, part.number)
+        if facts.parts:
+            _add(edges, facts.parts[-1].number, number)
         _add(edges, _number(facts.queue), number)
         for source in facts.sources:
             _add(edges, _number(getattr(source, "queue", source)), _number(facts.group))

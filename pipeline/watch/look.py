@@ -23,11 +23,14 @@ class Look(NamedTuple):
     Attributes:
         at: The time, by `time.monotonic`.
         queues: The statistics of each queue.
-        counts: The elements that have come out of each reader and each MapAhead.
+        counts: The elements that have come out of each reader, MapAhead and part of a dataset, and that were taken
+            by each iterator of one.
         clocks: What the threads of each group, the thread that takes from each loop, and the workers under each
             MapAhead had of the processors.
         doing: How often the threads of each group were seen doing what, in the order of DOINGS.
-        spent: Seconds that loops without threads have spent with their sources, by group.
+        spent: Seconds that loops without threads have spent with their sources, by group; that parts of datasets have
+            taken, and that their iterators have waited.
+        worked: Seconds that workers of parts of datasets have worked.
         probed, held: Seconds over which the interpreter's lock was asked for, and those in which somebody held it.
     """
 
@@ -37,6 +40,7 @@ class Look(NamedTuple):
     clocks: dict[int, Clocks]
     doing: dict[int, tuple[int, ...]]
     spent: dict[int, float]
+    worked: dict[int, float]
     probed: float = 0.0
     held: float = 0.0
 
@@ -48,12 +52,20 @@ def look(seen: Seen | None = None) -> Look:
     counts |= {number: each.progress()[0] for number, each in live.mappings.numbered()}
     known = [(number, group.spent()) for number, group in live.groups.numbered()]
     spent = {number: seconds for number, seconds in known if seconds is not None}
+    worked: dict[int, float] = {}
+    for number, loop in live.loops.numbered():
+        facts = loop._facts()
+        if facts.taken is not None:
+            counts[number], spent[number] = facts.taken
+        for part in facts.parts:
+            counts[part.number], spent[part.number] = part.elements, part.seconds
+            worked[part.number] = part.worked
     if seen is None:
-        return Look(time.monotonic(), counters, counts, {}, {}, spent)
+        return Look(time.monotonic(), counters, counts, {}, {}, spent, worked)
     seen.read_clocks()
     doings = {number: tuple(each) for number, each in seen.doing.copy().items()}
     sums = {number: _sum(each.copy()) for number, each in seen.clocks.copy().items()}
-    return Look(time.monotonic(), counters, counts, sums, doings, spent, seen.probed, seen.held)
+    return Look(time.monotonic(), counters, counts, sums, doings, spent, worked, seen.probed, seen.held)
 
 
 def _sum(clocks: dict[int, Clocks]) -> Clocks:
@@ -101,7 +113,11 @@ class Seen:
                 if ended is None:
                     self._read_clock(number, thread.native_id)
         for number, loop in live.loops.numbered():
-            self._read_clock(number, loop._facts().times.taker)
+            facts = loop._facts()
+            self._read_clock(number, facts.times.taker)
+            for part in facts.parts:
+                for native in part.natives:
+                    self._read_clock(part.number, native)
         for number, mapping in live.mappings.numbered():
             for worker in mapping.workers():
                 self._read_clock(number, worker)

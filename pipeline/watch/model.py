@@ -69,16 +69,19 @@ class Stage:
     Attributes:
         id: A number that no other stage of this process ever gets; edges name it.
         kind: "producer" (a queue that fills itself), "queue", "reader", "workers" (an executor under `map_ahead`),
-            "function" (what the threads of a queue runner call) or "loop" (what takes the batches).
+            "function" (what the threads of a queue runner, or a dataset, call), "source" (where the examples of a
+            dataset come from), "step" (what else a dataset does to them) or "loop" (what takes the batches).
         name: What the user called it, or the name of the function.
         state: "running", "ended", ...; of a queue "open" or "closed".
-        threads: How many threads it has; of a loop the threads that take batches, of workers those of the executor.
+        threads: How many threads it has; of a loop the threads that take batches, of workers those of the executor;
+            of a queue of `prefetch` the one that fills it; 0 for what runs in the thread that takes from it.
         running: How many of them run now.
         alive: The share of the window, from the start of its threads on, for which they ran, on average.
         longest: The same for the one that ran longest.
         elements: How many elements have come out of it since it was made; of a reader the records.
         rate: Elements per second, over the window.
-        busy: The share of their time that the threads were at work; None if nobody can say.
+        busy: The share of their time that the threads were at work; of what runs in the thread that takes from it, the
+            share of that thread's time; None if nobody can say.
         waits_in: The share that they waited for something to come; of a queue, that the calls on its way out waited.
         waits_out: The share that they waited for room.
         cpu: Processors that they kept busy, such as 1.7; None if nobody watched, or the system cannot say.

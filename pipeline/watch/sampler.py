@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from pipeline import dtypes
 from pipeline._tickets import lock_delay
+from pipeline.explain import live
 from pipeline.logs import logger
 from pipeline.watch.collect import collect
 from pipeline.watch.look import Look, Seen, look
@@ -64,6 +65,7 @@ class Sampler:
         self._views = views
         self._keep = keep
         self._looks: tuple[Look, ...] = ()  # replaced as a whole, so that other threads see it whole
+        self._last: Report | None = None  # of when it was stopped
         self._seen = Seen()
         self._lock = threading.Lock()  # guards the start and the end
         self._thread: threading.Thread | None = None  # until `stop` has done all
@@ -89,6 +91,7 @@ class Sampler:
                 thread.start()
                 undo.callback(self._unwatch)
                 _watching.append(self)
+                live.ended.watch(1)
                 self._stop, self._thread = stop, thread
                 undo.pop_all()
 
@@ -116,14 +119,16 @@ class Sampler:
     def _end(self) -> None:
         """What comes after the thread. Ctrl-C may strike, so all of it can be done again."""
         with contextlib.ExitStack() as closing:
+            closing.callback(self._unwatch)  # last
             for view in self._views:
                 closing.callback(view.close)
-            self._unwatch()
             self._sample()
+            self._last = collect(self._looks)
 
     def _unwatch(self) -> None:
         if self in _watching:  # not in the child of a fork
             _watching.remove(self)
+            live.ended.watch(-1)
 
     def __enter__(self) -> Sampler:
         if self._thread is not None:
@@ -148,7 +153,10 @@ class Sampler:
             looks = (*looks, look(self._seen))
         if seconds is not None:
             looks = looks[-max(2, round(seconds / self.interval) + 1) :]
-        return collect(looks, loop)
+        found = collect(looks, loop)
+        if loop is None and not found.stages and self._thread is None and self._last is not None:
+            return self._last  # what there was is gone
+        return found
 
     def _sample(self) -> None:
         self._looks = (*self._looks, look(self._seen))[-self._keep :]

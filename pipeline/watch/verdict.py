@@ -8,6 +8,7 @@ rules in words.
 
 from __future__ import annotations
 
+from pipeline.watch.chains import of_dataset
 from pipeline.watch.model import Report, Stage, Verdict
 from pipeline.watch.remedies import HOGGED, Remedy, at_work, crowded, executor, in_loop, one_by_one, times
 
@@ -24,6 +25,11 @@ def judge(report: Report) -> list[Verdict]:
     """Return the verdict on each loop that has begun."""
     found = []
     for loop in report.stages:
+        if loop.settings.get("kind") == "dataset":
+            if loop.state != "not started":
+                stage, kind, knob, value, gain, text = of_dataset(report, loop)
+                found.append(Verdict(loop.id, stage.id, kind, knob, value, gain, text))
+            continue
         queues = [stage for stage in report.before(loop) if stage.tank is not None]
         if loop.kind == "loop" and loop.state != "not started" and queues:
             stage, kind, knob, value, gain, text = _of_loop(report, loop, queues[0])

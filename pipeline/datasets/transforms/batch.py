@@ -83,13 +83,16 @@ class Batch(Node):
         how = Collate(self.pad, self.collate == "row_splits", self.collate if callable(self.collate) else None)
         if self.max_wait is not None:
             stream = self.inputs[0].open(shared.of_thread(), epoch)
-            return Waiting(
-                Prefetch(stream, 2 * self.n, shared, f"{shared.name}/max_wait"), self.n, how, self.max_wait, shared
-            )
+            ahead = Prefetch(stream, 2 * self.n, shared, f"{shared.name}/max_wait", shared.begun(self))
+            return shared.gauged(self, Waiting(ahead, self.n, how, self.max_wait, shared))
         stream = self.inputs[0].open(shared, epoch)
         if getattr(stream, "chooses", False):
-            return Chosen(stream, self.n, how, self.drop_remainder, shared)  # type: ignore[arg-type]
-        return Batches(stream, self.n, how, self.drop_remainder, shared)
+            chosen = Chosen(stream, self.n, how, self.drop_remainder, shared)  # type: ignore[arg-type]
+            return shared.gauged(self, chosen)
+        return shared.gauged(self, Batches(stream, self.n, how, self.drop_remainder, shared))
+
+    def label(self) -> str:
+        return f"batch({self.n:,})"
 
 
 class Batches:
@@ -193,7 +196,7 @@ class Unbatch(Node):
         self.note_place()
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return Unbatched(self.inputs[0].open(shared, epoch))
+        return shared.gauged(self, Unbatched(self.inputs[0].open(shared, epoch)))
 
 
 class Unbatched:

@@ -52,7 +52,7 @@ class Bucket(Node):
         return found | ({"pad_to_boundary": True} if self.pad_to_boundary else {})
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return _Buckets(Arrivals(self.inputs[0].open(shared, epoch)), self)
+        return shared.gauged(self, _Buckets(Arrivals(self.inputs[0].open(shared, epoch)), self))
 
 
 class _Buckets:

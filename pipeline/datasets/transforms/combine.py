@@ -53,7 +53,8 @@ class Mix(Node):
     def open(self, shared: Opening, epoch: int) -> Stream:
         streams = [each.open(shared, epoch) for each in self.inputs]
         seed, seed2 = shared.pair(self._seed)
-        return _Mixed(streams, self._weights, (seed, (seed2 + epoch) & (1 << 63) - 1), self.stop == "all_exhausted")
+        pair = seed, (seed2 + epoch) & (1 << 63) - 1
+        return shared.gauged(self, _Mixed(streams, self._weights, pair, self.stop == "all_exhausted"))
 
 
 class _Mixed:
@@ -197,7 +198,7 @@ class Zip(Node):
         return min(ends) if ends else ENDLESS
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return _Zipped([Ahead(each.open(shared, epoch)) for each in self.inputs])
+        return shared.gauged(self, _Zipped([Ahead(each.open(shared, epoch)) for each in self.inputs]))
 
 
 class _Zipped:
@@ -291,7 +292,7 @@ class Interleave(Node):
         return ENDLESS if ENDLESS in known else sum(each for each in known if each is not None)
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return _Interleaved(self, shared, epoch)
+        return shared.gauged(self, _Interleaved(self, shared, epoch))
 
 
 class _Slot:

@@ -43,7 +43,7 @@ class Pack(Node):
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         stream = self.inputs[0].open(shared, epoch)
-        return _Split(Ahead(stream), self) if self.split else _Fitted(Arrivals(stream), self)
+        return shared.gauged(self, _Split(Ahead(stream), self) if self.split else _Fitted(Arrivals(stream), self))
 
 
 def fields_of(example: Any) -> dict[str, NDArray[Any]]:

@@ -18,6 +18,7 @@ class Prefetched(Node):
     """
 
     kind = "prefetch"
+    stage = "queue"
 
     def __init__(self, source: Node, n: int) -> None:
         self.inputs, self.n = (source,), n
@@ -40,4 +41,4 @@ class Prefetched(Node):
         if not self.n:
             return self.inputs[0].open(shared, epoch)
         stream = self.inputs[0].open(shared.of_thread(), epoch)
-        return Prefetch(stream, self.n, shared, f"{shared.name}/prefetch")
+        return Prefetch(stream, self.n, shared, f"{shared.name}/prefetch", shared.begun(self))

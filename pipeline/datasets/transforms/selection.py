@@ -58,6 +58,7 @@ class Selection(Node):
     """
 
     keep = False
+    stage = ""
 
     def __init__(self, source: Node) -> None:
         self.inputs = (source,)
@@ -85,7 +86,7 @@ class Selection(Node):
     def _over(self, source: Node) -> Selection:
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other.inputs, other.keep = (source,), True
+        other.inputs, other.keep, other.stands_for = (source,), True, self.stands_for or self
         return other
 
     def stream(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
@@ -296,6 +297,7 @@ class Repeat(Node):
     """Several passes, one after the other."""
 
     kind = "repeat"
+    stage = ""
 
     def __init__(self, source: Node, n: int | None) -> None:
         self.inputs, self.n = (source,), n
@@ -385,6 +387,7 @@ class Concatenate(Node):
     """One dataset after the other."""
 
     kind = "concatenate"
+    stage = ""
 
     def __init__(self, first: Node, second: Node) -> None:
         self.inputs = (first, second)

@@ -22,6 +22,7 @@ class Shuffle(Selection):
     """
 
     kind = "shuffle"
+    stage = "step"
 
     def __init__(self, source: Node, buffer_size: int, seed: int | None) -> None:
         super().__init__(source)
@@ -53,5 +54,8 @@ class Shuffle(Selection):
         pair = (seed, (seed2 + epoch) & (1 << 63) - 1)
         index = source.index(shared, epoch) if source.indexed else None
         if index is not None:
-            return IndexPool(index, self.buffer_size, pair, self.keep)
-        return Pool(source.open(shared, epoch), self.buffer_size, pair)
+            return shared.gauged(self, IndexPool(index, self.buffer_size, pair, self.keep))
+        return shared.gauged(self, Pool(source.open(shared, epoch), self.buffer_size, pair))
+
+    def label(self) -> str:
+        return f"shuffle({self.buffer_size:,})"

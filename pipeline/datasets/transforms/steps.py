@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline._meter import Meter
 from pipeline.datasets.node import Node, Opening, nearest_seed
 from pipeline.datasets.seed import Seed
 from pipeline.dtypes import integer, truth
@@ -69,7 +70,7 @@ class Steps(Node):
         else:
             check_function(f"{kind}: the function", function)
         check_on_error(on_error, max_errors, kind)
-        self.kind = kind
+        self.kind, self.stage = kind, "function"
         self.inputs = (source,)
         self.function = function
         self.workers = _checked_workers(kind, workers, function)
@@ -111,20 +112,28 @@ class Steps(Node):
         steps = [self.step(shared, epoch)]
         skips = [Limited(shared, self.on_error, self.max_errors)]
         if self.workers is None:
-            return Segment(stream, steps, shared, skips)
+            return shared.gauged(self, Segment(stream, steps, shared, skips))
         owned = isinstance(self.workers, int)
         executor = Threads(self.workers) if isinstance(self.workers, int) else self.workers
-        return Parallel(stream, steps, shared, skips, executor, self.ordered, owned)
+        part = shared.part(self)
+        if part is not None:
+            part.executor = executor
+        meter = shared.meter(self)
+        return shared.gauged(self, Parallel(stream, steps, shared, skips, executor, self.ordered, owned, meter))
+
+    def label(self) -> str:
+        return self.name
 
     def index(self, shared: Opening, epoch: int) -> Index | None:
         index = self.inputs[0].index(shared, epoch) if self.indexed else None
-        return None if index is None else _Mapped(index, self.step(shared, epoch))
+        return None if index is None else _Mapped(index, self.step(shared, epoch), shared.meter(self))
 
 
 class Enumerated(Node):
     """Numbers before examples."""
 
     kind = "enumerate"
+    stage = ""
 
     def __init__(self, source: Node) -> None:
         self.inputs = (source,)
@@ -146,7 +155,7 @@ class Enumerated(Node):
 
     def index(self, shared: Opening, epoch: int) -> Index | None:
         index = self.inputs[0].index(shared, epoch)
-        return None if index is None else _Mapped(index, EnumerateStep())
+        return None if index is None else _Mapped(index, EnumerateStep(), None)
 
 
 class Counted:
@@ -183,30 +192,33 @@ class Counted:
 class _Mapped:
     """The elements of an index, each changed by a step when it is made."""
 
-    def __init__(self, index: Index, step: Step) -> None:
-        self._index, self._step = index, step
+    def __init__(self, index: Index, step: Step, meter: Meter | None) -> None:
+        self._index, self._step, self._meter = index, step, meter
 
     def __len__(self) -> int:
         return len(self._index)
 
     def block(self, numbers: Numbers) -> Block:
         block = self._index.block(numbers)
-        return Block(_MappedValues(block, self._step), block.ids, block.numbers)
+        return Block(_MappedValues(block, self._step, self._meter), block.ids, block.numbers)
 
 
 class _MappedValues:
     """What a step makes of a block, when it is asked for."""
 
-    def __init__(self, block: Block, step: Step) -> None:
-        self._block, self._step = block, step
+    def __init__(self, block: Block, step: Step, meter: Meter | None) -> None:
+        self._block, self._step, self._meter = block, step, meter
 
     def __len__(self) -> int:
         return len(self._block)
 
     def __getitem__(self, which: slice) -> _MappedValues:
-        return _MappedValues(self._block[which], self._step)
+        return _MappedValues(self._block[which], self._step, self._meter)
 
     def made(self) -> Columns | Examples:
+        return self._made() if self._meter is None else self._meter.make(len(self), self._made)
+
+    def _made(self) -> Columns | Examples:
         outputs = []
         for output in run([self._step], self._block):
             if isinstance(output, Failure):

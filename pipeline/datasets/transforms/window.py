@@ -40,7 +40,7 @@ class Window(Node):
         return -(-known // self.stride)
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return _Windows(Ahead(self.inputs[0].open(shared, epoch)), self)
+        return shared.gauged(self, _Windows(Ahead(self.inputs[0].open(shared, epoch)), self))
 
 
 class _Windows:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -104,7 +104,7 @@ class LoopOver:
 
 class _OfThread(threading.local):
     turn: Turn | None = None
-    draw: tuple[int, ...] | None = None  # seeds and number of the example; of datasets also its path and the pass
+    draw: Iterable[int] | None = None  # seeds and number of the example; of datasets also its path and the pass
 
 
 this_thread = _OfThread()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._flow import items_at
 from pipeline._meter import Meter
 from pipeline.datasets.node import ENDLESS, Node, Opening, no_position
 from pipeline.datasets.seed import Seed
@@ -370,8 +371,10 @@ class ItemValues:
 
     def _made(self) -> Columns | Examples:
         items, numbers = self.items, self.numbers
-        if type(items) in (list, tuple) and isinstance(numbers, range):
-            return Examples(list(items[numbers.start : numbers.stop : numbers.step]))
+        if type(items) in (list, tuple):
+            if isinstance(numbers, range):
+                return Examples(list(items[numbers.start : numbers.stop : numbers.step]))
+            return Examples(items_at(items, numbers))
         listed = list(numbers) if isinstance(numbers, range) else numbers.tolist()
         together = getattr(type(items), "__getitems__", None)
         if together is not None:

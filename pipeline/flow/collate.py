@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pipeline._batch import concatenate, pad, stack
+from pipeline._flow import all_arrays
 from pipeline.dtypes import object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.flow.block import Columns, Examples, own
@@ -117,7 +118,7 @@ def stacked(values: list[Any], where: str) -> Any:
         return np.array(values, first.dtype)
     if isinstance(first, (bytes, str)) or not _is_array(first):
         return object_vector(values)
-    arrays = [as_array(value, where) for value in values]
+    arrays = values if all_arrays(values) else [as_array(value, where) for value in values]
     try:
         return stack(arrays)
     except InvalidArgumentError:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import CancelledError, DeadlineExceededError
 from pipeline.on_error import Skips
+from pipeline.runners.stop_flag import StopFlag
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -19,7 +19,7 @@ class Run:
     """What the streams of one iterator share.
 
     Attributes:
-        stopped: Whether the iterator is closed; waits look at it.
+        bell: Is raised when the iterator is closed; waits look at it.
         deadline: Until when `next` may wait, by `time.monotonic`; None for no limit.
         dropped: How many examples of a remainder were dropped, in a list that threads share.
         skipped: The errors that were skipped.
@@ -30,16 +30,17 @@ class Run:
         self.deadline: float | None = None
         self.dropped = [0]
         self.skipped = Skips("skip", None)
-        self._bell = threading.Event()
+        self.bell = StopFlag()
         self._on_stop: list[Callable[[], object]] = []
 
     @property
     def stopped(self) -> bool:
-        return self._bell.is_set()
+        """Whether the iterator is closed."""
+        return self.bell.raised
 
     def stop(self) -> None:
         """End all waits, those to come too."""
-        self._bell.set()
+        self.bell.set()
         while self._on_stop:
             self._on_stop.pop()()
 
@@ -60,7 +61,7 @@ class Run:
             CancelledError: The iterator was closed.
             DeadlineExceededError: The time of `next` is up.
         """
-        if self._bell.is_set():
+        if self.bell.raised:
             raise CancelledError(None, None, f"{self.name}: the iterator was closed")
         if self.deadline is not None and time.monotonic() >= self.deadline:
             raise DeadlineExceededError(None, None, f"{self.name}: no batch within the timeout; nothing was lost")

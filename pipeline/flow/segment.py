@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from pipeline._flow import Kept
 from pipeline.errors import FailedPreconditionError
 from pipeline.flow.block import Block, Examples
 from pipeline.flow.ids import Ids, Parts, as_parts, select
+from pipeline.flow.pump import values_of
 from pipeline.flow.run import Limited, Run
-from pipeline.flow.steps import Failure, Output, Step, kept, run
+from pipeline.flow.steps import Calls, Failure, Output, Step, kept, only_map, run, run_alone
 from pipeline.flow.stream import Stream, dropped, later, seek_later, shorter
 from pipeline.on_error import name_item
 
@@ -115,9 +117,10 @@ class Segment:
         self._one_to_one = all(step.one_to_one for step in steps)
         self._one_by_one = any(step.what == "flat_map" for step in steps)
         self._marks = Marks(stream, self._one_to_one)
+        self._only = only_map(steps)
         self._claim: Block | None = None
+        self._calls: Calls | None = None  # of the claim; else its outputs come from the next
         self._outputs: Iterator[Output | Failure] = iter(())
-        self._index = 0  # of the input that is worked at
         self._drop = 0
 
     def take(self, n: int) -> Block | None:
@@ -141,14 +144,47 @@ class Segment:
         if claim is None:
             return False
         marks.claimed += len(claim)
-        self._claim, self._index = claim, 0
-        self._outputs = run(self._steps, claim)
+        self._claim = claim
+        if self._only is None:
+            self._outputs = run(self._steps, claim)
+            return True
+        try:
+            examples = list(claim.made().examples())
+        except Exception as error:
+            self._outputs = run_alone(self._steps, claim, error)
+        else:
+            self._calls = Calls(self._only, claim, examples)
         return True
+
+    def _call(self, calls: Calls, n: int) -> Block | None:
+        """Make up to n outputs by calls of the only function; None if they come one by one from here on."""
+        claim, found = self._claim, Kept(n, kept, np.empty)
+        assert claim is not None
+        begin = calls.at
+        rest = calls.make(n, found, self._run.bell)
+        self._run.check()
+        if rest is not None:
+            self._calls, self._outputs = None, rest
+            if not found.count:
+                return None
+        end = begin + found.count
+        base = self._marks.claimed - len(claim)
+        whole = begin == 0 and end == len(claim)
+        if end == len(claim):
+            self._claim = self._calls = None
+        self._marks.delivered(base, None if self._claim is not None else self._marks.claimed, found.count)
+        part = claim if whole else claim[begin:end]
+        return Block(values_of(found), part.ids, part.numbers)
 
     def _collect(self, n: int) -> Block | None:
         """Make up to n outputs of the claim; None if it gives no more."""
-        claim, checks = self._claim, self._run
+        claim, checks, calls = self._claim, self._run, self._calls
         assert claim is not None
+        if calls is not None:
+            if checks.deadline is None and (block := self._call(calls, n)) is not None:
+                return block
+            if self._calls is not None:  # somebody looks at the clock between two of them
+                self._calls, self._outputs = None, calls.run()
         made: list[Any] = []
         indices: list[int] = []
         paths: list[int] = []
@@ -160,7 +196,6 @@ class Segment:
                         self._outputs = _again(output, self._outputs)
                         ended = False
                         break
-                    self._index = output.input + 1
                     self._failed(claim, output)
                 else:
                     made.append(kept(output.example))
@@ -207,11 +242,11 @@ class Segment:
         return [position[0], position[1] + self._drop] if self._drop else position
 
     def seek(self, position: Any) -> None:
-        self._claim, self._outputs = None, iter(())
+        self._claim, self._calls, self._outputs = None, None, iter(())
         self._drop = self._marks.seek(position)
 
     def close(self) -> None:
-        self._claim, self._outputs = None, iter(())
+        self._claim, self._calls, self._outputs = None, None, iter(())
         self._stream.close()
 
 

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline._flow import Draw, Kept, call_each
 from pipeline.errors import OutOfRangeError, invalid
 from pipeline.flow.block import Block
+from pipeline.flow.ids import as_array
 from pipeline.nest import is_dataclass
 from pipeline.pulls import this_thread
 
@@ -74,8 +76,12 @@ class MapStep(Step):
 
     def _checked(self, output: Any) -> Any:
         if output is None:
-            raise ValueError(f"{self.name} returned None, which is not an example")
+            raise self.returned_none()
         return output
+
+    def returned_none(self) -> ValueError:
+        """Return the error of a function that returned None."""
+        return ValueError(f"{self.name} returned None, which is not an example")
 
 
 class FilterStep(Step):
@@ -154,40 +160,117 @@ def run(steps: Sequence[Step], block: Block, at: Callable[[int], object] | None 
         block: The examples; they are made first.
         at: Called with the index of each input before anything is done with it.
     """
-    skip = any(step.skip for step in steps)
-    for index, example in _made(block):
+    try:
+        examples = block.made().examples()
+    except Exception as error:
+        return run_alone(steps, block, error, at)
+    return run_made(steps, block, examples, 0, at)
+
+
+def run_made(
+    steps: Sequence[Step],
+    block: Block,
+    examples: Iterable[Any],
+    first: int = 0,
+    at: Callable[[int], object] | None = None,
+) -> Iterator[Output | Failure]:
+    """As `run`, for examples of a block that are made, from number `first` on."""
+    for index, example in enumerate(examples, first):
         if at is not None:
             at(index)
-        if isinstance(example, _Unmade):
-            yield Failure(index, example.error, skip)
-            continue
         yield from _through(steps, 0, example, index, int(block.numbers[index]), 0)
 
 
-class _Unmade:
-    """Stands for an example that could not be made."""
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-
-def _made(block: Block) -> Iterator[tuple[int, Any]]:
-    """Yield the examples of a block with their index. If they cannot be made together, each is made alone."""
-    try:
-        made = block.made()
-    except Exception as error:
+def run_alone(
+    steps: Sequence[Step], block: Block, error: Exception, at: Callable[[int], object] | None = None
+) -> Iterator[Output | Failure]:
+    """As `run`, for examples that could not be made together because of an error: each is made alone."""
+    skip = any(step.skip for step in steps)
+    for index in range(len(block)):
+        if at is not None:
+            at(index)
         if len(block) == 1:
-            yield 0, _Unmade(error)
+            yield Failure(index, error, skip)
             return
-        for index in range(len(block)):
-            try:
-                example = next(iter(block[index : index + 1].made().examples()))
-            except Exception as alone:
-                yield index, _Unmade(alone)
-            else:
-                yield index, example
-        return
-    yield from enumerate(made.examples())
+        try:
+            example = next(iter(block[index : index + 1].made().examples()))
+        except Exception as alone:
+            yield Failure(index, alone, skip)
+        else:
+            yield from _through(steps, 0, example, index, int(block.numbers[index]), 0)
+
+
+class Calls:
+    """The calls of the only function of a segment, in a compiled loop: 90 ns each, where `run` takes 900.
+
+    It leaves off before an error and after a result that is not kept, for `run_made` to go on with what is left.
+
+    Args:
+        step: The function.
+        block: The examples.
+        examples: The same, made.
+        before: Called with the index of each before the function.
+    """
+
+    def __init__(
+        self, step: MapStep, block: Block, examples: list[Any], before: Callable[[int], object] | None = None
+    ) -> None:
+        self._step, self._block, self._examples, self._before = step, block, examples, before
+        self._numbers = as_array(block.numbers)
+        self._draw = None if step.draws is None else Draw(*step.draws)
+        self.at = 0
+
+    def make(self, n: int, found: Kept, bell: Any) -> Iterator[Output | Failure] | None:
+        """Make up to n results.
+
+        Args:
+            n: How many, with those that there are.
+            found: Where they are kept.
+            bell: Ends the loop when it is `raised`; or None.
+
+        Returns:
+            None, or what makes the rest of the block.
+        """
+        step, thread, begin, had = self._step, this_thread, self.at, found.count
+        before, thread.draw = thread.draw, self._draw if self._draw is not None else thread.draw
+        error: Exception | None = None
+        try:
+            self.at, none = call_each(
+                step.function, self._examples, begin, self._numbers, self._draw, self._before, bell, n, found
+            )
+            if none:
+                error = step.returned_none()
+        except Exception as raised:
+            error = raised
+        finally:
+            thread.draw = before
+        if error is not None:
+            self.at = begin + found.count - had + 1
+            first: Output | Failure = Failure(self.at - 1, _as_failure(error, step), step.skip)
+        elif found.refused is not None:
+            first = Output(self.at - 1, 0, found.refused[0])
+        else:
+            return None
+        return self._rest(first)
+
+    def _rest(self, first: Output | Failure) -> Iterator[Output | Failure]:
+        yield first
+        yield from self.run()
+
+    def run(self) -> Iterator[Output | Failure]:
+        """Yield the results that are left, each made when it is asked for."""
+        return run_made([self._step], self._block, self._examples[self.at :], self.at, self._before)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the function was called with all examples."""
+        return self.at == len(self._examples)
+
+
+def only_map(steps: Sequence[Step]) -> MapStep | None:
+    """Return the only step, if it calls a function and returns what that returns."""
+    step = steps[0]
+    return step if len(steps) == 1 and type(step) is MapStep else None
 
 
 def _through(

@@ -1,0 +1,129 @@
+"""map in the thread that asks: each example once, in order, whatever functions return, raise or draw."""
+
+import numpy as np
+import pytest
+
+import pipeline
+
+
+class Seen:
+    """A function that remembers what it was called with."""
+
+    def __init__(self, function):
+        self.function, self.calls = function, []
+
+    def __call__(self, example):
+        self.calls.append(int(np.sum(example)))
+        return self.function(example)
+
+
+def failing(*which):
+    def function(i):
+        if i in which:
+            raise KeyError(i)
+        return np.full(2, i)
+
+    return function
+
+
+@pytest.mark.parametrize("size", [1, 10, 64, 100])
+@pytest.mark.parametrize("which", [(0,), (5,), (63,), (64, 65), (199,), (3, 4, 70, 130)])
+def test_an_error_comes_after_the_results_before_it(size, which):
+    seen = Seen(failing(*which))
+    iterator = iter(pipeline.dataset(range(200)).map(seen).batch(size))
+    found = []
+    with pytest.raises(KeyError) as caught:
+        found.extend(int(row[0]) for batch in iterator for row in batch)
+    assert caught.value.args == (which[0],)
+    assert f"example {which[0]}" in "".join(caught.value.__notes__)
+    assert found == list(range(which[0] // size * size))
+    assert seen.calls == list(range(which[0] + 1))
+    assert list(iterator) == []
+
+
+@pytest.mark.parametrize("size", [1, 10, 64, 100])
+@pytest.mark.parametrize("which", [(0,), (5,), (63,), (64, 65), (199,), (3, 4, 70, 130), range(200)])
+def test_errors_that_are_skipped_leave_the_others(size, which):
+    seen = Seen(failing(*which))
+    iterator = iter(pipeline.dataset(range(200)).map(seen, on_error="skip").batch(size))
+    found = [int(row[0]) for batch in iterator for row in batch]
+    assert found == [i for i in range(200) if i not in which]
+    assert seen.calls == list(range(200))
+    assert iterator.num_errors == len(which)
+
+
+@pytest.mark.parametrize("at", [0, 40, 64, 99])
+def test_none_is_an_error(at):
+    dataset = pipeline.dataset(range(100)).map(lambda i: None if i == at else i)
+    iterator = iter(dataset)
+    assert [next(iterator) for _ in range(at)] == list(range(at))
+    with pytest.raises(ValueError, match="returned None, which is not an example"):
+        next(iterator)
+
+
+def test_one_array_may_be_returned_again_and_again():
+    buffer = np.zeros(3)
+
+    def fill(i):
+        buffer[...] = i
+        return buffer if i % 50 else (buffer, i)
+
+    found = next(iter(pipeline.dataset(range(128)).map(fill).batch(128, collate=list)))
+    assert [float(each[0][0] if isinstance(each, tuple) else each[0]) for each in found] == list(range(128))
+    assert [i for i, each in enumerate(found) if isinstance(each, tuple)] == [0, 50, 100]
+
+
+def test_the_draws_of_an_example_depend_on_its_number_alone():
+    def draw(i):
+        return pipeline.example_rng().integers(1 << 40)
+
+    whole = list(pipeline.dataset(range(200)).map(draw, seed=7))
+    assert list(pipeline.dataset(range(200)).map(draw, seed=7, workers=2)) == whole
+    assert list(pipeline.dataset(range(200)).map(draw, seed=7).skip(70).take(3)) == whole[70:73]
+    assert list(pipeline.dataset(range(200)).map(draw, seed=7, on_error="skip")) == whole
+    twice = pipeline.dataset(range(200)).map(lambda i: (draw(i), next(iter(inner)), draw(i)), seed=7)
+    inner = pipeline.dataset(range(3)).map(draw, seed=8)
+    assert [each[0] for each in twice] == [each[2] for each in twice] == whole
+    with pytest.raises(pipeline.errors.FailedPreconditionError):
+        pipeline.example_rng()
+
+
+def test_a_function_may_close_the_iterator_that_calls_it():
+    def closing(i):
+        if i == 20:
+            iterator.close()
+        return i
+
+    iterator = iter(pipeline.dataset(range(100)).map(closing).batch(50))
+    with pytest.raises(pipeline.errors.CancelledError):
+        next(iterator)
+    assert list(iterator) == []
+
+
+def test_an_interrupt_within_a_function_loses_nothing():
+    once = iter([KeyboardInterrupt])
+
+    def interrupted(i):
+        if i == 90 and (error := next(once, None)):
+            raise error
+        return np.full(1, i)
+
+    iterator = iter(pipeline.dataset(range(200)).map(interrupted).batch(20))
+    found = []
+    with pytest.raises(KeyboardInterrupt):
+        found.extend(batch for batch in iterator)
+    found.extend(iterator)
+    assert np.concatenate(found)[:, 0].tolist() == list(range(200))
+
+
+@pytest.mark.parametrize("timeout", [None, 0.0, 1e-4, 60])
+def test_a_timeout_loses_nothing_and_calls_nothing_twice(timeout):
+    seen = Seen(lambda i: np.full(2, i))
+    iterator, found = iter(pipeline.dataset(range(300)).map(seen).batch(100)), []
+    for _ in range(3):
+        try:
+            found.append(iterator.next(timeout=timeout))
+        except pipeline.errors.DeadlineExceededError:
+            found.append(iterator.next())
+    assert np.concatenate(found)[:, 0].tolist() == list(range(300))
+    assert seen.calls == list(range(300))

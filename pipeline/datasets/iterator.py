@@ -54,6 +54,20 @@ class Record(NamedTuple):
     position: Any
 
 
+class _Made(NamedTuple):
+    """What a thread made for a task of asyncio, until somebody picks it up.
+
+    Attributes:
+        element: The element.
+        record: What counts it as delivered.
+        error: What was raised instead; StopIteration at the end.
+    """
+
+    element: Any
+    record: Record | None
+    error: Exception | None = None
+
+
 class DatasetIterator(Generic[T_co]):
     """The elements of one pass of a dataset: an iterator, and a context manager that ends its threads.
 
@@ -83,7 +97,9 @@ class DatasetIterator(Generic[T_co]):
         self._element: Callable[[], Element | None] = lambda: None  # gives the next one of the stream
         self._loaded: Any = None  # the state, until the first element
         self._records: deque[Record] = deque(maxlen=2 * BEHIND)
-        self._slot: list[Any] = []  # an element whose caller was cancelled
+        self._made = Record(0, 0, 0, None)  # of the last element that was made
+        self._slot: deque[_Made] = deque()  # what was made for tasks of asyncio, until somebody picks it up
+        self._left: deque[asyncio.Future[None]] = deque()  # what such tasks waited for that were cancelled
         self._ended = self._closed = self._struck = False
         loops.add(self)
 
@@ -109,15 +125,19 @@ class DatasetIterator(Generic[T_co]):
         return self._take(None if timeout is None else time.monotonic() + timeout)
 
     def _take(self, deadline: float | None) -> T_co:
-        me = threading.get_ident()
-        if self._owner == me:
+        if self._owner == threading.get_ident():
             raise FailedPreconditionError(None, None, "next was called within next of the same iterator")
         with self._lock:
-            self._owner = me
+            while (made := self._kept()) is not None:
+                if not isinstance(made.error, StopIteration):
+                    return self._given(made)
+            self._owner = threading.get_ident()
             try:
-                return self._traced(deadline) if spans.on else self._taken(deadline)
+                element = self._traced(deadline) if spans.on else self._taken(deadline)
             finally:
                 self._owner = None
+            self._records.append(self._made)
+            return element
 
     def _traced(self, deadline: float | None) -> T_co:
         began = spans.begin(spans.NEXT_BEGINS, self._name)
@@ -130,8 +150,6 @@ class DatasetIterator(Generic[T_co]):
         return element
 
     def _taken(self, deadline: float | None) -> T_co:
-        if self._slot:
-            return self._slot.pop()  # type: ignore[no-any-return]
         if self._ended or self._closed:
             raise StopIteration
         opening = self._opening
@@ -143,9 +161,9 @@ class DatasetIterator(Generic[T_co]):
                 self._end()
                 raise StopIteration
             element, value, size = found
-            last = self._records[-1]
+            last = self._made
             value = fold_on(last.value, value, size)
-            self._records.append(Record(last.batches + 1, last.examples + size, value, position_of(stream)))
+            self._made = Record(last.batches + 1, last.examples + size, value, position_of(stream))
             if self._times.first_at is None:
                 self._times.first_at = time.monotonic()
         except (DeadlineExceededError, StopIteration):
@@ -163,7 +181,7 @@ class DatasetIterator(Generic[T_co]):
     def _running(self) -> Gauge:
         """Return the stream, opened if need be, where the last element left it."""
         if self._struck:
-            last = self._records[-1] if self._records else None
+            last = self._made if self._records else None
             if last is not None and isinstance(last.position, Exception):
                 self._end()
                 text = f"the iterator was interrupted, and cannot go on: {last.position}. Make a new one"
@@ -188,7 +206,8 @@ class DatasetIterator(Generic[T_co]):
             self._opening.things.saved = state["things"]
         stream = self._measured()
         if state is None:
-            self._records.append(Record(0, 0, 0, position_of(stream)))
+            self._made = Record(0, 0, 0, position_of(stream))
+            self._records.append(self._made)
             return stream
         try:
             seek_later(stream, state["position"])
@@ -223,29 +242,54 @@ class DatasetIterator(Generic[T_co]):
 
     async def __anext__(self) -> T_co:
         """Return the next element; a thread waits for it. If the awaiting task is cancelled, it comes next."""
-        future = asyncio.get_running_loop().run_in_executor(None, self._next_or_none)
-        try:
-            found = await asyncio.shield(future)
-        except asyncio.CancelledError:
-            future.add_done_callback(self._keep)
-            raise
-        if found is None:
+        loop = asyncio.get_running_loop()
+        while (made := self._kept()) is None:
+            future = self._future_left(loop) or loop.run_in_executor(None, self._fetch)
+            try:
+                await asyncio.shield(future)
+            except asyncio.CancelledError:
+                self._left.append(future)
+                raise
+        if isinstance(made.error, StopIteration):
             raise StopAsyncIteration
-        return found[0]
+        return self._given(made)
 
     def __aiter__(self) -> DatasetIterator[T_co]:
         return self
 
-    def _next_or_none(self) -> tuple[T_co] | None:
+    def _future_left(self, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None] | None:
+        """Return what a task waited for that was cancelled; None if there is nothing."""
+        while self._left:
+            future = self._left.popleft()
+            if future.get_loop() is loop:
+                return future
+        return None
+
+    def _fetch(self) -> None:
+        """Make the next element, and keep it for whoever asks first."""
+        with self._lock:
+            self._owner = threading.get_ident()
+            try:
+                made = _Made(self._taken(None), self._made)
+            except Exception as error:
+                made = _Made(None, None, error)
+            finally:
+                self._owner = None
+            self._slot.append(made)
+
+    def _kept(self) -> _Made | None:
+        """Return what was made for a task of asyncio and not picked up."""
         try:
-            return (self._take(None),)
-        except StopIteration:
+            return self._slot.popleft()
+        except IndexError:
             return None
 
-    def _keep(self, future: asyncio.Future[Any]) -> None:
-        """Keep the element of a task that was cancelled, for whoever asks next."""
-        if not future.cancelled() and future.exception() is None and future.result() is not None:
-            self._slot.append(future.result()[0])
+    def _given(self, made: _Made) -> T_co:
+        if made.error is not None:
+            raise made.error
+        assert made.record is not None
+        self._records.append(made.record)
+        return made.element  # type: ignore[no-any-return]
 
     def start(self) -> None:
         """Open the input now, and let its threads begin, not with the first `next`. Load a state before."""
@@ -348,22 +392,21 @@ class DatasetIterator(Generic[T_co]):
             delivered, text = state["delivered"], state["fingerprint"]
             self._records.clear()
             value = int(text.partition("-")[2], 16)
-            self._records.append(Record(delivered["batches"], delivered["elements"], value, state["position"]))
+            self._made = Record(delivered["batches"], delivered["elements"], value, state["position"])
+            self._records.append(self._made)
 
     def fingerprint(self) -> str:
         """Return a short text for the order of all examples delivered so far: "<how many>-<16 hex digits>".
 
         It is the same for every number of workers, and in runs that were resumed, if the order is.
         """
-        if not self._records:
-            return f"0-{0:016x}"
-        last = self._records[-1]
+        last = self._records[-1] if self._records else self._made
         return f"{last.examples}-{last.value:016x}"
 
     @property
     def delivered(self) -> tuple[int, int]:
         """How many elements `next` has returned, and how many examples these consist of, in earlier runs too."""
-        last = self._records[-1] if self._records else Record(0, 0, 0, None)
+        last = self._records[-1] if self._records else self._made
         return last.batches, last.examples
 
     @property

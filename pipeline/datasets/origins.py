@@ -645,6 +645,8 @@ class _Dequeued:
             self._shared.check()
             try:
                 element = self._queue.dequeue(timeout=self._shared.left(_LOOK))
+                if type(element) is list:  # of components; a list inside an example is an array
+                    element = tuple(element)
                 break
             except DeadlineExceededError:
                 continue

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 from page_programs import ROOT
 
@@ -140,6 +141,61 @@ def test_a_tf1_program():
     steps, *_, last = numbers("examples/tf1_program.py")
     assert steps == 5 * 1797 // 100
     assert last > 80
+
+
+def test_language_model():
+    """Hosts that are killed give the same rows as hosts that are not."""
+    line = r"^host \d: (\d+) rows, killed (\d+) times, the same rows: True$"
+    said = re.findall(line, run("examples/language_model.py"), re.MULTILINE)
+    assert len(said) == 2
+    assert all(int(rows) > 200 and int(kills) > 2 for rows, kills in said)
+
+
+def test_augmentation():
+    said = "epoch 0: 60 of 60 right\nepoch 1: 60 of 60 right\nthe same without processes: True\n"
+    assert run("examples/augmentation.py") == said
+
+
+def test_class_balance():
+    plain, balanced = run("examples/class_balance.py").splitlines()
+    frauds, found = map(int, re.findall(r"(\d+)%", plain))
+    assert (frauds, found < 20) == (2, True)
+    frauds, found = map(int, re.findall(r"(\d+)%", balanced))
+    assert (frauds, found > 75) == (50, True)
+
+
+def test_mixing():
+    first, then, resumed = run("examples/mixing.py").splitlines()
+    for line, weights in ((first, [70, 20, 10]), (then, [30, 30, 40])):
+        assert np.abs(np.array(re.findall(r"[\d.]+(?=%)", line), float) - weights).max() < 3
+    assert resumed == "resumed at batch 37: 23 batches more, the same: True"
+
+
+def test_live():
+    """How large batches are under load depends on time."""
+    load, slow = run("examples/live.py").splitlines()
+    count, largest = map(int, re.fullmatch(r"under load: 160 requests in (\d+) batches of up to (\d+)", load).groups())
+    assert largest <= 16
+    assert count * largest >= 160
+    assert slow == "one request at a time: batches of [1, 1, 1, 1]"
+
+
+def test_windows():
+    windows, buckets = run("examples/windows.py").splitlines()
+    assert float(re.search(r"[\d.]+", windows)[0]) < 0.7  # the noise alone is 0.4
+    plain, bucketed = map(int, re.findall(r"(\d+)%", buckets))
+    assert bucketed < plain / 3
+
+
+def test_from_dataloader():
+    lines = re.findall(r"^epoch \d: (\d+)% of 1700 right$", run("examples/from_dataloader.py"), re.MULTILINE)
+    assert len(lines) == 4
+    assert int(lines[-1]) > 88
+
+
+def test_asyncio_batches():
+    said = "after 4 batches: 19\na task was cancelled: True; all there: True\n"
+    assert run("examples/asyncio_batches.py") == said
 
 
 def test_torch_training():

@@ -5,10 +5,12 @@ from libc.stdint cimport int64_t, uint64_t
 
 cimport numpy as cnp
 
-from keeping cimport fits, is_plain, is_row, put_row
+from keeping cimport fits, is_row, put_row
 from mixing cimport STEP, folded, mixed, mixed_number
 from picking cimport Table, pick_rows, view_table
 from stacking cimport Array, data_of, dims_of, empty_like, has_references, intp, is_contiguous, itemsize_of, product, rank_of
+
+import numpy as np
 
 cnp.import_array()
 
@@ -187,10 +189,19 @@ cdef enum:
     ROOM = 1024                         # rows for which a column has room at first, at most
 
 
+cdef bint is_plain(value) except -1:
+    """Whether a value cannot change, and is neither an array nor a structure: a number, or a text."""
+    kind = type(value)
+    if kind is int or kind is float or kind is str or kind is bytes or kind is bool or kind is complex:
+        return True
+    return isinstance(value, np.generic) and value.dtype.kind in "biufc"
+
+
 cdef class Kept:
     """Examples as they come. Nobody changes them later: functions may return one array again and again.
 
-    Arrays, and dicts and tuples of arrays and plain values, are copied into columns, as long as all are like the first.
+    Arrays, numbers and texts, and dicts and tuples of these, are put into columns, as long as all are like the first: a
+    column is an array of rows, or a list.
 
     Args:
         room: For how many there is to be room.
@@ -253,8 +264,6 @@ cdef class Kept:
             self.kind, values = tuple(<dict>example), list((<dict>example).values())
         else:
             self.kind, values = None, [example]
-            if not is_row(example):
-                return False
         if not values:
             return False
         for value in values:

@@ -21,12 +21,6 @@ cdef inline bint is_row(object value) noexcept:
             and itemsize_of(array) > 0)
 
 
-cdef inline bint is_plain(object value) noexcept:
-    """Whether a value cannot change, and is neither an array nor a structure."""
-    kind = type(value)
-    return kind is int or kind is float or kind is str or kind is bytes or kind is bool or kind is complex
-
-
 cdef inline bint fits(object column, object value) noexcept:
     """Whether a value is like the others of its column, which is an array or a list."""
     cdef Array* rows = <Array*>column

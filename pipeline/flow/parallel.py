@@ -5,23 +5,24 @@ from __future__ import annotations
 import functools
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Any, NamedTuple
 
+from pipeline._flow import Kept
 from pipeline._meter import Meter, working_for_others
 from pipeline.errors import AbortedError, FailedPreconditionError
 from pipeline.explain.wording import named
 from pipeline.flow.block import Block, Columns, Examples, stays
 from pipeline.flow.run import Limited, Run
 from pipeline.flow.segment import Marks, output_ids, refuse_or_skip, select_numbers
-from pipeline.flow.steps import Failure, Step, run
+from pipeline.flow.steps import Calls, Failure, Output, Step, only_map, run, run_alone
 from pipeline.flow.stream import Stream, dropped, shorter
 from pipeline.flow.table import TableRows
 from pipeline.nest import Nest, Parts, TupleParts
 from pipeline.runners.stop_flag import StopFlag
 from pipeline.workers.chunks import Block as Made
-from pipeline.workers.chunks import FailedItem, Gathered, WorkerDied, here
+from pipeline.workers.chunks import FailedItem, Gathered, WorkerDied, finished, here
 from pipeline.workers.threads import AtOnce, Threads
 
 # Bytes of results that may wait, beside one chunk for each worker and one in hand.
@@ -29,7 +30,7 @@ BUFFER_BYTES = 128 << 20
 
 # Seconds that a chunk should take: much longer than it takes to send one to a process, about 0.1 ms.
 _CHUNK_SECONDS = 0.004
-_CHUNK_MOST = 32
+_CHUNK_MOST = 64
 
 # Seconds between two looks whether the iterator was closed.
 _LOOK = 0.1
@@ -82,7 +83,7 @@ def _made(steps: Sequence[Step], table: Any, block: Block) -> tuple[list[Any], f
     if isinstance(block.values, Sent):
         block = Block(TableRows(table, block.values.numbers), block.ids, block.numbers)
     results: list[Any] = []
-    for output in run(steps, block, here.at):
+    for output in _outputs(steps, block, results):
         if isinstance(output, Failure):
             results.append((FailedItem(output.error), output.input, output.skip))
             continue
@@ -95,6 +96,24 @@ def _made(steps: Sequence[Step], table: Any, block: Block) -> tuple[list[Any], f
             results.append((FailedItem(error), output.input, any(step.skip for step in steps)))
     done = [each.done() if isinstance(each, Gathered) else each for each in results]
     return done, time.perf_counter() - began
+
+
+def _outputs(steps: Sequence[Step], block: Block, results: list[Any]) -> Iterator[Output | Failure]:
+    """Return the outputs of a chunk, but for those that a compiled loop made of its first inputs: a result."""
+    step = only_map(steps)
+    if step is None:
+        return run(steps, block, here.at)
+    try:
+        examples = list(block.made().examples())
+    except Exception as error:
+        return run_alone(steps, block, error, here.at)
+    calls, found = Calls(step, block, examples, here.at), Kept(len(block), None, here.empty)
+    rest = calls.make(len(block), found, None)
+    if found.count:
+        structure, columns = found.values()
+        assert structure is not None  # it keeps nothing else
+        results.append((Made(found.count, structure[0], list(map(finished, columns))), range(found.count), None))
+    return iter(()) if rest is None else rest
 
 
 class Sent:
@@ -286,8 +305,12 @@ class Parallel:
                 self._parts.append(Part(Failure(index, failed.error, skip), chunk, begin, end))
                 continue
             made, indices, paths = result
-            ids = output_ids(chunk.block, indices, paths, self._steps)
-            block = Block(values_of(made), ids, select_numbers(chunk.block, indices))
+            if paths is None:  # one output each
+                part = chunk.block[indices.start : indices.stop]
+                block = Block(values_of(made), part.ids, part.numbers)
+            else:
+                ids = output_ids(chunk.block, indices, paths, self._steps)
+                block = Block(values_of(made), ids, select_numbers(chunk.block, indices))
             self._parts.append(Part(block, chunk, begin, end))
         if not results:
             self._marks.delivered(begin, chunk.end, 0)

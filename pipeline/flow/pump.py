@@ -54,5 +54,5 @@ def values_of(found: Kept) -> Columns | Examples:
         return Examples(values)
     (kind,) = structure
     if kind is None:
-        return Columns(values[0], found.count)
+        return Examples(values[0]) if isinstance(values[0], list) else Columns(values[0], found.count)
     return Columns(tuple_of(values) if kind is tuple else dict(zip(kind, values, strict=True)), found.count)

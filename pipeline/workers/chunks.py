@@ -113,13 +113,13 @@ class _Here:
     Attributes:
         empty: Makes the arrays of results.
         put: Copies a row into one of them, at an index.
-        at: Called with the index of each item of a chunk, before the function.
+        at: Called with the index of each item of a chunk, before the function; None if nobody wants to know.
     """
 
     def __init__(self) -> None:
         self.empty: Callable[[Sequence[int], np.dtype[Any]], NDArray[Any]] = np.empty
         self.put: Callable[[NDArray[Any], int, NDArray[Any]], object] = _put
-        self.at: Callable[[int], object] = lambda index: None
+        self.at: Callable[[int], object] | None = None
 
 
 here = _Here()
@@ -136,7 +136,8 @@ def map_chunk(
             if isinstance(item, FailedItem):
                 results.append(item)
                 continue
-            here.at(i)
+            if here.at is not None:
+                here.at(i)
             if draw is not None:
                 this_thread.draw = (draw.seed, draw.seed2, draw.numbers[i])
             try:
@@ -290,9 +291,12 @@ class _Growing:
         return Block(self._size, self._container, [self._finished(column) for column in self._columns])
 
     def _finished(self, column: Any) -> Any:
-        if isinstance(column, list):
-            return np.array(column) if isinstance(column[0], np.generic) else column
-        return column if len(column) == self._size else column[: self._size]
+        return finished(column if isinstance(column, list) or len(column) == self._size else column[: self._size])
+
+
+def finished(column: Any) -> Any:
+    """Return a component of a block: numbers of NumPy in an array, which costs less to send."""
+    return np.array(column) if isinstance(column, list) and isinstance(column[0], np.generic) else column
 
 
 class Gathered:

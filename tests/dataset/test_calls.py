@@ -43,9 +43,10 @@ def test_an_error_comes_after_the_results_before_it(size, which):
 
 @pytest.mark.parametrize("size", [1, 10, 64, 100])
 @pytest.mark.parametrize("which", [(0,), (5,), (63,), (64, 65), (199,), (3, 4, 70, 130), range(200)])
-def test_errors_that_are_skipped_leave_the_others(size, which):
+@pytest.mark.parametrize("workers", [None, 1])
+def test_errors_that_are_skipped_leave_the_others(size, which, workers):
     seen = Seen(failing(*which))
-    iterator = iter(pipeline.dataset(range(200)).map(seen, on_error="skip").batch(size))
+    iterator = iter(pipeline.dataset(range(200)).map(seen, workers=workers, on_error="skip").batch(size))
     found = [int(row[0]) for batch in iterator for row in batch]
     assert found == [i for i in range(200) if i not in which]
     assert seen.calls == list(range(200))
@@ -61,16 +62,28 @@ def test_none_is_an_error(at):
         next(iterator)
 
 
-def test_one_array_may_be_returned_again_and_again():
+@pytest.mark.parametrize("workers", [None, 1])
+def test_one_array_may_be_returned_again_and_again(workers):
     buffer = np.zeros(3)
 
     def fill(i):
         buffer[...] = i
         return buffer if i % 50 else (buffer, i)
 
-    found = next(iter(pipeline.dataset(range(128)).map(fill).batch(128, collate=list)))
+    found = next(iter(pipeline.dataset(range(128)).map(fill, workers=workers).batch(128, collate=list)))
     assert [float(each[0][0] if isinstance(each, tuple) else each[0]) for each in found] == list(range(128))
     assert [i for i, each in enumerate(found) if isinstance(each, tuple)] == [0, 50, 100]
+
+
+@pytest.mark.parametrize("workers", [None, 1])
+@pytest.mark.parametrize(
+    "value", [5, 2.5, "text", b"bytes", True, np.float32(3), np.int64(4), np.datetime64("2026-01-01")]
+)
+def test_single_values_keep_their_dtype(workers, value):
+    batches = list(pipeline.dataset(range(100)).map(lambda i: value, workers=workers).batch(70))
+    (plain,) = pipeline.dataset([value] * 100).batch(100)
+    assert np.concatenate(batches).dtype == plain.dtype
+    assert np.concatenate(batches).tolist() == plain.tolist()
 
 
 def test_the_draws_of_an_example_depend_on_its_number_alone():

@@ -31,8 +31,8 @@ def send(requests, answers, numbers, one_by_one):
 def main():
     requests = pipeline.FIFOQueue(100, [np.int64, object], [(), ()], name="requests")
     answers = {number: queue.SimpleQueue() for number in range(200)}
-    busy = threading.Thread(target=send, args=(requests, answers, range(160), False))
-    slow = threading.Thread(target=send, args=(requests, answers, range(160, 164), True))
+    busy = threading.Thread(target=send, args=(requests, answers, range(160), False), daemon=True)
+    slow = threading.Thread(target=send, args=(requests, answers, range(160, 164), True), daemon=True)
     busy.start()
 
     sizes, served = [], 0

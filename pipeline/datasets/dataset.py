@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.node import ENDLESS, Node, Opening, nodes_of
@@ -24,7 +25,9 @@ from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.flow.stream import Ahead, take_all
 
 T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
 U = TypeVar("U")
+V = TypeVar("V")
 
 Workers = int | Executor | None
 
@@ -82,7 +85,7 @@ class Dataset(Generic[T_co]):
 
     def map(
         self,
-        function: Callable[[Any], U],
+        function: Callable[[T_co], U],
         *,
         workers: Workers = None,
         ordered: bool = True,
@@ -107,13 +110,13 @@ class Dataset(Generic[T_co]):
         """
         return Dataset(Steps(self._node, "map", function, workers, ordered, on_error, max_errors, seed), self._epoch)
 
-    def map_batches(self, function: Callable[[Any], U], **options: Any) -> Dataset[U]:
+    def map_batches(self, function: Callable[[T_co], U], **options: Any) -> Dataset[U]:
         """Call a function with each batch: `map` after `batch`, with the same options."""
         return self.map(function, **options)
 
     def filter(
         self,
-        function: Callable[[Any], Any],
+        function: Callable[[T_co], object],
         *,
         workers: Workers = None,
         ordered: bool = True,
@@ -126,7 +129,7 @@ class Dataset(Generic[T_co]):
 
     def flat_map(
         self,
-        function: Callable[[Any], Iterable[U]],
+        function: Callable[[T_co], Iterable[U]],
         *,
         workers: Workers = None,
         ordered: bool = True,
@@ -196,7 +199,7 @@ class Dataset(Generic[T_co]):
                 raise invalid(f"shard: {node.kind} has no seed, so each host would draw another order; give it a seed")
         return Dataset(Shard(self._node, number, count, truth(drop_remainder, "shard: drop_remainder")), self._epoch)
 
-    def concatenate(self, other: Any) -> Dataset[Any]:
+    def concatenate(self, other: Dataset[U]) -> Dataset[T_co | U]:
         """Append another dataset."""
         return Dataset(Concatenate(self._node, node_of(other, "concatenate")), self._epoch)
 
@@ -224,6 +227,27 @@ class Dataset(Generic[T_co]):
         return Dataset(Sample(self._node, checked, count, seed), self._epoch)
 
     # Several into one
+
+    @overload
+    def batch(
+        self,
+        n: int,
+        *,
+        drop_remainder: bool = ...,
+        pad: None = ...,
+        collate: Callable[[list[T_co]], U],
+        max_wait: float | None = ...,
+    ) -> Dataset[U]: ...
+    @overload
+    def batch(
+        self,
+        n: int,
+        *,
+        drop_remainder: bool = ...,
+        pad: Any = ...,
+        collate: str | None = ...,
+        max_wait: float | None = ...,
+    ) -> Dataset[Any]: ...
 
     def batch(
         self,
@@ -290,7 +314,7 @@ class Dataset(Generic[T_co]):
             raise TypeError(f"bucket: length must be a function of an element, not {length!r:.80}")
         return Dataset(Bucket(self._node, ends, sizes, length, pad, pad_to_boundary), self._epoch)
 
-    def pack(self, length: int, *, split: bool = True, pad: Any = 0) -> Dataset[Any]:
+    def pack(self, length: int, *, split: bool = True, pad: Any = 0) -> Dataset[dict[str, NDArray[Any]]]:
         """Concatenate sequences into rows of one length.
 
         A row is a dict of the fields, `segment_ids` (from 1 in each row, 0 for padding) and `positions` (from 0 for
@@ -382,8 +406,12 @@ def node_of(given: Any, what: str) -> Node:
 
 
 def mix(
-    datasets: Iterable[Any], weights: Sequence[float] | None = None, *, seed: int | None = None, stop: str = STOPS[0]
-) -> Dataset[Any]:
+    datasets: Iterable[Dataset[T]],
+    weights: Sequence[float] | None = None,
+    *,
+    seed: int | None = None,
+    stop: str = STOPS[0],
+) -> Dataset[T]:
     """Draw elements from several datasets by weight.
 
     Args:
@@ -407,6 +435,14 @@ def mix(
     return Dataset(Mix(nodes, _weights(found, "mix"), seed, stop))
 
 
+@overload
+def zip(first: Dataset[T], second: Dataset[U], /) -> Dataset[tuple[T, U]]: ...
+@overload
+def zip(first: Dataset[T], second: Dataset[U], third: Dataset[V], /) -> Dataset[tuple[T, U, V]]: ...
+@overload
+def zip(*datasets: Dataset[Any] | Sequence[Dataset[Any]]) -> Dataset[tuple[Any, ...]]: ...
+
+
 def zip(*datasets: Any) -> Dataset[tuple[Any, ...]]:
     """Make tuples of the elements of several datasets, as long as each has one: `zip(a, b)` or `zip([a, b])`."""
     given = datasets[0] if len(datasets) == 1 and isinstance(datasets[0], (list, tuple)) else datasets
@@ -416,7 +452,7 @@ def zip(*datasets: Any) -> Dataset[tuple[Any, ...]]:
     return Dataset(Zip(nodes))
 
 
-def interleave(datasets: Any, cycle_length: int | None = None, block_length: int = 1) -> Dataset[Any]:
+def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, block_length: int = 1) -> Dataset[T]:
     """Take elements of several datasets in turn.
 
     Args:
@@ -424,7 +460,7 @@ def interleave(datasets: Any, cycle_length: int | None = None, block_length: int
         cycle_length: How many are open at once; None for all of a list, and 4 of a dataset.
         block_length: How many elements to take of one in a turn.
     """
-    nested = isinstance(getattr(datasets, "_node", None), Node)
+    nested = isinstance(datasets, Dataset)
     nodes = [node_of(datasets, "interleave")] if nested else [node_of(each, "interleave") for each in datasets]
     if not nodes:
         raise invalid("interleave: there are no datasets")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.origins import OfCallable, OfIterable, OfQueue, OfSequence, OfStateful, sequence_of
@@ -15,7 +16,28 @@ from pipeline.nest import parts_of
 from pipeline.queues.base import QueueBase
 from pipeline.sources.arrays import arrays
 
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class SupportsItems(Protocol[T_co]):
+    """A sequence, of which no more is needed than its length and its items, such as a Dataset of torch."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> T_co: ...
+
+
 _WANTED = "dataset: expected arrays, a sequence, an iterable, a function or a queue"
+
+
+@overload
+def dataset(given: Dataset[T]) -> Dataset[T]: ...
+@overload
+def dataset(given: NDArray[Any] | tuple[Any, ...] | Mapping[str, Any] | QueueBase) -> Dataset[Any]: ...
+@overload
+def dataset(given: Iterable[T] | SupportsItems[T] | Callable[[], Iterator[T]]) -> Dataset[T]: ...
+@overload
+def dataset(given: Callable[[], T]) -> Dataset[T]: ...
 
 
 def dataset(given: Any) -> Dataset[Any]:

@@ -18,6 +18,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items):
+    """Refuse names of tests that differ from process to process: several processes could not share them."""
+    odd = next((item.nodeid for item in items if " at 0x" in item.nodeid), None)
+    if odd is not None:
+        raise pytest.UsageError(f"the name of a test has an address, so give it ids=: {odd}")
+
+
 @pytest.fixture(autouse=True)
 def _no_warning_is_held_back():
     """Those of the tests before do not count."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -136,8 +137,19 @@ class StatefulItems(_OfIterator):
 
     columns = ("state",)
 
+    def next_item(self) -> Any:
+        """The next item, outside of turns; StopIteration at the end."""
+        item = self._next()
+        self._taken += 1
+        return item
+
+    def _earlier(self, position: Sequence[Any], count: int) -> Sequence[Any]:
+        """Where it was so many items before a position after them: nobody knows that of more than none."""
+        assert count == 0
+        return position
+
     def _position(self) -> list[Any]:
-        return [{"items": self._taken, "state": self.source.state_dict()}]
+        return [{"items": self._taken, "state": copy.deepcopy(self.source.state_dict())}]
 
     def _go_to(self, position: Sequence[Any]) -> None:
         (saved,) = position

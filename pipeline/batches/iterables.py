@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -127,6 +127,8 @@ def _check_value(value: Any, where: str) -> None:
             f"batch: {where} is a {_kind(value)}, which is itself a source: call the function and pass its result, "
             "as in batch(rows(), ...), or pass a generator function"
         )
+    if isinstance(value, AsyncIterator):
+        raise TypeError(f"batch: {where} is an {_kind(value)}: nobody iterates over it here; return its values")
     if inspect.isawaitable(value):
         raise TypeError(f"batch: {where} is a {_kind(value)}: nobody awaits it here; return its result")
     if _is_table(value):

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.batches.items import StatefulItems
 from pipeline.batches.source import is_iterable
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.nest import map_values
 from pipeline.on_error import ending, name_item
 from pipeline.queues.base import QueueBase
+from pipeline.resume.stateful import is_stateful
 from pipeline.runners.enqueue_ops import op_name
 from pipeline.sources.source import TableCursor, gathered, rows_of
 from pipeline.sources.stream import PartsCursor
@@ -34,6 +36,7 @@ def mapped(
     chunksize: int,
     at_once: bool,
     careful: bool,
+    placed: bool = False,
 ) -> Any:
     """A source whose examples workers make of those of another one.
 
@@ -43,6 +46,7 @@ def mapped(
         chunksize: See `chunk_of`.
         at_once: Without workers, whoever asks for an example may call the function; the source need not know its place.
         careful: An example that the source fails to make is one that fails, and not the end of the source.
+        placed: The place of a source that has `state_dict` is asked for after each example.
 
     Raises:
         TypeError: There is no function, and the source is no dataset; or `map_ahead` does not take them.
@@ -68,6 +72,8 @@ def mapped(
         workers = AtOnce() if num_threads == 0 else Threads(num_threads or 1)
         chunksize = 1 if num_threads == 0 else chunksize  # an error is to come before the next call
     items = _placed(source, careful) if gives_blocks else source
+    if placed and is_iterable(source) and is_stateful(source):
+        items = PlacedItems(StatefulItems(source), _take_item, 1)
     made = map_ahead(function, items, workers=check_executor("workers", workers), chunksize=chunksize)
     made.of_loop = True
     return made
@@ -178,6 +184,11 @@ def _take(cursor: PartsCursor | TableCursor, most: int) -> Taken:
     """How many examples a source gives next, these, and what they are called."""
     pulled = cursor._pull(most)
     return len(pulled), cursor._examples_of(pulled), cursor._named(pulled)
+
+
+def _take_item(source: StatefulItems, _: int) -> Taken:
+    """As `_take`, one item; after each its place is known."""
+    return 1, iter((source.next_item(),)), None
 
 
 def _take_carefully(cursor: PartsCursor | TableCursor, most: int) -> Taken:

@@ -75,7 +75,8 @@ class Request(NamedTuple):
             at_once = self.inline and not self.deterministic
             workers = self.function, self.workers, self.num_threads
             careful = self.on_error == "skip"
-            sources = [mapped(each, *workers, chunk, at_once, careful) for each in sources]
+            placed = bool(self.deterministic)
+            sources = [mapped(each, *workers, chunk, at_once, careful, placed) for each in sources]
         return self.reseeded(_BETWEEN_ROUNDS * round_number)._replace(sources=sources)
 
     def reseeded(self, step: int) -> Request:

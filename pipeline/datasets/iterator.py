@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import operator
 import threading
@@ -24,6 +25,7 @@ from pipeline.explain.live import LoopFacts, LoopTimes, ended, loops
 from pipeline.flow.prefetch import Prefetch
 from pipeline.flow.segment import position_of
 from pipeline.flow.stream import Element, elements_of, seek_later
+from pipeline.runners.current_loop import loop_of_thread
 
 if TYPE_CHECKING:
     from pipeline.watch.model import Report
@@ -152,10 +154,11 @@ class DatasetIterator(Generic[T_co]):
     def _taken(self, deadline: float | None) -> T_co:
         if self._ended or self._closed:
             raise StopIteration
-        opening = self._opening
+        opening, outer = self._opening, loop_of_thread.coord
         opening.deadline = deadline
         try:
             stream = self._running()
+            loop_of_thread.coord = self._opening.coord  # producers that are read from start with the iterator
             found = self._element()
             if found is None:
                 self._end()
@@ -169,13 +172,14 @@ class DatasetIterator(Generic[T_co]):
         except (DeadlineExceededError, StopIteration):
             raise
         except Exception:
-            self._end()
+            with contextlib.suppress(Exception):  # a thread that failed of the same
+                self._end()
             raise
         except BaseException:
             self._struck = not isinstance(getattr(self._stream, "stream", None), Prefetch)
             raise
         finally:
-            opening.deadline = None
+            opening.deadline, loop_of_thread.coord = None, outer
         return element  # type: ignore[no-any-return]
 
     def _running(self) -> Gauge:
@@ -235,10 +239,15 @@ class DatasetIterator(Generic[T_co]):
         self._ended = True
         self._times.end()
         ended.note(self)
+        self._stop()
+
+    def _stop(self) -> None:
+        """End threads and close files; raise what a thread that fills a queue has raised."""
         self._opening.stop()
-        stream = self._stream
-        if stream is not None:
-            stream.close()
+        if self._stream is not None:
+            self._stream.close()
+        if self._opening.coord is not None:
+            self._opening.coord.join(stop_grace_period_secs=self.grace)
 
     async def __anext__(self) -> T_co:
         """Return the next element; a thread waits for it. If the awaiting task is cancelled, it comes next."""
@@ -312,8 +321,7 @@ class DatasetIterator(Generic[T_co]):
         if not self._lock.acquire(timeout=self.grace):
             raise RuntimeError(f"close: a thread is still in next after {self.grace:g} seconds")
         try:
-            if self._stream is not None:
-                self._stream.close()
+            self._stop()
         finally:
             self._lock.release()
 

@@ -15,6 +15,8 @@ from pipeline.flow.recorder import Things
 from pipeline.flow.run import Run
 from pipeline.flow.stream import Stream, elements_of
 from pipeline.flow.table import Index
+from pipeline.runners.coordinator import Coordinator
+from pipeline.runners.registry import start_registered
 
 ENDLESS = -1  # as a length
 
@@ -34,6 +36,23 @@ class Opening(Run):
         self._parts = parts or {}
         self._files: dict[int, tuple[Any, Opened]] = {}
         self.things = Things()
+        self._coords: list[Coordinator] = []
+
+    @property
+    def coord(self) -> Coordinator | None:
+        """The Coordinator of the threads that sources need; None if none does."""
+        return self._coords[0] if self._coords else None
+
+    def start_runners(self) -> None:
+        """Start what fills the queues that a source may read from: queue runners that were registered, never started.
+
+        For sources that are functions, iterables or queues of the user's.
+        """
+        if not self._coords:
+            coord = Coordinator()
+            self._coords.append(coord)
+            self.on_stop(coord.request_stop)
+            start_registered(coord)
 
     def again(self) -> Opening:
         """Return one for streams that go on where those of this were interrupted."""

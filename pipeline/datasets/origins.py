@@ -425,6 +425,7 @@ class OfIterable(Node):
         return self._name
 
     def open(self, shared: Opening, epoch: int) -> Stream:
+        shared.start_runners()
         once = None if self._once is None else f"{self._name} {self._once}"
         return shared.gauged(self, _Iterated(self._make, once))
 
@@ -504,6 +505,7 @@ class OfStateful(Node):
         return self._name
 
     def open(self, shared: Opening, epoch: int) -> Stream:
+        shared.start_runners()
         return shared.gauged(self, _Stateful(self._given))
 
 
@@ -567,6 +569,7 @@ class OfCallable(Node):
         return self.name
 
     def open(self, shared: Opening, epoch: int) -> Stream:
+        shared.start_runners()
         return shared.gauged(self, _Called(Recorder(self.function, self.name, shared.things)))
 
 
@@ -581,7 +584,11 @@ class _Called:
         return Pump(iter(self._call, _NEVER))
 
     def _call(self) -> Any:
-        example = self._recorder.call()
+        try:
+            example = self._recorder.call()
+        except OutOfRangeError as error:
+            raise_why(error)
+            raise
         self._ids.append(self._recorder.element())
         return example
 
@@ -633,6 +640,7 @@ class OfQueue(Node):
         return str(self.queue.name)
 
     def open(self, shared: Opening, epoch: int) -> Stream:
+        shared.start_runners()
         return shared.gauged(self, _Dequeued(self.queue, shared))
 
 
@@ -650,7 +658,8 @@ class _Dequeued:
                 break
             except DeadlineExceededError:
                 continue
-            except OutOfRangeError:
+            except OutOfRangeError as error:
+                raise_why(error)
                 return None
         first, self._count = self._count, self._count + 1
         numbers = range(first, first + 1)
@@ -667,6 +676,13 @@ class _Dequeued:
 
     def close(self) -> None:
         pass
+
+
+def raise_why(error: OutOfRangeError) -> None:
+    """Raise what closed a queue, if that was an error and not the end of its input."""
+    cause = error.__cause__
+    if isinstance(cause, Exception) and not isinstance(cause, OutOfRangeError):
+        raise cause
 
 
 def sequence_of(given: Any) -> bool:

@@ -80,7 +80,10 @@ class WorkerGroup:
 
     def member(self, number: int, own: bool) -> str:
         """Return what a message calls a thread; `own`: the message is about the queue that it fills."""
-        whose = "its QueueRunner" if own else f"the QueueRunner of '{self.name}'"
+        if self.of_loop:
+            whose = "its loop" if own else f"the loop '{self.name}'"
+        else:
+            whose = "its QueueRunner" if own else f"the QueueRunner of '{self.name}'"
         return f"thread {number} of {self.size} of {whose}"
 
     def at_end(self) -> str:

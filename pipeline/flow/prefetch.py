@@ -15,6 +15,9 @@ from pipeline.queues.kinds import FIFOQueue
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.runner import QueueRunner
 
+# Elements that are passed on at once: one by one takes 10 us each.
+AT_ONCE = 64
+
 # Seconds between two looks whether the iterator was closed.
 _LOOK = 0.5
 
@@ -51,6 +54,7 @@ class Prefetch:
     ) -> None:
         self._stream = stream
         self._n = n
+        self._at_once = max(1, min(n // 2, AT_ONCE))
         self._run = shared
         self._name, self._begun = name, begun
         self._queue: FIFOQueue | None = None
@@ -97,7 +101,7 @@ class Prefetch:
     def _start(self) -> FIFOQueue:
         if self._queue is None:
             self._at = self._after = position_of(self._stream)
-            queue = FIFOQueue(self._n, [object], [()], name=self._name)
+            queue = FIFOQueue(max(1, self._n // self._at_once), [object], [()], name=self._name)
             runner = QueueRunner(queue, [self._fill])
             if self._begun is not None:
                 self._begun(queue, runner.group)
@@ -112,7 +116,7 @@ class Prefetch:
         assert queue is not None
         at = self._at
         try:
-            block = stream.take(self._n)
+            block = stream.take(self._at_once)
         except CancelledError:
             raise OutOfRangeError(None, None, "the iterator was closed") from None
         except Exception as error:

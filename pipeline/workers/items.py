@@ -164,6 +164,7 @@ class PlacedItems(Iterator[Any]):
         self.source._skip(count)
         self._end += count
         self._begin()
+        self._begin()
 
 
 def note_taken(numbers: range, placed: PlacedItems | None) -> None:

@@ -45,6 +45,8 @@ class Line:
         self._come = bytearray()  # not yet received
         self._peer = peer
         self._descriptor = end.fileno()
+        self._coming = self._waits_for(select.POLLIN)
+        self._either = self._waits_for(select.POLLIN | select.POLLOUT)
 
     def send(self, message: bytes) -> None:
         """Send a message; raises what `receive` raises."""
@@ -101,28 +103,31 @@ class Line:
 
     def _wait_for_room(self) -> None:
         """Wait until there is some, or something has come, which is taken."""
-        if self._wait_for(select.POLLIN | select.POLLOUT) & ~select.POLLOUT:
+        if self._wait(self._either) & ~select.POLLOUT:
             self._read(_PIECE)
 
-    def _wait_for(self, events: int) -> int:
+    def _wait(self, waiting: select.poll) -> int:
         """Wait for events of the connection, and return those that there are.
 
         Raises:
             EOFError: The process at the other end is dead, and all that it had sent was taken.
         """
+        for descriptor, events in waiting.poll():
+            if descriptor == self._descriptor:
+                return events
+        raise EOFError
+
+    def _waits_for(self, events: int) -> select.poll:
         waiting = select.poll()
         waiting.register(self._descriptor, events)
         if self._peer is not None:
             waiting.register(self._peer, select.POLLIN)
-        found = dict(waiting.poll()).get(self._descriptor)
-        if found is None:
-            raise EOFError
-        return found
+        return waiting
 
     def _read(self, wanted: int) -> None:
         size = min(max(wanted, _PIECE), _LONGEST_PIECE)
         if self._peer is not None:
-            self._wait_for(select.POLLIN)
+            self._wait(self._coming)
         data, beside, flags, _ = self._end.recvmsg(size, _DESCRIPTOR, _CLOSED_IN_CHILDREN)
         for _, _, raw in beside:
             for descriptor in array.array("i", raw):

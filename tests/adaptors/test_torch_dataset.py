@@ -212,6 +212,35 @@ def test_a_stream_that_has_a_state_goes_on_from_it(kind, taken):
     assert data.given <= 4000 - 7 * taken + 1100  # it is not read from its start, but from the last entry
 
 
+@pytest.mark.parametrize("count", [0, 5, 31, 32, 47])
+def test_a_state_of_a_stream_that_has_become_shorter(count):
+    """Also of one that ends where the state was saved, at the end of one of its pieces, or before."""
+
+    class Short(torch.utils.data.IterableDataset):
+        def __init__(self, count):
+            self.count = count
+
+        def __iter__(self):
+            return iter(range(self.count))
+
+    def loop(count):
+        return pipeline.batch(pt.dataset(Short(count)), 16, capacity=16, deterministic=True)
+
+    with loop(100) as one:
+        next(one)
+        next(one)
+        while one.queue.size() < 16:  # until the thread has read ahead
+            pass
+        state = one.state_dict()
+    with loop(count) as other:
+        other.load_state_dict(state)
+        with pytest.raises(pipeline.StateMismatchError, match=r"fewer|at least 48 examples"):
+            list(other)
+    with loop(48) as other:
+        other.load_state_dict(state)
+        assert [batch.tolist() for batch in other] == [list(range(32, 48))]
+
+
 def test_the_length_of_a_stream_that_says_it():
     assert len(pipeline.batch(pt.dataset(Anew(), num_epochs=2), 7)) == 14
     assert len(pipeline.batch(Anew(), 7)) == 7

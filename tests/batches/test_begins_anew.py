@@ -129,6 +129,28 @@ def test_a_state_goes_on_where_it_was(kind, after):
         assert [batch.tolist() for batch in again] == rest
 
 
+@pytest.mark.parametrize("kind", [Stateful, NextEpoch])
+@pytest.mark.parametrize("after", [0, 1, 4, 300, 500])
+@pytest.mark.parametrize("options", [{}, {"num_threads": 0}, {"num_threads": 2}, {"on_error": "skip"}], ids=str)
+def test_a_state_where_a_function_makes_the_examples(kind, after, options):
+    source = kind(3000)
+
+    def make(source):
+        return pipeline.shuffle_batch(
+            source, 5, 30, 10, seed=3, function=lambda i: 2 * i, deterministic=True, **options
+        )
+
+    with make(source) as loop:
+        for _ in range(after):
+            next(loop)
+        state = json.loads(json.dumps(loop.state_dict()))
+        rest = [batch.tolist() for batch in loop]
+    again = make(kind(3000))
+    again.load_state_dict(state)
+    with again:
+        assert [batch.tolist() for batch in again] == rest
+
+
 def test_two_threads_take_from_one():
     source, seen, lock = Anew(500), [], threading.Lock()
     loop = pipeline.batch(source, 5)

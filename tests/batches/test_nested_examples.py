@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from helpers import raises
-from labels import label
+from helpers import raises, told
 from orchestration import fresh_collection, no_thread_left
 
 import pipeline
@@ -233,7 +232,7 @@ LISTS = [
         *[{"function": itself}, {"function": itself, "workers": pipeline.threads(2)}],
         {"function": itself, "workers": pipeline.processes(1)},
     ],
-    ids=label,
+    ids=told,
 )
 def test_a_list_that_is_a_value(form, lists, options):
     values = [pipeline.ListValue(each) for each in lists]

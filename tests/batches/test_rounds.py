@@ -378,6 +378,14 @@ class TestNoExamples:
         with pytest.raises(TypeError, match=r"^function must return an example, and .*four.* yields"):
             batch(range(4), 2, function=four, num_threads=threads)
 
+    @pytest.mark.parametrize(
+        "given", [async_rows, lambda: {"a": async_rows()}, [async_rows(), 1]], ids=["", "a", "list"]
+    )
+    def test_an_async_generator_is_no_example(self, given):
+        source = given if isinstance(given, list) else (lambda: given())
+        with pytest.raises(TypeError, match=r"example is an async_generator: nobody iterates over it here; return its"):
+            next(batch(source, 2))
+
     def test_a_coroutine(self):
         made = []
 

@@ -58,3 +58,8 @@ def test_names_that_went(name, instead):
     with pytest.raises(AttributeError, match=f"no `tf.{name}`: .*{instead}"):
         operator.attrgetter(name)(tf)
     assert re.search(instead, hint(name))
+
+
+def test_ragged_parts_of_strings():
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"no ragged tensors.*sparse_tensor_to_dense"):
+        tf.strings.split(["a b"], result_type="RaggedTensor")

@@ -97,3 +97,52 @@ def test_a_function_that_reads_from_nothing_known_has_no_state():
     with pytest.raises(FailedPreconditionError, match="it reads from nothing that knows its place"):
         iterator.state_dict()
     assert [batch.tolist() for batch in iterator] == [[4, 5, 6, 7], [8, 9]]
+
+
+def test_a_registered_queue_runner_starts_with_the_iterator():
+    queue = pipeline.FIFOQueue(10, "int64", shapes=[()])
+    numbers = iter(range(20))
+    number = pipeline.limit_epochs(lambda: next(numbers), 20)
+    pipeline.add_queue_runner(pipeline.QueueRunner(queue, [lambda: queue.enqueue(number())]))
+    assert [batch.tolist() for batch in pipeline.dataset(queue).batch(8)] == [
+        [*range(8)],
+        [*range(8, 16)],
+        [16, 17, 18, 19],
+    ]
+
+
+def test_a_thread_that_fails_does_not_end_a_dataset_in_silence():
+    queue = pipeline.FIFOQueue(10, "int64", shapes=[()])
+    numbers = iter(range(20))
+
+    def fill():
+        number = next(numbers)
+        if number == 5:
+            raise KeyError("number five")
+        queue.enqueue(number)
+
+    pipeline.add_queue_runner(pipeline.QueueRunner(queue, [fill]))
+    iterator = iter(pipeline.dataset(queue).batch(2))
+    got = []
+    with pytest.raises(KeyError, match="number five"):
+        for batch in iterator:
+            got += batch.tolist()
+    assert got == [0, 1, 2, 3]
+    assert list(iterator) == []
+
+
+def test_a_generator_function_may_read_from_a_producer(tmp_path):
+    (tmp_path / "a.txt").write_text("1\n2\n3\n")
+
+    def lines():
+        files = pipeline.string_input_producer([str(tmp_path / "a.txt")], num_epochs=1, collection=[])
+        reader = pipeline.TextLineReader()
+        while True:
+            try:
+                yield int(reader.read(files)[1])
+            except pipeline.errors.OutOfRangeError:
+                return
+
+    for workers in (0, 1):
+        data = pipeline.dataset(lines).batch(2).prefetch(workers)
+        assert [batch.tolist() for batch in data] == [[1, 2], [3]]

@@ -4,7 +4,7 @@ import collections
 
 import numpy as np
 import pytest
-from labels import label
+from helpers import told
 
 import pipeline
 from pipeline._flow import Gather
@@ -52,7 +52,7 @@ def test_batches_have_the_structure_of_the_source(pack):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"shuffle": True}, {"shard": (1, 3)}, {"num_epochs": 3, "shuffle": True}], ids=label
+    "options", [{}, {"shuffle": True}, {"shard": (1, 3)}, {"num_epochs": 3, "shuffle": True}], ids=told
 )
 @pytest.mark.parametrize("whole", [False, True])
 def test_states_within_numbers_that_were_chosen_ahead(options, whole):

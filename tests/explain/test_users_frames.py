@@ -169,3 +169,13 @@ def test_the_note_names_function_and_item(kind, options):
         list(loop)
     number = 0 if kind == "first" else BAD
     assert caught.value.__notes__ == [f"function 'decode', item {number}{f', {BAD}' if kind == 'first' else ''}"]
+
+
+@pytest.mark.parametrize("options", [{}, {"num_threads": 0}], ids=str)
+def test_a_queue_names_no_runner_that_a_loop_has_made(options):
+    with LOOPS["generator"](**options) as loop:
+        with pytest.raises(ValueError, match="odd"):
+            list(loop)
+        with pytest.raises(pipeline.OpError) as caught:
+            loop.queue.dequeue_many(20)
+        assert "QueueRunner" not in str(caught.value)

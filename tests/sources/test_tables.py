@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from helpers import raises, run_script
-from labels import label
+from helpers import raises, run_script, told
 from source_contract import SourceContract
 
 import pipeline
@@ -260,7 +259,7 @@ class TestObjects:
             *[{"function": same}, {"function": same, "dynamic_pad": True}, {"function": same, "ragged": "row_splits"}],
             *[{"function": answered, "workers": workers(1)} for workers in (pipeline.threads, pipeline.processes)],
         ],
-        ids=label,
+        ids=told,
     )
     def test_chats(self, source, options):
         wanted = dict(enumerate(CHATS))

@@ -104,6 +104,15 @@ def plain(value):
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
+def told(options):
+    """What a test calls the options of a call: without addresses, which differ from process to process."""
+    return " ".join(f"{name}={getattr(value, 'made_by', plain_name(value))}" for name, value in options.items())
+
+
+def plain_name(value):
+    return getattr(value, "__name__", value)
+
+
 class ArrayBytes:
     """Counts the bytes of NumPy arrays that are alive, within `with`. Weak references would be noticed by queues."""
 

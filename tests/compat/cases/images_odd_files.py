@@ -11,7 +11,7 @@ from compat_cases import case
 RANDOM = np.random.RandomState(3)
 
 
-def add(name, function, within=0):
+def add(name, function, within=None):
     def made(tf):
         return function(tf)
 

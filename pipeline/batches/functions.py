@@ -12,6 +12,7 @@ from pipeline.batches.options import BatchOptions, takes_options
 from pipeline.batches.ordered import OrderedFeed
 from pipeline.batches.request import (
     Request,
+    batch_capacity,
     check_joined_min_after_dequeue,
     check_min_after_dequeue,
     pool_capacity,
@@ -27,7 +28,7 @@ def batch(
     tensors: Any,
     batch_size: int,
     num_threads: int = 1,
-    capacity: int = 32,
+    capacity: int | None = None,
     enqueue_many: bool = False,
     shapes: Sequence[Any] | None = None,
     dynamic_pad: bool = False,
@@ -58,7 +59,8 @@ def batch(
             wait. 0: no thread; whoever asks for a batch calls the source for it there and then. The order is then
             fixed, a debugger stops in the source below the call of `next`, an error is raised as soon as the source
             raises it, and there is no queue to wait at; but nothing is read while the loop does something else.
-        capacity: Capacity of the queue, in examples: at least 1, or -1 for an unbounded one. With `num_threads=0`, how
+        capacity: Capacity of the queue, in examples: at least 1, or -1 for an unbounded one; None for what holds four
+            batches, at least 32. With `num_threads=0`, how
             many examples a source that gives blocks is asked for at most, if a batch needs fewer.
         enqueue_many: The source gives a block of examples each time: arrays whose first dimension counts them.
         shapes: Shape of each component of an example (of a dict: in the order of its sorted keys); None takes those of
@@ -136,7 +138,7 @@ def batch(
         sources=[tensors],
         num_threads=num_threads,
         batch_size=batch_size,
-        capacity=capacity,
+        capacity=batch_capacity(capacity, batch_size),
         enqueue_many=enqueue_many,
         shapes=shapes,
         dynamic_pad=dynamic_pad,
@@ -213,7 +215,7 @@ def shuffle_batch(
 def batch_join(
     tensors_list: Sequence[Any],
     batch_size: int,
-    capacity: int = 32,
+    capacity: int | None = None,
     enqueue_many: bool = False,
     shapes: Sequence[Any] | None = None,
     dynamic_pad: bool = False,
@@ -248,7 +250,7 @@ def batch_join(
         num_threads=num_threads,
         joined=True,
         batch_size=batch_size,
-        capacity=capacity,
+        capacity=batch_capacity(capacity, batch_size),
         enqueue_many=enqueue_many,
         shapes=shapes,
         dynamic_pad=dynamic_pad,

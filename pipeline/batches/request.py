@@ -170,6 +170,11 @@ def check_shard(shard: Any) -> None:
         raise ValueError(f"shard must be (index, count) with 0 <= index < count, got {shard!r:.80}")
 
 
+def batch_capacity(capacity: int | None, batch_size: int) -> int:
+    """The capacity that was given, or what holds a few batches: 32 examples starved batches of 128."""
+    return max(32, 4 * checked_size(batch_size)) if capacity is None else capacity
+
+
 def pool_capacity(capacity: int | None, min_after_dequeue: int, num_threads: int, batch_size: int) -> int:
     """The capacity that was given, or what TensorFlow advises: some batches more than stay in the pool."""
     if capacity is not None:

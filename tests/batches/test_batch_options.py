@@ -14,7 +14,7 @@ from pipeline.batches import functions as batching
 from pipeline.batches import functions as joining
 from pipeline.batches.options import BatchOptions
 
-BATCH = "capacity=32, enqueue_many=False, shapes=None, dynamic_pad=False, allow_smaller_final_batch=False"
+BATCH = "capacity=None, enqueue_many=False, shapes=None, dynamic_pad=False, allow_smaller_final_batch=False"
 SHUFFLE = "seed=None, enqueue_many=False, shapes=None, allow_smaller_final_batch=False"
 POOL = "capacity=None, min_after_dequeue=1000"
 NAMES = "shared_name=None, name=None"

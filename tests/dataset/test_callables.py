@@ -125,9 +125,8 @@ def test_a_thread_that_fails_does_not_end_a_dataset_in_silence():
     iterator = iter(pipeline.dataset(queue).batch(2))
     got = []
     with pytest.raises(KeyError, match="number five"):
-        for batch in iterator:
-            got += batch.tolist()
-    assert got == [0, 1, 2, 3]
+        got.extend(iterator)
+    assert [batch.tolist() for batch in got] == [[0, 1], [2, 3]]
     assert list(iterator) == []
 
 

@@ -311,7 +311,7 @@ class TestObjects:
             (pa.list_(pa.map_(pa.string(), pa.int8())), [[[("a", 1)]], []]),
             (pa.list_(pa.struct([("x", pa.list_(pa.decimal128(3, 1)))])), [[{"x": [decimal.Decimal("1.5")]}], []]),
         ],
-        ids=label,
+        ids=str,
     )
     def test_values_are_as_pyarrow_gives_them(self, kind, values):
         [batch] = pipeline.batch(pipeline.arrow(pa.table({"a": pa.array(values, kind)})), 2)

@@ -13,6 +13,7 @@ from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.node import ENDLESS, Node, Opening, nodes_of
 from pipeline.datasets.transforms.batch import Batch, Unbatch
 from pipeline.datasets.transforms.bucket import Bucket
+from pipeline.datasets.transforms.checksum import Checksum
 from pipeline.datasets.transforms.combine import STOPS, Interleave, Mix, Zip
 from pipeline.datasets.transforms.pack import Pack
 from pipeline.datasets.transforms.prefetch import Prefetched
@@ -332,6 +333,15 @@ class Dataset(Generic[T_co]):
     def prefetch(self, n: int = 2) -> Dataset[T_co]:
         """Let a thread prepare up to n elements while you work with the last one; 0 changes nothing."""
         return Dataset(Prefetched(self._node, _at_least(n, 0, "prefetch: n")), self._epoch)
+
+    def checksum(self) -> Dataset[T_co]:
+        """Pass elements on, and let the fingerprint cover their bytes, besides their order.
+
+        `fingerprint(content=True)` of the iterator then tells two runs apart whose elements differ in one bit. Before
+        `batch` it is the same for any batch size. Elements may consist of arrays, numbers, strings, and containers of
+        them.
+        """
+        return Dataset(Checksum(self._node), self._epoch)
 
     # Looking at it
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 from pipeline import spans
 from pipeline._flow import fold_on
 from pipeline._meter import Gauge, Meter
-from pipeline.datasets.node import Node, Opening, facts_of, seeds_of
+from pipeline.datasets.node import Node, Opening, facts_of, nodes_of, seeds_of
 from pipeline.datasets.parts import facts_of_parts, measured, name_of_recipe
 from pipeline.datasets.seed import Seed
 from pipeline.datasets.state import check_state, state_of
@@ -403,11 +403,21 @@ class DatasetIterator(Generic[T_co]):
             self._made = Record(delivered["batches"], delivered["elements"], value, state["position"])
             self._records.append(self._made)
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, *, content: bool = False) -> str:
         """Return a short text for the order of all examples delivered so far: "<how many>-<16 hex digits>".
 
-        It is the same for every number of workers, and in runs that were resumed, if the order is.
+        It is the same for every number of workers, and in runs that were resumed, if the order is. Behind `checksum` it
+        covers the bytes of the examples too.
+
+        Args:
+            content: Whether it has to cover their bytes.
+
+        Raises:
+            FailedPreconditionError: It has to, and there is no `checksum` in the recipe.
         """
+        if content and not any(node.kind == "checksum" for node in nodes_of(self._node)):
+            text = "fingerprint(content=True): the recipe has no checksum: add .checksum() to the dataset"
+            raise FailedPreconditionError(None, None, text)
         last = self._records[-1] if self._records else self._made
         return f"{last.examples}-{last.value:016x}"
 

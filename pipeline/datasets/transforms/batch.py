@@ -6,13 +6,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from pipeline._flow import mix_ids
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.dtypes import truth
 from pipeline.errors import DeadlineExceededError, invalid
 from pipeline.flow.block import Block, Columns, join
 from pipeline.flow.chosen import Chosen
 from pipeline.flow.collate import Collate
-from pipeline.flow.ids import count, folded
+from pipeline.flow.ids import Parts, as_parts, count, folded
 from pipeline.flow.prefetch import Prefetch
 from pipeline.flow.segment import position_of
 from pipeline.flow.stream import Element, Stream, block_of
@@ -207,7 +210,7 @@ class Unbatched:
         self._rows: Columns | None = None
         self._at: Any = None  # the position of that batch
         self._offset = self._count = 0
-        self._ids: Any = None
+        self._hash: Any = None  # of that batch
 
     def take(self, n: int) -> Block | None:
         while self._rows is None:
@@ -219,12 +222,15 @@ class Unbatched:
             rows = rows_of_batch(batch)
             if len(rows):
                 self._rows, self._at, self._offset = rows, at, 0
+                self._hash = as_parts(block.ids).hashes[0]
         taken = self._rows[self._offset : self._offset + n]
         first, self._count = self._count, self._count + len(taken)
         self._offset += len(taken)
         if self._offset >= len(self._rows):
             self._rows = None
-        return Block(taken, range(first, self._count), range(first, self._count))
+        places = np.arange(self._offset - len(taken), self._offset)
+        ids = Parts(mix_ids(places) ^ self._hash, np.ones(len(taken), np.int64))  # which rows of which batch
+        return Block(taken, ids, range(first, self._count))
 
     def skip(self, n: int) -> int:
         left = n

@@ -1,0 +1,131 @@
+"""checksum: the fingerprint covers the bytes of what is delivered, however it is batched, made or resumed."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import pipeline
+
+
+def fingerprint(dataset):
+    with iter(dataset) as iterator:
+        for _ in iterator:
+            pass
+        return iterator.fingerprint(content=True)
+
+
+def rows(n=20):
+    return [{"x": np.arange(3) + i, "name": f"row {i}", "n": i} for i in range(n)]
+
+
+def test_elements_are_passed_on():
+    data = pipeline.dataset(rows()).checksum()
+    assert [row["n"] for row in data] == list(range(20))
+    assert len(data) == 20
+    assert repr(data).endswith(".checksum()")
+
+
+def test_one_bit_shows():
+    for change in (
+        lambda row: row["x"].__setitem__(1, 99),
+        lambda row: row.update(name="another"),
+        lambda row: row.update(n=-1),
+        lambda row: row.update(x=row["x"].astype(np.int32)),
+        lambda row: row.update(x=row["x"].reshape(3, 1)),
+        lambda row: row.update(name=row["name"].encode()),
+        lambda row: row.update(more=None),
+    ):
+        changed = rows()
+        change(changed[7])
+        assert fingerprint(pipeline.dataset(changed).checksum()) != fingerprint(pipeline.dataset(rows()).checksum())
+    assert fingerprint(pipeline.dataset(rows()).checksum()) == fingerprint(pipeline.dataset(rows()).checksum())
+
+
+def test_the_order_shows_too():
+    data = pipeline.dataset(rows()).shuffle(seed=1).checksum()
+    assert fingerprint(data) != fingerprint(data.epoch(1))
+    assert fingerprint(data) != fingerprint(pipeline.dataset(rows()).checksum())
+
+
+def test_it_is_the_same_for_all_batch_sizes_workers_and_ways_to_hold_rows():
+    data = pipeline.dataset(rows()).map(lambda row: row["x"] * 2.0)
+    expected = fingerprint(data.checksum())
+    assert fingerprint(data.checksum().batch(3)) == fingerprint(data.checksum().batch(7).prefetch(2)) == expected
+    parallel = pipeline.dataset(rows()).map(lambda row: row["x"] * 2.0, workers=3).checksum().map(np.sum, workers=2)
+    assert fingerprint(parallel) == expected
+    array = np.stack([row["x"] for row in rows()])
+    assert fingerprint(pipeline.arrays(array).checksum()) == fingerprint(pipeline.dataset(list(array)).checksum())
+
+
+def test_batches_and_their_rows():
+    data = pipeline.dataset([1, 2, 3, 4])
+    other = pipeline.dataset([1, 2, 3, 5])
+    assert fingerprint(data.batch(2).checksum()) != fingerprint(other.batch(2).checksum())
+    assert fingerprint(data.batch(2).checksum().unbatch()) != fingerprint(other.batch(2).checksum().unbatch())
+
+
+def test_rows_of_batches_have_the_order_of_these():
+    """Also without checksums."""
+    found = set()
+    for seed in (1, 2):
+        with iter(pipeline.dataset(range(12)).shuffle(seed=seed).batch(4).unbatch()) as iterator:
+            assert len(list(iterator)) == 12
+            found.add(iterator.fingerprint())
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize("k", range(8))
+def test_resumed_anywhere(k):
+    data = pipeline.dataset(rows()).shuffle(8, seed=1).checksum().batch(3)
+    with iter(data) as batches:
+        for _ in range(min(k, 7)):
+            next(batches)
+        state = json.loads(json.dumps(batches.state_dict()))
+    with iter(data) as batches:
+        batches.load_state_dict(state)
+        for _ in batches:
+            pass
+        assert batches.fingerprint(content=True) == fingerprint(data)
+
+
+def test_what_has_no_bytes():
+    class Thing:
+        pass
+
+    with pytest.raises(TypeError, match="expected arrays, numbers and strings, got Thing"):
+        list(pipeline.dataset([{"a": Thing()}]).checksum())
+
+    @dataclasses.dataclass
+    class Pair:
+        x: int
+        y: list
+
+    assert fingerprint(pipeline.dataset([Pair(1, [2, None])]).checksum()) != fingerprint(
+        pipeline.dataset([Pair(1, [None, 2])]).checksum()
+    )
+    for odd in (
+        1 << 80,
+        2.5,
+        float("nan"),
+        1j,
+        True,
+        np.float16(2),
+        np.array(["a", None], object),
+        np.datetime64("2020"),
+    ):
+        assert fingerprint(pipeline.dataset([odd]).checksum()) == fingerprint(pipeline.dataset([odd]).checksum())
+
+
+def test_a_recipe_without_checksum_says_so():
+    with (
+        iter(pipeline.dataset([1])) as iterator,
+        pytest.raises(pipeline.FailedPreconditionError, match=r"\.checksum\(\)"),
+    ):
+        iterator.fingerprint(content=True)
+    with iter(pipeline.dataset([1, 2])) as iterator:
+        next(iterator)
+        state = iterator.state_dict()
+    with pytest.raises(pipeline.StateMismatchError):
+        iter(pipeline.dataset([1, 2]).checksum()).load_state_dict(state)

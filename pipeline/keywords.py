@@ -21,7 +21,7 @@ _OTHER_WORDS = {
 }
 
 # Options that only batch functions have, and those that only sources have: people pass them to each other, and to
-# loaders, which take a loop.
+# loaders, which take the `data`.
 _OF_LOOPS = frozenset(
     {
         *("allow_smaller_final_batch", "batch_size", "deterministic", "dynamic_pad", "encoding", "function"),
@@ -59,11 +59,11 @@ def _hint(name: str, known: Sequence[str]) -> str:
     if word in known:
         return f"Did you mean '{word}'{difference}?"
     subject = "It" if word == name else f"'{word}'{difference}"
-    if word in _OF_LOOPS and ("num_epochs" in known or "loop" in known):
+    if word in _OF_LOOPS and ("num_epochs" in known or "data" in known):
         return (
             f"{subject} is an argument of the batch functions, such as pipeline.shuffle_batch(source, ..., {word}=...)."
         )
-    if word in _OF_SOURCES and ("batch_size" in known or "loop" in known):
+    if word in _OF_SOURCES and ("batch_size" in known or "data" in known):
         return f"{subject} is an argument of the sources, such as pipeline.arrays(data, {word}=...)."
     import difflib  # 1 ms, which a program without the mistake need not wait for
 

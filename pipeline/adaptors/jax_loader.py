@@ -1,4 +1,4 @@
-"""DataLoader of `pipeline.jax`: the batches of a loop on devices of JAX, some ahead of the step that asks for them."""
+"""DataLoader of `pipeline.jax`: batches on devices of JAX, some ahead of the step that asks for them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pipeline.adaptors.jax_arrays import change_of, jax
 from pipeline.adaptors.loader import Loader
 from pipeline.adaptors.structure import Change, mapping
 from pipeline.batches.loop import Batches
+from pipeline.datasets.dataset import Dataset
+from pipeline.datasets.iterator import DatasetIterator
 from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 from pipeline.nest import Nest, is_dataclass, make_like, parts_of
@@ -17,12 +19,12 @@ _log = logger("pipeline.batches")
 
 
 class DataLoader(Loader):
-    """The batches of a loop as arrays of JAX, on a device or laid out over several, in the structure of the examples.
+    """The batches of a dataset as arrays of JAX, on a device or laid out over several, in their structure.
 
-    Each `iter` begins an epoch: the next time through the sources of the loop, in another random order if they are
-    shuffled, also where the epoch before was left in the middle. Some batches are on their way to the device while the
-    training step works; `state_dict` knows of them. Nothing that is done to other batches changes an array, also on a
-    CPU, where arrays of JAX share the memory of the batch: the loader has it for itself.
+    Each `iter` begins the next epoch, also where the one before was left in the middle: epoch i is `dataset.epoch(i)`,
+    another random order. A loop of the batch functions does in the place of a dataset. Some batches are on their way to
+    the device while the training step works; `state_dict` knows of them. Nothing that is done to other batches changes
+    an array, also on a CPU, where arrays of JAX share the memory of the batch: the loader has it for itself.
 
     Without `jax_enable_x64` JAX has no 64 bits: int64 becomes int32, and an integer that does not fit is an error;
     float64 becomes float32. The log says which components that concerns.
@@ -31,26 +33,29 @@ class DataLoader(Loader):
     """
 
     @tells_keywords
-    def __init__(self, loop: Batches[Any], device: Any = None, *, prefetch: int = 2) -> None:
-        """Wrap a loop. The loader has it for itself, and stops it.
+    def __init__(
+        self, data: Dataset[Any] | DatasetIterator[Any] | Batches[Any], device: Any = None, *, prefetch: int = 2
+    ) -> None:
+        """Make a loader; nothing starts before the first batch.
 
         Args:
-            loop: What a batch function returned, with deterministic=True if its place is to be saved. Where JAX has
-                several processes and it has no `shard`, each of them reads its own share.
+            data: A dataset of batches, such as `source.batch(128)`; its iterator, for one epoch; or what a batch
+                function returned, with deterministic=True if its place is to be saved. Where JAX has several processes
+                and it has no `shard`, each of them reads its own share.
             device: Where arrays go to: a `jax.Device` or `jax.sharding.Sharding`; a structure of these like that of a
                 batch, in which one may stand for a part of it; or None for JAX's default. If a sharding spans several
                 processes, each passes its own rows of the global array.
             prefetch: How many batches are on the device beside the one that the step works on; at most 64.
 
         Raises:
-            TypeError: `loop` is no loop, `device` is something else, or `prefetch` is not an integer.
+            TypeError: `data` gives no batches, `device` is something else, or `prefetch` is not an integer.
             ValueError: `prefetch` is negative or above 64.
 
             When a batch is taken: TypeError, if JAX has no such dtype, as for strings; InvalidArgumentError, if an
             integer does not fit; ValueError, if a component cannot be laid out as `device` says. Each names the
             component.
         """
-        super().__init__(loop, prefetch)
+        super().__init__(data, prefetch)
         self._device = _as_tree(device)
         for each in jax.tree.leaves(self._device):
             if not isinstance(each, (jax.Device, jax.sharding.Sharding)):

@@ -1,4 +1,4 @@
-"""PyDataset of `pipeline.keras`: the batches of a loop for `fit`, `evaluate` and `predict` of Keras."""
+"""PyDataset of `pipeline.keras`: batches for `fit`, `evaluate` and `predict` of Keras."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 from pipeline.adaptors.loader import Loader
 from pipeline.adaptors.refusals import refused
 from pipeline.adaptors.structure import Change, itself, mapping
-from pipeline.batches.functions import batch as batch_function
 from pipeline.batches.loop import Batches
+from pipeline.datasets.dataset import Dataset
+from pipeline.datasets.iterator import DatasetIterator
 from pipeline.dtypes import integer
 from pipeline.errors import FailedPreconditionError, OutOfRangeError, invalid
 from pipeline.explain.wording import named
@@ -32,11 +33,11 @@ Names = str | Sequence[str] | None
 
 
 class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
-    """A `keras.utils.PyDataset` of the batches of a loop, for `fit`, `evaluate` and `predict` with any backend.
+    """A `keras.utils.PyDataset` of the batches of a dataset, for `fit`, `evaluate` and `predict` with any backend.
 
-    Each epoch of Keras is one time through the sources of the loop, in another random order if they are shuffled. The
-    batches come in the order of the loop, whatever `shuffle` of `fit` says. The loop has threads and processes of its
-    own, so that Keras needs none: `workers` above 1 and `use_multiprocessing` are a ValueError.
+    Epoch i of Keras is `dataset.epoch(i)`, another random order. The batches come in the order of the dataset, whatever
+    `shuffle` of `fit` says. The dataset has threads and processes of its own, so that Keras needs none: `workers` above
+    1 and `use_multiprocessing` are a ValueError. A loop of the batch functions does in the place of a dataset.
 
     Thread safety: every method may be called from every thread.
     """
@@ -44,7 +45,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
     @tells_keywords
     def __init__(
         self,
-        loop: Batches[Any] | Source,
+        data: Dataset[Any] | DatasetIterator[Any] | Batches[Any],
         *,
         x: Names = None,
         y: Names = None,
@@ -52,21 +53,22 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         steps: int | None = None,
         batch_size: int | None = None,
     ) -> None:
-        """Wrap a loop. The dataset has it for itself.
+        """Make a dataset of Keras; nothing starts before the first batch.
 
         Args:
-            loop: What a batch function returned, or a source. Its batches are (x,), (x, y) or (x, y, sample_weight); x
-                alone, also as a dict; or dicts, of which the next arguments choose.
+            data: A dataset of batches, such as `source.batch(128)`, its iterator, or a loop; with `batch_size`, a
+                source. Batches are (x,), (x, y) or (x, y, sample_weight); x alone, also as a dict; or dicts, of which
+                the next arguments choose.
             x: The component of a dict that is the input, or a list of those that are a dict of inputs; None means all
                 that are not named for something else: alone if it is one.
             y: The target, or a list of those that are a dict of targets.
             sample_weight: The weights of the examples.
-            steps: How many batches an epoch of Keras has; None means len(loop).
-            batch_size: Of a source, whose last batch may be smaller; a loop has its own.
+            steps: How many batches an epoch of Keras has; None means len(data).
+            batch_size: Of a source, whose last batch may be smaller; everything else has its own.
 
         Raises:
-            TypeError: `loop` is something else, or has no `len` and `steps` is None; a number is not an integer, or
-                `batch_size` is missing, or there for a loop.
+            TypeError: `data` is something else, or has no `len` and `steps` is None; a number is not an integer, or
+                `batch_size` is missing, or there for what has batches.
             ValueError: `steps` or `batch_size` is less than 1, there is no batch, or `sample_weight` is there without
                 `y`.
 
@@ -75,20 +77,17 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
             into the 32 bits that JAX has.
         """
         super().__init__()
-        if isinstance(loop, Source):
+        if isinstance(data, Source):
             if batch_size is None:
                 raise TypeError("PyDataset needs the batch_size for a source")
-            loop = batch_function(loop, batch_size, allow_smaller_final_batch=True)
-        elif not isinstance(loop, Batches):
-            text = "PyDataset takes a loop, such as pipeline.batch(source, batch_size), or a source, not"
-            raise TypeError(f"{text} {loop!r:.80}")
-        elif batch_size is not None:
-            raise TypeError("batch_size is for sources; a loop has its own")
+            data = data.batch(batch_size)
+        elif batch_size is not None and isinstance(data, (Dataset, DatasetIterator, Batches)):
+            raise TypeError("batch_size is for sources; datasets of batches and loops have their own")
         if sample_weight is not None and y is None:
             raise ValueError("sample_weight= needs y=")
         if steps is not None and integer(steps, "steps") < 1:
             raise ValueError(f"steps must be at least 1, got {steps}")
-        self._loader = _Epochs(loop, functools.partial(_chosen, x, y, sample_weight))
+        self._loader = _PyDataset(data, functools.partial(_chosen, x, y, sample_weight))
         self._steps = steps
         self._lock = threading.RLock()
         self._batches: Iterator[Any] | None = None
@@ -97,7 +96,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         self._begins = True  # whether it begins, or begins again, with the next batch
         self._failed = ""  # what has ended this epoch, if that was an error
         if not len(self):
-            raise ValueError(f"an epoch has no batch: {loop!r} has fewer examples than a batch needs")
+            raise ValueError(f"an epoch has no batch: {data!r} has fewer examples than a batch needs")
 
     def __len__(self) -> int:
         """How many batches an epoch of Keras has."""
@@ -118,12 +117,12 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         return len(self)
 
     def __getitem__(self, index: int) -> Any:
-        """Return the next batch, whatever its number: the loop decides on the order.
+        """Return the next batch, whatever its number: the dataset decides on the order.
 
         Raises:
-            OutOfRangeError: The loop is at its end, and its sources cannot be read again.
-            FailedPreconditionError: The loop has failed before in this epoch of Keras.
-            Exception: What the loop raises.
+            OutOfRangeError: The input is at its end, and cannot be read again.
+            FailedPreconditionError: It has failed before in this epoch of Keras.
+            Exception: What the dataset or loop raises.
         """
         with self._lock:
             if self._begins:
@@ -166,15 +165,15 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         raise OutOfRangeError(
             None,
             None,
-            f"the loop is at its end after {self._given - 1} batches of this epoch, and cannot be read again: pass an "
-            "array, a list or a source to the batch function, or fewer steps",
+            f"the input is at its end after {self._given - 1} batches of this epoch, and cannot be read again: pass an "
+            "array, a list or a source, or fewer steps",
         )
 
     def close(self) -> None:
-        """Stop the threads of the loop.
+        """Stop the threads of the dataset or loop.
 
         Raises:
-            Exception: As `Batches.close`.
+            Exception: As `close` of the iterator or loop.
         """
         self._loader.close()
 
@@ -223,15 +222,15 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
             raise ValueError(f"use_multiprocessing={wanted}: {_OWN}")
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"a PyDataset of a loop cannot be sent to another process: {_OWN}")
+        raise TypeError(f"a PyDataset cannot be sent to another process: {_OWN}")
 
 
-_OWN = "the loop has threads and processes of its own: pass num_threads= or workers= to the batch function"
+_OWN = "the dataset has threads and processes of its own: pass workers= to its map, or num_threads= to a batch function"
 
 
-class _Epochs(Loader):
-    def __init__(self, loop: Batches[Any], choose: Callable[[Any], Callable[[Any], Any]]) -> None:
-        super().__init__(loop, 0)
+class _PyDataset(Loader):
+    def __init__(self, data: Any, choose: Callable[[Any], Callable[[Any], Any]]) -> None:
+        super().__init__(data, 0)
         self._choose = choose
 
     def _conversion(self, batch: Any) -> Change:

@@ -1,4 +1,4 @@
-"""Loader: what the adaptors to other libraries share. Epochs of the batches of a loop, each made something else."""
+"""Loader: what the adaptors to other libraries share. Epochs of batches, each made something else."""
 
 from __future__ import annotations
 
@@ -6,23 +6,18 @@ import collections
 import json
 from collections.abc import Collection, Iterator, Mapping
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline._delivery import Steps
+from pipeline.adaptors.rounds import Round, round_of
 from pipeline.adaptors.structure import Change
-from pipeline.batches.loop import Batches
-from pipeline.batches.rounds import (
-    another_round,
-    can_start_over,
-    has_begun,
-    has_state,
-    is_at_end,
-    round_of,
-    share_of,
-)
+from pipeline.datasets.share import Share
 from pipeline.dtypes import integer
 from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.logs import logger
+
+if TYPE_CHECKING:
+    from pipeline.watch.model import Report
 
 _FORMAT = "queue-runner/loader"
 _KEYS = {"format", "round", "over", "loop"}
@@ -33,34 +28,30 @@ Self = TypeVar("Self", bound="Loader")
 
 
 class Loader:
-    """Epochs of the batches of a loop, each made what another library takes. Subclasses say what that is.
+    """Epochs of the batches of a dataset, each made what another library takes. Subclasses say what that is.
 
-    Each `iter` begins an epoch: the next time through the sources of the loop, in another random order if they are
-    shuffled, also where the epoch before was left in the middle. Only after `load_state_dict` it goes on with the
-    epoch of the state. Sources that cannot be read again are read on.
+    Each `iter` begins the next epoch, in another random order if the dataset is shuffled, also where the epoch before
+    was left in the middle. Only after `load_state_dict` it goes on with the epoch of the state. Sources that cannot be
+    read again are read on. A loop of the batch functions does as well.
 
     Thread safety: one thread at a time may use a loader.
     """
 
-    def __init__(self, loop: Batches[Any], ahead: int) -> None:
+    def __init__(self, data: Any, ahead: int) -> None:
         """Made by subclasses.
 
         Args:
-            loop: The loop.
+            data: A dataset of batches, its iterator, or a loop.
             ahead: How many batches are converted before they are asked for.
 
         Raises:
-            TypeError: `loop` is no loop, or `ahead` is not an integer.
+            TypeError: `data` is something else, or `ahead` is not an integer.
             ValueError: `ahead` is negative or above 64.
         """
-        if not isinstance(loop, Batches):
-            raise TypeError(
-                f"{type(self).__name__} takes a loop, such as pipeline.batch(source, batch_size), not {loop!r:.80}"
-            )
+        self._round = round_of(data, type(self).__name__.lstrip("_"))
         self._ahead = integer(ahead, "prefetch")
         if not 0 <= self._ahead <= 64:
             raise ValueError(f"prefetch must be at least 0 and at most 64, got {ahead}")
-        self._loop = loop
         self._convert: Change | None = None  # once there is a batch
         self._ready: collections.deque[Any] = collections.deque()  # batches that were not asked for yet
         self._made = 0  # how many of them are converted: all, or all but the last
@@ -88,38 +79,50 @@ class Loader:
         """A converted batch, now that it is asked for."""
         return batch
 
+    _alike = False  # whether all processes have copies of one input, with its seeds
+    _equal = True  # whether each process must have as many batches
+
     # Epochs
 
     @property
-    def loop(self) -> Batches[Any]:
-        """The loop whose batches these are; where there are several processes, that of this one's share."""
-        self._loop = share_of(self._loop, self._shard())
-        return self._loop
+    def loop(self) -> Any:
+        """What gives the batches of the epoch: an iterator of the dataset, or a loop; where there are several
+        processes, of this one's share."""
+        return self._here().batches
+
+    def _here(self) -> Round:
+        self._round = self._round.share(Share(*self._shard(), self._alike, self._equal))
+        return self._round
+
+    def report(self) -> Report:
+        """Return what limits the epoch, as `report` of the iterator or loop."""
+        found: Report = self.loop.report()
+        return found
 
     def __len__(self) -> int:
         """How many batches an epoch has; TypeError if that is not known."""
-        return len(self.loop)
+        return len(self._here())
 
     def __bool__(self) -> bool:
         return True  # not whether there are batches, which may not be known
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} over {self._loop!r}>"
+        return f"<{type(self).__name__} over {self._round!r}>"
 
     def __iter__(self) -> Iterator[Any]:
         """Begin an epoch.
 
         Raises:
-            FailedPreconditionError: There are several processes, and the loop cannot be shared out.
+            FailedPreconditionError: There are several processes, and they cannot share the input.
         """
-        loop = self.loop
+        here = self._here()
         behind = self._inside
         if self._over:
-            loaded = not has_begun(loop)
-            iter(loop)  # says so if there is no next epoch, and does nothing in a thread that has not seen the end
-            behind = loaded or is_at_end(loop)
-        if behind and can_start_over(loop) and not self._closed:
-            self._replace(another_round(loop))
+            loaded = not here.begun()
+            here.go_on()  # says so if there is no next epoch
+            behind = loaded or here.at_end()
+        if behind and here.starts_over and not self._closed:
+            self._replace(here.another())
         self._inside = self._over = False
         self._end = None
         self._epoch += 1
@@ -134,12 +137,12 @@ class Loader:
 
     def _go_to_epoch(self, epoch: int) -> None:
         self._told_epoch = None
-        if not self._inside and epoch != round_of(self._loop) and can_start_over(self._loop):
-            self._replace(another_round(self._loop, epoch))
+        if not self._inside and epoch != self._round.number and self._round.starts_over:
+            self._replace(self._round.another(epoch))
 
-    def _replace(self, loop: Batches[Any]) -> None:
-        """Go on with another loop, and leave the last one."""
-        before, self._loop = self._loop, loop
+    def _replace(self, other: Round) -> None:
+        """Go on with another round, and leave the last one."""
+        before, self._round = self._round, other
         self._forget()
         self._end = None
         before.close()
@@ -159,7 +162,7 @@ class Loader:
             try:
                 if self._made == len(ready):
                     # In C from the loop to where it waits: between two steps of Python, Ctrl-C could lose it.
-                    ready += map(next, (self._loop,))
+                    ready += map(next, (self._round.batches,))
                 if self._made == len(ready):
                     self._end = StopIteration()
                 else:
@@ -196,13 +199,13 @@ class Loader:
         return self._convert
 
     def close(self) -> None:
-        """Stop the threads of the loop; does nothing the second time.
+        """Stop the threads of the dataset or loop; does nothing the second time.
 
         Raises:
-            Exception: As `Batches.close`.
+            Exception: As `close` of the iterator or loop.
         """
         self._leave()
-        self._loop.close()
+        self._round.close()
 
     def __enter__(self: Self) -> Self:
         return self
@@ -211,7 +214,7 @@ class Loader:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._leave()
-        self._loop.__exit__(kind, error, traceback)
+        self._round.leave(kind, error, traceback)
 
     def _leave(self) -> None:
         self._closed = True
@@ -232,39 +235,38 @@ class Loader:
         warning says so: a resume then begins this epoch again.
 
         Raises:
-            FailedPreconditionError: The loop is deterministic, but its source cannot go back to a place.
+            FailedPreconditionError: A source cannot go back to a position.
         """
-        loop, state = self.loop, ""
-        if has_state(loop):
-            state = json.dumps(loop.state_dict(behind=len(self._ready)))
-        else:
+        here = self._here()
+        state = here.state(len(self._ready))
+        if state is None:
             self._tell("the order of the loop depends on its threads, so the state is that of the start of the epoch")
-        return {"format": _FORMAT, "round": round_of(loop), "over": self._over, "loop": state}
+        text = "" if state is None else json.dumps(state)
+        return {"format": _FORMAT, "round": here.number, "over": self._over, "loop": text}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *, allow: Collection[str] = ()) -> None:
         """Go on from a state: the next `iter` continues its epoch, or begins the next one if that was over.
 
         Args:
-            state_dict: What `state_dict` returned, of a loader whose loop was made in the same way.
-            allow: Differences to accept; see `Batches.load_state_dict`. Where there are several processes, their number
-                may differ, if together they take as many examples.
+            state_dict: What `state_dict` returned, of a loader whose dataset was made in the same way.
+            allow: Differences to accept; see `DatasetIterator.load_state_dict`. Where several processes share a loop,
+                their number may differ, if together they take as many examples.
 
         Raises:
-            StateMismatchError: It was saved by another loop, or over other files.
+            StateMismatchError: It was saved by another dataset, or over other files.
             InvalidArgumentError: It is no state.
-            FailedPreconditionError: The loop has begun, and its source cannot be read again.
+            FailedPreconditionError: The input has begun, and its source cannot be read again.
         """
         if not isinstance(state_dict, Mapping) or set(state_dict) != _KEYS or state_dict["format"] != _FORMAT:
             raise invalid(f"load_state_dict: this is no state of a loader: {state_dict!r:.80}")
-        loop, number, over = self.loop, int(state_dict["round"]), bool(state_dict["over"])
-        if has_begun(loop) and can_start_over(loop):
-            loop = another_round(loop)
+        here, number, over = self._here(), int(state_dict["round"]), bool(state_dict["over"])
+        other = here
         if state_dict["loop"]:
-            loop.load_state_dict(json.loads(state_dict["loop"]), allow={*allow, *self._allowed()})
-        elif can_start_over(loop):
-            loop = another_round(loop, number)
-        if loop is not self._loop:
-            self._replace(loop)
+            other = here.load(json.loads(state_dict["loop"]), {*allow, *self._allowed()})
+        elif here.starts_over:
+            other = here.another(number)
+        if other is not here:
+            self._replace(other)
         self._inside, self._over = False, over
         self._epoch += 1
 

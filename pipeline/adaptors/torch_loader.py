@@ -1,4 +1,4 @@
-"""DataLoader and IterableDataset of `pipeline.torch`: the batches of a loop as tensors, shared out to processes."""
+"""DataLoader and IterableDataset of `pipeline.torch`: batches as tensors, shared out to processes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from pipeline.adaptors.loader import Loader
+from pipeline.adaptors.rounds import round_of
 from pipeline.adaptors.structure import Change, mapping
 from pipeline.adaptors.torch_tensors import change_of, torch
 from pipeline.batches.loop import Batches
-from pipeline.batches.rounds import another_round, can_start_over, has_begun
+from pipeline.datasets.dataset import Dataset
+from pipeline.datasets.iterator import DatasetIterator
+from pipeline.datasets.share import draw_seeds
 from pipeline.dtypes import integer
 from pipeline.errors import FailedPreconditionError
 from pipeline.keywords import tells_keywords
@@ -51,21 +54,22 @@ def _rank() -> tuple[int, int]:
 
 
 class DataLoader(Loader):
-    """The batches of a loop as tensors of PyTorch: what a training loop, Lightning or Accelerate iterates over.
+    """The batches of a dataset as tensors of PyTorch: what a training loop, Lightning or Accelerate iterates over.
 
-    Each `iter` begins an epoch, as that of torch's DataLoader does: the next time through the sources of the loop, in
-    another random order if they are shuffled. (Sources that cannot be read again are read on.) The threads and
-    processes that prepare the batches are those of the loop.
+    Each `iter` begins the next epoch, as that of torch's DataLoader does: epoch i is `dataset.epoch(i)`, another random
+    order. (Sources that cannot be read again are read on.) The threads and processes that prepare the batches are those
+    of the dataset: `map(..., workers=)`, `prefetch`.
 
     Tensors share the memory of the batches; nothing else does. See `to_tensors` for dtypes. Batches have the structure
     of the examples: tuples are tuples.
 
-    In a process group of `torch.distributed` each process gets its share of the batches of all, if the loop was not
-    made with `shard`: equally many, disjoint, none left out but the examples that `batch` drops at the end. All
-    processes must make the same loop, with the same seeds.
+    In a process group of `torch.distributed` each process gets its share of the batches of all, unless the dataset has
+    a `shard`: equally many, disjoint. All processes must write the same dataset, with seeds.
 
-    `state_dict` and `load_state_dict` are the Stateful protocol of `torch.distributed.checkpoint`, for loops with
-    `deterministic=True`: batches that wait on the device are not lost.
+    `state_dict` and `load_state_dict` are the Stateful protocol of `torch.distributed.checkpoint`: batches that wait on
+    the device are not lost, and a seed that was drawn is part of the state.
+
+    A loop of the batch functions does in the place of a dataset; for states it must be deterministic.
 
     Thread safety: one thread at a time may use it.
     """
@@ -73,7 +77,7 @@ class DataLoader(Loader):
     @tells_keywords
     def __init__(
         self,
-        loop: Batches[Any],
+        data: Dataset[Any] | DatasetIterator[Any] | Batches[Any],
         *,
         device: Any = None,
         pin_memory: bool = False,
@@ -83,21 +87,22 @@ class DataLoader(Loader):
         """Make a loader; nothing starts before the first batch.
 
         Args:
-            loop: A loop of `batch`, `shuffle_batch` or another batch function.
+            data: A dataset of batches, such as `source.batch(128)`; its iterator, for one epoch; or a loop of
+                `shuffle_batch` or another batch function.
             device: Where the tensors shall be, such as "cuda"; None: where they are, in the memory of the host. On an
                 accelerator they are copied by a stream of their own, while the one before is worked on.
             pin_memory: Copy tensors into page-locked memory, from which an accelerator copies faster, and while the
                 program goes on. Without an accelerator it does nothing, which a warning says.
-            prefetch: How many batches are on the device before they are asked for. None are without `device`: the loop
-                prepares them.
-            shard: Whether processes share out the batches; False for a loop that reads a part of the input already.
+            prefetch: How many batches are on the device before they are asked for. None are without `device`: the
+                dataset prepares them.
+            shard: Whether processes share the batches; False for data that is a part of the input already.
 
         Raises:
-            TypeError: `loop` is no loop, such as a source.
+            TypeError: `data` gives no batches, such as a source.
             ValueError: `prefetch` is negative or above 64.
             RuntimeError: There is no such device.
         """
-        super().__init__(loop, 0 if device is None else prefetch)
+        super().__init__(data, 0 if device is None else prefetch)
         self._shared = shard
         self._device: Any = None if device is None else torch.device(device)
         self._pins = bool(pin_memory) and torch.accelerator.is_available()
@@ -155,11 +160,11 @@ def _record(value: Any, stream: Any) -> None:
 
 
 class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
-    """The batches of a loop as a dataset for torch's own DataLoader, which must get `batch_size=None`.
+    """The batches of a dataset as a dataset for torch's own DataLoader, which must get `batch_size=None`.
 
-    Where the DataLoader has workers, each of them runs the loop for its share of the batches, and so does each process
-    of `torch.distributed`; a loop that cannot be shared out is a FailedPreconditionError, as every worker would read
-    all of it. Prefer `DataLoader`, whose loop has threads or processes of its own: see `pipeline.processes`.
+    Where the DataLoader has workers, each of them runs the dataset for its share of the batches, and so does each
+    process of `torch.distributed`; what cannot be shared is a FailedPreconditionError, as every worker would read all
+    of it. Prefer `DataLoader`, where the dataset has threads or processes of its own: see `pipeline.processes`.
 
     Each `iter` begins an epoch. Workers that live for one epoch only draw the round of random orders from the seed that
     torch's DataLoader gives them; with several processes of `torch.distributed` they need `set_epoch`.
@@ -168,21 +173,27 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     """
 
     @tells_keywords
-    def __init__(self, loop: Batches[Any] | Callable[[], Batches[Any]], *, shard: bool = True) -> None:
+    def __init__(self, data: Dataset[Any] | Batches[Any] | Callable[[], Any], *, shard: bool = True) -> None:
         """Make a dataset; nothing starts before the first batch.
 
         Args:
-            loop: A loop, or a function that makes one. Workers that are not forked (multiprocessing_context="spawn" or
-                "forkserver") need an importable function: each calls it.
-            shard: Whether workers and processes share out the batches; False for a loop that reads a part of the input
-                already, by `pipeline.torch.shard()`.
+            data: A dataset of batches, a loop, or a function that makes one of these. Workers that are not forked
+                (multiprocessing_context="spawn" or "forkserver") get a dataset by pickle; for a loop they need an
+                importable function, which each calls.
+            shard: Whether workers and processes share the batches; False for data that is a part of the input already,
+                by `pipeline.torch.shard()`.
 
         Raises:
-            TypeError: `loop` is neither.
+            TypeError: `data` is none of these.
         """
-        if not isinstance(loop, Batches) and not callable(loop):
-            raise TypeError(f"IterableDataset takes a loop, or a function that makes one, not {loop!r:.80}")
-        self._given = loop
+        if isinstance(data, (Dataset, Batches)):
+            round_of(data, "IterableDataset")
+        elif not callable(data):
+            text = "IterableDataset takes a dataset of batches, a loop, or a function that makes one, not"
+            raise TypeError(f"{text} {data!r:.80}")
+        if isinstance(data, Dataset):
+            draw_seeds(data)  # before there are workers: each would draw its own
+        self._given = data
         self._shared = shard
         self._check_shares()
         self._epoch: int | None = None  # that was set since the last one began
@@ -198,7 +209,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         """Begin an epoch, of this worker's share.
 
         Raises:
-            FailedPreconditionError: There are several workers or processes, and the loop cannot be shared out.
+            FailedPreconditionError: There are several workers or processes, and they cannot share the input.
         """
         self._check_shares()
         loader = self._here()
@@ -230,16 +241,20 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         global _of_parent
         if self._parent is not None:
             _of_parent = self._parent
-        loop = self._given if isinstance(self._given, Batches) else self._given()
-        if not isinstance(loop, Batches):
-            raise TypeError(f"IterableDataset: the function must return a loop, not {loop!r:.80}")
-        if worker is not None and can_start_over(loop):  # a fork has copied what its parent had begun
+        given = self._given if isinstance(self._given, (Dataset, Batches)) else self._given()
+        here = round_of(given, "IterableDataset")
+        data: Any = given
+        if worker is not None and here.starts_over:  # a fork has copied what its parent had begun
             number = (worker.seed - worker.id) % _ROUNDS if _rank()[1] == 1 else 0
-            loop = another_round(loop, number)
-        elif worker is not None and has_begun(loop):
+            data = given.epoch(number) if isinstance(given, Dataset) else here.another(number).batches
+        elif worker is not None and here.begun():
             text = "IterableDataset: the loop has begun in the process that started this worker, where its threads are"
             raise FailedPreconditionError(None, None, text)
-        return DataLoader(loop, shard=self._shared)
+        loader = DataLoader(data, shard=self._shared)
+        ranks = _rank()[1]
+        loader._alike = given is self._given and ranks == 1  # workers have copies of one dataset
+        loader._equal = ranks > 1
+        return loader
 
     def __getstate__(self) -> dict[str, Any]:
         if isinstance(self._given, Batches):
@@ -250,7 +265,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         return {**vars(self), "_loader": None, "_worker": None, "_parent": _rank()}
 
     def state_dict(self) -> dict[str, Any]:
-        """As that of `DataLoader`: of the loop in this process."""
+        """As that of `DataLoader`: of what runs in this process."""
         return self._here().state_dict()
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ import operator
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 
@@ -84,12 +84,12 @@ class DatasetIterator(Generic[T_co]):
 
     grace = 10.0
 
-    def __init__(self, node: Node, epoch: int) -> None:
-        """Use `iter(dataset)`."""
+    def __init__(self, node: Node, epoch: int, seeds: Mapping[Seed, tuple[int, int]] | None = None) -> None:
+        """Use `iter(dataset)`. `seeds` are those of an earlier iterator, which had loaded a state."""
         self._node, self._epoch = node, epoch
         self._lock = threading.Lock()
         self._owner: int | None = None  # the thread in `next`
-        self._seeds: dict[Seed, tuple[int, int]] = {}
+        self._seeds: dict[Seed, tuple[int, int]] = dict(seeds or {})
         self._parts = measured(node)
         self._meter = Meter()  # of `next`
         self._times = LoopTimes()
@@ -420,6 +420,26 @@ class DatasetIterator(Generic[T_co]):
             raise FailedPreconditionError(None, None, text)
         last = self._records[-1] if self._records else self._made
         return f"{last.examples}-{last.value:016x}"
+
+    @property
+    def epoch(self) -> int:
+        """Which pass it is, from 0."""
+        return self._epoch
+
+    @property
+    def begun(self) -> bool:
+        """Whether it has opened its input, or is closed."""
+        return self._stream is not None or self.over
+
+    @property
+    def over(self) -> bool:
+        """Whether it gives no element any more: it has ended, or is closed."""
+        return self._ended or self._closed
+
+    @property
+    def seeds(self) -> dict[Seed, tuple[int, int]]:
+        """The seeds of a loaded state, in the place of those of the recipe."""
+        return dict(self._seeds)
 
     @property
     def delivered(self) -> tuple[int, int]:

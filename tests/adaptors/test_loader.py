@@ -19,8 +19,8 @@ from pipeline.errors import FailedPreconditionError, InvalidArgumentError, State
 class Lists(Loader):
     """Its batches are lists."""
 
-    def __init__(self, loop, ahead=0, shard=(0, 1)):
-        super().__init__(loop, ahead)
+    def __init__(self, data, ahead=0, shard=(0, 1)):
+        super().__init__(data, ahead)
         self.shard = shard
 
     def _shard(self):
@@ -204,8 +204,10 @@ def test_an_iterator_has_no_state():
 
 
 def test_arguments():
-    with pytest.raises(TypeError, match=r"Lists takes a loop, such as pipeline\.batch"):
+    with pytest.raises(TypeError, match=r"Lists takes batches: .* not the examples .* add \.batch\(batch_size\)"):
         Lists(pipeline.arrays(np.arange(3)))
+    with pytest.raises(TypeError, match=r"Lists takes batches: a dataset such as source\.batch.* not \[1, 2\]"):
+        Lists([1, 2])
     with pytest.raises(ValueError, match="prefetch must be at least 0 and at most 64, got 65"):
         Lists(shuffled(), 65)
     with pytest.raises(TypeError, match="prefetch must be an integer"):

@@ -310,9 +310,9 @@ def test_stateful_checkpoints(tmp_path):
 
 
 def test_what_a_newcomer_passes():
-    with pytest.raises(TypeError, match=r"DataLoader takes a loop, such as pipeline\.batch\(source, batch_size\)"):
+    with pytest.raises(TypeError, match=r"DataLoader takes batches: .* add \.batch\(batch_size\)"):
         pt.DataLoader(pipeline.arrays(np.arange(3)))
-    with pytest.raises(TypeError, match="IterableDataset takes a loop"):
+    with pytest.raises(TypeError, match="IterableDataset takes a dataset of batches, a loop"):
         pt.IterableDataset([1, 2])
     assert "Batches 'batch': not started" in repr(pt.DataLoader(pipeline.batch([1], 1)))
 
@@ -338,5 +338,61 @@ def test_options_of_torchs_loader_are_told_where_they_belong(name):
         with pytest.raises(TypeError) as caught:
             getattr(pt, name)(loop, **{option: 1})
         assert str(caught.value) == f"{name}.__init__() got an unexpected keyword argument '{option}'. {hint}"
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'sampler'\. It takes loop, "):
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'sampler'\. It takes data, "):
         getattr(pt, name)(loop, sampler=1)
+
+
+# Datasets -------------------------------------------------------------------------------------------------------------
+
+
+def pictures(seed=1):
+    """A dataset: shuffled, through a function, in batches."""
+    source = pipeline.arrays({"image": np.zeros((20, 3), np.float32), "label": np.arange(20)})
+    return source.shuffle(seed=seed).map(lambda row: {**row, "image": row["image"] + row["label"]}).batch(4)
+
+
+def test_a_dataset_as_tensors():
+    dataset = pictures()
+    loader = pt.DataLoader(dataset, device="cpu", prefetch=2)
+    for epoch in range(2):
+        for tensors, arrays in zip(loader, dataset.epoch(epoch), strict=True):
+            assert torch.is_tensor(tensors["image"])
+            assert tensors["label"].tolist() == arrays["label"].tolist()
+            assert (tensors["image"] == tensors["label"][:, None]).all()
+    assert len(loader) == 5
+
+
+def test_the_checkpoint_of_a_dataset_without_a_seed(tmp_path):
+    """By torch.distributed.checkpoint, which asks a new loader for its state too, to know what to load."""
+    from torch.distributed import checkpoint
+
+    def labels(batches):
+        return [batch["label"].tolist() for batch in batches]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there is one process
+        one = pt.DataLoader(pictures(None))
+        batches = iter(one)
+        for _ in range(2):
+            next(batches)
+        checkpoint.save({"loader": one}, checkpoint_id=tmp_path / "two")
+        rest = labels(batches)
+        other = pt.DataLoader(pictures(None))
+        checkpoint.load({"loader": other}, checkpoint_id=tmp_path / "two")
+    assert labels(other) == rest
+    assert labels(other) == labels(one)
+    assert labels(other) == labels(one)
+
+
+def test_a_dataset_of_torch_as_a_dataset_of_ours():
+    class Squares(torch.utils.data.Dataset):
+        def __len__(self):
+            return 6
+
+        def __getitem__(self, index):
+            return {"x": torch.full((2,), float(index)), "y": index**2}
+
+    (batch,) = pt.DataLoader(pt.dataset(Squares()).batch(6))
+    assert batch["y"].tolist() == [0, 1, 4, 9, 16, 25]
+    (batch,) = pt.DataLoader(pipeline.dataset(Squares()).batch(6))
+    assert batch["x"].shape == (6, 2)

@@ -118,7 +118,7 @@ def test_a_loop_cannot_be_pickled():
     loader = loader_of(pt.IterableDataset(numbers()), 1, multiprocessing_context="spawn")
     with pytest.raises(TypeError, match="Pass an importable function that makes it"):
         iter(loader)
-    with pytest.raises(TypeError, match="must return a loop, not <arrays"):
+    with pytest.raises(TypeError, match=r"takes batches: .* not the examples of <arrays"):
         iter(pt.IterableDataset(no_loop))
 
 
@@ -302,3 +302,84 @@ said["again"] = [batch.tolist() for batch in other]
     alone.load_state_dict(state["loader"], allow={"shard"})
     whole = [one + two for one, two in zip(*(each["rest"] for each in parts), strict=True)]
     assert [batch.tolist() for batch in alone] == whole
+
+
+# Datasets -------------------------------------------------------------------------------------------------------------
+
+
+def doubled(number):
+    return 2 * number
+
+
+def chain(seed=1):
+    return pipeline.arrays(np.arange(ROWS)).shuffle(seed=seed).map(doubled).batch(4)
+
+
+def stream():
+    return pipeline.dataset(iter(range(ROWS))).batch(4)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("seed", [1, None])
+def test_workers_share_a_dataset(method, seed):
+    """It goes to workers by fork or pickle, and a seed that was drawn with it."""
+    loader = loader_of(pt.IterableDataset(chain(seed)), 2, multiprocessing_context=method)
+    epochs = [rows(loader) for _ in range(2)]
+    for epoch in epochs:
+        assert sorted(epoch) == list(range(0, 2 * ROWS, 2))
+    assert epochs[0] != epochs[1]
+
+
+def test_the_epoch_of_a_dataset_that_is_set_is_the_same_for_any_workers():
+    found = []
+    for workers in (0, 2):
+        dataset = pt.IterableDataset(chain())
+        loader = loader_of(dataset, workers)
+        dataset.set_epoch(3)
+        found.append(rows(loader))
+    assert sorted(found[0]) == sorted(found[1])
+    assert found[0] == rows(chain().epoch(3))
+    assert found[1][:4] == found[0][:4]  # the first batch of the first worker
+
+
+def test_a_dataset_that_cannot_be_shared_is_an_error_in_the_worker():
+    with pytest.raises(RuntimeError, match="cannot be read from its start by each"):
+        list(loader_of(pt.IterableDataset(stream), 2, multiprocessing_context="fork"))
+    assert rows(loader_of(pt.IterableDataset(stream()), 0)) == list(range(ROWS))
+
+
+def test_a_state_of_a_dataset_without_workers():
+    one = pt.IterableDataset(chain(None))
+    loader = loader_of(one, 0)
+    batches = iter(loader)
+    next(batches)
+    other = pt.IterableDataset(chain(None))
+    other.load_state_dict(one.state_dict())
+    assert rows(other) == rows(batches)
+    assert rows(other) == rows(one)
+
+
+def test_ranks_share_a_dataset(tmp_path):
+    program = """
+def chain(seed):
+    return pipeline.arrays(np.arange(50)).shuffle(seed=seed).batch(4).prefetch(2)
+
+loader = pipeline.torch.DataLoader(chain(1))
+said["length"] = len(loader)
+said["epochs"] = [[batch.tolist() for batch in loader] for _ in range(2)]
+try:
+    iter(pipeline.torch.DataLoader(chain(None)))
+except pipeline.errors.FailedPreconditionError as error:
+    said["error"] = str(error)
+mine = pipeline.arrays(np.arange(50), shard=pipeline.torch.shard()).batch(4)
+said["own"] = len(list(pipeline.torch.DataLoader(mine)))
+"""
+    one, two = in_group(program, tmp_path)
+    assert one["length"] == two["length"] == 6
+    for first, second in zip(one["epochs"], two["epochs"], strict=True):
+        assert len(first) == len(second) == 6
+        seen = list(itertools.chain(*first, *second))
+        assert len(seen) == len(set(seen)) == 48
+    assert one["epochs"][0] != one["epochs"][1]
+    assert "without a seed each would draw another order. Pass seed= to shuffle" in one["error"]
+    assert one["own"] == two["own"] == 7

@@ -1,0 +1,98 @@
+"""Share: the part of a dataset that one of several processes reads, where each has the same recipe."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from pipeline.datasets.dataset import Dataset
+from pipeline.datasets.node import Node, nodes_of
+from pipeline.datasets.origins import OfSource
+from pipeline.datasets.transforms.prefetch import Prefetched
+from pipeline.datasets.transforms.selection import Repeat, Shard
+from pipeline.datasets.transforms.steps import Steps
+from pipeline.errors import FailedPreconditionError
+
+
+class Share(NamedTuple):
+    """Which part a process reads.
+
+    Attributes:
+        part, of: It is number `part` of so many.
+        alike: Whether the processes have copies of one recipe, whose seeds are equal even if they were drawn.
+        equal: Whether each must have as many elements, so that some at the end are dropped.
+    """
+
+    part: int
+    of: int
+    alike: bool
+    equal: bool
+
+
+def share_of(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
+    """Return the share of one process in the elements of all.
+
+    A dataset that has a `shard`, or whose sources have one, stays as it is.
+
+    Raises:
+        FailedPreconditionError: Each would draw other numbers, or read all of it.
+    """
+    node = dataset._node
+    if _is_share(node):
+        return dataset
+    reason = _why_not(node, which.alike)
+    if reason is not None:
+        raise cannot_share(dataset, which, reason)
+    return Dataset(_shared(node, which), dataset._epoch)
+
+
+def cannot_share(given: Any, which: Share, reason: str) -> FailedPreconditionError:
+    """The error for what several processes cannot share."""
+    text = f"{given!r} cannot be shared out to {which.of} processes, each of which would read all of it: {reason}"
+    return FailedPreconditionError(None, None, text)
+
+
+def why_one_pass(dataset: Dataset[Any]) -> str | None:
+    """Return why a dataset has one pass only; None if it has others."""
+    node = dataset._node
+    if node.once is not None:
+        return f"{node.once}, which can be read once"
+    if any(isinstance(each, Repeat) and each.n is None for each in nodes_of(node)):
+        return "repeat() without a number has no end"
+    return None
+
+
+def draw_seeds(dataset: Dataset[Any]) -> None:
+    """Draw the seeds that were not given, so that copies in other processes have the same."""
+    for each in nodes_of(dataset._node):
+        if (seed := each.seed()) is not None:
+            _ = seed.pair
+
+
+def _shared(node: Node, which: Share) -> Node:
+    """Return the part of one process, below a prefetch, whose thread then takes no more than that."""
+    if isinstance(node, Prefetched):
+        return Prefetched(_shared(node.inputs[0], which), node.n)
+    return Shard(node, which.part, which.of, which.equal)
+
+
+def _is_share(node: Node) -> bool:
+    """Whether a recipe gives one share already: by `shard`, or as its sources read theirs."""
+    return any(
+        isinstance(each, Shard) or (isinstance(each, OfSource) and each.order.numbered().shard != (0, 1))
+        for each in nodes_of(node)
+    )
+
+
+def _why_not(node: Node, alike: bool) -> str | None:
+    if node.once is not None:
+        return f"{node.once}, which cannot be read from its start by each"
+    for each in nodes_of(node):
+        seed = each.seed()
+        if isinstance(each, Steps):
+            if each.workers is not None and not each.ordered:
+                return f"with ordered=False each would get the results of {each.name} in another order"
+        elif seed is not None and seed.drawn and not alike:
+            return f"without a seed each would draw another order. Pass seed= to {each.kind}"
+        if getattr(each, "max_wait", None) is not None:
+            return "with max_wait= batches depend on time"
+    return None

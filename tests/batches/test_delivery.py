@@ -8,7 +8,8 @@ import weakref
 
 import numpy as np
 import pytest
-from helpers import ArrayBytes, run_in_thread, wait_until
+from helpers import run_in_thread, wait_until
+from tracing import ArrayBytes
 
 import pipeline
 from pipeline._blocks import Blocks, mixed_ids

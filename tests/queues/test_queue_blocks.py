@@ -7,6 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from tracing import tracing
 
 from pipeline import FIFOQueue
 from pipeline.errors import DeadlineExceededError
@@ -45,9 +46,8 @@ def settled():
 
 @pytest.fixture
 def traced():
-    tracemalloc.start()
-    yield
-    tracemalloc.stop()
+    with tracing():
+        yield
 
 
 def new_memory(work):

@@ -5,7 +5,8 @@ import sys
 
 import numpy as np
 import pytest
-from helpers import ArrayBytes, run_in_thread, start_blocked
+from helpers import run_in_thread, start_blocked
+from tracing import ArrayBytes
 
 from pipeline import (
     CancelledError,

@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
-from helpers import ArrayBytes
+from tracing import ArrayBytes
 
 import pipeline
 from pipeline import DeadlineExceededError, FIFOQueue, PriorityQueue, RandomShuffleQueue

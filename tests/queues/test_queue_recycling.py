@@ -10,7 +10,8 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from helpers import ArrayBytes, raises, run_in_thread, run_script
+from helpers import raises, run_in_thread, run_script
+from tracing import ArrayBytes
 
 from pipeline import FIFOQueue, RandomShuffleQueue
 from pipeline.errors import DeadlineExceededError, OutOfRangeError

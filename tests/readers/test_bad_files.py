@@ -4,12 +4,12 @@ import contextlib
 import gzip
 import os
 import sys
-import tracemalloc
 
 import pytest
 from helpers import run_in_thread, run_script
 from orchestration import closed_queue, drain
 from reading import PACK, read_all
+from tracing import memory_below
 
 import pipeline.compat.v1 as tf
 from pipeline.errors import (
@@ -35,17 +35,6 @@ MIB = 1 << 20
 @pytest.fixture(autouse=True)
 def _directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-@contextlib.contextmanager
-def memory_below(most):
-    """Fail if Python allocates more than that at a time within."""
-    tracemalloc.start()
-    try:
-        yield
-        assert tracemalloc.get_traced_memory()[1] < most
-    finally:
-        tracemalloc.stop()
 
 
 def write(name, data):

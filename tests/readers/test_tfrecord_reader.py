@@ -2,12 +2,12 @@
 
 import logging
 import random
-import tracemalloc
 
 import google_crc32c
 import pytest
 from orchestration import closed_queue, drain
 from reading import PACK, counts, read_all
+from tracing import memory_below
 
 from pipeline.errors import DataLossError, OutOfRangeError
 from pipeline.files.crc32c import mask
@@ -114,10 +114,8 @@ def test_enormous_length_takes_no_memory(tmp_path, content):
             (tmp_path / "f").write_bytes(pack(data))
             reader, queue = TFRecordReader(options=options), closed_queue(["f"])
             assert [reader.read(queue).value for _ in RECORDS] == RECORDS
-            tracemalloc.start()
-            stuck(reader, queue, f"^truncated record at 56 of f: it should have {length} bytes")
-            assert tracemalloc.get_traced_memory()[1] < 4_000_000
-            tracemalloc.stop()
+            with memory_below(4_000_000):
+                stuck(reader, queue, f"^truncated record at 56 of f: it should have {length} bytes")
 
 
 def test_well_packed_file_is_read_in_little_memory(tmp_path):
@@ -127,11 +125,9 @@ def test_well_packed_file_is_read_in_little_memory(tmp_path):
             writer.write(bytes(1_000_000))
     assert path.stat().st_size < 200_000
     reader, queue = TFRecordReader(options="GZIP"), closed_queue([path])
-    tracemalloc.start()
-    for _ in range(60):
-        assert reader.read(queue).value == bytes(1_000_000)
-    assert tracemalloc.get_traced_memory()[1] < 8_000_000
-    tracemalloc.stop()
+    with memory_below(8_000_000):
+        for _ in range(60):
+            assert reader.read(queue).value == bytes(1_000_000)
 
 
 @pytest.mark.parametrize("options", ["GZIP", "ZLIB"])

@@ -6,11 +6,11 @@ import json
 import struct
 import sys
 import tarfile
-import tracemalloc
 import zipfile
 
 import pytest
 from helpers import raises
+from tracing import memory_below
 
 import pipeline
 
@@ -129,14 +129,10 @@ HOSTILE = {
 def test_archives(shard, content, kind, why, on_error, deterministic):
     shard.write_bytes(GOOD + content + END)
     source = pipeline.webdataset(shard, ["cls"])
-    tracemalloc.start()
-    try:
+    with memory_below(16 * MIB):
         with pipeline.batch(source, 1, on_error=on_error, deterministic=deterministic) as batches:
             with raises(kind, f"webdataset: {shard}: {why}"):
                 list(batches)
-        assert tracemalloc.get_traced_memory()[1] < 16 * MIB
-    finally:
-        tracemalloc.stop()
 
 
 def test_what_belongs_to_no_sample_has_the_limit_too(shard):
@@ -172,15 +168,11 @@ def test_compressed_bombs(tmp_path, ending):
         info.size = big
         archive.addfile(info, io.BytesIO(bytes(big)))
     assert path.stat().st_size < MIB
-    tracemalloc.start()
-    try:
+    with memory_below(16 * MIB):
         with raises(
             pipeline.ResourceExhaustedError, f"webdataset: {path}: 'b.bin' has more than the limit of 1,048,576"
         ):
             read(path, max_record_bytes=MIB)
-        assert tracemalloc.get_traced_memory()[1] < 16 * MIB
-    finally:
-        tracemalloc.stop()
 
 
 def test_zeros_without_end(tmp_path):
@@ -252,8 +244,7 @@ def test_values(shard, name, number):
         good = b'["x"]'
     bad = BAD_VALUES[name][number]
     shard.write_bytes(member(f"good.{name}", good) + member(f"bad.{name}", bad) + END)
-    tracemalloc.start()
-    try:
+    with memory_below(32 * MIB):
         for options in ({}, {"deterministic": True}):
             source = pipeline.webdataset(shard, [name, "__key__"], max_record_bytes=MIB)
             with raises(pipeline.InvalidArgumentError, f"webdataset: {shard}: sample 'bad': {name!r}"):
@@ -263,9 +254,6 @@ def test_values(shard, name, number):
             with pipeline.batch(source, 1, on_error="skip", **options) as batches:
                 assert [batch["__key__"].item() for batch in batches] == [b"good"]
             assert batches.num_errors == 1
-        assert tracemalloc.get_traced_memory()[1] < 32 * MIB
-    finally:
-        tracemalloc.stop()
 
 
 def test_names_are_the_bytes_that_they_are(shard):

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 import time
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -111,21 +110,6 @@ def told(options):
 
 def plain_name(value):
     return getattr(value, "__name__", value)
-
-
-class ArrayBytes:
-    """Counts the bytes of NumPy arrays that are alive, within `with`. Weak references would be noticed by queues."""
-
-    def __enter__(self):
-        tracemalloc.start()
-        return self
-
-    def __exit__(self, *_):
-        tracemalloc.stop()
-
-    def __call__(self):
-        traces = tracemalloc.take_snapshot().filter_traces([tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)])
-        return sum(trace.size for trace in traces.traces)
 
 
 def run_script(script, **kwargs):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -129,7 +130,8 @@ def refuse_missing(given: Any, where: str) -> None:
         where: What has them.
     """
     missing: Any = 0
-    if isinstance(given, np.ma.MaskedArray):
+    masked = sys.modules.get("numpy.ma")  # to import it takes 5 ms, and who has masked values has done it
+    if masked is not None and isinstance(given, masked.MaskedArray):
         missing = np.count_nonzero(given.mask)
     elif hasattr(type(given), "__array__"):
         missing = getattr(given, "null_count", 0)  # of polars a method

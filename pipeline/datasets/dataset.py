@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.node import ENDLESS, Node, Opening, nodes_of
-from pipeline.datasets.transforms.batch import Batch, Unbatch
-from pipeline.datasets.transforms.bucket import Bucket
-from pipeline.datasets.transforms.checksum import Checksum
-from pipeline.datasets.transforms.combine import STOPS, Interleave, Mix, Zip
-from pipeline.datasets.transforms.pack import Pack
-from pipeline.datasets.transforms.prefetch import Prefetched
-from pipeline.datasets.transforms.selection import Concatenate, Repeat, Sample, Shard, ShuffleAll, Skip, Take
-from pipeline.datasets.transforms.shuffle import Shuffle
-from pipeline.datasets.transforms.steps import Enumerated, Steps
-from pipeline.datasets.transforms.window import Window
+from pipeline.datasets.transforms import by_name as transforms
 from pipeline.dtypes import integer, truth
 from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.flow.stream import Ahead, take_all
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 U = TypeVar("U")
 V = TypeVar("V")
 
-Workers = int | Executor | None
+Workers: TypeAlias = "int | Executor | None"
 
 
 class Dataset(Generic[T_co]):
@@ -79,7 +72,7 @@ class Dataset(Generic[T_co]):
         if self._node.once is not None:
             raise invalid(f"{what}: {self._node.once}, which can be read once; pass a list or a generator function")
         for node in nodes_of(self._node):
-            if isinstance(node, Repeat) and node.n is None:
+            if isinstance(node, transforms.Repeat) and node.n is None:
                 raise invalid(f"{what}: repeat() without a number has no end, so there is one pass")
 
     # One example for another
@@ -109,7 +102,9 @@ class Dataset(Generic[T_co]):
             TypeError: The function is not callable, is async, or cannot be sent to the workers.
             ValueError: An option is out of range.
         """
-        return Dataset(Steps(self._node, "map", function, workers, ordered, on_error, max_errors, seed), self._epoch)
+        return Dataset(
+            transforms.Steps(self._node, "map", function, workers, ordered, on_error, max_errors, seed), self._epoch
+        )
 
     def map_batches(self, function: Callable[[T_co], U], **options: Any) -> Dataset[U]:
         """Call a function with each batch: `map` after `batch`, with the same options."""
@@ -126,7 +121,9 @@ class Dataset(Generic[T_co]):
         seed: int | None = None,
     ) -> Dataset[T_co]:
         """Keep the elements for which a function is true. The options are those of `map`."""
-        return Dataset(Steps(self._node, "filter", function, workers, ordered, on_error, max_errors, seed), self._epoch)
+        return Dataset(
+            transforms.Steps(self._node, "filter", function, workers, ordered, on_error, max_errors, seed), self._epoch
+        )
 
     def flat_map(
         self,
@@ -140,12 +137,13 @@ class Dataset(Generic[T_co]):
     ) -> Dataset[U]:
         """Replace each element by those that a function makes of it: any iterable. The options are those of `map`."""
         return Dataset(
-            Steps(self._node, "flat_map", function, workers, ordered, on_error, max_errors, seed), self._epoch
+            transforms.Steps(self._node, "flat_map", function, workers, ordered, on_error, max_errors, seed),
+            self._epoch,
         )
 
     def enumerate(self) -> Dataset[tuple[int, T_co]]:
         """Put its number in the pass before each element."""
-        return Dataset(Enumerated(self._node), self._epoch)
+        return Dataset(transforms.Enumerated(self._node), self._epoch)
 
     # Which elements, and in which order
 
@@ -164,21 +162,23 @@ class Dataset(Generic[T_co]):
             if not self._node.indexed:
                 hint = "give a buffer_size, or shuffle=True to the source"
                 raise invalid(f"shuffle: the elements of {self._node.kind} come one after the other: {hint}")
-            return Dataset(ShuffleAll(self._node, seed), self._epoch)
-        return Dataset(Shuffle(self._node, _at_least(buffer_size, 1, "shuffle: buffer_size"), seed), self._epoch)
+            return Dataset(transforms.ShuffleAll(self._node, seed), self._epoch)
+        return Dataset(
+            transforms.Shuffle(self._node, _at_least(buffer_size, 1, "shuffle: buffer_size"), seed), self._epoch
+        )
 
     def repeat(self, n: int | None = None) -> Dataset[T_co]:
         """Repeat the dataset: n passes one after the other, each in its own order; None repeats without end."""
         self._needs_passes("repeat")
-        return Dataset(Repeat(self._node, None if n is None else _at_least(n, 0, "repeat: n")), self._epoch)
+        return Dataset(transforms.Repeat(self._node, None if n is None else _at_least(n, 0, "repeat: n")), self._epoch)
 
     def take(self, n: int) -> Dataset[T_co]:
         """Keep the first n elements."""
-        return Dataset(Take(self._node, _at_least(n, 0, "take: n")), self._epoch)
+        return Dataset(transforms.Take(self._node, _at_least(n, 0, "take: n")), self._epoch)
 
     def skip(self, n: int) -> Dataset[T_co]:
         """Leave out the first n elements."""
-        return Dataset(Skip(self._node, _at_least(n, 0, "skip: n")), self._epoch)
+        return Dataset(transforms.Skip(self._node, _at_least(n, 0, "skip: n")), self._epoch)
 
     def shard(self, i: int, n: int, *, drop_remainder: bool = False) -> Dataset[T_co]:
         """Keep every n-th element, from number i on: the part of host i of n.
@@ -195,14 +195,16 @@ class Dataset(Generic[T_co]):
         if not 0 <= number < count:
             raise ValueError(f"shard: i must be 0 to {count - 1}, got {i}")
         for node in nodes_of(self._node):
-            seed = None if isinstance(node, Steps) else node.seed()
+            seed = None if isinstance(node, transforms.Steps) else node.seed()
             if count > 1 and seed is not None and seed.drawn:
                 raise invalid(f"shard: {node.kind} has no seed, so each host would draw another order; give it a seed")
-        return Dataset(Shard(self._node, number, count, truth(drop_remainder, "shard: drop_remainder")), self._epoch)
+        return Dataset(
+            transforms.Shard(self._node, number, count, truth(drop_remainder, "shard: drop_remainder")), self._epoch
+        )
 
     def concatenate(self, other: Dataset[U]) -> Dataset[T_co | U]:
         """Append another dataset."""
-        return Dataset(Concatenate(self._node, node_of(other, "concatenate")), self._epoch)
+        return Dataset(transforms.Concatenate(self._node, node_of(other, "concatenate")), self._epoch)
 
     def sample(self, weights: Any, n: int | None = None, *, seed: int | None = None) -> Dataset[T_co]:
         """Draw elements with replacement, each as often as its weight says: for class balance.
@@ -225,7 +227,7 @@ class Dataset(Generic[T_co]):
             raise invalid(f"sample: expected {length:,} weights, one for each element, got shape {list(found.shape)}")
         checked = _weights(found, "sample")
         count = length if n is None else _at_least(n, 0, "sample: n")
-        return Dataset(Sample(self._node, checked, count, seed), self._epoch)
+        return Dataset(transforms.Sample(self._node, checked, count, seed), self._epoch)
 
     # Several into one
 
@@ -273,17 +275,19 @@ class Dataset(Generic[T_co]):
             ValueError, TypeError: An argument is out of range.
         """
         size = _at_least(n, 1, "batch: n")
-        return Dataset(Batch(self._node, size, drop_remainder, pad, collate, max_wait), self._epoch)
+        return Dataset(transforms.Batch(self._node, size, drop_remainder, pad, collate, max_wait), self._epoch)
 
     def unbatch(self) -> Dataset[Any]:
         """Take batches apart into their rows."""
-        return Dataset(Unbatch(self._node), self._epoch)
+        return Dataset(transforms.Unbatch(self._node), self._epoch)
 
     def window(self, size: int, stride: int | None = None, *, drop_remainder: bool = True) -> Dataset[Any]:
         """Stack `size` neighbouring elements, each window beginning `stride` elements after the last one."""
         length = _at_least(size, 1, "window: size")
         step = length if stride is None else _at_least(stride, 1, "window: stride")
-        return Dataset(Window(self._node, length, step, truth(drop_remainder, "window: drop_remainder")), self._epoch)
+        return Dataset(
+            transforms.Window(self._node, length, step, truth(drop_remainder, "window: drop_remainder")), self._epoch
+        )
 
     def bucket(
         self,
@@ -313,7 +317,7 @@ class Dataset(Generic[T_co]):
             )
         if not callable(length):
             raise TypeError(f"bucket: length must be a function of an element, not {length!r:.80}")
-        return Dataset(Bucket(self._node, ends, sizes, length, pad, pad_to_boundary), self._epoch)
+        return Dataset(transforms.Bucket(self._node, ends, sizes, length, pad, pad_to_boundary), self._epoch)
 
     def pack(self, length: int, *, split: bool = True, pad: Any = 0) -> Dataset[dict[str, NDArray[Any]]]:
         """Concatenate sequences into rows of one length.
@@ -328,11 +332,11 @@ class Dataset(Generic[T_co]):
             pad: What fills the end of a row.
         """
         size = _at_least(length, 1, "pack: length")
-        return Dataset(Pack(self._node, size, truth(split, "pack: split"), pad), self._epoch)
+        return Dataset(transforms.Pack(self._node, size, truth(split, "pack: split"), pad), self._epoch)
 
     def prefetch(self, n: int = 2) -> Dataset[T_co]:
         """Let a thread prepare up to n elements while you work with the last one; 0 changes nothing."""
-        return Dataset(Prefetched(self._node, _at_least(n, 0, "prefetch: n")), self._epoch)
+        return Dataset(transforms.Prefetched(self._node, _at_least(n, 0, "prefetch: n")), self._epoch)
 
     def checksum(self) -> Dataset[T_co]:
         """Pass elements on, and let the fingerprint cover their bytes, besides their order.
@@ -341,7 +345,7 @@ class Dataset(Generic[T_co]):
         `batch` it is the same for any batch size. Elements may consist of arrays, numbers, strings, and containers of
         them.
         """
-        return Dataset(Checksum(self._node), self._epoch)
+        return Dataset(transforms.Checksum(self._node), self._epoch)
 
     # Looking at it
 
@@ -420,7 +424,7 @@ def mix(
     weights: Sequence[float] | None = None,
     *,
     seed: int | None = None,
-    stop: str = STOPS[0],
+    stop: str = "all_exhausted",
 ) -> Dataset[T]:
     """Draw elements from several datasets by weight.
 
@@ -440,9 +444,9 @@ def mix(
     found = np.ones(len(nodes)) if weights is None else np.asarray(weights, np.float64)
     if found.shape != (len(nodes),):
         raise invalid(f"mix: expected {len(nodes)} weights, one for each dataset, got shape {list(found.shape)}")
-    if stop not in STOPS:
+    if stop not in transforms.STOPS:
         raise ValueError(f"mix: stop must be 'all_exhausted' or 'first_exhausted', got {stop!r}")
-    return Dataset(Mix(nodes, _weights(found, "mix"), seed, stop))
+    return Dataset(transforms.Mix(nodes, _weights(found, "mix"), seed, stop))
 
 
 @overload
@@ -459,7 +463,7 @@ def zip(*datasets: Any) -> Dataset[tuple[Any, ...]]:
     nodes = [node_of(each, "zip") for each in given]
     if not nodes:
         raise invalid("zip: there are no datasets")
-    return Dataset(Zip(nodes))
+    return Dataset(transforms.Zip(nodes))
 
 
 def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, block_length: int = 1) -> Dataset[T]:
@@ -479,7 +483,7 @@ def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, 
         if cycle_length is None
         else _at_least(cycle_length, 1, "interleave: cycle_length")
     )
-    return Dataset(Interleave(nodes, nested, cycle, _at_least(block_length, 1, "interleave: block_length")))
+    return Dataset(transforms.Interleave(nodes, nested, cycle, _at_least(block_length, 1, "interleave: block_length")))
 
 
 def _at_least(given: Any, least: int, what: str) -> int:

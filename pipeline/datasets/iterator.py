@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import copy
 import operator
@@ -19,15 +18,15 @@ from pipeline._meter import Gauge, Meter
 from pipeline.datasets.node import Node, Opening, facts_of, nodes_of, seeds_of
 from pipeline.datasets.parts import facts_of_parts, measured, name_of_recipe
 from pipeline.datasets.seed import Seed
-from pipeline.datasets.state import check_state, state_of
 from pipeline.errors import DeadlineExceededError, FailedPreconditionError, StateMismatchError, invalid
 from pipeline.explain.live import LoopFacts, LoopTimes, ended, loops
-from pipeline.flow.prefetch import Prefetch
 from pipeline.flow.segment import position_of
 from pipeline.flow.stream import Element, elements_of, seek_later
 from pipeline.runners.current_loop import loop_of_thread
 
 if TYPE_CHECKING:
+    import asyncio
+
     from pipeline.watch.model import Report
 
 T_co = TypeVar("T_co", covariant=True)
@@ -130,7 +129,7 @@ class DatasetIterator(Generic[T_co]):
         if self._owner == threading.get_ident():
             raise FailedPreconditionError(None, None, "next was called within next of the same iterator")
         with self._lock:
-            while (made := self._kept()) is not None:
+            while self._slot and (made := self._kept()) is not None:
                 if not isinstance(made.error, StopIteration):
                     return self._given(made)
             self._owner = threading.get_ident()
@@ -157,7 +156,9 @@ class DatasetIterator(Generic[T_co]):
         opening, outer = self._opening, loop_of_thread.coord
         opening.deadline = deadline
         try:
-            stream = self._running()
+            stream = self._stream
+            if stream is None or self._struck:
+                stream = self._running()
             loop_of_thread.coord = self._opening.coord  # producers that are read from start with the iterator
             found = self._element()
             if found is None:
@@ -176,7 +177,7 @@ class DatasetIterator(Generic[T_co]):
                 self._end()
             raise
         except BaseException:
-            self._struck = not isinstance(getattr(self._stream, "stream", None), Prefetch)
+            self._struck = not getattr(getattr(self._stream, "stream", None), "apart", False)
             raise
         finally:
             opening.deadline, loop_of_thread.coord = None, outer
@@ -251,6 +252,8 @@ class DatasetIterator(Generic[T_co]):
 
     async def __anext__(self) -> T_co:
         """Return the next element; a thread waits for it. If the awaiting task is cancelled, it comes next."""
+        import asyncio  # 15 ms, which those need not wait for who do not await
+
         loop = asyncio.get_running_loop()
         while (made := self._kept()) is None:
             future = self._future_left(loop) or loop.run_in_executor(None, self._fetch)
@@ -362,6 +365,10 @@ class DatasetIterator(Generic[T_co]):
         record = records[-1 - behind]
         if isinstance(record.position, FailedPreconditionError):
             raise record.position
+        from pipeline.datasets.state import (
+            state_of,  # with json: 2 ms, which a program without states need not wait for
+        )
+
         return state_of(
             self._node,
             self._epoch,
@@ -385,6 +392,8 @@ class DatasetIterator(Generic[T_co]):
             InvalidArgumentError, TypeError: It is not a state, or is damaged.
             FailedPreconditionError: The iterator has begun.
         """
+        from pipeline.datasets.state import check_state  # as in `state_dict`
+
         with self._lock:
             if self._stream is not None or self._closed or self._ended:
                 text = "load_state_dict: this iterator has begun. Load a state before the first element"

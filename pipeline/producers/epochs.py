@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from pipeline._random import permutation
 from pipeline.dtypes import integer
 from pipeline.explain.ends import end_of_input
-from pipeline.queues.base import QueueBase
 from pipeline.queues.seeds import entropy_if_zero, get_seed
-from pipeline.runners.enqueue_ops import op_name
 
 
 class EpochLimit:
@@ -78,11 +76,15 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
         limit.begin()
         return evaluate()
 
+    from pipeline.runners.enqueue_ops import op_name  # as in `_evaluation`
+
     limited.__qualname__ = name or (op_name(tensor) if callable(tensor) else "limit_epochs")
     return limited
 
 
 def _evaluation(tensor: Any) -> Callable[[], Any]:
+    from pipeline.queues.base import QueueBase  # 10 ms, which sources of examples need not wait for
+
     if isinstance(tensor, QueueBase):
         raise TypeError(f"limit_epochs: '{tensor.name}' is a queue; to limit its elements, pass its dequeue method")
     if callable(tensor):

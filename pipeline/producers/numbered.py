@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -9,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.dtypes import integer
 from pipeline.producers.epochs import EpochShuffle
 
 # Rows of an array that its digest looks at.
@@ -128,3 +130,30 @@ def sampled(rows: int, most: int = _SAMPLED) -> NDArray[np.int64]:
     """Return the numbers of the rows that a digest looks at: evenly spaced, with the first and the last."""
     picked = min(rows, most)
     return np.arange(picked, dtype=np.int64) * (rows - 1) // max(1, picked - 1)
+
+
+def at_least_one(n: int) -> int:
+    """Return `n` as an int, or raise ValueError if it is less than 1."""
+    number = operator.index(n)
+    if number < 1:
+        raise ValueError(f"a block has at least 1 row, not {number}")
+    return number
+
+
+def parse_shard(shard: Any, rows: int, what: str) -> tuple[int, int]:
+    """Return the index of this host and the number of hosts."""
+    if shard is None:
+        return 0, 1
+    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
+        raise TypeError(f"shard must be (index, count), such as (0, 8), not {shard!r:.80}")
+    index, count = integer(shard[0], "the index in shard"), integer(shard[1], "the count in shard")
+    if count < 1 or not 0 <= index < count:
+        raise ValueError(f"shard must be (index, count) with 0 <= index < count, not ({index}, {count})")
+    if rows < count:
+        there = f"is only 1 {what.removesuffix('s')}" if rows == 1 else f"are only {rows} {what}"
+        raise ValueError(
+            f"shard=({index}, {count}): there {there}, fewer than hosts, so some would get none. "
+            f"Use more {what}, or let the batch function share out the examples; to hold some out, choose by their "
+            "content with `keep_input` of the batch function"
+        )
+    return index, count

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from pipeline.dtypes import integer, refuse_missing, truth
+from pipeline.dtypes import refuse_missing, truth
 from pipeline.errors import invalid
 from pipeline.explain.ends import end_of_input
 from pipeline.keywords import tells_keywords
 from pipeline.producers.epochs import EpochLimit, EpochShuffle
-from pipeline.producers.numbered import Numbered, digest
+from pipeline.producers.numbered import Numbered, digest, parse_shard
 from pipeline.producers.queue import ProducerQueue
 from pipeline.queues.values import compatible
 from pipeline.runners.registry import add_queue_runner
@@ -252,25 +252,6 @@ def _produce(
     queue.runner = QueueRunner(queue, [enqueue_epoch], cancel_op=cancel_op)
     add_queue_runner(queue.runner, collection)
     return queue
-
-
-def parse_shard(shard: Any, rows: int, what: str) -> tuple[int, int]:
-    """Return the index of this host and the number of hosts."""
-    if shard is None:
-        return 0, 1
-    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
-        raise TypeError(f"shard must be (index, count), such as (0, 8), not {shard!r:.80}")
-    index, count = integer(shard[0], "the index in shard"), integer(shard[1], "the count in shard")
-    if count < 1 or not 0 <= index < count:
-        raise ValueError(f"shard must be (index, count) with 0 <= index < count, not ({index}, {count})")
-    if rows < count:
-        there = f"is only 1 {what.removesuffix('s')}" if rows == 1 else f"are only {rows} {what}"
-        raise ValueError(
-            f"shard=({index}, {count}): there {there}, fewer than hosts, so some would get none. "
-            f"Use more {what}, or let the batch function share out the examples; to hold some out, choose by their "
-            "content with `keep_input` of the batch function"
-        )
-    return index, count
 
 
 def _why_empty(strings: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -19,7 +18,7 @@ from pipeline.explain.ends import end_of_input, with_end
 from pipeline.explain.live import note_input, queues
 from pipeline.explain.workers import Worker, WorkerGroup, current_worker
 from pipeline.explain.workers import this_thread as worker_of_thread
-from pipeline.producers.numbered import Numbered
+from pipeline.producers.numbered import Numbered, at_least_one
 from pipeline.pulls import Book, Turn, in_use, this_thread
 from pipeline.queues.kinds import FIFOQueue
 from pipeline.queues.texts import insufficient
@@ -430,11 +429,3 @@ class ProducerQueue(FIFOQueue):
 def _up_to(n: int, out: Any) -> Callable[[FIFOQueue], Any]:
     """What takes from a queue, without waiting, what it has of `n` elements."""
     return lambda hand: hand.dequeue_up_to(min(n, hand.size()), out=out)
-
-
-def at_least_one(n: int) -> int:
-    """Return `n` as an int, or raise ValueError if it is less than 1."""
-    number = operator.index(n)
-    if number < 1:
-        raise ValueError(f"a block has at least 1 row, not {number}")
-    return number

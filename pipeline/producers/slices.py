@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from pipeline.dtypes import refuse_missing, strings_as_bytes
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.keywords import tells_keywords
-from pipeline.producers.numbered import digest
+from pipeline.producers.numbered import at_least_one, digest
 from pipeline.producers.producers import range_input_producer
-from pipeline.producers.queue import Hand, ProducerQueue, at_least_one
+from pipeline.producers.queue import Hand, ProducerQueue
 from pipeline.pulls import Book, this_thread
 from pipeline.queues.rows import Rows
 from pipeline.runners.runner import QueueRunner

@@ -22,8 +22,7 @@ from pipeline.flow.collate import plain_structure
 from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
 from pipeline.nest import ListValue, Nest, parts_of
-from pipeline.producers.numbered import digest
-from pipeline.producers.producers import parse_shard
+from pipeline.producers.numbered import digest, parse_shard
 from pipeline.queues.rows import Rows
 from pipeline.sources.extras import MANY, Picked, closed, is_closed, last_used, place_of, stacked
 from pipeline.sources.order import Epochs

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
-from pipeline.producers.numbered import sampled
-from pipeline.producers.producers import parse_shard
+from pipeline.producers.numbered import parse_shard, sampled
 from pipeline.sources.arrow import digest_of, without_views
 from pipeline.sources.extras import needs
 from pipeline.sources.huggingface_columns import apart, form_of

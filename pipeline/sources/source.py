@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,15 @@ from pipeline.dtypes import integer
 from pipeline.errors import OutOfRangeError
 from pipeline.explain.ends import end_of_input
 from pipeline.nest import Nest, map_values, parts_of
-from pipeline.producers.queue import Hand, at_least_one
+from pipeline.producers.numbered import at_least_one
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.queues.rows import Rows
 from pipeline.sources.extras import Once
 from pipeline.sources.order import Epochs, Order
 from pipeline.sources.strings import check_block
+
+if TYPE_CHECKING:
+    from pipeline.producers.queue import Hand
 
 # Rows that an iterator over single examples takes at once.
 _AHEAD = 256
@@ -235,6 +238,8 @@ class TableCursor:
 
     def hand(self) -> Hand:
         """What takes rows for such a loop."""
+        from pipeline.producers.queue import Hand  # with all of queues and threads: 15 ms
+
         return Hand(self, self._rows_of, self.rows)
 
     def hand_over(self, n: int, hand: Hand) -> bool:

@@ -15,7 +15,7 @@ from pipeline.explain.ends import end_of_input
 from pipeline.files.identity import Opened, file_identity, names_of
 from pipeline.nest import length, map_values
 from pipeline.on_error import ending
-from pipeline.producers.queue import at_least_one
+from pipeline.producers.numbered import at_least_one
 from pipeline.pulls import Book, in_use, this_thread
 from pipeline.sources.extras import Once
 from pipeline.sources.order import Epochs, Order

@@ -16,7 +16,6 @@ from pipeline.flow.block import Block, Columns, join
 from pipeline.flow.chosen import Chosen
 from pipeline.flow.collate import Collate
 from pipeline.flow.ids import Parts, as_parts, count, folded
-from pipeline.flow.prefetch import Prefetch
 from pipeline.flow.segment import position_of
 from pipeline.flow.stream import Element, Stream, block_of
 from pipeline.nest import TupleParts, map_values
@@ -85,6 +84,8 @@ class Batch(Node):
     def open(self, shared: Opening, epoch: int) -> Stream:
         how = Collate(self.pad, self.collate == "row_splits", self.collate if callable(self.collate) else None)
         if self.max_wait is not None:
+            from pipeline.flow.prefetch import Prefetch  # with all of queues and threads: 15 ms
+
             stream = self.inputs[0].open(shared.of_thread(), epoch)
             ahead = Prefetch(stream, 2 * self.n, shared, f"{shared.name}/max_wait", shared.begun(self))
             return shared.gauged(self, Waiting(ahead, self.n, how, self.max_wait, shared))

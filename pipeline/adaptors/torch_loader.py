@@ -14,7 +14,7 @@ from pipeline.adaptors.torch_tensors import change_of, torch
 from pipeline.batches.loop import Batches
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
-from pipeline.datasets.share import draw_seeds
+from pipeline.datasets.share import Share, draw_seeds, further_share, is_share
 from pipeline.dtypes import integer
 from pipeline.errors import FailedPreconditionError
 from pipeline.keywords import tells_keywords
@@ -250,8 +250,17 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         elif worker is not None and here.begun():
             text = "IterableDataset: the loop has begun in the process that started this worker, where its threads are"
             raise FailedPreconditionError(None, None, text)
-        loader = DataLoader(data, shard=self._shared)
         ranks = _rank()[1]
+        if (
+            isinstance(data, Dataset)
+            and given is self._given
+            and worker is not None
+            and self._shared
+            and is_share(data)
+        ):
+            mine = Share(worker.id, worker.num_workers, True, ranks > 1)  # of this process's share
+            return DataLoader(further_share(data, mine), shard=False)
+        loader = DataLoader(data, shard=self._shared)
         loader._alike = given is self._given and ranks == 1  # workers have copies of one dataset
         loader._equal = ranks > 1
         return loader

@@ -36,13 +36,28 @@ def share_of(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
     Raises:
         FailedPreconditionError: Each would draw other numbers, or read all of it.
     """
+    return dataset if is_share(dataset) else further_share(dataset, which)
+
+
+def further_share(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
+    """Return the share of one process in the elements of a dataset, also of one that is a share already.
+
+    Raises:
+        FailedPreconditionError: As `share_of`.
+    """
     node = dataset._node
-    if _is_share(node):
-        return dataset
     reason = _why_not(node, which.alike)
     if reason is not None:
         raise cannot_share(dataset, which, reason)
     return Dataset(_shared(node, which), dataset._epoch)
+
+
+def is_share(dataset: Dataset[Any]) -> bool:
+    """Whether a dataset is one share already: by `shard`, or as its sources read theirs."""
+    return any(
+        isinstance(each, Shard) or (isinstance(each, OfSource) and each.order.numbered().shard != (0, 1))
+        for each in nodes_of(dataset._node)
+    )
 
 
 def cannot_share(given: Any, which: Share, reason: str) -> FailedPreconditionError:
@@ -73,14 +88,6 @@ def _shared(node: Node, which: Share) -> Node:
     if isinstance(node, Prefetched):
         return Prefetched(_shared(node.inputs[0], which), node.n)
     return Shard(node, which.part, which.of, which.equal)
-
-
-def _is_share(node: Node) -> bool:
-    """Whether a recipe gives one share already: by `shard`, or as its sources read theirs."""
-    return any(
-        isinstance(each, Shard) or (isinstance(each, OfSource) and each.order.numbered().shard != (0, 1))
-        for each in nodes_of(node)
-    )
 
 
 def _why_not(node: Node, alike: bool) -> str | None:

@@ -300,8 +300,26 @@ def test_a_state_from_the_last_batch_of_an_epoch(jax):
         assert [len(list(loader)) for _ in range(2)] == [0, 8]
 
 
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_a_dataset(jax, over_all, prefetch):
+    def chain():
+        dataset = pipeline.arrays(rows()).shuffle(seed=1)
+        return dataset.map(lambda row: {"x": row["x"] + 0, "n": row["n"]}, workers=2).batch(8).prefetch(2)
+
+    plain = [[batch["n"].tolist() for batch in chain().epoch(i)] for i in range(2)]
+    with pipeline.jax.DataLoader(chain(), over_all, prefetch=prefetch) as loader:
+        assert [[numbers(batch) for batch in loader] for _ in range(2)] == plain
+        assert len(loader) == 8
+    one, other = (pipeline.jax.DataLoader(chain(), prefetch=prefetch) for _ in range(2))
+    batches = iter(one)
+    first = [numbers(next(batches)) for _ in range(3)]
+    other.load_state_dict(json.loads(json.dumps(one.state_dict())))
+    assert first + [numbers(batch) for batch in other] == plain[0]
+    assert [numbers(batch) for batch in other] == plain[1]
+
+
 def test_what_is_no_loop(jax):
-    with raises(TypeError, "DataLoader takes a loop, such as pipeline.batch(source, batch_size), not <arrays:"):
+    with raises(TypeError, "DataLoader takes batches: a dataset such as source.batch(batch_size), its iterator, or a"):
         pipeline.jax.DataLoader(pipeline.arrays(np.ones(3)))
 
 

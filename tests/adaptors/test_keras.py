@@ -151,7 +151,7 @@ def test_what_cannot_be_read_again(keras):
     once = Noted(keras, pipeline.batch(generated(), 4), steps=10)
     network(keras).fit(once.dataset, epochs=1, verbose=0)
     assert once.epochs(10)(1) == [list(range(40))]
-    with raises(pipeline.OutOfRangeError, "the loop is at its end after 0 batches of this epoch, and cannot be read"):
+    with raises(pipeline.OutOfRangeError, "the input is at its end after 0 batches of this epoch, and cannot be read"):
         network(keras).fit(once.dataset, epochs=1, verbose=0)
     unknown = "batch: how many batches there are is known only at the end of its source, as the number of examples of "
     name = "test_what_cannot_be_read_again.<locals>.generated"
@@ -199,6 +199,28 @@ def test_states(keras):
     network(keras).fit(resumed.dataset, epochs=3, initial_epoch=1, verbose=0)
     assert resumed.epochs(10)(2) == whole.epochs(10)(2)
     assert whole.epochs(10)(3)[0] not in resumed.epochs(10)(2)
+
+
+def test_a_dataset(keras):
+    def chain(seed=1):
+        data = rows()
+        dataset = pipeline.arrays((data["x"], data["n"])).shuffle(seed=seed)
+        return dataset.map(lambda pair: (2 * pair[0], pair[1])).batch(4).prefetch(2)
+
+    states = []
+
+    class Save(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            states.append(whole.dataset.state_dict())
+
+    whole = Noted(keras, chain())
+    network(keras).fit(whole.dataset, epochs=3, verbose=0, callbacks=[Save()])
+    plain = [[n for _, numbers in chain().epoch(i) for n in numbers.tolist()] for i in range(3)]
+    assert whole.epochs(10)(3) == plain
+    resumed = Noted(keras, chain())
+    resumed.dataset.load_state_dict(states[0])
+    network(keras).fit(resumed.dataset, epochs=3, initial_epoch=1, verbose=0)
+    assert resumed.epochs(10)(2) == plain[1:]
 
 
 def test_columns(keras):
@@ -260,11 +282,11 @@ def test_workers_of_keras_are_refused(keras):
     dataset.workers = 1
     dataset.use_multiprocessing = False
     assert (dataset.workers, dataset.use_multiprocessing) == (1, False)
-    with raises(ValueError, "workers=2: the loop has threads and processes of its own: pass num_threads= or workers="):
+    with raises(ValueError, "workers=2: the dataset has threads and processes of its own: pass workers= to its map"):
         dataset.workers = 2
-    with raises(ValueError, "use_multiprocessing=True: the loop has threads and processes of its own"):
+    with raises(ValueError, "use_multiprocessing=True: the dataset has threads and processes of its own"):
         dataset.use_multiprocessing = True
-    with raises(TypeError, "a PyDataset of a loop cannot be sent to another process: the loop has threads"):
+    with raises(TypeError, "a PyDataset cannot be sent to another process: the dataset has threads"):
         pickle.dumps(dataset)
 
 
@@ -282,7 +304,7 @@ def test_arguments(keras):
         (
             lambda: pipeline.keras.PyDataset([1, 2]),
             TypeError,
-            "PyDataset takes a loop, such as pipeline.batch(source, batch_size), or a source, not [1",
+            "PyDataset takes batches: a dataset such as source.batch(batch_size), its iterator, or a loop; not [1",
         ),
         (
             lambda: pipeline.keras.PyDataset(pipeline.arrays(np.ones(3))),
@@ -292,7 +314,7 @@ def test_arguments(keras):
         (
             lambda: pipeline.keras.PyDataset(pairs(), batch_size=3),
             TypeError,
-            "batch_size is for sources; a loop has",
+            "batch_size is for sources; datasets of batches and loops have",
         ),
         (lambda: pipeline.keras.PyDataset(pairs(), steps=0), ValueError, "steps must be at least 1, got 0"),
         (

@@ -330,6 +330,14 @@ def test_workers_share_a_dataset(method, seed):
     assert epochs[0] != epochs[1]
 
 
+def test_workers_share_a_share():
+    """Of a dataset that is that of one host already."""
+    dataset = pipeline.arrays(np.arange(ROWS)).shuffle(seed=1).shard(1, 2).batch(2)
+    loader = loader_of(pt.IterableDataset(dataset), 2, multiprocessing_context="fork")
+    found = rows(loader)
+    assert len(found) == len(set(found)) == ROWS // 2
+
+
 def test_the_epoch_of_a_dataset_that_is_set_is_the_same_for_any_workers():
     found = []
     for workers in (0, 2):

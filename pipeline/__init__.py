@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.batches.loop import Batches
     from pipeline.datasets.dataset import Dataset, interleave, mix, zip
     from pipeline.datasets.iterator import DatasetIterator
+    from pipeline.datasets.replay import ReplayBuffer, replay
     from pipeline.decode.csv.decode_csv import decode_csv
     from pipeline.decode.example.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
     from pipeline.decode.example.parse import parse_example, parse_single_example
@@ -158,6 +159,7 @@ __all__ = [
     "QueueStats",
     "RandomShuffleQueue",
     "ReaderBase",
+    "ReplayBuffer",
     "ResourceExhaustedError",
     "SparseTensorValue",
     "StateMismatchError",
@@ -221,6 +223,7 @@ __all__ = [
     "processes",
     "random_crop",
     "range_input_producer",
+    "replay",
     "report",
     "reset",
     "resize",
@@ -256,6 +259,7 @@ _ROOMS = {
     ".sources.of_any": "dataset",
     ".datasets.dataset": "Dataset interleave mix zip",
     ".datasets.iterator": "DatasetIterator",
+    ".datasets.replay": "ReplayBuffer replay",
     ".decode.csv.decode_csv": "decode_csv",
     ".decode.example.features": "FixedLenFeature FixedLenSequenceFeature VarLenFeature",
     ".decode.example.sparse_value": "SparseTensorValue",

@@ -193,6 +193,14 @@ def test_from_dataloader():
     assert int(lines[-1]) > 88
 
 
+def test_replay():
+    """What the agent sees depends on time, so it may be wrong about a cell that it seldom visits."""
+    samples, walk = run("examples/replay.py").splitlines()
+    assert samples == "96,000 samples, 8.0 for each step that was added"
+    ways = re.fullmatch(r"which way to go in each cell: ([<>]{11})", walk)[1]
+    assert ways.count(">") >= 9
+
+
 def test_asyncio_batches():
     said = "after 4 batches: 19\na task was cancelled: True; all there: True\n"
     assert run("examples/asyncio_batches.py") == said

@@ -81,7 +81,7 @@ def _checksum(value: Any, before: int) -> int:
         return zlib.crc32(data, zlib.crc32(b"%s %d:" % (kind.__name__.encode(), len(data)), before))
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         head = f"{value.dtype.str} {value.shape}:".encode()
-        return zlib.crc32(np.ascontiguousarray(value).reshape(-1).view(np.uint8), zlib.crc32(head, before))
+        return zlib.crc32(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data, zlib.crc32(head, before))
     if value is None:
         return zlib.crc32(b"None", before)
     if isinstance(value, dict):

@@ -1,0 +1,439 @@
+"""replay: a buffer to which threads add examples while others sample from it with replacement; the oldest go."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from types import TracebackType
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.datasets.dataset import Dataset
+from pipeline.datasets.node import ENDLESS, Node, Opening, no_position
+from pipeline.datasets.seed import Seed
+from pipeline.dtypes import integer, truth
+from pipeline.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, invalid, show
+from pipeline.flow.block import Block, Columns
+from pipeline.flow.stream import Stream, dropped
+from pipeline.flow.sum_tree import SumTree
+from pipeline.nest import ListValue, Nest, is_nested
+
+# Seconds between two looks, while there is nothing to sample, whether the iterator was closed.
+_LOOK = 0.1
+
+
+class Sample(NamedTuple):
+    """An example of a replay buffer with priorities.
+
+    Attributes:
+        key: The number of the example, for `ReplayBuffer.update`.
+        probability: How likely it was to be drawn.
+        example: The example.
+    """
+
+    key: Any
+    probability: Any
+    example: Any
+
+
+class ReplayBuffer(Dataset[Any]):
+    """A buffer of examples: a Dataset of random draws from it, with replacement. See `replay`.
+
+    Thread safety: every method may be called from every thread. Iterators may run while others add.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        priorities: bool,
+        rate: _Rate,
+        seed: int | None,
+        name: str,
+    ) -> None:
+        """Use `replay`."""
+        self.name, self.capacity, self.priorities = name, capacity, priorities
+        self._rate = rate
+        self._tree = SumTree(capacity) if priorities else None
+        self._rows: _Rows | None = None  # from the first example on
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._inserted = self._sampled = 0
+        self._closed = False
+        super().__init__(_OfReplay(self, seed))
+
+    def add(self, example: Any, priority: float = 1.0, *, timeout: float | None = None) -> int:
+        """Add an example; the oldest one goes if the buffer is full. Arrays are copied.
+
+        Args:
+            example: The example. All have the structure, the shapes and the dtypes of the first.
+            priority: How often it is drawn, relative to the others, if the buffer has priorities.
+            timeout: Seconds to wait while `samples_per_insert` makes adding wait; None for no limit.
+
+        Returns:
+            Its key, for `update`: 0 for the first example, 1 for the next.
+
+        Raises:
+            InvalidArgumentError, TypeError: The example does not fit the first one, or the priority is wrong.
+            DeadlineExceededError: The time is up. CancelledError: The buffer is closed.
+        """
+        weight = float(self._weights(priority, 1, "add")[0]) if self._tree is not None else 0.0
+        values = self._layout(example).values(example)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._changed:
+            while not self._closed and self._rate.inserts(self._inserted, self._sampled) < 1:
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    text = f"'{self.name}': add waited for samples to be taken, as samples_per_insert says"
+                    raise DeadlineExceededError(None, None, text)
+                self._changed.wait(left)
+            if self._closed:
+                raise CancelledError(None, None, f"'{self.name}' is closed: nothing can be added")
+            assert self._rows is not None
+            key = self._inserted
+            slot = key % self.capacity
+            self._rows.store(slot, values)
+            if self._tree is not None:
+                self._tree.set_one(slot, weight)
+            self._inserted += 1
+            self._changed.notify_all()
+        return key
+
+    def update(self, keys: Any, priorities: Any) -> int:
+        """Change the priorities of examples.
+
+        Args:
+            keys: Their keys: what `add` returned, or `key` of samples. Those of examples that have gone are ignored.
+            priorities: A priority for each, or one for all.
+
+        Returns:
+            How many were changed.
+
+        Raises:
+            InvalidArgumentError: The buffer has no priorities, there was no such example, or a priority is wrong.
+        """
+        if self._tree is None:
+            raise invalid(f"'{self.name}' has no priorities: pass priorities=True to replay")
+        numbers = np.atleast_1d(np.asarray(keys))
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+            raise invalid(f"update: keys must be integers, got dtype {numbers.dtype}, shape {show(numbers.shape)}")
+        numbers = numbers.astype(np.int64)
+        weights = self._weights(priorities, len(numbers), "update")
+        with self._changed:
+            if len(numbers) and not 0 <= numbers.min() <= numbers.max() < self._inserted:
+                odd = int(numbers.min()) if numbers.min() < 0 else int(numbers.max())
+                raise invalid(f"update: there was no example with the key {odd}: the last one is {self._inserted - 1}")
+            there = numbers >= self._inserted - self.capacity
+            self._tree.set(numbers[there] % self.capacity, weights[there])
+            self._changed.notify_all()
+        return int(there.sum())
+
+    @property
+    def size(self) -> int:
+        """How many examples it holds now."""
+        return min(self._inserted, self.capacity)
+
+    @property
+    def inserted(self) -> int:
+        """How many examples were added."""
+        return self._inserted
+
+    @property
+    def sampled(self) -> int:
+        """How many samples were taken, by all iterators."""
+        return self._sampled
+
+    def close(self) -> None:
+        """End all iterators, and refuse further examples. Threads that wait in `add` get a CancelledError."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def __enter__(self) -> ReplayBuffer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<ReplayBuffer '{self.name}': {self.size:,} of {self.capacity:,} examples>"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(f"'{self.name}' cannot be pickled: a replay buffer lives in one process")
+
+    def _layout(self, example: Any) -> _Rows:
+        rows = self._rows
+        if rows is None:
+            with self._lock:
+                rows = self._rows = self._rows or _Rows(example, self.capacity, self.name)
+        return rows
+
+    def _weights(self, given: Any, count: int, what: str) -> NDArray[np.float64]:
+        try:
+            weights = np.asarray(given, np.float64)
+        except (TypeError, ValueError):
+            raise invalid(f"{what}: a priority must be a number, got {given!r:.80}") from None
+        if weights.shape not in ((), (count,)):
+            raise invalid(f"{what}: expected {count} priorities, one for each key, got shape {show(weights.shape)}")
+        if not np.isfinite(weights).all() or (weights < 0).any():
+            raise invalid(f"{what}: a priority must be a number of at least 0, got {given!r:.80}")
+        return np.broadcast_to(weights, (count,))
+
+    def _draw(self, n: int, rng: np.random.Generator, shared: Opening) -> tuple[Any, NDArray[np.int64]] | None:
+        """Return up to n samples as columns, and their keys; None once the buffer is closed."""
+        with self._changed:
+            while not self._closed and (allowed := self._allowed()) < 1:
+                self._changed.wait(shared.left(_LOOK))
+                shared.check()
+            if self._closed:
+                return None
+            n = min(n, allowed)
+            if self._tree is None:
+                slots = rng.integers(0, self.size, n)
+            else:
+                slots = self._tree.draw(rng.random(n))
+                chances = self._tree.get(slots) / self._tree.total
+            assert self._rows is not None
+            block = self._rows.rows(slots)
+            newest = self._inserted - 1
+            keys = newest - (newest - slots) % self.capacity
+            self._sampled += n
+            if self._rate.per_insert is not None:
+                self._changed.notify_all()
+        return (block if self._tree is None else Sample(keys, chances, block)), keys
+
+    def _allowed(self) -> int:
+        """Return how many samples may be taken now."""
+        if self._tree is not None and not self._tree.total > 0:
+            return 0
+        return self._rate.samples(self._inserted, self._sampled)
+
+
+def replay(
+    capacity: int,
+    *,
+    priorities: bool = False,
+    min_size: int = 1,
+    samples_per_insert: float | None = None,
+    slack: float | None = None,
+    seed: int | None = None,
+    name: str = "replay",
+) -> ReplayBuffer:
+    """Make a replay buffer: threads add examples, and its Dataset draws from them at random, with replacement.
+
+    The oldest example goes when a new one finds the buffer full. The Dataset has no end: it waits while there is
+    nothing to draw, and ends when the buffer is closed. It has no states, because others fill it.
+
+    Args:
+        capacity: How many examples it holds.
+        priorities: Whether examples are drawn as often as their priorities say. Each draw then is a `Sample` of key,
+            probability and example, and `update` changes priorities.
+        min_size: How many examples there must be before the first draw.
+        samples_per_insert: How many samples are taken for each example that is added, on average. Whoever is ahead
+            waits, samplers or adders. None for no limit.
+        slack: By how many samples either side may be ahead; by default a tenth of `min_size * samples_per_insert`, and
+            at least twice `samples_per_insert`.
+        seed: Seed of the draws; each iterator has its own generator.
+        name: What errors and reports call it.
+
+    Raises:
+        ValueError: A number is out of range. TypeError: One is not a number.
+
+    Examples:
+        >>> buffer = pipeline.replay(100, seed=1)
+        >>> for step in range(150):
+        ...     _ = buffer.add({"state": np.full(3, step), "reward": 1.0})
+        >>> batch = next(iter(buffer.batch(8)))
+        >>> batch["state"].shape, bool(batch["state"].min() >= 50)
+        ((8, 3), True)
+    """
+    size = integer(capacity, "replay: capacity")
+    least = integer(min_size, "replay: min_size")
+    if size < 1:
+        raise invalid(f"replay: capacity must be at least 1, got {size}")
+    if not 1 <= least <= size:
+        raise invalid(f"replay: min_size must be 1 to the capacity of {size:,}, got {least:,}")
+    rate = _Rate(least, _positive(samples_per_insert, "samples_per_insert"), _positive(slack, "slack"))
+    return ReplayBuffer(size, truth(priorities, "replay: priorities"), rate, seed, name)
+
+
+def _positive(given: Any, what: str) -> float | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, (int, float, np.integer, np.floating)):
+        raise TypeError(f"replay: {what} must be a number, not {given!r:.80}")
+    if not 0 < given < math.inf:
+        raise invalid(f"replay: {what} must be a number above 0, got {given}")
+    return float(given)
+
+
+class _Rate:
+    """How far adding and sampling may get ahead of each other.
+
+    Args:
+        min_size: How many examples there must be before the first sample.
+        per_insert: Samples for each example; None for no limit.
+        slack: By how many samples either may be ahead; None for the default.
+
+    Raises:
+        InvalidArgumentError: The slack is so small that neither side could go on.
+    """
+
+    def __init__(self, min_size: int, per_insert: float | None, slack: float | None) -> None:
+        self.min_size, self.per_insert = min_size, per_insert
+        if slack is not None and per_insert is None:
+            raise invalid("replay: slack needs samples_per_insert")
+        ratio = per_insert or 0.0
+        self._slack = max(0.1 * min_size * ratio, 2 * ratio, 2.0) if slack is None else slack
+        if 2 * self._slack < 1 + ratio:
+            raise invalid(f"replay: slack must be at least {(1 + ratio) / 2:g} with samples_per_insert={ratio:g}")
+
+    def inserts(self, inserted: int, sampled: int) -> int:
+        """Return how many examples may be added now; at least 1 if any."""
+        if self.per_insert is None or inserted < self.min_size:
+            return 1
+        due = (inserted + 1 - self.min_size) * self.per_insert - sampled
+        return 1 if due <= self._slack else 0
+
+    def samples(self, inserted: int, sampled: int) -> int:
+        """Return how many samples may be taken now."""
+        if inserted < self.min_size:
+            return 0
+        if self.per_insert is None:
+            return 1 << 62
+        return math.floor((inserted - self.min_size) * self.per_insert - sampled + self._slack)
+
+
+class _Rows:
+    """Where the examples are: a column for each component, with a row for each example.
+
+    Args:
+        example: The first example, which decides shapes and dtypes.
+        capacity: How many examples there is room for.
+        name: What errors call the buffer.
+    """
+
+    def __init__(self, example: Any, capacity: int, name: str) -> None:
+        self._name = name
+        self._nest = Nest(example, False) if is_nested(example, False) else None
+        flat = [example] if self._nest is None else self._nest.flatten(example)
+        self._columns = [_column(value, capacity) for value in flat]
+
+    def values(self, example: Any) -> list[Any]:
+        """Return what is to be stored of an example; an error if it does not fit."""
+        if self._nest is None:
+            if is_nested(example, False):
+                raise invalid(f"'{self._name}': the first example was one value, and this is {example!r:.80}")
+            flat = [example]
+        else:
+            try:
+                flat = self._nest.flatten(example)
+            except ValueError as error:
+                raise invalid(f"'{self._name}': the example differs from the first: {error}") from error
+        return [
+            self._fitting(i, column, value) for i, (column, value) in enumerate(zip(self._columns, flat, strict=True))
+        ]
+
+    def store(self, slot: int, values: list[Any]) -> None:
+        """Store an example."""
+        for column, value in zip(self._columns, values, strict=True):
+            column[slot] = value
+
+    def rows(self, slots: NDArray[np.int64]) -> Any:
+        """Return some examples as a block."""
+        columns = [column.take(slots, axis=0) for column in self._columns]
+        return columns[0] if self._nest is None else self._nest.pack(columns, True)
+
+    def _fitting(self, i: int, column: NDArray[Any], value: Any) -> Any:
+        if column.dtype.hasobject:
+            return value
+        array = np.asarray(value)
+        if array.shape != column.shape[1:]:
+            hint = "pad it, or add it as a pipeline.ListValue"
+            text = f"has shape {show(array.shape)}, and in the first example {show(column.shape[1:])}: {hint}"
+            raise InvalidArgumentError(None, None, f"'{self._name}': {self._where(i)} {text}")
+        if array.dtype != column.dtype and not np.can_cast(array.dtype, column.dtype, "same_kind"):
+            text = f"has dtype {array.dtype}, and in the first example {column.dtype}"
+            raise TypeError(f"'{self._name}': {self._where(i)} {text}")
+        return array
+
+    def _where(self, i: int) -> str:
+        return "the example" if self._nest is None else f"component {self._nest.names[i]!r}"
+
+
+def _column(value: Any, capacity: int) -> NDArray[Any]:
+    """Return room for values like this one: rows of an array, or objects where it is none."""
+    if not isinstance(value, (bytes, str, ListValue)):
+        array = np.asarray(value)
+        if array.dtype.kind not in "OSUV":
+            return np.empty((capacity, *array.shape), array.dtype)
+    return np.empty(capacity, object)
+
+
+class _OfReplay(Node):
+    """Draws from a replay buffer.
+
+    Args:
+        buffer: The buffer.
+        seed: Of the draws.
+    """
+
+    kind = "replay"
+    stage = "source"
+
+    def __init__(self, buffer: ReplayBuffer, seed: int | None) -> None:
+        self.buffer = buffer
+        self._seed = Seed(None if seed is None else integer(seed, "replay: seed"))
+
+    def seed(self) -> Seed:
+        return self._seed
+
+    def length(self) -> int | None:
+        return ENDLESS
+
+    def options(self) -> dict[str, Any]:
+        return {"name": self.buffer.name}
+
+    def text(self) -> str:
+        return f"replay({self.buffer.capacity}, name={self.buffer.name!r})"
+
+    def label(self) -> str:
+        return self.buffer.name
+
+    def open(self, shared: Opening, epoch: int) -> Stream:
+        seed, seed2 = shared.pair(self._seed)
+        words = [each & (1 << 64) - 1 for each in (seed, seed2 + epoch)]
+        rng = np.random.Generator(np.random.Philox(key=np.array(words, np.uint64)))
+        return shared.gauged(self, _Drawn(self.buffer, rng, shared))
+
+
+class _Drawn:
+    """Draws from a replay buffer, in one iterator."""
+
+    def __init__(self, buffer: ReplayBuffer, rng: np.random.Generator, shared: Opening) -> None:
+        self._buffer, self._rng, self._shared = buffer, rng, shared
+        self._count = 0
+
+    def take(self, n: int) -> Block | None:
+        found = self._buffer._draw(n, self._rng, self._shared)
+        if found is None:
+            return None
+        block, keys = found
+        first, self._count = self._count, self._count + len(keys)
+        return Block(Columns(block, len(keys)), keys, range(first, self._count))
+
+    def skip(self, n: int) -> int:
+        return dropped(self, n)
+
+    def position(self) -> Any:
+        raise no_position(f"'{self._buffer.name}' is a replay buffer that others fill, which cannot go back")
+
+    def seek(self, position: Any) -> None:
+        self.position()
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,299 @@
+"""replay: draws with replacement from what threads add, by priority, at a rate that holds back whoever is ahead."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+from helpers import run_in_thread as start
+from orchestration import no_thread_left
+
+import pipeline
+from pipeline.flow.sum_tree import SumTree
+
+
+def raises(cls, text):
+    return pytest.raises(cls, match=re.escape(text))
+
+
+def filled(n, capacity=100, **options):
+    buffer = pipeline.replay(capacity, seed=1, **options)
+    for i in range(n):
+        assert buffer.add({"n": i, "x": np.full((2, 3), i, np.float32)}) == i
+    return buffer
+
+
+def drawn(dataset, batches, size):
+    with iter(dataset.batch(size)) as iterator:
+        return [next(iterator) for _ in range(batches)]
+
+
+def test_draws_are_uniform_with_replacement():
+    buffer = filled(10)
+    batches = drawn(buffer, 20, 500)
+    counts = np.bincount(np.concatenate([batch["n"] for batch in batches]), minlength=10)
+    assert len(counts) == 10
+    assert (abs(counts - 1000) < 200).all()  # about 30 is usual
+    for batch in batches:
+        assert batch["x"].shape == (500, 2, 3)
+        assert batch["x"].dtype == np.float32
+        assert (batch["x"] == batch["n"][:, None, None]).all()
+
+
+def test_draws_follow_from_the_seed():
+    first, again, other = (np.concatenate([batch["n"] for batch in drawn(filled(50), 4, 10)]) for _ in range(3))
+    assert first.tolist() == again.tolist() == other.tolist()
+    buffer = filled(50)
+    epochs = [np.concatenate([batch["n"] for batch in drawn(buffer.epoch(i), 4, 10)]).tolist() for i in range(2)]
+    assert epochs[0] == first.tolist() != epochs[1]
+
+
+def test_the_oldest_go():
+    buffer = filled(250)
+    assert (buffer.size, buffer.inserted, buffer.capacity) == (100, 250, 100)
+    [batch] = drawn(buffer, 1, 5000)
+    assert set(batch["n"]) == set(range(150, 250))
+    assert (batch["x"][:, 0, 0] == batch["n"]).all()
+    assert buffer.sampled == 5000
+
+
+def test_priorities_decide_how_often():
+    buffer = pipeline.replay(100, priorities=True, seed=1)
+    for i in range(120):
+        buffer.add(i, priority=i % 3)
+    [sample] = drawn(buffer, 1, 30_000)
+    assert (sample.example == sample.key).all()
+    assert set(sample.key) == {i for i in range(20, 120) if i % 3}
+    counts = np.bincount(sample.key, minlength=120)
+    weights = np.array([i % 3 if i >= 20 else 0 for i in range(120)])
+    assert abs(counts / 30_000 - weights / weights.sum()).max() < 0.005
+    assert np.allclose(sample.probability, weights[sample.key] / weights.sum())
+
+
+def test_priorities_can_be_updated():
+    buffer = pipeline.replay(8, priorities=True, seed=1)
+    keys = [buffer.add(i) for i in range(12)]
+    assert buffer.update(keys, 0) == 8  # four have gone
+    assert buffer.update([5, 7, 7], [1, 9, 3]) == 3
+    [sample] = drawn(buffer, 1, 4000)
+    assert set(sample.key) == {5, 7}
+    assert abs((sample.key == 7).mean() - 0.75) < 0.05
+    assert buffer.update(np.array([], np.int64), 1.0) == 0
+    for given, error in (
+        ([12], "there was no example with the key 12: the last one is 11"),
+        ([-1], "there was no example with the key -1"),
+        ([0.5], "keys must be integers, got dtype float64"),
+        ([[1]], "keys must be integers"),
+    ):
+        with raises(ValueError, error):
+            buffer.update(given, 1)
+    for given in (-1, np.nan, np.inf, "high", None):
+        with raises(ValueError, "a priority must be a number"):
+            buffer.update([5], given)
+        with raises(ValueError, "a priority must be a number"):
+            buffer.add(1, priority=given)
+    with raises(ValueError, "expected 2 priorities, one for each key, got shape [3]"):
+        buffer.update([5, 6], [1, 2, 3])
+    with raises(ValueError, "has no priorities: pass priorities=True"):
+        filled(3).update([0], 1)
+
+
+def test_a_sampler_waits_for_min_size_and_for_a_priority():
+    buffer = pipeline.replay(10, priorities=True, min_size=3, seed=1)
+    with no_thread_left(), iter(buffer) as samples:
+        buffer.add(0)
+        buffer.add(1)
+        with pytest.raises(pipeline.DeadlineExceededError):
+            samples.next(timeout=0)
+        call = start(next, samples)
+        buffer.add(2)
+        assert call.result().example in (0, 1, 2)
+        buffer.update([0, 1, 2], 0)
+        with pytest.raises(pipeline.DeadlineExceededError):
+            samples.next(timeout=0)
+        call = start(next, samples)
+        buffer.update([1], 2.0)
+        assert call.result()[:2] == (1, 1.0)
+
+
+def test_the_rate_holds_back_whoever_is_ahead():
+    buffer = pipeline.replay(100, min_size=10, samples_per_insert=2, slack=4, seed=1)
+    for i in range(12):  # two may be ahead
+        buffer.add(i, timeout=0)
+    with raises(pipeline.DeadlineExceededError, "'replay': add waited for samples to be taken"):
+        buffer.add(12, timeout=0)
+    with iter(buffer) as samples:
+        call = start(buffer.add, 12)
+        next(samples)
+        next(samples)
+        call.result()
+        for _ in range(8):  # 3 inserts are 6 samples, and 4 may be ahead
+            samples.next(timeout=0)
+        with pytest.raises(pipeline.DeadlineExceededError):
+            samples.next(timeout=0)
+    assert (buffer.inserted, buffer.sampled) == (13, 10)
+
+
+@pytest.mark.parametrize("priorities", [False, True])
+def test_threads_add_while_others_sample(priorities):
+    buffer = pipeline.replay(50, priorities=priorities, min_size=20, samples_per_insert=8, seed=1)
+
+    def actor(number):
+        for i in range(300):
+            buffer.add({"a": np.full(5, number * 1000 + i), "b": number * 1000 + i}, priority=1 + i % 5)
+
+    def learner():
+        with iter(buffer.batch(16)) as batches:
+            for batch in batches:
+                found = batch.example if priorities else batch
+                assert (found["a"] == found["b"][:, None]).all()  # no half-written rows
+                if priorities:
+                    buffer.update(batch.key, np.ones(16))
+
+    with no_thread_left():
+        actors, learners = [start(actor, i) for i in range(3)], [start(learner) for _ in range(2)]
+        for call in actors:
+            call.result()
+        buffer.close()
+        for call in learners:
+            call.result()
+    assert buffer.inserted == 900
+    assert 8 * (900 - 20) - 20 <= buffer.sampled <= 8 * (900 - 20) + 20
+
+
+def test_a_closed_buffer_ends_everybody():
+    buffer = pipeline.replay(10, samples_per_insert=1, slack=1, seed=1)
+    for i in range(2):
+        buffer.add(i)
+    empty = pipeline.replay(10)
+    with no_thread_left():
+        adding, taking = start(buffer.add, 2), start(lambda: list(empty.batch(2)))
+        buffer.close()
+        empty.close()
+        with raises(pipeline.CancelledError, "'replay' is closed: nothing can be added"):
+            adding.result()
+        assert taking.result() == []
+    assert list(buffer) == []
+    with pipeline.replay(3, name="own") as other:
+        other.add(1)
+    with raises(pipeline.CancelledError, "'own' is closed"):
+        other.add(1)
+
+
+def test_any_structure():
+    buffer = pipeline.replay(10, seed=1)
+    chat = pipeline.ListValue([{"role": "user"}])
+    for i in range(3):
+        buffer.add(({"image": np.full((2, 2), i, np.uint8)}, f"text {i}", b"x" * i, chat, True))
+    [(images, texts, data, chats, flags)] = drawn(buffer, 1, 20)
+    for image, text, each in zip(images["image"], texts, data, strict=True):
+        assert text == f"text {image[0, 0]}"
+        assert each == b"x" * image[0, 0]
+    assert chats[0] == [{"role": "user"}]
+    assert flags.dtype == bool
+    scalars = pipeline.replay(4, seed=1)
+    scalars.add(2.5)
+    scalars.add(1)
+    assert set(drawn(scalars, 1, 50)[0]) == {1.0, 2.5}
+
+
+def test_examples_are_copied():
+    buffer = pipeline.replay(4)
+    given = np.zeros(3)
+    buffer.add(given)
+    given[:] = 7
+    [batch] = drawn(buffer, 1, 2)
+    batch[:] = 9
+    assert not drawn(buffer, 1, 2)[0].any()
+
+
+@pytest.mark.parametrize(
+    ("example", "cls", "said"),
+    [
+        ({"n": 1}, ValueError, "'replay': the example differs from the first"),
+        (5, ValueError, "'replay': the example differs from the first"),
+        ({"n": 1, "x": np.zeros((3, 2))}, ValueError, "component 'x' has shape [3,2], and in the first example [2,3]"),
+        (
+            {"n": 1.5, "x": np.zeros((2, 3))},
+            TypeError,
+            "component 'n' has dtype float64, and in the first",
+        ),
+        ({"n": "one", "x": np.zeros((2, 3))}, TypeError, "component 'n' has dtype <U3"),
+    ],
+)
+def test_examples_that_do_not_fit(example, cls, said):
+    buffer = filled(2)
+    with raises(cls, said):
+        buffer.add(example)
+    assert buffer.inserted == 2
+    single = pipeline.replay(3)
+    single.add(1)
+    with raises(ValueError, "the first example was one value, and this is {'a': 1}"):
+        single.add({"a": 1})
+
+
+def test_it_has_no_states_and_does_not_pickle():
+    buffer = filled(5)
+    samples = iter(buffer)
+    next(samples)
+    with raises(pipeline.FailedPreconditionError, "'replay' is a replay buffer that others fill, which cannot go back"):
+        samples.state_dict()
+    with raises(TypeError, "'replay' cannot be pickled"):
+        pickle.dumps(buffer)
+    with raises(TypeError, "has no end"):
+        len(buffer)
+
+
+@pytest.mark.parametrize(
+    ("options", "cls", "said"),
+    [
+        ({"capacity": 0}, ValueError, "replay: capacity must be at least 1, got 0"),
+        ({"capacity": 1.5}, TypeError, "replay: capacity"),
+        ({"min_size": 11}, ValueError, "replay: min_size must be 1 to the capacity of 10, got 11"),
+        ({"min_size": 0}, ValueError, "replay: min_size must be 1"),
+        ({"samples_per_insert": 0}, ValueError, "replay: samples_per_insert must be a number above 0, got 0"),
+        ({"samples_per_insert": "2"}, TypeError, "replay: samples_per_insert must be a number, not '2'"),
+        ({"samples_per_insert": float("nan")}, ValueError, "replay: samples_per_insert must be a number above 0"),
+        (
+            {"samples_per_insert": 8, "slack": 4},
+            ValueError,
+            "replay: slack must be at least 4.5 with samples",
+        ),
+        ({"slack": 4}, ValueError, "replay: slack needs samples_per_insert"),
+        ({"seed": "x"}, TypeError, "replay: seed"),
+        ({"priorities": "no"}, TypeError, "replay: priorities"),
+    ],
+)
+def test_bad_arguments(options, cls, said):
+    with raises(cls, said):
+        pipeline.replay(**{"capacity": 10, **options})
+
+
+def test_a_closed_iterator_stops_waiting():
+    with no_thread_left():
+        samples = iter(pipeline.replay(3).batch(2).prefetch(1))
+        samples.start()
+        samples.close()
+        assert list(samples) == []
+
+
+@pytest.mark.parametrize("size", [1, 15, 16, 17, 300, 5000])
+def test_sum_trees(size):
+    rng = np.random.default_rng(size)
+    tree, weights = SumTree(size), np.zeros(size)
+    for _ in range(20):
+        places = rng.integers(0, size, 30)
+        values = rng.random(30) * (rng.random(30) < 0.7) * 10.0 ** rng.integers(-8, 8, 30)
+        tree.set(places, values)
+        weights[places] = values
+        place = int(rng.integers(size))
+        tree.set_one(place, 0.5)
+        weights[place] = 0.5
+        assert (tree.get(np.arange(size)) == weights).all()
+        assert np.isclose(tree.total, weights.sum())
+        fractions = np.concatenate([rng.random(100), [0, np.nextafter(1, 0)]])
+        found = tree.draw(fractions)
+        assert (weights[found] > 0).all()
+        ends = weights.cumsum()
+        near = np.minimum(np.searchsorted(ends, fractions * ends[-1], "right"), size - 1)
+        assert np.allclose(ends[found], ends[near], rtol=1e-9, atol=1e-9 * ends[-1])

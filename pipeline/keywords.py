@@ -20,8 +20,7 @@ _OTHER_WORDS = {
     "usecols": ("columns", ""),
 }
 
-# Options that only batch functions have, and those that only sources have: people pass them to each other, and to
-# loaders, which take the `data`.
+# Options that only batch functions have, and those that only sources have: people pass them to each other.
 _OF_LOOPS = frozenset(
     {
         *("allow_smaller_final_batch", "batch_size", "deterministic", "dynamic_pad", "encoding", "function"),
@@ -29,6 +28,20 @@ _OF_LOOPS = frozenset(
     }
 )
 _OF_SOURCES = frozenset({"num_epochs", "shuffle"})
+
+
+# What people pass to loaders, which take the `data`, and where a dataset has it.
+_IN_DATASETS = {
+    "batch_size": ".batch({})",
+    "collate_fn": ".batch(100, collate={})",
+    "drop_last": ".batch(100, drop_remainder={})",
+    "drop_remainder": ".batch(100, drop_remainder={})",
+    "num_workers": ".map(function, workers={})",
+    "prefetch_factor": ".prefetch({})",
+    "seed": ".shuffle(seed={})",
+    "shuffle": ".shuffle(seed=1)",
+    "workers": ".map(function, workers={})",
+}
 
 
 def tells_keywords(function: Callable[P, R]) -> Callable[P, R]:
@@ -55,15 +68,17 @@ def _unknown(function: str, name: str, known: Sequence[str]) -> TypeError:
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
+    if name in _IN_DATASETS and "data" in known and "num_epochs" not in known:
+        return f"Write it into the dataset: {_IN_DATASETS[name].format('...')}."
     word, difference = _OTHER_WORDS.get(name, (name, ""))
     if word in known:
         return f"Did you mean '{word}'{difference}?"
     subject = "It" if word == name else f"'{word}'{difference}"
-    if word in _OF_LOOPS and ("num_epochs" in known or "data" in known):
+    if word in _OF_LOOPS and "num_epochs" in known:
         return (
             f"{subject} is an argument of the batch functions, such as pipeline.shuffle_batch(source, ..., {word}=...)."
         )
-    if word in _OF_SOURCES and ("batch_size" in known or "data" in known):
+    if word in _OF_SOURCES and "batch_size" in known:
         return f"{subject} is an argument of the sources, such as pipeline.arrays(data, {word}=...)."
     import difflib  # 1 ms, which a program without the mistake need not wait for
 

@@ -53,6 +53,7 @@ class _Collector:
         begun = [each.times.begun_at or 0.0 for each in running or facts]
         ages = [TICK, *(each.age_s for each in self.now.queues.values())]  # without loops these tell how long it took
         self.begin = looks[0].at if looks else min(begun, default=self.now.at - max(ages))
+        self.least = 1e-9 if looks or begun else max(ages)  # a difference of two instants may be a trifle less
         self.end = self.now.at
         if only is not None and self.loops:
             self._clip_to(next(iter(self.loops.values())))
@@ -69,7 +70,7 @@ class _Collector:
 
     @property
     def seconds(self) -> float:
-        return max(self.end - self.begin, 1e-9)
+        return max(self.end - self.begin, self.least)
 
     def report(self) -> Report:
         stages = [self._queue(number, queue) for number, queue in self.queues.items()]

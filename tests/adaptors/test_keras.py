@@ -401,6 +401,6 @@ except ImportError as error:
 
 def test_options_of_the_source_are_told_where_they_belong(keras):
     with raises(
-        TypeError, "PyDataset.__init__() got an unexpected keyword argument 'shuffle'. It is an argument of the"
+        TypeError, "PyDataset.__init__() got an unexpected keyword argument 'shuffle'. Write it into the dataset:"
     ):
         pipeline.keras.PyDataset(pairs(), shuffle=True)

@@ -325,19 +325,20 @@ def test_the_module_is_an_attribute_too():
 
 @pytest.mark.parametrize("name", ["DataLoader", "IterableDataset"])
 def test_options_of_torchs_loader_are_told_where_they_belong(name):
-    loop = pipeline.batch(np.arange(10), 5)
-    of_loops = "is an argument of the batch functions, such as pipeline.shuffle_batch(source, ..., {}=...)."
+    loop = pipeline.arrays(np.arange(10)).batch(5)
     hints = {
-        "batch_size": "It " + of_loops.format("batch_size"),
-        "num_workers": "'workers' " + of_loops.format("workers"),
-        "drop_last": "'allow_smaller_final_batch' (which means the opposite) "
-        + of_loops.format("allow_smaller_final_batch"),
-        "shuffle": "It is an argument of the sources, such as pipeline.arrays(data, shuffle=...).",
+        "batch_size": ".batch(...)",
+        "num_workers": ".map(function, workers=...)",
+        "drop_last": ".batch(100, drop_remainder=...)",
+        "shuffle": ".shuffle(seed=1)",
+        "collate_fn": ".batch(100, collate=...)",
+        "prefetch_factor": ".prefetch(...)",
     }
     for option, hint in hints.items():
         with pytest.raises(TypeError) as caught:
             getattr(pt, name)(loop, **{option: 1})
-        assert str(caught.value) == f"{name}.__init__() got an unexpected keyword argument '{option}'. {hint}"
+        told = f"{name}.__init__() got an unexpected keyword argument '{option}'. Write it into the dataset: {hint}."
+        assert str(caught.value) == told
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'sampler'\. It takes data, "):
         getattr(pt, name)(loop, sampler=1)
 

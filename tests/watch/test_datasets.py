@@ -172,6 +172,54 @@ def test_workers_are_counted():
     assert 0 < stage.busy <= 1
 
 
+@pytest.mark.parametrize("kind", ["number", "threads", "processes"])
+def test_what_workers_make_is_not_time_of_the_thread_that_takes(kind):
+    """Neither of a function, nor of items that are read where it is called."""
+
+    class Items:
+        def __len__(self):
+            return 64
+
+        def __getitem__(self, number):
+            if number >= 64:
+                raise IndexError
+            return slow(number)
+
+    workers = 2 if kind == "number" else getattr(pipeline, kind)(2)
+    items = list(range(64)) if kind == "processes" else Items()
+    batches = iter(pipeline.dataset(items).map(slow, workers=workers).batch(8))
+    list(batches)
+    report = batches.report()
+    source, function, batch, loop = report.stages
+    assert source.settings["taken"] < function.busy
+    assert (function.threads, batch.threads) == (2, 0)
+    assert 0 < function.busy <= 1
+    assert sum(stage.settings["taken"] for stage in (source, function, batch)) <= 1.01
+    assert loop.waits_in is not None
+
+
+def test_datasets_within_a_dataset():
+    """They are no rows; their time is that of the part that opens them."""
+    nested = pipeline.dataset([1, 2, 3]).map(lambda n: pipeline.dataset(list(range(n))).map(slow))
+    batches = iter(pipeline.interleave(nested, cycle_length=2).batch(2))
+    list(batches)
+    report = batches.report()
+    times = {stage.name: stage.busy for stage in report.stages if stage.kind != "loop"}
+    assert max(times, key=times.get) == "interleave"
+
+
+def test_a_report_of_a_run_that_goes_on_in_another_thread():
+    """Reports may be made at any time, and the end is seen by all of them."""
+    dataset = pipeline.dataset(numbers).repeat(50).map(doubled, workers=2).shuffle(8, seed=1).batch(4).prefetch(2)
+    batches = iter(dataset)
+    taker = threading.Thread(target=lambda: list(batches))
+    taker.start()
+    while taker.is_alive():
+        assert len(str(batches.report())) > 0
+    taker.join()
+    assert batches.report().stages[-1].elements == 800
+
+
 def test_a_queue_that_others_fill_is_a_stage():
     queue = pipeline.FIFOQueue(100, np.int64, (), name="live")
     queue.enqueue_many(np.arange(50))

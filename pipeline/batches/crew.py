@@ -91,9 +91,9 @@ class Crew(QueueRunner):
             self._begun = True
         self._put_away()
 
-    def _run(self, running: set[int], *args: Any) -> None:
+    def _thread_body(self, *args: Any) -> None:
         try:
-            super()._run(running, *args)
+            super()._thread_body(*args)
         finally:
             try:
                 self._put_away()
@@ -103,7 +103,7 @@ class Crew(QueueRunner):
     def _put_away(self) -> None:
         """Put the feed away, once, if no thread reads."""
         with self._lock:
-            if self._running.get(self) or not self._read:
+            if self._runs_per_session.get(self) or not self._read:
                 return
             feed = self._read.pop()
         feed.put_away()

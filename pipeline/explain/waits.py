@@ -143,9 +143,13 @@ class Watchdog:
         failure = failures[0]
         if failure is None or None in failures or queue.is_closed():
             return
-        text = f"{call} of {queue.kind} '{queue.name}' would wait forever: {failure.text(own=True)}"
+        text = f"{call} of {queue.kind} '{self._name_of(queue)}' would wait forever: {failure.text(own=True)}"
         hint = "With a Coordinator the failure would have closed the queue."
         raise FailedPreconditionError(None, None, f"{text}\n{hint}") from failure.error
+
+    def _name_of(self, queue: WatchedQueue) -> str:
+        """Return the name that users know."""
+        return queue.name
 
     def _report_filling(self, queue: WatchedQueue) -> None:
         """Log once how far an open shuffle queue is from `min_after_dequeue`, and how fast it fills."""

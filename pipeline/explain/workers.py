@@ -180,11 +180,13 @@ class Worker:
         keys: The keys of the records that this call of the enqueue op read, from `note_read`, or the names of the items
             that it took, from `note_items`; None before that.
         failure: The exception that ends the thread, once there is one.
+        counted: Whether its runner counts it as running, and is to count it as ended.
     """
 
-    def __init__(self, group: WorkerGroup, number: int) -> None:
+    def __init__(self, group: WorkerGroup, number: int, counted: bool = True) -> None:
         self.group = group
         self.number = number
+        self.counted = counted
         self.keys: Sequence[bytes | str] | None = None
         self.failure: WorkerFailure | None = None
 

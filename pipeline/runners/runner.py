@@ -16,7 +16,7 @@ from pipeline.errors import OpError, OutOfRangeError
 from pipeline.explain.causes import InputUsedUp, because
 from pipeline.explain.live import groups
 from pipeline.explain.wording import count
-from pipeline.explain.workers import Worker, WorkerGroup
+from pipeline.explain.workers import Worker, WorkerGroup, current_worker
 from pipeline.logs import logger
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.current_loop import loop_of_thread
@@ -77,7 +77,7 @@ class QueueRunner:
                 raise TypeError(f"An enqueue op must be a callable without arguments, not {op!r:.80}")
         if queue_closed_exception_types is None:
             queue_closed_exception_types = (OutOfRangeError,)
-        self._closed_types = _checked_types(queue_closed_exception_types)
+        self._queue_closed_exception_types = _checked_types(queue_closed_exception_types)
         self._queue = queue
         self._enqueue_ops = enqueue_ops
         self._close_op = queue.close if close_op is None else close_op
@@ -85,8 +85,8 @@ class QueueRunner:
             functools.partial(queue.close, cancel_pending_enqueues=True) if cancel_op is None else cancel_op
         )
         self._lock = threading.RLock()  # reentrant: a signal handler may use the runner
-        # By session: the numbers of the running threads; without a session the runner is the key. Sessions come and go.
-        self._running: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
+        # By session: how many threads run; without a session the runner is the key. Sessions come and go.
+        self._runs_per_session: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._exceptions_raised: list[Exception] = []
         self._group = WorkerGroup(queue, len(enqueue_ops), list(map(op_name, enqueue_ops)))
         watchdog = getattr(queue, "watchdog", None)
@@ -95,7 +95,7 @@ class QueueRunner:
 
     def __repr__(self) -> str:
         with self._lock:
-            running = sum(map(len, self._running.values()))
+            running = sum(self._runs_per_session.values())
         return (
             f"<{type(self).__name__} of '{self.name}': {running} of {count(len(self._enqueue_ops), 'thread')} running>"
         )
@@ -123,7 +123,7 @@ class QueueRunner:
     @property
     def queue_closed_exception_types(self) -> tuple[type[OpError], ...]:
         """The exception classes that mean that the input is used up."""
-        return self._closed_types
+        return self._queue_closed_exception_types
 
     @property
     def exceptions_raised(self) -> list[Exception]:
@@ -161,9 +161,9 @@ class QueueRunner:
         """
         key = self if sess is None else sess
         with self._lock:
-            if self._running.get(key):
+            if self._runs_per_session.get(key, 0) > 0:
                 return []
-            self._running[key] = running = set(range(1, len(self._enqueue_ops) + 1))
+            self._runs_per_session[key] = len(self._enqueue_ops)
             self._exceptions_raised = []
         threads: list[EndingThread] = []
         closing: list[EndingThread] = []
@@ -171,12 +171,12 @@ class QueueRunner:
         try:
             group, loop = self._group_for(sess), loop_of_thread.coord
             for number, op in enumerate(self._enqueue_ops, 1):
-                worker = Worker(group, number)
-                threads.append(self._thread(self._run, op_name(op), running, sess, coord, op, worker, loop))
+                worker = Worker(group, number, counted=self._counts)
+                threads.append(self._thread(self._thread_body, op_name(op), sess, coord, op, worker, loop))
             group.begin(self.name, [*threads])
             groups.add(group)
             if coord is not None:
-                closing.append(self._thread(self._close_on_stop, "close_on_stop", sess, coord))
+                closing.append(self._thread(self._close_on_stop, "close_on_stop", sess, self._cancel_op, coord))
             for thread in threads + closing:
                 if coord is not None:
                     coord.register_thread(thread)
@@ -187,7 +187,9 @@ class QueueRunner:
         except BaseException:  # the system cannot start another thread, or a signal handler raised
             idle = [thread for thread in threads if thread not in started and thread.give_up()]
             with self._lock:
-                running &= {number for number, thread in enumerate(threads, 1) if thread not in idle}
+                # Also those that were not made, as the system has no memory left.
+                unmade = len(self._enqueue_ops) - len(threads)
+                self._runs_per_session[key] -= len(idle) + unmade
             for thread in idle:
                 group.leave(thread)
             if all(thread.give_up() for thread in closing) and coord is not None and len(idle) < len(threads):
@@ -197,7 +199,7 @@ class QueueRunner:
 
     def _close_anyway(self, sess: Any, coord: Coordinator, daemon: bool) -> None:
         """Have the queue closed for the threads that run although another could not be started."""
-        closing = self._thread(self._close_on_stop, "close_on_stop", sess, coord)
+        closing = self._thread(self._close_on_stop, "close_on_stop", sess, self._cancel_op, coord)
         closing.daemon = daemon
         coord.register_thread(closing)
         try:
@@ -222,41 +224,60 @@ class QueueRunner:
     def _thread(self, target: Callable[..., None], what: str, *args: Any) -> EndingThread:
         return EndingThread(target, args, f"QueueRunnerThread-{self.name}-{what}")
 
-    # `_run` is the body of a thread that fills the queue, `_close_on_stop` that of the one that closes it.
+    # `_thread_body` is the body of a thread that fills the queue, `_close_on_stop` that of the one that closes it.
     # An exception such as MemoryError may strike anywhere, also while a thread reports another or leaves. So it does
-    # both twice, in _fill and in _run; the second time changes nothing.
+    # both twice, in _run and in _thread_body; the second time changes nothing.
 
-    def _run(
-        self,
-        running: set[int],
-        sess: Any,
-        coord: Coordinator | None,
-        op: Any,
-        worker: Worker,
-        loop: Coordinator | None,
+    @property
+    def _counts(self) -> bool:
+        """Whether `_run` is the one of this class. Another one counts in `_runs_per_session` itself, as it must."""
+        return type(self)._run is QueueRunner._run
+
+    def _thread_body(
+        self, sess: Any, coord: Coordinator | None, op: Any, worker: Worker, loop: Coordinator | None
     ) -> None:
         try:
+            if worker.group.gate is not None:
+                worker.group.gate.wait()
             loop_of_thread.coord = loop
             with worker.as_current():
-                self._fill(running, sess, coord, op, worker)
+                self._run(sess, op, coord)
         except BaseException as error:
+            self._note(error, worker, alone=coord is None)
             if coord is None:
-                self._note(error, worker)
                 raise
             coord.request_stop(error)
         finally:
-            self._leave(running, worker)
+            self._leave(sess, worker)
 
-    def _fill(self, running: set[int], sess: Any, coord: Coordinator | None, op: Any, worker: Worker) -> None:
+    def _run(self, sess: Any, enqueue_op: Any, coord: Coordinator | None = None) -> None:
+        """Run an enqueue op until the input ends or the Coordinator stops. Subclasses may override it.
+
+        Args:
+            sess: The session; None calls the op directly.
+            enqueue_op: The op of this thread.
+            coord: The Coordinator that stops the thread.
+        """
+        worker = current_worker()
+        if worker is None:  # in a thread that the program made itself
+            worker = Worker(self._group_for(sess), 1)
+            worker.group.begin(self.name, [threading.current_thread()])
+            with worker.as_current():
+                self._fill(sess, enqueue_op, coord, worker)
+        else:
+            worker.counted = True  # also if a subclass wraps this
+            self._fill(sess, enqueue_op, coord, worker)
+
+    def _fill(self, sess: Any, op: Any, coord: Coordinator | None, worker: Worker) -> None:
         try:
             run = self._callable(sess, op)
             while coord is None or not coord.should_stop():
                 worker.keys = None
                 try:
                     run()
-                except self._closed_types as error:
+                except self._queue_closed_exception_types as error:
                     worker.group.reached_end(error)
-                    if self._leave(running, worker, at_end=True) == 0:
+                    if self._leave(sess, worker, at_end=True) == 0:
                         with because(InputUsedUp(worker.group)):
                             self._quietly(sess, self._close_op)
                     return
@@ -266,7 +287,7 @@ class QueueRunner:
                 raise
             coord.request_stop(error)
         finally:
-            self._leave(running, worker)
+            self._leave(sess, worker)
 
     def _note(self, error: BaseException, worker: Worker, alone: bool = True) -> None:
         """Note the exception that ends a thread, in `exceptions_raised` too if no coordinator hears of it."""
@@ -277,25 +298,30 @@ class QueueRunner:
             worker.group.failed(failure)
             if isinstance(error, Exception):
                 with self._lock:
+                    if any(each is error for each in self._exceptions_raised):  # a `_run` of the user's noted it
+                        return
                     self._exceptions_raised.append(error)
                 _log.error("Exception in QueueRunner: %s", error)
 
-    def _leave(self, running: set[int], worker: Worker, at_end: bool = False) -> int:
+    def _leave(self, sess: Any, worker: Worker, at_end: bool = False) -> int:
         """Count a thread as ended; return how many are running. `at_end`: it may still have to close the queue."""
+        key = self if sess is None else sess
         with self._lock:
-            running.discard(worker.number)
-            left = len(running)
+            if worker.counted:
+                worker.counted = False
+                self._runs_per_session[key] = max(self._runs_per_session.get(key, 0) - 1, 0)
+            left = self._runs_per_session.get(key, 0)
         if not at_end:
             worker.group.leave()
         return left
 
-    def _close_on_stop(self, sess: Any, coord: Coordinator) -> None:
+    def _close_on_stop(self, sess: Any, cancel_op: Any, coord: Coordinator) -> None:
         try:
             self._wait_for_stop(coord)
         except BaseException as error:
             coord.request_stop(error)  # nothing else closes the queue when the others stop
         with because(coord.stopped):
-            self._quietly(sess, self._cancel_op)
+            self._quietly(sess, cancel_op)
 
     def _wait_for_stop(self, coord: Coordinator) -> None:
         """Wait until there is a reason to close the queue."""

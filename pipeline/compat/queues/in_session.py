@@ -180,7 +180,7 @@ class SessionQueue(TypedQueue):
 
 
 class _SessionWatchdog(Watchdog):
-    """Warns where a native queue raises, because another thread may still start the runners."""
+    """Warns of runners that were never started where a native queue raises: another thread may still start them."""
 
     def __init__(self, spec: QueueSpec) -> None:
         super().__init__(spec.min_after_dequeue)
@@ -218,18 +218,8 @@ class _SessionWatchdog(Watchdog):
             warnings.warn(text, RuntimeWarning, stacklevel=2)
             _log.warning("%s", text)
 
-    def _all_lost(self, queue: Any, call: str) -> None:
-        failures = [group.lost() for group in self._groups]
-        if self._warned or not failures or None in failures or queue.is_closed():
-            return
-        self._warned = True
-        _log.warning(
-            "%s of %s '%s' waits for ever: %s. With a Coordinator the failure would have closed the queue.",
-            call,
-            queue.kind,
-            self._spec.op_name,
-            failures[0].text(own=True),  # type: ignore[union-attr]
-        )
+    def _name_of(self, queue: Any) -> str:
+        return self._spec.op_name
 
 
 def _types(dtypes: list[DType]) -> str:

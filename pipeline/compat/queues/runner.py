@@ -15,7 +15,7 @@ from pipeline.compat.queues.move_blocks import in_blocks
 from pipeline.compat.queues.runner_def import QueueRunnerDef, definition, elements
 from pipeline.compat.session.session import BaseSession
 from pipeline.errors import OpError, OutOfRangeError
-from pipeline.explain.workers import WorkerGroup, current_worker
+from pipeline.explain.workers import WorkerGroup
 from pipeline.logs import logger
 from pipeline.runners import runner as native
 from pipeline.runners.coordinator import Coordinator
@@ -88,9 +88,6 @@ class QueueRunner(native.QueueRunner):
         return super().create_threads(sess, coord, daemon, start)
 
     def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
-        worker = current_worker()
-        if worker is not None and worker.group.gate is not None:
-            worker.group.gate.wait()
         single = self._single(sess, op)
         return in_blocks(sess, op, single, len(self.enqueue_ops) > 1) or single
 

@@ -97,6 +97,29 @@ def padded():
     return pipeline.batch(cycle(rows), N, num_threads=0, dynamic_pad=True).__next__
 
 
+def rows_by_number():
+    """A shuffled batch of rows of arrays in memory, of a dataset."""
+    rows = [np.ones((30_000, 4), np.float32), np.arange(30_000)]
+    return iter(pipeline.arrays(tuple(rows), shuffle=True, seed=1, num_epochs=100).batch(N)).__next__
+
+
+def mapped():
+    """A batch of what a function makes of the items of a list, in the thread that asks."""
+    rows = list(np.ones((30_000, 4), np.float32))
+    return iter(pipeline.dataset(rows).map(lambda row: row).repeat().batch(N)).__next__
+
+
+def generated():
+    """A batch of the rows of a generator, which fills one array again and again."""
+    row = np.ones(4, np.float32)
+
+    def rows():
+        while True:
+            yield row
+
+    return iter(pipeline.dataset(rows).batch(N)).__next__
+
+
 # What makes the function that is called, how often, and how many elements it handles.
 _ALL = {
     "scalar enqueue + dequeue": (scalar, 20_000, 1),
@@ -108,6 +131,9 @@ _ALL = {
     "dequeue_many of 128 x f32[784]": (dequeue, 1_000, N),
     "batch(callable) of 128 x f32[4]": (examples, 100, N),
     "batch(dynamic_pad) of 128 rows of 1 to 100 f32": (padded, 2_000, N),
+    "arrays.batch, 128 x f32[4], shuffled": (rows_by_number, 4_000, N),
+    "dataset(list).map.batch, 128 x f32[4]": (mapped, 1_000, N),
+    "dataset(generator).batch, 128 x f32[4]": (generated, 2_000, N),
 }
 PATHS = {name: make for name, (make, _, _) in _ALL.items()}
 CALLS = {name: calls for name, (_, calls, _) in _ALL.items()}

@@ -175,7 +175,7 @@ class Parallel:
     def _reset(self) -> None:
         self._chunks: deque[Chunk] = deque()
         self._parts: deque[Part] = deque()
-        self._marks = Marks(self._stream, self._one_to_one)
+        self._marks = Marks(self._stream, self._one_to_one, any(step.skip for step in self._steps))
         self._ended = False
         self._error: Exception | None = None  # of the stream: raised after what came before it
         self._drop = 0
@@ -354,7 +354,7 @@ class Parallel:
         if any(step.skip for step in self._steps):
             return dropped(self, n)
         skipped = self._stream.skip(n)
-        self._marks = Marks(self._stream, True)
+        self._marks = Marks(self._stream, True, False)
         return skipped
 
     def position(self) -> Any:

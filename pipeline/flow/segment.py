@@ -28,12 +28,14 @@ class Marks:
 
     Args:
         stream: What the inputs come from.
-        one_to_one: Whether there is an output for each input, so that inputs can be skipped instead of made again.
+        one_to_one: Whether each input gives one output or fails, so that inputs can be skipped instead of made again.
+        skips: Whether inputs that fail are left out. A position then is in a list, as what comes after it counts
+            outputs, and it counts inputs.
     """
 
-    def __init__(self, stream: Stream, one_to_one: bool) -> None:
+    def __init__(self, stream: Stream, one_to_one: bool, skips: bool) -> None:
         self._stream = stream
-        self._one_to_one = one_to_one
+        self._one_to_one, self._skips = one_to_one, skips
         self._noted: list[tuple[int, Any]] = []  # (number of inputs, position), of all claims not delivered yet
         self.claimed = 0  # inputs
         self.due = 0  # outputs after the position that is noted first
@@ -75,7 +77,9 @@ class Marks:
     def _as_position(self, position: Any, outputs: int) -> Any:
         if isinstance(position, FailedPreconditionError):
             raise position
-        return later(position, outputs) if self._one_to_one else [position, outputs]
+        if not self._one_to_one:
+            return [position, outputs]
+        return [later(position, outputs)] if self._skips else later(position, outputs)
 
     def seek(self, position: Any) -> int:
         """Go to a position; return how many outputs have to be dropped."""
@@ -84,6 +88,8 @@ class Marks:
             position, outputs = position
             seek_later(self._stream, position)
             return int(outputs)
+        if self._skips:
+            (position,) = position
         seek_later(self._stream, position)
         if isinstance(position, dict) and "later" in position:  # marks go on where they were
             self._noted = [(0, position["at"])]
@@ -116,7 +122,7 @@ class Segment:
         self._skips = skips
         self._one_to_one = all(step.one_to_one for step in steps)
         self._one_by_one = any(step.what == "flat_map" for step in steps)
-        self._marks = Marks(stream, self._one_to_one)
+        self._marks = Marks(stream, self._one_to_one, any(step.skip for step in steps))
         self._only = only_map(steps)
         self._claim: Block | None = None
         self._calls: Calls | None = None  # of the claim; else its outputs come from the next
@@ -227,13 +233,13 @@ class Segment:
 
     def _failed(self, claim: Block, failure: Failure) -> None:
         if self._one_to_one:
-            self._marks.due += 1  # as if it had been delivered
+            self._marks.delivered(self._marks.claimed - len(claim), None, 1)  # as if it were an output
         refuse_or_skip(claim, failure, self._steps, self._skips)
 
     def skip(self, n: int) -> int:
         if self._one_to_one and self._claim is None and not self._drop and not any(step.skip for step in self._steps):
             skipped = self._stream.skip(n)
-            self._marks = Marks(self._stream, True)
+            self._marks = Marks(self._stream, True, False)
             return skipped
         return dropped(self, n)
 

@@ -283,11 +283,12 @@ class _Sharded:
         return dropped(self, n)
 
     def position(self) -> Any:
-        return self._stream.position()
+        return [self._stream.position()]  # a list: what comes later counts shares, not elements of all hosts
 
     def seek(self, position: Any) -> None:
         self._phase = 0
-        self._stream.seek(position)
+        (inner,) = position
+        self._stream.seek(inner)
 
     def close(self) -> None:
         self._stream.close()

@@ -12,7 +12,7 @@ from pipeline._flow import all_arrays
 from pipeline.dtypes import object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.flow.block import Columns, Examples, own
-from pipeline.nest import Nest, has_nested, is_nested, map_values
+from pipeline.nest import ListValue, Nest, has_nested, is_nested, map_values
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -87,6 +87,8 @@ class Collate:
 
     def _ragged(self, values: list[Any], fill: Any, where: str) -> Any:
         arrays = [as_array(value, where) for value in values]
+        if fill is not None and not isinstance(fill, (bytes, str)):
+            fill = _empty_string(arrays, fill)
         dtype = next((each.dtype for each in arrays if each.size), arrays[0].dtype)
         arrays = [each if each.size or each.dtype == dtype else each.astype(dtype) for each in arrays]
         try:
@@ -141,9 +143,15 @@ def as_array(value: Any, where: str) -> Any:
         return value
     refuse_missing(value, f"batch: {where}")
     try:
-        return np.asarray(value)
+        array = np.asarray(value)
     except ValueError as error:
         raise invalid(f"batch: {where} is a list of lists of different lengths: {value!r:.60}") from error
+    if array.dtype.kind not in "SU" or hasattr(type(value), "__array__"):
+        return array
+    strings = np.asarray(value, object)  # as NumPy's strings drop zeros at the end
+    if not all(isinstance(each, (bytes, str)) for each in strings.flat):
+        raise TypeError(f"batch: {where} is a list of strings and other values: {value!r:.60}")
+    return strings
 
 
 def _shapes_differ(arrays: list[Any], where: str) -> InvalidArgumentError:
@@ -154,14 +162,22 @@ def _shapes_differ(arrays: list[Any], where: str) -> InvalidArgumentError:
     )
 
 
+def _empty_string(arrays: list[Any], fill: Any) -> Any:
+    """Return what fills rows of strings: an empty one; of others what is given."""
+    first = next((each.flat[0] for each in arrays if each.size), None)
+    return type(first)() if isinstance(first, (bytes, str)) else fill
+
+
 def _told(error: Exception, text: str) -> tuple[Any, ...]:
     return (None, None, text) if isinstance(error, InvalidArgumentError) else (text,)
 
 
 def _is_array(value: Any) -> bool:
-    """Whether a value becomes an array: an array, a number, or a list of such."""
+    """Whether a value becomes an array: an array, a number, or a list of such or of strings."""
     if isinstance(value, (list, tuple)):
-        return all(_is_array(each) for each in value[:1])
+        if isinstance(value, ListValue):
+            return False
+        return all(isinstance(each, (bytes, str)) or _is_array(each) for each in value[:1])
     return isinstance(value, (*_NUMBERS, np.ndarray, np.generic)) or (
         hasattr(value, "__array__") and not isinstance(value, (bytes, str))
     )

@@ -193,17 +193,19 @@ class Records:
 Cutter = Callable[[bytes, int, int, bool], tuple[Sequence[bytes], int]]
 
 
-def cut_pieces(file: ReadBuffer, cut: Cutter, name: str, limit: int = MAX_RECORD_BYTES) -> Iterator[Piece]:
+def cut_pieces(file: ReadBuffer, cut: Cutter, name: str, limit: int | None = None) -> Iterator[Piece]:
     """Yield the rest of a file, cut into records.
 
     A piece ends with the last record that is complete before some multiple of `ReadBuffer.CHUNK`. Which one that is
     follows from where the piece begins: so who goes on at any piece gets the same ones.
 
     Raises:
-        ResourceExhaustedError: A record has more bytes than the limit, and more than a chunk.
+        ResourceExhaustedError: A record has more bytes than the limit, MAX_RECORD_BYTES if that is None, and more than
+            a chunk.
         OpError: Reading fails.
     """
     chunks, begun, lines = 1, _Begin(name, file.offset), 0
+    limit = MAX_RECORD_BYTES if limit is None else limit
     while True:
         offset = file.offset
         end = (offset // file.CHUNK + chunks) * file.CHUNK

@@ -94,9 +94,15 @@ def test_tasks_that_are_cancelled_again_and_again_need_one_thread():
 
     async def run():
         with iter(pipeline.dataset(range(9)).map(gate).batch(2)) as batches:
+            before = set(threading.enumerate())
+            await cancelled(batches, gate)
             for _ in range(50):
-                await cancelled(batches, gate)
-            count = sum(thread.name.startswith("asyncio_") for thread in threading.enumerate())
+                task = asyncio.create_task(batches.__anext__())
+                await asyncio.sleep(0)  # until it waits
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            count = len(set(threading.enumerate()) - before)
             gate.opened.set()
             return count, await rest(batches)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from pipeline.flow.held import Arrivals, Element
 from pipeline.flow.ids import as_one
 from pipeline.flow.run import name_of
 from pipeline.flow.stream import Stream
-from pipeline.nest import map_values
+from pipeline.nest import Nest, parts_of
 
 
 class Bucket(Node):
@@ -77,6 +77,12 @@ class _Buckets:
         return None if number < 0 else self._emit(number)
 
     def _bucket_of(self, element: Element) -> int:
+        if self._node.measure is len and isinstance(element.example, (dict, tuple)):
+            kind = type(element.example).__name__
+            raise invalid(
+                f"bucket: an example is a {kind}, whose len() is how many components it has: pass length=, such as "
+                "length=lambda example: len(example['tokens'])"
+            )
         length = self._node.measure(element.example)
         try:
             return bisect.bisect_right(self._node.boundaries, length)
@@ -115,14 +121,18 @@ class _Buckets:
 
 
 def _longer(batch: Any, length: int, fill: Any) -> Any:
-    """Pad the second dimension of all arrays up to a length."""
+    """Pad the second dimension of all arrays that are padded up to a length."""
+    nest = Nest(batch, True) if parts_of(batch) is not None else None
+    columns = [batch] if nest is None else nest.flatten(batch)
+    names = [None] if nest is None else nest.names
+    fills = [fill.get(name) if isinstance(fill, Mapping) else fill for name in names]
+    wide = [_padded(column, length, value) for column, value in zip(columns, fills, strict=True)]
+    return wide[0] if nest is None else nest.pack(wide)
 
-    def pad(column: Any) -> Any:
-        if not isinstance(column, np.ndarray) or column.ndim < 2 or column.shape[1] >= length:
-            return column
-        value = fill if not isinstance(fill, dict) else 0
-        wide = np.full((column.shape[0], length, *column.shape[2:]), value, column.dtype)
-        wide[:, : column.shape[1]] = column
-        return wide
 
-    return map_values(pad, batch)
+def _padded(column: Any, length: int, value: Any) -> Any:
+    if value is None or not isinstance(column, np.ndarray) or column.ndim < 2 or column.shape[1] >= length:
+        return column
+    wide = np.full((column.shape[0], length, *column.shape[2:]), value, column.dtype)
+    wide[:, : column.shape[1]] = column
+    return wide

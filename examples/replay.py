@@ -38,7 +38,10 @@ def learn(values, batch):
     steps = batch.example
     worth = steps["reward"] + DISCOUNT * values[steps["then"]].max(axis=1) * ~steps["done"]
     errors = worth - values[steps["cell"], steps["action"]]
-    np.add.at(values, (steps["cell"], steps["action"]), 0.2 * errors)
+    sums, counts = np.zeros_like(values), np.zeros_like(values)
+    np.add.at(sums, (steps["cell"], steps["action"]), errors)
+    np.add.at(counts, (steps["cell"], steps["action"]), 1)
+    values += 0.2 * sums / np.maximum(counts, 1)  # the mean of each: a sum over many samples of a cell would diverge
     return np.abs(errors)
 
 

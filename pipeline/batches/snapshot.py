@@ -175,7 +175,8 @@ def _begin(feed: OrderedFeed, saved: dict[str, Any], allow: Collection[str]) -> 
         feed.replay = _replay(feed, entries, saved, allow)
         if "num_epochs" not in allow:
             sure = 0 if feed.skips.active else saved.get(READ, {"elements": 0})["elements"]  # not what failed since
-            feed.least = max(feed.replay.resume_at, sure)
+            drawn = delivered["elements"] - saved["loop"]["before"]  # before the first draw the pool may not be full
+            feed.least = max(feed.replay.resume_at if drawn else 0, sure)
 
 
 def _warn_of_functions(saved: dict[str, Any], here: dict[str, Any]) -> None:

@@ -204,6 +204,7 @@ def cut_pieces(file: ReadBuffer, cut: Cutter, name: str, limit: int | None = Non
             a chunk.
         OpError: Reading fails.
     """
+    limit = MAX_RECORD_BYTES if limit is None else limit
     chunks, begun, lines = 1, _Begin(name, file.offset), 0
     limit = MAX_RECORD_BYTES if limit is None else limit
     while True:

@@ -119,6 +119,7 @@ QUICK, WIDE = {"threads": 0, "room": 1}, {"threads": 4, "room": 40}
 @example(case={**LINE, "pool": 50, "count": 11}, first=WIDE, second=WIDE, third=QUICK, stops=(1, 1))  # never full
 @example(case={**LINE, "pool": 0}, first=WIDE, second=WIDE, third=QUICK, stops=(1, 1))
 @example(case={**LINE, "keep": True}, first=WIDE, second=WIDE, third=QUICK, stops=(2, 3))
+@example(case={**LINE, "kind": "own", "count": 0, "pool": 1}, first=QUICK, second=QUICK, third=QUICK, stops=(0, 0))
 @example(case={**LINE, "kind": "slices"}, first=WIDE, second=WIDE, third=QUICK, stops=(16, 2))
 def test_resumed_twice(case, first, second, third, stops):
     whole = expected(**case)

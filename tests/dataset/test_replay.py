@@ -148,7 +148,7 @@ def test_threads_add_while_others_sample(priorities):
                 found = batch.example if priorities else batch
                 assert (found["a"] == found["b"][:, None]).all()  # no half-written rows
                 if priorities:
-                    buffer.update(batch.key, np.ones(16))
+                    buffer.update(batch.key, np.ones(len(batch.key)))  # the last batch may be smaller
 
     with no_thread_left():
         actors, learners = [start(actor, i) for i in range(3)], [start(learner) for _ in range(2)]

@@ -23,7 +23,6 @@ _WHY = {
     "there are no servers here. Each worker is a program of its own, with its share of the files; queues that several "
     "programs share are pipeline.cluster.RemoteQueue": "distribute train.ClusterDef train.ClusterSpec train.Server "
     "train.ServerDef",
-    "one process, no devices": "train.replica_device_setter",
     "leave questions about devices out: everything runs on the CPU": "test",
     "use pathlib: a path beside `__file__`": "resource_loader",
     "graphs are not read from files": "train.import_meta_graph",
@@ -47,11 +46,35 @@ _WHY = {
     "tensor_scatter_add tensor_scatter_nd_add unsorted_segment_mean unsorted_segment_sqrt_n",
     "use tf.py_func, whose function gets NumPy arrays": "py_function",
 }
+# Names of before TensorFlow 1.0, and what they became.
+_RENAMED = {
+    "batch_matmul": "matmul",
+    "batch_matrix_transpose": "matrix_transpose",
+    "complex_abs": "abs",
+    "concat_v2": "concat",
+    "histogram_summary": "summary.histogram",
+    "image.per_image_whitening": "image.per_image_standardization",
+    "image_summary": "summary.image",
+    "inv": "reciprocal",
+    "listdiff": "setdiff1d",
+    "merge_all_summaries": "summary.merge_all",
+    "merge_summary": "summary.merge",
+    "mul": "multiply",
+    "neg": "negative",
+    "pack": "stack",
+    "scalar_summary": "summary.scalar",
+    "select": "where",
+    "sub": "subtract",
+    "train.SummaryWriter": "summary.FileWriter",
+    "unpack": "unstack",
+}
 _REASONS = {name: why for why, names in _WHY.items() for name in names.split()}
 
 
 def reason(name: str) -> str:
     """Return why the drop-in lacks a dotted name, and what to do; "" if there is nothing to say."""
+    if name in _RENAMED:
+        return f"its name since TensorFlow 1.0 is tf.{_RENAMED[name]}"
     parts = name.split(".")
     for count in range(len(parts), 0, -1):
         text = _REASONS.get(".".join(parts[:count]))

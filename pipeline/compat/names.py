@@ -53,7 +53,7 @@ MODULES: dict[str, str] = {
     ".runners.looper": "train.LooperThread",
     "graph.default_session": "get_default_session",
     "graph.definitions": "NodeDef GraphDef AttrValue",
-    "graph.device_names": "DeviceSpec",
+    "graph.device_names": "DeviceSpec train.replica_device_setter",
     "graph.dimensions": "Dimension dimension_value compat.dimension_value",
     "graph.dtypes": _dtypes(
         "float16 half bfloat16 float32 float64 double int8 int16 int32 int64 uint8 uint16 uint32 uint64"

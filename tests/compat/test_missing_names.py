@@ -63,3 +63,54 @@ def test_names_that_went(name, instead):
 def test_ragged_parts_of_strings():
     with tf.Graph().as_default(), pytest.raises(ValueError, match=r"no ragged tensors.*sparse_tensor_to_dense"):
         tf.strings.split(["a b"], result_type="RaggedTensor")
+
+
+@pytest.mark.parametrize(
+    ("name", "became"),
+    [
+        ("pack", "stack"),
+        ("unpack", "unstack"),
+        ("mul", "multiply"),
+        ("sub", "subtract"),
+        ("neg", "negative"),
+        ("select", "where"),
+        ("batch_matmul", "matmul"),
+        ("inv", "reciprocal"),
+        ("listdiff", "setdiff1d"),
+        ("scalar_summary", "summary.scalar"),
+        ("image_summary", "summary.image"),
+        ("merge_all_summaries", "summary.merge_all"),
+        ("train.SummaryWriter", "summary.FileWriter"),
+        ("image.per_image_whitening", "image.per_image_standardization"),
+    ],
+)
+def test_names_of_before_tensorflow_1(name, became):
+    text = f"its name since TensorFlow 1.0 is tf.{became}"
+    with pytest.raises(AttributeError, match=f"no `tf.{name}`: {text}"):
+        operator.attrgetter(name)(tf)
+    assert hint(name) == text
+    operator.attrgetter(became)(tf)
+
+
+def test_without_parameter_servers_a_device_setter_places_nothing():
+    with tf.Graph().as_default(), tf.device(tf.train.replica_device_setter(0)):
+        assert tf.constant(1).device == ""
+    with pytest.raises(ValueError, match="got ps_tasks=2, expected ps_tasks=0"):
+        tf.train.replica_device_setter(2)
+
+
+def test_a_count_of_epochs_that_is_not_set_names_its_initializer():
+    with tf.Graph().as_default():
+        row = tf.train.slice_input_producer([[1, 2]], num_epochs=1)
+        coord = tf.train.Coordinator()
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            threads = tf.train.start_queue_runners(sess, coord)
+            with pytest.raises(tf.errors.OutOfRangeError):
+                sess.run(row)
+            with pytest.raises(tf.errors.FailedPreconditionError, match=r"epochs\nRun tf.local_variables_initializer"):
+                coord.join(threads)
+        other = tf.Variable(1)
+        with tf.Session() as sess, pytest.raises(tf.errors.FailedPreconditionError) as caught:
+            sess.run(other)
+    assert "local_variables" not in str(caught.value)

@@ -138,3 +138,30 @@ def device_function(asked: Any) -> Callable[[Operation], str] | None:
         return merged[inner]
 
     return name
+
+
+def replica_device_setter(
+    ps_tasks: int = 0,
+    ps_device: Any = "/job:ps",
+    worker_device: Any = "/job:worker",
+    merge_devices: bool = True,
+    cluster: Any = None,
+    ps_ops: Any = None,
+    ps_strategy: Any = None,
+) -> None:
+    """Return None, which `tf.device` ignores: without parameter servers there is nothing to place.
+
+    Args:
+        ps_tasks: How many parameter servers there are: 0.
+        ps_device, worker_device, merge_devices, ps_ops, ps_strategy: Taken for compatibility.
+        cluster: None or empty, as a program here is one process.
+
+    Raises:
+        ValueError: There are parameter servers.
+    """
+    if ps_tasks or cluster:
+        got = f"ps_tasks={ps_tasks}" if ps_tasks else f"cluster={cluster!r:.80}"
+        raise ValueError(
+            f"replica_device_setter places variables on parameter servers, but everything here runs in one process: "
+            f"got {got}, expected ps_tasks=0 and no cluster"
+        )

@@ -25,7 +25,12 @@ class Cell:
         """Return the value; FailedPreconditionError if there is none yet."""
         value = self.value
         if value is None:
-            error = FailedPreconditionError(None, None, f"Attempting to use uninitialized value {self.name}")
+            text = f"Attempting to use uninitialized value {self.name}"
+            if self.name.rpartition("/")[2].startswith("epochs"):  # the count that num_epochs makes
+                text += (
+                    "\nRun tf.local_variables_initializer() before the queue runners start: it sets the epoch count."
+                )
+            error = FailedPreconditionError(None, None, text)
             error.uninitialized = self.name
             raise error
         return value

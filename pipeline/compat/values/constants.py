@@ -21,7 +21,7 @@ def constant(
     """Return a tensor with a constant value.
 
     Args:
-        value: A number, str or bytes, a NumPy array, or nested lists of these.
+        value: A number, str or bytes, a NumPy array or what has `__array__` (a column of pandas), or nested lists.
         dtype: Its DType. Without one Python ints become int32 if they fit, else int64; floats become float32.
         shape: Its shape. Missing elements repeat the last one.
         name: Name of the operation.
@@ -42,7 +42,7 @@ def constant(
     result = wanted or as_dtype(array.dtype)
     held: Any = array
     if array.ndim:
-        held = array = array.copy() if isinstance(value, np.ndarray) else array
+        held = array = array if isinstance(value, (list, tuple)) else array.copy()
         array.flags.writeable = False
     else:
         held = array[()]
@@ -68,7 +68,7 @@ def _shaped(array: Any, sizes: tuple[Any, ...], verify: bool) -> Any:
 
 def to_array(value: Any, dtype: DType | None) -> Any:
     """Return the NumPy array of a constant of `value`; strings become an object array of bytes."""
-    if isinstance(value, (np.ndarray, np.generic)):
+    if isinstance(value, (np.ndarray, np.generic)) or callable(getattr(value, "__array__", None)):
         return _from_numpy(np.asarray(value), dtype)
     if value is None:
         raise ValueError("None values not supported.")
@@ -157,7 +157,7 @@ def _default_dtype(array: Any, value: Any) -> Any:
 
 
 def _from_numpy(array: Any, dtype: DType | None) -> Any:
-    if array.dtype.kind in "SUO":
+    if array.dtype.kind in "SUOT":
         if dtype is not None and dtype is not dtypes.string:
             return array.astype(dtype.np)  # parses strings; ValueError if one is not a number
         return _strings(array)

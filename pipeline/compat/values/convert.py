@@ -53,7 +53,7 @@ def convert_to_tensor(
     """Return `value` as a tensor of the default graph.
 
     Args:
-        value: A tensor or variable; a number, str, bytes, NumPy array, shape; or a list of any of these.
+        value: A tensor or variable; a number, str, bytes, NumPy array or what has `__array__`, shape; or lists.
         dtype: The DType. Python values are converted to it; a tensor must have it.
         name: Name of the constant, if one is made.
         preferred_dtype: The DType to try first if `dtype` is None.

@@ -1,5 +1,6 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
+from pipeline.compat.graph.device_names import replica_device_setter as replica_device_setter
 from pipeline.compat.input.batching import batch as batch
 from pipeline.compat.input.batching import batch_join as batch_join
 from pipeline.compat.input.batching import maybe_batch as maybe_batch

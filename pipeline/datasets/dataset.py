@@ -159,7 +159,7 @@ class Dataset(Generic[T_co]):
             ValueError: `buffer_size` is less than 1, or None where elements come one after the other.
         """
         if buffer_size is None:
-            if not self._node.indexed:
+            if not self._node.orderable:
                 hint = "give a buffer_size, or shuffle=True to the source"
                 raise invalid(f"shuffle: the elements of {self._node.kind} come one after the other: {hint}")
             return Dataset(transforms.ShuffleAll(self._node, seed), self._epoch)

@@ -166,6 +166,11 @@ class Node:
         return False
 
     @property
+    def orderable(self) -> bool:
+        """Whether all elements can be had in any order, though some may turn out to be left out."""
+        return self.indexed
+
+    @property
     def once(self) -> str | None:
         """Why there is only one pass; None if there are others."""
         return next((each.once for each in self.inputs if each.once is not None), None)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pipeline._random import permutation, philox
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.datasets.seed import Seed
-from pipeline.datasets.transforms.steps import Enumerated, Steps
+from pipeline.datasets.transforms.steps import Steps
 from pipeline.errors import invalid
 from pipeline.flow.block import Block, Columns, Examples, Numbers, join, join_made
 from pipeline.flow.ids import Parts, as_parts, marked, select
@@ -55,9 +55,12 @@ class Selection(Node):
     Attributes:
         keep: Whether elements keep the numbers that they have in the input: where this stands before a function that
             it was written behind.
+        counts: Whether it chooses by how many elements there were before, so that those that a function leaves out
+            must not count.
     """
 
     keep = False
+    counts = False
     stage = ""
 
     def __init__(self, source: Node) -> None:
@@ -70,7 +73,7 @@ class Selection(Node):
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         source = self.inputs[0]
-        if self.can_sink and isinstance(source, (Steps, Enumerated)) and getattr(source, "one_to_one", True):
+        if self.can_sink and isinstance(source, Steps) and (source.fixed if self.counts else source.one_to_one):
             sunk = self._over(source.inputs[0])
             return source.over(sunk.open(shared, epoch), shared, epoch)
         index = self.index(shared, epoch)
@@ -117,6 +120,7 @@ class Take(Selection):
     """The first elements."""
 
     kind = "take"
+    counts = True
 
     def __init__(self, source: Node, n: int) -> None:
         super().__init__(source)
@@ -167,6 +171,7 @@ class Skip(Selection):
     """All but the first elements."""
 
     kind = "skip"
+    counts = True
 
     def __init__(self, source: Node, n: int) -> None:
         super().__init__(source)

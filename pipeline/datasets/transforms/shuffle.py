@@ -7,7 +7,7 @@ from typing import Any
 from pipeline.datasets.node import Node, Opening
 from pipeline.datasets.seed import Seed
 from pipeline.datasets.transforms.selection import Selection
-from pipeline.datasets.transforms.steps import Enumerated, Steps
+from pipeline.datasets.transforms.steps import Steps
 from pipeline.flow.pool import IndexPool, Pool
 from pipeline.flow.stream import Stream
 
@@ -47,7 +47,7 @@ class Shuffle(Selection):
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         source = self.inputs[0]
-        if isinstance(source, (Steps, Enumerated)) and source.indexed:  # only numbers are drawn
+        if isinstance(source, Steps) and source.orderable:  # only numbers are drawn
             sunk = self._over(source.inputs[0])
             return source.over(sunk.open(shared, epoch), shared, epoch)
         seed, seed2 = shared.pair(self._seed)

@@ -86,12 +86,21 @@ class Steps(Node):
 
     @property
     def one_to_one(self) -> bool:
-        """Whether there is one output for each input, in order."""
+        """Whether there is at most one output for each input, in order: none for an error that is skipped."""
         return self.kind == "map" and self.ordered
 
     @property
+    def fixed(self) -> bool:
+        """Whether there is exactly one output for each input, in order."""
+        return self.one_to_one and self.on_error == "raise"
+
+    @property
     def indexed(self) -> bool:
-        return self.one_to_one and self.inputs[0].indexed
+        return self.fixed and self.inputs[0].indexed
+
+    @property
+    def orderable(self) -> bool:
+        return self.one_to_one and self.inputs[0].orderable
 
     def length(self) -> int | None:
         return self.inputs[0].length() if self.kind == "map" and self.on_error == "raise" else None

@@ -1,5 +1,6 @@
-"""Datasets resume at any place also where errors are skipped, and above a share of what another thread reads."""
+"""Examples that are left out: a resume, a choice and numbers behind them stay right; so does a share of a prefetch."""
 
+import itertools
 import json
 
 import pytest
@@ -49,3 +50,35 @@ def test_a_resume_gives_the_elements_that_were_left(name):
             assert [next(before) for _ in range(k)] == whole[:k]
             after.load_state_dict(json.loads(json.dumps(before.state_dict())))
             assert list(after) == whole[k:], k
+
+
+KEPT = [number for number in range(40) if number % 5 != 4]
+NUMBERS = pipeline.dataset(range(40))
+
+
+def test_what_is_left_out_does_not_count_in_take_and_skip():
+    assert list(skipping(NUMBERS).take(6)) == KEPT[:6]
+    assert list(skipping(NUMBERS).skip(6)) == KEPT[6:]
+    assert list(skipping(NUMBERS).take(20).skip(3)) == KEPT[3:20]
+    assert list(skipping(NUMBERS).map(lambda number: number).take(6)) == KEPT[:6]
+
+
+def test_a_choice_behind_another_part_leaves_out_what_fails():
+    assert list(skipping(NUMBERS).prefetch(2).shard(1, 2)) == KEPT[1::2]
+    assert list(skipping(NUMBERS).repeat(2).take(40)) == (KEPT + KEPT)[:40]
+    assert sorted(skipping(NUMBERS).shuffle(seed=1)) == KEPT
+    hosts = [list(skipping(NUMBERS).shuffle(seed=1).shard(i, 3)) for i in range(3)]
+    assert sorted(itertools.chain(*hosts)) == KEPT
+    with pytest.raises(ValueError, match="shuffle: the elements of repeat come one after the other"):
+        skipping(NUMBERS).repeat(2).shuffle(seed=1)
+
+
+def test_numbers_of_enumerate_stay_with_their_examples():
+    pairs = [(number, 10 + number) for number in range(20)]
+    for source in (pipeline.dataset(range(10, 30)), pipeline.dataset(range(10, 30)).filter(bool)):
+        numbered = source.enumerate()
+        assert list(numbered.shard(1, 3)) == pairs[1::3]
+        assert list(numbered.skip(3).take(5)) == pairs[3:8]
+        assert sorted(numbered.shuffle(4, seed=1)) == pairs
+    assert sorted(pipeline.dataset(range(10, 30)).enumerate().shuffle(seed=1)) == pairs
+    assert list(pipeline.dataset(range(10, 30)).enumerate().sample([0, 1] + [0] * 18, 2, seed=1)) == [(1, 11)] * 2

@@ -159,7 +159,8 @@ class DatasetIterator(Generic[T_co]):
             stream = self._stream
             if stream is None or self._struck:
                 stream = self._running()
-            loop_of_thread.coord = self._opening.coord  # producers that are read from start with the iterator
+            coords = self._opening.coords
+            loop_of_thread.coord = coords[0] if coords else None  # producers that are read from start with the iterator
             found = self._element()
             if found is None:
                 self._end()

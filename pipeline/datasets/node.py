@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline._meter import Gauge, Meter
 from pipeline.datasets.seed import Seed
@@ -15,8 +15,9 @@ from pipeline.flow.recorder import Things
 from pipeline.flow.run import Run
 from pipeline.flow.stream import Stream, elements_of
 from pipeline.flow.table import Index
-from pipeline.runners.coordinator import Coordinator
-from pipeline.runners.registry import start_registered
+
+if TYPE_CHECKING:
+    from pipeline.runners.coordinator import Coordinator
 
 ENDLESS = -1  # as a length
 
@@ -28,6 +29,7 @@ class Opening(Run):
         epoch: Which pass it is.
         seeds: Those of a loaded state, by the place of the stage in the recipe; else a stage has its own.
         parts: What is measured of the parts of the recipe.
+        coords: `coord`, in a list, which is empty if there is none.
     """
 
     def __init__(self, name: str, seeds: dict[Seed, tuple[int, int]], parts: Mapping[Node, Part] | None = None) -> None:
@@ -36,21 +38,24 @@ class Opening(Run):
         self._parts = parts or {}
         self._files: dict[int, tuple[Any, Opened]] = {}
         self.things = Things()
-        self._coords: list[Coordinator] = []
+        self.coords: list[Coordinator] = []
 
     @property
     def coord(self) -> Coordinator | None:
         """The Coordinator of the threads that sources need; None if none does."""
-        return self._coords[0] if self._coords else None
+        return self.coords[0] if self.coords else None
 
     def start_runners(self) -> None:
         """Start what fills the queues that a source may read from: queue runners that were registered, never started.
 
         For sources that are functions, iterables or queues of the user's.
         """
-        if not self._coords:
+        if not self.coords:
+            from pipeline.runners.coordinator import Coordinator  # 3 ms with runners, for programs with threads
+            from pipeline.runners.registry import start_registered  # likewise
+
             coord = Coordinator()
-            self._coords.append(coord)
+            self.coords.append(coord)
             self.on_stop(coord.request_stop)
             start_registered(coord)
 

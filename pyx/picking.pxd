@@ -37,8 +37,8 @@ cdef inline void pick(char[:, ::1] to, const char[:, ::1] rows, const int64_t[::
 
 cdef inline void pick_large(char[:, ::1] to, const char[:, ::1] rows, const int64_t[::1] numbers, Py_ssize_t at,
                             size_t size) noexcept nogil:
-    """As `pick`, for rows of whose lines the processor finds the later ones by itself. Images of 150 KB took as long past
-    the caches (6.4 us) as through them (6.4 and 5.3), where their reader finds them."""
+    """As `pick`, for rows of whose lines the processor finds the later ones by itself. Images of 150 KB took as long
+    past the caches (6.4 us) as through them (6.4 and 5.3), where their reader finds them."""
     cdef Py_ssize_t i, n = to.shape[0]
     for i in range(n):
         if i + 1 < n:

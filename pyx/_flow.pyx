@@ -50,7 +50,7 @@ def fold_range(int64_t first, int64_t step, Py_ssize_t count, uint64_t value):
             value = value * <uint64_t>STEP + mixed_number(first + i)
         return value
     for i in range(count):
-        value = value * <uint64_t>STEP + mixed(<uint64_t>(first + i * step))
+        value = value * <uint64_t>STEP + mixed(<uint64_t>first + <uint64_t>i * <uint64_t>step)
     return value
 
 
@@ -131,7 +131,10 @@ cdef class Gather:
     def __cinit__(self, tuple arrays not None, pack, const int64_t[::1] numbers not None,
                   const int64_t[::1] ids not None):
         cdef Py_ssize_t i
-        cdef int64_t rows = dims_of(<Array*>arrays[0])[0]
+        cdef int64_t rows
+        if not arrays or type(arrays[0]) is not cnp.ndarray or rank_of(<Array*>arrays[0]) == 0:
+            raise ValueError("Gather: expected arrays of rows")
+        rows = dims_of(<Array*>arrays[0])[0]
         if not gathers(arrays, rows) or ids.shape[0] != numbers.shape[0]:
             raise ValueError("Gather: the arrays, numbers or ids do not fit")
         for i in range(numbers.shape[0]):
@@ -291,10 +294,15 @@ cdef class Kept:
         if type(example) is not dict or len(<dict>example) != len(self.columns):
             return False
         i = 0
-        for key, value in (<dict>example).items():
-            if (<tuple>self.kind)[i] != key or not fits(self.columns[i], value):
+        for key in <dict>example:
+            if key is not (<tuple>self.kind)[i] and key != (<tuple>self.kind)[i]:
                 return False
             i += 1
+        if len(<dict>example) != len(self.columns):     # keys can be of any class, and comparing them can do anything
+            return False
+        for i, value in enumerate((<dict>example).values()):
+            if not fits(self.columns[i], value):
+                return False
         return True
 
     cdef int grow(self) except -1:
@@ -385,23 +393,26 @@ def call_each(function, list examples not None, Py_ssize_t at, const int64_t[::1
     Raises:
         Exception: What the function raised. `kept.count` tells for which example.
     """
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i = max(at, 0)
     if len(examples) != numbers.shape[0]:
         raise ValueError(f"call_each: {len(examples)} examples and {numbers.shape[0]} numbers")
-    for i in range(max(at, 0), len(examples)):
+    while i < min(len(examples), numbers.shape[0]):     # a function that knows the list may change it
         if kept.count >= n or (bell is not None and bell.raised):
             return i, False
         if draw is not None:
             draw.number = numbers[i]
         if before is not None:
             before(i)
+        if i >= len(examples):
+            break
         made = function(examples[i])
+        i += 1
         if made is None:
-            return i + 1, True
+            return i, True
         if not kept.put(made):
-            return i + 1, False
+            return i, False
         made = None
-    return len(examples), False
+    return i, False
 
 
 def all_arrays(list values not None):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pipeline
+from pipeline._flow import Kept, call_each
 
 Point = collections.namedtuple("Point", "x y")
 
@@ -101,3 +102,44 @@ def test_numbers_and_texts_have_the_same_dtypes_whoever_makes_them(workers):
     (batch,) = pipeline.dataset(range(40)).map(example, workers=workers).batch(40)
     assert [column.dtype.str[1:] for column in batch] == ["i8", "i8", "f8", "O", "i2", "b1"]
     assert batch[1].tolist() == list(range(40))
+
+
+class Swapping(str):
+    """A key that, compared with another one, replaces the values of its dict by larger ones."""
+
+    __hash__ = str.__hash__
+    example = None
+
+    def __eq__(self, other):
+        for key in (self, other):
+            if getattr(key, "example", None) is not None:
+                key.example["b"] = np.full(100_000, 7.0)
+        return str(self) == str(other)
+
+    def __ne__(self, other):
+        return not self == other
+
+
+def test_keys_that_change_their_dict_when_they_are_compared():
+    def examples():
+        for _ in range(4):
+            key = Swapping("a")
+            example = {"b": np.zeros(2), key: np.ones(2)}
+            key.example = example
+            yield example
+
+    dataset = pipeline.dataset(examples()).batch(4)
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"(?s)\[2\].*\[100000\]"):
+        list(dataset)
+
+
+def test_a_function_that_empties_the_list_of_examples_ends_the_calls():
+    examples = list(range(1000))
+
+    def function(example):
+        examples.clear()
+        return example
+
+    kept = Kept(1000, list, np.empty)
+    assert call_each(function, examples, 0, np.arange(1000), None, None, None, 1000, kept) == (1, False)
+    assert kept.values() == ((None,), [[0]])

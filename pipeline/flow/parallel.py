@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pipeline._flow import Kept
 from pipeline._meter import Meter, working_for_others
-from pipeline.errors import AbortedError, FailedPreconditionError
+from pipeline.errors import AbortedError, DeadlineExceededError, FailedPreconditionError
 from pipeline.explain.wording import named
 from pipeline.flow.block import Block, Columns, Examples, stays
 from pipeline.flow.run import Limited, Run
@@ -34,6 +34,9 @@ _CHUNK_MOST = 64
 
 # Seconds between two looks whether the iterator was closed.
 _LOOK = 0.1
+
+# Seconds to wait for inputs that others have yet to make: while a result can be delivered, and while workers make one.
+_READY, _UNDER_WAY = 0.0001, 0.002
 
 
 class Chunk(NamedTuple):
@@ -126,6 +129,10 @@ class Sent:
         return len(self.numbers)
 
 
+class _NotYet(Exception):
+    """There are no inputs yet."""
+
+
 class Parallel:
     """Examples that the workers of an executor make of a stream.
 
@@ -141,6 +148,7 @@ class Parallel:
         ordered: Whether outputs come in the order of the inputs.
         owned: Whether the executor is this segment's, and ends with it.
         meter: Counts the time that workers take; None if nobody wants to know.
+        live: Whether others make the inputs meanwhile. Then results do not wait until there are more inputs.
     """
 
     def __init__(
@@ -153,6 +161,7 @@ class Parallel:
         ordered: bool,
         owned: bool,
         meter: Meter | None = None,
+        live: bool = False,
     ) -> None:
         self._stream = stream
         self._steps = steps
@@ -162,6 +171,7 @@ class Parallel:
         self._ordered = ordered
         self._owned = owned
         self._meter = meter
+        self._live = live
         self._here = is_in_process(executor)
         self._table: Any = None  # that workers have, as they make its rows
         self._call = functools.partial(make_chunk, steps, None)
@@ -223,7 +233,11 @@ class Parallel:
         while under_way < wanted and not self._ended and self._error is None:
             self._marks.before_claim()
             try:
-                block = self._stream.take(min(self._size, self._marks.room()))
+                block = self._inputs(min(self._size, self._marks.room()))
+            except _NotYet:
+                if self._is_due():
+                    return
+                continue
             except Exception as error:
                 self._run.check()
                 self._error = error
@@ -234,6 +248,27 @@ class Parallel:
             self._marks.claimed += len(block)
             under_way += len(block)
             self._submit(block, self._marks.claimed)
+
+    def _inputs(self, n: int) -> Block | None:
+        """Take inputs; raise _NotYet where there are none yet and results may be due before them."""
+        if not self._live or not (self._chunks or self._parts):
+            return self._stream.take(n)
+        run, before = self._run, self._run.deadline
+        until = time.monotonic() + (_READY if self._is_due() else _UNDER_WAY)
+        run.deadline = until if before is None else min(before, until)
+        try:
+            return self._stream.take(n)
+        except DeadlineExceededError:
+            run.deadline = before
+            run.check()
+            if time.monotonic() < until:  # an error of the input
+                raise
+            raise _NotYet from None
+        finally:
+            run.deadline = before
+
+    def _is_due(self) -> bool:
+        return bool(self._parts) or (bool(self._chunks) and self._done() is not None)
 
     def _submit(self, block: Block, end: int, place: int | None = None) -> None:
         place = len(self._chunks) if place is None else place

@@ -128,7 +128,8 @@ class Steps(Node):
         if part is not None:
             part.executor = executor
         meter = shared.meter(self)
-        return shared.gauged(self, Parallel(stream, steps, shared, skips, executor, self.ordered, owned, meter))
+        live = self.once is not None
+        return shared.gauged(self, Parallel(stream, steps, shared, skips, executor, self.ordered, owned, meter, live))
 
     def label(self) -> str:
         return self.name

@@ -1,0 +1,78 @@
+"""Live queues: what workers made of the elements that are there goes out, though the queue stays open."""
+
+import threading
+
+import pytest
+
+import pipeline
+
+
+def double(number):
+    return 2 * number
+
+
+def even(number):
+    return number % 2 == 0
+
+
+CHAINS = {
+    "map": (lambda d: d.map(double, workers=2), [0, 2, 4, 6]),
+    "processes": (lambda d: d.map(double, workers=pipeline.processes(1)), [0, 2, 4, 6]),
+    "unordered": (lambda d: d.map(double, workers=2, ordered=False), [0, 2, 4, 6]),
+    "filter": (lambda d: d.filter(even, workers=2), [0, 2]),
+    "two": (lambda d: d.map(double, workers=2).map(double, workers=2), [0, 4, 8, 12]),
+    "behind prefetch": (lambda d: d.prefetch(2).map(double, workers=2), [0, 2, 4, 6]),
+    "before prefetch": (lambda d: d.map(double, workers=2).prefetch(2), [0, 2, 4, 6]),
+}
+
+
+@pytest.fixture
+def queue():
+    queue = pipeline.FIFOQueue(100, ["int64"], [()])
+    yield queue
+    queue.close(cancel_pending_enqueues=True)
+
+
+@pytest.mark.parametrize(("chain", "expected"), CHAINS.values(), ids=CHAINS)
+def test_results_do_not_wait_for_more_inputs(queue, chain, expected):
+    queue.enqueue_many(range(4))
+    with iter(chain(pipeline.dataset(queue))) as found:
+        assert sorted(int(found.next(timeout=60)) for _ in expected) == expected
+        queue.enqueue_many(range(4))
+        assert sorted(int(found.next(timeout=60)) for _ in expected) == expected
+        queue.close()
+        assert list(found) == []
+
+
+@pytest.mark.parametrize(("chain", "expected"), CHAINS.values(), ids=CHAINS)
+def test_max_wait_behind_workers(queue, chain, expected):
+    queue.enqueue_many(range(4))
+    with iter(chain(pipeline.dataset(queue)).batch(100, max_wait=0.01)) as batches:
+        found = []
+        while len(found) < len(expected):
+            found += batches.next(timeout=60).tolist()
+        assert sorted(found) == expected
+
+
+def test_inputs_go_to_other_workers_while_the_first_one_is_busy(queue):
+    meet = threading.Barrier(2)
+
+    def met(number):
+        meet.wait(60)
+        return number
+
+    with iter(pipeline.dataset(queue).map(met, workers=2)) as found:
+        queue.enqueue(0)
+        later = threading.Timer(0.05, queue.enqueue, [1])
+        later.start()
+        assert [int(found.next(timeout=60)) for _ in range(2)] == [0, 1]
+        later.join()
+
+
+def test_a_timeout_loses_nothing(queue):
+    with iter(pipeline.dataset(queue).map(double, workers=2).batch(3)) as batches:
+        queue.enqueue_many(range(2))
+        with pytest.raises(pipeline.DeadlineExceededError):
+            batches.next(timeout=0.05)
+        queue.enqueue(2)
+        assert batches.next(timeout=60).tolist() == [0, 2, 4]

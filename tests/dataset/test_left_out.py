@@ -82,3 +82,12 @@ def test_numbers_of_enumerate_stay_with_their_examples():
         assert sorted(numbered.shuffle(4, seed=1)) == pairs
     assert sorted(pipeline.dataset(range(10, 30)).enumerate().shuffle(seed=1)) == pairs
     assert list(pipeline.dataset(range(10, 30)).enumerate().sample([0, 1] + [0] * 18, 2, seed=1)) == [(1, 11)] * 2
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+@pytest.mark.parametrize("n", [2, 3, 4, 7])
+def test_hosts_get_equally_many_of_what_is_left(n, workers):
+    numbers = skipping(pipeline.dataset(range(21)), workers)
+    hosts = [list(numbers.shard(i, n, drop_remainder=True)) for i in range(n)]
+    kept = list(numbers)
+    assert hosts == [kept[i : len(kept) // n * n : n] for i in range(n)]

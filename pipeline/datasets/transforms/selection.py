@@ -227,6 +227,7 @@ class Shard(Selection):
     def __init__(self, source: Node, i: int, n: int, drop_remainder: bool) -> None:
         super().__init__(source)
         self.i, self.n, self.drop_remainder = i, n, drop_remainder
+        self.counts = drop_remainder  # else hosts need not have equally many: each leaves out those of its own
 
     def options(self) -> dict[str, Any]:
         return {"i": self.i, "n": self.n, "drop_remainder": self.drop_remainder}

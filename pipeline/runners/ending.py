@@ -47,6 +47,10 @@ class EndingThread(StartingThread):
         self._at_work = threading.Lock()
         self._at_work.acquire()
 
+    def __repr__(self) -> str:
+        """As any thread: it is the name that tells them apart."""
+        return f"<Thread{super().__repr__().removeprefix(f'<{type(self).__name__}')}"
+
     def run(self) -> None:
         """Do what the thread is for."""
         try:

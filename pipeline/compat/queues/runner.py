@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,9 @@ from pipeline.runners import runner as native
 from pipeline.runners.coordinator import Coordinator
 
 _log = logger("pipeline.compat")
+
+# Seconds, about what TensorFlow takes to run one small operation.
+_PAUSE = 50e-6
 
 
 class QueueRunner(native.QueueRunner):
@@ -89,7 +93,8 @@ class QueueRunner(native.QueueRunner):
 
     def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
         single = self._single(sess, op)
-        return in_blocks(sess, op, single, len(self.enqueue_ops) > 1) or single
+        run = in_blocks(sess, op, single, len(self.enqueue_ops) > 1) or single
+        return run if all(map(_enqueues, self.enqueue_ops)) else _taking_turns(run)
 
     def _single(self, sess: Any, op: Any) -> Callable[[], object]:
         if not isinstance(sess, BaseSession):
@@ -127,6 +132,21 @@ class QueueRunner(native.QueueRunner):
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
         """Make a runner from a definition that names operations of the default graph."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
+
+
+def _enqueues(op: Any) -> bool:
+    return str(getattr(op, "type", "")).startswith("QueueEnqueue")
+
+
+def _taking_turns(run: Callable[[], object]) -> Callable[[], object]:
+    """Pause after each run: a thread that keeps the GIL would store one value of a counter again and again, while the
+    thread of the same runner that counts waits for the GIL."""
+
+    def run_and_pause() -> None:
+        run()
+        time.sleep(_PAUSE)
+
+    return run_and_pause
 
 
 def _is_error(kind: Any) -> bool:

@@ -27,9 +27,7 @@ class Cell:
         if value is None:
             text = f"Attempting to use uninitialized value {self.name}"
             if self.name.rpartition("/")[2].startswith("epochs"):  # the count that num_epochs makes
-                text += (
-                    "\nRun tf.local_variables_initializer() before the queue runners start: it sets the epoch count."
-                )
+                text += "\nRun tf.local_variables_initializer() before the threads start: it sets the epoch count."
             error = FailedPreconditionError(None, None, text)
             error.uninitialized = self.name
             raise error

@@ -54,8 +54,11 @@ def is_changed(state: Mapping[str, Any]) -> bool:
     """Whether a state is not what it was when its checksums were made; those of version 1 may have none."""
     if KEY in state and checksum_of(state) != state[KEY]:
         return True
-    read = state.get(READ)
-    return read is not None and read["files"] != _files_checksum(state["files"], read["elements"])
+    if READ not in state:
+        return False
+    read = state[READ]
+    elements = read.get("elements") if isinstance(read, Mapping) else None
+    return bool(read != {"elements": elements, "files": _files_checksum(state["files"], elements)})
 
 
 def _files_checksum(files: Any, elements: int) -> str:

@@ -416,8 +416,16 @@ class TestEditedStates:
             lambda state: state.update(fingerprint="5-0123456789abcdef"),
             lambda state: state.update(checksum="0123456789abcdef"),
             lambda state: state.update(checksum=None),
+            lambda state: state.update(read=None),
+            lambda state: state.update(read=[1.5]),
+            lambda state: state["read"].pop("elements"),
+            lambda state: state["read"].pop("files"),
+            lambda state: state["read"].update(more=1),
         ],
-        ids=["elements", "before", "journal", "fingerprint", "checksum", "none"],
+        ids=[
+            *("elements", "before", "journal", "fingerprint", "checksum", "none"),
+            *("no read", "read list", "no elements", "no files", "more"),
+        ],
     )
     def test_numbers_that_would_give_other_batches_in_silence(self, edit):
         def make():

@@ -7,7 +7,6 @@ still run must not end while it starts or stops.
 """
 
 import contextlib
-import os
 import threading
 import tracemalloc
 
@@ -15,13 +14,22 @@ import numpy as np
 from helpers import wait_until
 
 TASKS = "/proc/self/task"  # of Linux; elsewhere nobody can say whether a thread is gone
-_begun: set[int] = set()  # ids of threads, as the system knows them
+_begun: dict[int, str | None] = {}  # of each thread, by its id in the system, when it began; ids come again
 _set_native_id = threading.Thread._set_native_id
+
+
+def _began(thread):
+    """When a thread of this process began; None if there is none."""
+    try:
+        with open(f"{TASKS}/{thread}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[19]
+    except OSError:
+        return None
 
 
 def _note(thread):
     _set_native_id(thread)
-    _begun.add(thread.native_id)
+    _begun[thread.native_id] = _began(thread.native_id)
 
 
 threading.Thread._set_native_id = _note  # Python tells nobody of its threads once they have ended
@@ -29,9 +37,10 @@ threading.Thread._set_native_id = _note  # Python tells nobody of its threads on
 
 def await_ended_threads():
     """Return once no thread is left that Python has started and says has ended."""
-    for thread in _begun - {each.native_id for each in threading.enumerate()}:
-        wait_until(lambda task=f"{TASKS}/{thread}": not os.path.exists(task), "the end of a thread")
-        _begun.discard(thread)
+    for thread in _begun.keys() - {each.native_id for each in threading.enumerate()}:
+        began = _begun.pop(thread)
+        if began is not None:
+            wait_until(lambda thread=thread, began=began: _began(thread) != began, "the end of a thread")
 
 
 @contextlib.contextmanager

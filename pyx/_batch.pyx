@@ -47,7 +47,7 @@ cdef tuple own(str name, arrays):
     cdef intp i
     if cnp.PyArray_Check(arrays) and rank_of(<Array*>arrays):     # `np.ndarray` is looked up in 100 instructions
         items = tuple([arrays[i, ...] for i in range(len(arrays))])  # keeps the dtype of rows without dimensions
-    elif isinstance(arrays, (str, bytes, bytearray, Mapping)):
+    elif not isinstance(arrays, (list, tuple)) and isinstance(arrays, (str, bytes, bytearray, Mapping)):
         hint = COLLATE if isinstance(arrays, Mapping) else ""
         raise TypeError(f"{name}: expected a sequence of arrays, got {type(arrays).__name__}{hint}")
     else:

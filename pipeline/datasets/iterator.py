@@ -18,11 +18,12 @@ from pipeline._meter import Gauge, Meter
 from pipeline.datasets.node import Node, Opening, facts_of, nodes_of, seeds_of
 from pipeline.datasets.parts import facts_of_parts, measured, name_of_recipe
 from pipeline.datasets.seed import Seed
-from pipeline.errors import DeadlineExceededError, FailedPreconditionError, StateMismatchError, invalid
+from pipeline.errors import FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
 from pipeline.explain.live import LoopFacts, LoopTimes, ended, loops
 from pipeline.flow.segment import position_of
 from pipeline.flow.stream import Element, elements_of, seek_later
 from pipeline.runners.current_loop import loop_of_thread
+from pipeline.runners.stop_flag import StopFlag
 
 if TYPE_CHECKING:
     import asyncio
@@ -56,7 +57,7 @@ class Record(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """What a thread made for a task of asyncio, until somebody picks it up.
+    """What was made and nobody has got.
 
     Attributes:
         element: The element.
@@ -67,6 +68,10 @@ class _Made(NamedTuple):
     element: Any
     record: Record | None
     error: Exception | None = None
+
+
+class _Over(Exception):
+    """The pass is over."""
 
 
 class DatasetIterator(Generic[T_co]):
@@ -96,10 +101,13 @@ class DatasetIterator(Generic[T_co]):
         self._opening = Opening(self._name, self._seeds, self._parts)
         self._stream: Gauge | None = None
         self._element: Callable[[], Element | None] = lambda: None  # gives the next one of the stream
+        self._done: Callable[[], None] | None = None  # tells the stream that the element is here
         self._loaded: Any = None  # the state, until the first element
         self._records: deque[Record] = deque(maxlen=2 * BEHIND)
-        self._made = Record(0, 0, 0, None)  # of the last element that was made
-        self._slot: deque[_Made] = deque()  # what was made for tasks of asyncio, until somebody picks it up
+        self._slot: list[_Made] = []  # what was made, until somebody picks it up
+        self._handing = threading.Lock()  # held for a moment, while something goes from the slot to its caller or back
+        self._opened = False  # whether a stream was opened, or an interrupt came in between
+        self._began = 0  # elements that were delivered before the stream was opened
         self._left: deque[asyncio.Future[None]] = deque()  # what such tasks waited for that were cancelled
         self._ended = self._closed = self._struck = False
         loops.add(self)
@@ -128,93 +136,162 @@ class DatasetIterator(Generic[T_co]):
     def _take(self, deadline: float | None) -> T_co:
         if self._owner == threading.get_ident():
             raise FailedPreconditionError(None, None, "next was called within next of the same iterator")
-        with self._lock:
-            while self._slot and (made := self._kept()) is not None:
-                if not isinstance(made.error, StopIteration):
-                    return self._given(made)
-            self._owner = threading.get_ident()
-            try:
-                element = self._traced(deadline) if spans.on else self._taken(deadline)
-            finally:
-                self._owner = None
-            self._records.append(self._made)
-            return element
+        made: _Made | None = None
+        try:
+            with self._lock:
+                while (made := self._pick()) is None or isinstance(made.error, StopIteration):
+                    self._make(deadline)
+        except BaseException:
+            if made is not None:  # Ctrl-C as the lock was let go
+                self._give_back(made)
+            raise
+        if made.error is not None:
+            raise made.error
+        return made.element  # type: ignore[no-any-return]  # no call from here on: Ctrl-C strikes in calls only
 
-    def _traced(self, deadline: float | None) -> T_co:
+    def _make(self, deadline: float | None, leave: StopFlag | None = None) -> None:
+        """Make the next element, and put it into the slot."""
+        self._owner = threading.get_ident()
+        try:
+            if spans.on:
+                self._traced(deadline, leave)
+            else:
+                self._taken(deadline, leave)
+        finally:
+            self._owner = None
+
+    def _pick(self) -> _Made | None:
+        """Take what is in the slot, and count it as delivered; None if it is empty. Ctrl-C changes nothing."""
+        made = None
+        try:
+            with self._handing:
+                if self._slot:
+                    made = self._slot[0]
+                    if made.record is not None and made.record is not self._records[-1]:
+                        self._records.append(made.record)
+                    del self._slot[0]
+        except BaseException:
+            if made is not None:
+                self._give_back(made)
+            raise
+        return made
+
+    def _give_back(self, made: _Made) -> None:
+        """Let what its caller did not get come next."""
+        with self._handing:
+            if made.record is not None and self._records[-1] is made.record:
+                self._records.pop()
+            if not (self._slot and self._slot[0] is made):
+                self._slot.insert(0, made)
+
+    def _last(self) -> Record:
+        """Return the record of the last element that was made."""
+        for made in reversed(self._slot):
+            if made.record is not None:
+                record: Record = made.record
+                return record
+        last: Record = self._records[-1]
+        return last
+
+    def _traced(self, deadline: float | None, leave: StopFlag | None) -> None:
         began = spans.begin(spans.NEXT_BEGINS, self._name)
         taken = None
         try:
-            element = self._taken(deadline)
+            self._taken(deadline, leave)
             taken = _TAKEN
         finally:
             spans.end(spans.NEXT_ENDS, began, taken)
-        return element
 
-    def _taken(self, deadline: float | None) -> T_co:
+    def _taken(self, deadline: float | None, leave: StopFlag | None) -> None:
         if self._ended or self._closed:
             raise StopIteration
+        stream = self._stream
+        if stream is None or self._struck:
+            stream = self._running()
         opening, outer = self._opening, loop_of_thread.coord
-        opening.deadline = deadline
+        opening.deadline, opening.leave, opening.overdue = deadline, leave, None
         try:
-            stream = self._stream
-            if stream is None or self._struck:
-                stream = self._running()
-            coords = self._opening.coords
+            coords = opening.coords
             loop_of_thread.coord = coords[0] if coords else None  # producers that are read from start with the iterator
+            last = self._last()
             found = self._element()
             if found is None:
                 self._end()
-                raise StopIteration
+                raise _Over
             element, value, size = found
-            last = self._made
             value = fold_on(last.value, value, size)
-            self._made = Record(last.batches + 1, last.examples + size, value, position_of(stream))
+            record = Record(last.batches + 1, last.examples + size, value, position_of(stream))
+            self._slot.append(_Made(element, record))
+            if self._done is not None:
+                self._done()
             if self._times.first_at is None:
                 self._times.first_at = time.monotonic()
-        except (DeadlineExceededError, StopIteration):
-            raise
-        except Exception:
+        except _Over:
+            raise StopIteration from None
+        except Exception as error:
+            if error is opening.overdue:
+                raise
             with contextlib.suppress(Exception):  # a thread that failed of the same
                 self._end()
+            if isinstance(error, (StopIteration, OutOfRangeError)):  # it would look like the end
+                text = f"{self._name}: a function of the input raised {type(error).__name__}"
+                raise RuntimeError(text) from error
             raise
         except BaseException:
-            self._struck = not getattr(getattr(self._stream, "stream", None), "apart", False)
+            self._struck = True
             raise
         finally:
-            opening.deadline, loop_of_thread.coord = None, outer
-        return element  # type: ignore[no-any-return]
+            opening.deadline = opening.leave = None
+            loop_of_thread.coord = outer
 
     def _running(self) -> Gauge:
         """Return the stream, opened if need be, where the last element left it."""
-        if self._struck:
-            last = self._made if self._records else None
-            if last is not None and isinstance(last.position, Exception):
-                self._end()
+        if self._struck or self._stream is None:
+            self._struck = True  # until all of this is done
+            try:
+                if not self._goes_on():
+                    self._open()
+            except Exception:
+                with contextlib.suppress(Exception):
+                    self._end()
+                raise
+            self._struck = False
+        assert self._stream is not None
+        return self._stream
+
+    def _goes_on(self) -> bool:
+        """Whether the stream goes on after an interrupt as if there had been none, but for elements that got lost."""
+        go_on = None if self._stream is None else getattr(self._stream.stream, "again", None)
+        return go_on is not None and bool(go_on(self._last().batches - self._began))
+
+    def _open(self) -> None:
+        """Open the stream; after an interrupt, where the last element that was made has left it."""
+        last = self._last() if self._records else None
+        if self._opened:  # it was interrupted
+            if self._loaded is None and last is not None and isinstance(last.position, Exception):
                 text = f"the iterator was interrupted, and cannot go on: {last.position}. Make a new one"
                 raise FailedPreconditionError(None, None, text)
             self._opening.stop()
             if self._stream is not None:
                 self._stream.close()
             self._opening = self._opening.again()
-            self._stream, self._struck = None, False
-            if last is not None:
-                self._stream = self._opened(last.position)
-                self._element = self._stream.element
-        if self._stream is None:
-            self._stream = self._open()
-            self._element = self._stream.element
-        return self._stream
-
-    def _open(self) -> Gauge:
+        self._opened = True
         self._times.begin()
-        state, self._loaded = self._loaded, None
-        if state is not None:
-            self._opening.things.saved = state["things"]
-        stream = self._measured()
-        if state is None:
-            self._made = Record(0, 0, 0, position_of(stream))
-            self._records.append(self._made)
-            return stream
+        if self._loaded is not None:
+            self._opening.things.saved = self._loaded["things"]
+        stream = self._stream = self._measured()
+        self._element, self._done = stream.element, getattr(stream.stream, "done", None)
+        self._began = 0 if last is None else last.batches
+        if last is None:
+            self._records.append(Record(0, 0, 0, position_of(stream)))
+        elif self._loaded is None:
+            seek_later(stream, last.position)
+        else:
+            self._go_to(stream, self._loaded)
+            self._loaded = None
+
+    def _go_to(self, stream: Gauge, state: dict[str, Any]) -> None:
+        """Go to the position of a loaded state."""
         try:
             seek_later(stream, state["position"])
         except StateMismatchError:
@@ -222,7 +299,6 @@ class DatasetIterator(Generic[T_co]):
         except (TypeError, ValueError, KeyError, IndexError) as error:
             raise invalid(f"load_state_dict: the position of the state does not fit this recipe: {error}") from error
         self._opening.remember(state["files"])
-        return stream
 
     def _measured(self) -> Gauge:
         """Return the stream, so that the time in it counts: its meter is that of `next`."""
@@ -230,11 +306,6 @@ class DatasetIterator(Generic[T_co]):
         if not isinstance(stream, Gauge):
             stream = Gauge(stream, elements_of(stream), self._meter)
         self._meter = stream.meter
-        return stream
-
-    def _opened(self, position: Any) -> Gauge:
-        stream = self._measured()
-        seek_later(stream, position)
         return stream
 
     def _end(self) -> None:
@@ -256,16 +327,20 @@ class DatasetIterator(Generic[T_co]):
         import asyncio  # 15 ms, which those need not wait for who do not await
 
         loop = asyncio.get_running_loop()
-        while (made := self._kept()) is None:
-            future = self._future_left(loop) or loop.run_in_executor(None, self._fetch)
+        while (made := self._pick()) is None:
+            leave = StopFlag()
+            future = self._future_left(loop) or loop.run_in_executor(None, self._fetch, leave)
             try:
                 await asyncio.shield(future)
             except asyncio.CancelledError:
                 self._left.append(future)
+                leave.set()  # else the program could not end while nothing comes
                 raise
         if isinstance(made.error, StopIteration):
             raise StopAsyncIteration
-        return self._given(made)
+        if made.error is not None:
+            raise made.error
+        return made.element  # type: ignore[no-any-return]
 
     def __aiter__(self) -> DatasetIterator[T_co]:
         return self
@@ -278,31 +353,14 @@ class DatasetIterator(Generic[T_co]):
                 return future
         return None
 
-    def _fetch(self) -> None:
-        """Make the next element, and keep it for whoever asks first."""
+    def _fetch(self, leave: StopFlag) -> None:
+        """Make the next element, and keep it for whoever asks first; give up waiting if `leave` is set."""
         with self._lock:
-            self._owner = threading.get_ident()
             try:
-                made = _Made(self._taken(None), self._made)
+                self._make(None, leave)
             except Exception as error:
-                made = _Made(None, None, error)
-            finally:
-                self._owner = None
-            self._slot.append(made)
-
-    def _kept(self) -> _Made | None:
-        """Return what was made for a task of asyncio and not picked up."""
-        try:
-            return self._slot.popleft()
-        except IndexError:
-            return None
-
-    def _given(self, made: _Made) -> T_co:
-        if made.error is not None:
-            raise made.error
-        assert made.record is not None
-        self._records.append(made.record)
-        return made.element  # type: ignore[no-any-return]
+                if error is not self._opening.overdue:
+                    self._slot.append(_Made(None, None, error))
 
     def start(self) -> None:
         """Open the input now, and let its threads begin, not with the first `next`. Load a state before."""
@@ -410,8 +468,7 @@ class DatasetIterator(Generic[T_co]):
             delivered, text = state["delivered"], state["fingerprint"]
             self._records.clear()
             value = int(text.partition("-")[2], 16)
-            self._made = Record(delivered["batches"], delivered["elements"], value, state["position"])
-            self._records.append(self._made)
+            self._records.append(Record(delivered["batches"], delivered["elements"], value, state["position"]))
 
     def fingerprint(self, *, content: bool = False) -> str:
         """Return a short text for the order of all examples delivered so far: "<how many>-<16 hex digits>".
@@ -428,7 +485,7 @@ class DatasetIterator(Generic[T_co]):
         if content and not any(node.kind == "checksum" for node in nodes_of(self._node)):
             text = "fingerprint(content=True): the recipe has no checksum: add .checksum() to the dataset"
             raise FailedPreconditionError(None, None, text)
-        last = self._records[-1] if self._records else self._made
+        last = self._records[-1] if self._records else Record(0, 0, 0, None)
         return f"{last.examples}-{last.value:016x}"
 
     @property
@@ -454,7 +511,7 @@ class DatasetIterator(Generic[T_co]):
     @property
     def delivered(self) -> tuple[int, int]:
         """How many elements `next` has returned, and how many examples these consist of, in earlier runs too."""
-        last = self._records[-1] if self._records else self._made
+        last = self._records[-1] if self._records else Record(0, 0, 0, None)
         return last.batches, last.examples
 
     @property

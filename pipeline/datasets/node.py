@@ -180,6 +180,11 @@ class Node:
         """Why there is only one pass; None if there are others."""
         return next((each.once for each in self.inputs if each.once is not None), None)
 
+    @property
+    def live(self) -> bool:
+        """Whether an element may be long in coming although the one before it is there: the user's code gives them."""
+        return any(each.live for each in self.inputs)
+
     def seed(self) -> Seed | None:
         """Return the seed of this part alone; None if nothing is drawn."""
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -403,6 +404,7 @@ class OfIterable(Node):
 
     kind = "iterable"
     stage = "source"
+    live = True
 
     def __init__(self, make: Callable[[], Iterator[Any]], name: str, once: str | None, length: int | None) -> None:
         self._make, self._name, self._once, self._length = make, name, once, length
@@ -487,6 +489,7 @@ class OfStateful(Node):
 
     kind = "stateful"
     stage = "source"
+    live = True
 
     def __init__(self, given: Any, name: str) -> None:
         self._given, self._name = given, name
@@ -551,6 +554,7 @@ class OfCallable(Node):
 
     kind = "callable"
     stage = "source"
+    live = True
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.function, self.name = function, name_of(function)
@@ -622,6 +626,7 @@ class OfQueue(Node):
 
     kind = "queue"
     stage = "source"
+    live = True
 
     def __init__(self, queue: Any) -> None:
         self.queue = queue
@@ -645,25 +650,46 @@ class OfQueue(Node):
 
 
 class _Dequeued:
+    """Elements of a queue. What was taken out stays here until the next call, or `done`; see Prefetch."""
+
     def __init__(self, queue: Any, shared: Opening) -> None:
         self._queue, self._shared, self._count = queue, shared, 0
+        self._elements: list[Any] = []  # number `_first`, if there is one
+        self._first = 0
 
     def take(self, n: int) -> Block | None:
-        while True:
+        number = self._count
+        self._forget(number)
+        while not self._elements:
             self._shared.check()
+            dequeue = functools.partial(self._queue.dequeue, timeout=self._shared.left(_LOOK))
             try:
-                element = self._queue.dequeue(timeout=self._shared.left(_LOOK))
-                if type(element) is list:  # of components; a list inside an example is an array
-                    element = tuple(element)
-                break
+                self._elements.extend(itertools.starmap(dequeue, ((),)))  # no interrupt comes in between
             except DeadlineExceededError:
                 continue
             except OutOfRangeError as error:
                 raise_why(error)
                 return None
-        first, self._count = self._count, self._count + 1
-        numbers = range(first, first + 1)
-        return Block(Examples([element]), numbers, numbers)
+        self._count = number + 1
+        element = self._elements[0]
+        if type(element) is list:  # of components; a list inside an example is an array
+            element = tuple(element)
+        return Block(Examples([element]), range(number, number + 1), range(number, number + 1))
+
+    def _forget(self, number: int) -> None:
+        """Forget the elements before one."""
+        if self._first < number:
+            self._elements.clear()
+            self._first = number
+
+    def done(self) -> None:
+        self._forget(self._count)
+
+    def again(self, taken: int) -> bool:
+        """After an interrupt: go on after so many elements."""
+        if self._first <= taken:
+            self._count = taken
+        return self._count == taken
 
     def skip(self, n: int) -> int:
         return dropped(self, n)

@@ -21,6 +21,8 @@ class Run:
     Attributes:
         bell: Is raised when the iterator is closed; waits look at it.
         deadline: Until when `next` may wait, by `time.monotonic`; None for no limit.
+        leave: If this is set, nobody waits for what `next` gives any longer; None for a call that is not awaited.
+        overdue: The error that was raised last because the time was up.
         dropped: How many examples of a remainder were dropped, in a list that threads share.
         skipped: The errors that were skipped.
     """
@@ -28,6 +30,8 @@ class Run:
     def __init__(self, name: str) -> None:
         self.name = name
         self.deadline: float | None = None
+        self.leave: StopFlag | None = None
+        self.overdue: DeadlineExceededError | None = None
         self.dropped = [0]
         self.skipped = Skips("skip", None)
         self.bell = StopFlag()
@@ -47,7 +51,7 @@ class Run:
     def of_thread(self) -> Self:
         """Return the same for streams that a thread runs, where the time of `next` does not count."""
         other = copy.copy(self)
-        other.deadline = None
+        other.deadline = other.leave = None
         return other
 
     def on_stop(self, call: Callable[[], object]) -> None:
@@ -63,8 +67,11 @@ class Run:
         """
         if self.bell.raised:
             raise CancelledError(None, None, f"{self.name}: the iterator was closed")
-        if self.deadline is not None and time.monotonic() >= self.deadline:
-            raise DeadlineExceededError(None, None, f"{self.name}: no batch within the timeout; nothing was lost")
+        leave = self.leave is not None and self.leave.raised
+        if leave or (self.deadline is not None and time.monotonic() >= self.deadline):
+            text = f"{self.name}: no element within the timeout; nothing was lost"
+            self.overdue = DeadlineExceededError(None, None, text)
+            raise self.overdue
 
     def left(self, at_most: float) -> float:
         """Return how many seconds to wait at once."""

@@ -168,7 +168,8 @@ class Segment:
         assert claim is not None
         begin = calls.at
         rest = calls.make(n, found, self._run.bell)
-        self._run.check()
+        if self._run.stopped:
+            self._run.check()
         if rest is not None:
             self._calls, self._outputs = None, rest
             if not found.count:

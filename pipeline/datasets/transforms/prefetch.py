@@ -41,4 +41,4 @@ class Prefetched(Node):
         if not self.n:
             return self.inputs[0].open(shared, epoch)
         stream = self.inputs[0].open(shared.of_thread(), epoch)
-        return Prefetch(stream, self.n, shared, f"{shared.name}/prefetch", shared.begun(self))
+        return Prefetch(stream, self.n, shared, f"{shared.name}/prefetch", shared.begun(self), self.live)

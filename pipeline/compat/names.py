@@ -185,6 +185,7 @@ MODULES: dict[str, str] = {
     "math.rint sin math.sin cos math.cos tan math.tan asin math.asin acos math.acos atan math.atan sinh math.sinh cosh "
     "math.cosh tanh math.tanh nn.tanh asinh math.asinh acosh math.acosh atanh math.atanh sigmoid math.sigmoid "
     "nn.sigmoid abs math.abs sign math.sign round math.round",
+    "ops.parse.audio": "audio.decode_wav",
     "ops.parse.decoding": "decode_raw io.decode_raw decode_csv io.decode_csv decode_compressed io.decode_compressed",
     "ops.parse.examples": "parse_example io.parse_example parse_single_example io.parse_single_example",
     "ops.parse.features": "SparseFeature io.SparseFeature",

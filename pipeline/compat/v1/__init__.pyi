@@ -358,6 +358,7 @@ from pipeline.compat.session.settings import OptimizerOptions as OptimizerOption
 from pipeline.compat.session.settings import RunMetadata as RunMetadata
 from pipeline.compat.session.settings import RunOptions as RunOptions
 from pipeline.compat.v1 import app as app
+from pipeline.compat.v1 import audio as audio
 from pipeline.compat.v1 import bitwise as bitwise
 from pipeline.compat.v1 import compat as compat
 from pipeline.compat.v1 import contrib as contrib

@@ -49,7 +49,7 @@ cdef extern from *:
     static inline void pipeline_within(const void*) {}
     enum { pipeline_checked = 1 };
     #else
-    #define pipeline_within(place) ((void)0)
+    #define pipeline_within(place) ((void)(place))
     enum { pipeline_checked = 0 };
     #endif
 

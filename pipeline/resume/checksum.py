@@ -61,7 +61,7 @@ def is_changed(state: Mapping[str, Any]) -> bool:
     return bool(read != {"elements": elements, "files": _files_checksum(state["files"], elements)})
 
 
-def _files_checksum(files: Any, elements: int) -> str:
+def _files_checksum(files: Any, elements: Any) -> str:
     return _digest(as_text([files, elements]) or "")
 
 

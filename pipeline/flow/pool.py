@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pipeline._random import NumberPool, lockstep_end, lockstep_pool
 from pipeline.errors import FailedPreconditionError
 from pipeline.flow.block import Block
+from pipeline.flow.run import Run
 from pipeline.flow.segment import position_of
 from pipeline.flow.store import Store
 from pipeline.flow.stream import Stream, dropped, seek_later, shorter
@@ -72,10 +73,11 @@ class Pool:
         stream: The elements.
         size: How many the pool holds.
         seeds: Of the draws.
+        shared: What the streams of the iterator share.
     """
 
-    def __init__(self, stream: Stream, size: int, seeds: tuple[int, int]) -> None:
-        self._stream = stream
+    def __init__(self, stream: Stream, size: int, seeds: tuple[int, int], shared: Run) -> None:
+        self._stream, self._run = stream, shared
         self._held_back = size - 1
         self._seeds = seeds
         self._journal = Journal()
@@ -90,7 +92,9 @@ class Pool:
         self._sought: dict[str, Any] | None = None  # where the next call begins
 
     def take(self, n: int) -> Block | None:
-        self._settle()
+        if self._sought is not None:
+            with self._run.unhurried():
+                self._settle()
         while True:
             ended = self._total is not None
             slots = self._numbers.drain(n) if ended else self._arrive(n)
@@ -114,7 +118,8 @@ class Pool:
         return self._numbers.exchange(self._store.put(block))
 
     def skip(self, n: int) -> int:
-        return dropped(self, n)
+        with self._run.unhurried():
+            return dropped(self, n)
 
     def position(self) -> Any:
         if self._sought is not None:

@@ -73,11 +73,31 @@ class Run:
             self.overdue = DeadlineExceededError(None, None, text)
             raise self.overdue
 
+    def unhurried(self) -> Unhurried:
+        """Return a context in which the time of `next` does not count: for work that would begin anew if it ended."""
+        return Unhurried(self)
+
     def left(self, at_most: float) -> float:
         """Return how many seconds to wait at once."""
         if self.deadline is None:
             return at_most
         return max(0.0, min(at_most, self.deadline - time.monotonic()))
+
+
+class Unhurried:
+    """Lets a run have no deadline within a `with` block."""
+
+    __slots__ = ("_before", "_run")
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._before = run.deadline, run.leave
+
+    def __enter__(self) -> None:
+        self._run.deadline = self._run.leave = None
+
+    def __exit__(self, *_: object) -> None:
+        self._run.deadline, self._run.leave = self._before
 
 
 class Limited(Skips):

@@ -188,16 +188,19 @@ class Skip(Selection):
         return max(0, length - self.n), _sliced(self.n, 1)
 
     def stream(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
-        return _Skipping(stream, self.n)
+        return _Skipping(stream, self.n, shared)
 
 
 class _Skipping:
-    def __init__(self, stream: Stream, n: int) -> None:
-        self._stream, self._left = stream, n
+    def __init__(self, stream: Stream, n: int, shared: Opening) -> None:
+        self._stream, self._left, self._shared = stream, n, shared
 
     def _begin(self) -> None:
-        while self._left and (skipped := self._stream.skip(self._left)):
-            self._left -= skipped
+        if not self._left:
+            return
+        with self._shared.unhurried():
+            while self._left and (skipped := self._stream.skip(self._left)):
+                self._left -= skipped
         self._left = 0
 
     def take(self, n: int) -> Block | None:
@@ -206,7 +209,8 @@ class _Skipping:
 
     def skip(self, n: int) -> int:
         self._begin()
-        return self._stream.skip(n)
+        with self._shared.unhurried():
+            return self._stream.skip(n)
 
     def position(self) -> Any:
         return [self._left, self._stream.position()]
@@ -243,20 +247,19 @@ class Shard(Selection):
         return self._of(length), _sliced(self.i, self.n)
 
     def stream(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
-        return _Sharded(stream, self.i, self.n, self.drop_remainder)
+        return _Sharded(stream, self.i, self.n, self.drop_remainder, shared)
 
 
 class _Sharded:
     """Every n-th element of a stream. The position is in rounds of all hosts, so any host's state serves all."""
 
-    def __init__(self, stream: Stream, i: int, n: int, whole: bool) -> None:
-        self._stream, self._i, self._n, self._whole = stream, i, n, whole
+    def __init__(self, stream: Stream, i: int, n: int, whole: bool, shared: Opening) -> None:
+        self._stream, self._i, self._n, self._whole, self._shared = stream, i, n, whole, shared
         self._phase = 0  # elements of the round that were taken
 
     def take(self, n: int) -> Block | None:
-        if n > 1 and not self._whole and self._phase == 0:
-            return self._many(n)
-        return self._one()
+        with self._shared.unhurried():
+            return self._many(n) if n > 1 and not self._whole and self._phase == 0 else self._one()
 
     def _one(self) -> Block | None:
         """Take a whole round, and keep one element of it."""

@@ -55,7 +55,7 @@ class Shuffle(Selection):
         index = source.index(shared, epoch) if source.indexed else None
         if index is not None:
             return shared.gauged(self, IndexPool(index, self.buffer_size, pair, self.keep))
-        return shared.gauged(self, Pool(source.open(shared, epoch), self.buffer_size, pair))
+        return shared.gauged(self, Pool(source.open(shared, epoch), self.buffer_size, pair, shared))
 
     def label(self) -> str:
         return f"shuffle({self.buffer_size:,})"

@@ -40,12 +40,12 @@ class Window(Node):
         return -(-known // self.stride)
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return shared.gauged(self, _Windows(Ahead(self.inputs[0].open(shared, epoch)), self))
+        return shared.gauged(self, _Windows(Ahead(self.inputs[0].open(shared, epoch)), self, shared))
 
 
 class _Windows:
-    def __init__(self, stream: Ahead, node: Window) -> None:
-        self._stream, self._node, self._how = stream, node, Collate()
+    def __init__(self, stream: Ahead, node: Window, shared: Opening) -> None:
+        self._stream, self._node, self._how, self._shared = stream, node, Collate(), shared
         self._count = 0
 
     def take(self, n: int) -> Block | None:
@@ -59,7 +59,8 @@ class _Windows:
         if stride <= self._stream.size:
             self._stream.drop(stride)
         else:
-            self._stream.skip(stride)
+            with self._shared.unhurried():  # the window is made: a timeout would lose it
+                self._stream.skip(stride)
         first, self._count = self._count, self._count + 1
         return Block(values, as_one(block.ids), range(first, self._count))
 

@@ -1,0 +1,63 @@
+"""next(timeout=): what was done when the time is up is not lost, wherever in a chain that was."""
+
+import itertools
+
+import chains
+import pytest
+
+import pipeline
+from pipeline.errors import DeadlineExceededError
+
+ITEMS = 60
+
+
+class Slow:
+    """Items of which every few come after the time is up, as far as the clock of the iterator goes."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        self.calls = 0
+        monkeypatch.setattr("pipeline.flow.run.time.monotonic", lambda: self.now)
+
+    def __call__(self, item):
+        self.calls += 1
+        if self.calls % 3 == 0:
+            self.now += 10.0
+        return item
+
+
+CHAINS = {
+    "map": lambda data: data,
+    "batch": lambda data: data.batch(7),
+    "pool": lambda data: data.shuffle(10, seed=1).batch(4),
+    "skip": lambda data: data.filter(lambda x: x % 5).skip(13),
+    "concatenate": lambda data: data.concatenate(data.take(9)).filter(lambda x: x % 5).skip(50),
+    "shard": lambda data: data.filter(lambda x: x % 5).shard(1, 3, drop_remainder=True).batch(3),
+    "zip": lambda data: pipeline.zip(data.filter(lambda x: x % 5), data.shard(0, 2)).skip(3),
+    "window": lambda data: data.window(3, 8),
+    "bucket": lambda data: data.map(lambda x: [x] * (x % 4 + 1)).bucket([2, 3], [2, 3, 2]),
+    "pack": lambda data: data.map(lambda x: [x] * (x % 4 + 1)).pack(6),
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
+@pytest.mark.parametrize("resumed", [False, True])
+def test_nothing_is_lost_when_the_time_is_up(chain, resumed, monkeypatch):
+    expected = [chains.plain(each) for each in chain(pipeline.dataset(range(ITEMS)).map(int))]
+    slow = Slow(monkeypatch)
+    data = chain(pipeline.dataset(range(ITEMS)).map(slow))
+    iterator, got, late = iter(data), [], 0
+    if resumed:
+        got = [chains.plain(next(iterator)) for _ in range(3)]
+        again = iter(data)
+        again.load_state_dict(iterator.state_dict())
+        iterator = again
+    for _ in itertools.repeat(None, 100 * ITEMS):
+        try:
+            got.append(chains.plain(iterator.next(timeout=1)))
+        except DeadlineExceededError:
+            late += 1
+        except StopIteration:
+            break
+    assert got == expected
+    assert late or chain not in [CHAINS[name] for name in ("batch", "pool", "bucket", "pack")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,18 +52,27 @@ class Collate:
         first = examples[0]
         kind = type(first)
         if kind is dict and not has_nested(first, False):
+            self._check_names(list(first))
             return {key: self._leaf([self._get(each, key, first) for each in examples], key) for key in first}
         if kind in (tuple, list) and not has_nested(first, False) and not (kind is list and _is_array(first)):
             columns = self._columns(examples, len(first), kind)
             return kind([self._leaf(column, i) for i, column in enumerate(columns)])
         if is_nested(first, False) and not (kind is list and _is_array(first)):
             nest = Nest(first, False)
+            self._check_names(nest.names)
             try:
                 flat = list(zip(*map(nest.flatten, examples), strict=True))
             except ValueError as error:
                 raise invalid(f"batch: examples differ in structure: {error}") from error
             return nest.pack([self._leaf(list(each), name) for name, each in zip(nest.names, flat, strict=True)])
         return self._leaf(examples, None)
+
+    def _check_names(self, names: Sequence[Any]) -> None:
+        """Refuse a `pad` for a component that there is not."""
+        if isinstance(self._pad, Mapping):
+            for name in self._pad:
+                if name not in names:
+                    raise invalid(f"batch: pad: there is no component {name!r}; there are {list(names)}")
 
     def _get(self, example: Any, key: Any, first: dict[Any, Any]) -> Any:
         if type(example) is not dict or len(example) != len(first) or key not in example:

@@ -51,6 +51,9 @@ def fields_of(example: Any) -> dict[str, NDArray[Any]]:
     fields = example if isinstance(example, dict) else {BARE: example}
     arrays = {name: np.asarray(value) for name, value in fields.items()}
     lengths = {name: len(array) if array.ndim else -1 for name, array in arrays.items()}
+    if -1 in lengths.values() and not isinstance(example, dict):
+        got = f"{type(example).__name__} {example!r:.40}"
+        raise invalid(f"pack: an example must be a sequence, such as the tokens of a document, or a dict; got {got}")
     if -1 in lengths.values() or len(set(lengths.values())) > 1:
         raise invalid(f"pack: the fields of an example must be sequences of one length, and have {lengths}")
     return arrays

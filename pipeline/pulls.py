@@ -167,15 +167,15 @@ def together() -> Iterator[None]:
 def example_rng() -> np.random.Generator:
     """A random generator for this example: the same in every run of one seed, whatever the threads, and after a resume.
 
-    To be called in a function that a deterministic loop over batches, or `map_ahead` for one, calls. Two calls within
-    one call of the function give equal generators.
+    Call it in a function of a dataset, such as that of `map`, or in one that a deterministic loop over batches calls,
+    itself or by `map_ahead`. Two calls within one call of the function give equal generators.
 
     Returns:
         A NumPy Generator over Philox, keyed by the seed of the loop and the number of the example. The seed of a loop
         without a `seed` argument, such as `batch`, is that of `set_random_seed`; without one, each run has its own.
 
     Raises:
-        FailedPreconditionError: No deterministic loop calls this function.
+        FailedPreconditionError: Neither a dataset nor a deterministic loop calls this function.
 
     Thread safety: each thread has its own.
     """
@@ -186,8 +186,8 @@ def example_rng() -> np.random.Generator:
         raise FailedPreconditionError(
             None,
             None,
-            "example_rng: to be called in the function of a loop over batches that has deterministic=True, or in that "
-            "of map_ahead when such a loop reads it",
+            "example_rng: to be called in a function of a dataset, such as that of map, or of a loop over batches that "
+            "has deterministic=True",
         )
     seed, seed2, number, *more = draw
     # As an array: NumPy takes a list with one number above 2**63 for floats, which are equal for near seeds.

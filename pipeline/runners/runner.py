@@ -307,10 +307,10 @@ class QueueRunner:
         """Count a thread as ended; return how many are running. `at_end`: it may still have to close the queue."""
         key = self if sess is None else sess
         with self._lock:
-            if worker.counted:
-                worker.counted = False
-                self._runs_per_session[key] = max(self._runs_per_session.get(key, 0) - 1, 0)
             left = self._runs_per_session.get(key, 0)
+            if worker.counted:
+                left = max(left - 1, 0)
+                self._runs_per_session[key], worker.counted = left, False  # at once: else it may count twice
         if not at_end:
             worker.group.leave()
         return left

@@ -154,9 +154,8 @@ class Sampler:
         if seconds is not None:
             looks = looks[-max(2, round(seconds / self.interval) + 1) :]
         found = collect(looks, loop)
-        if loop is None and not found.stages and self._thread is None and self._last is not None:
-            return self._last  # what there was is gone
-        return found
+        gone = loop is None and self._thread is None and not any(stage.kind == "loop" for stage in found.stages)
+        return self._last if gone and self._last is not None else found
 
     def _sample(self) -> None:
         self._looks = (*self._looks, look(self._seen))[-self._keep :]

@@ -305,11 +305,11 @@ def own_producer(threads):
 
 @contextlib.contextmanager
 def rows(enqueue_many):
-    """Rows one by one, or in blocks; a consumer that could take three times as many."""
+    """Rows one by one, or in blocks; a consumer that could take many times as many."""
     block = np.zeros((4096, 4), np.float32)
     source = (lambda: block) if enqueue_many else lambda: block[0]
     settings = {"enqueue_many": enqueue_many, "batch_size": 16384, "capacity": 1 << 17}
-    with plain(source, lambda batch: digest(2), **settings) as made:
+    with plain(source, nothing, **settings) as made:
         yield made
 
 
@@ -334,7 +334,7 @@ def buckets(batch_size):
         len, example, batch_size, list(range(2, 9)), capacity=100, allow_smaller_final_batch=True
     )
     with loop:
-        yield loop, lambda batch: time.sleep(0.001 * len(batch[1]))
+        yield loop, lambda batch: time.sleep(0.0005 * len(batch[1]))
 
 
 def case(make, settings, kind, knob, stage="function", finite=False, **turned):
@@ -380,7 +380,7 @@ CASES = {
     ),
     "slow consumer": plain_case(after(0.002), "consumer", "consumer", {"step": nap(0.04)}, stage="loop", step=nothing),
     "consumer that computes": plain_case(
-        after(0.004), "consumer", "consumer", {"step": lambda batch: digest(60)}, stage="loop", step=nothing
+        after(0.004), "consumer", "consumer", {"step": lambda batch: digest(120)}, stage="loop", step=nothing
     ),
     "few files": case(files, {"names": [b"80"], "threads": 4}, "uneven", "files", finite=True, names=[b"20"] * 4),
     "slow shard": case(shards, {"lengths": [1, 1, 1, 12]}, "uneven", "files", finite=True, lengths=[15 / 4] * 4),

@@ -45,7 +45,9 @@ class Columns:
         """Return the elements at these places."""
 
         def pick(column: Any) -> Any:
-            return column.take(places, axis=0) if isinstance(column, np.ndarray) else [column[i] for i in places]
+            if isinstance(column, np.ndarray):
+                return column.take(places, axis=0)
+            return column[places] if isinstance(column, Rows) else [column[i] for i in places]
 
         return Columns(map_values(pick, self.block), len(places))
 

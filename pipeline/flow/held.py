@@ -72,13 +72,13 @@ class Arrivals:
 
     def position(self, held: Collection[int]) -> dict[str, Any]:
         """Return the position, with what is needed to find these arrivals again."""
-        up = self._stream.position()
+        at = self._stream.position()
         begins = sorted(self._entries)
         needed = {begins[int(np.searchsorted(begins, arrival, "right")) - 1] for arrival in held}
         for begin in [each for each in begins[:-1] if each not in needed]:
             del self._entries[begin]
         entries = [[begin, light(self._entries[begin])] for begin in sorted(needed)]
-        return {"arrivals": self.count, "entries": entries, "up": up}
+        return {"arrivals": self.count, "entries": entries, "stream": at}
 
     def seek(self, position: dict[str, Any], held: Collection[int]) -> dict[int, Element]:
         """Go to a position; return the elements that were held there."""
@@ -86,7 +86,7 @@ class Arrivals:
         self._block, self._entries = None, {}
         wanted = sorted(held)
         if wanted:
-            seek_later(self._stream, position["up"])  # so that pools further up know their journals
+            seek_later(self._stream, position["stream"])  # so that pools further up know their journals
         entries = [*position["entries"], [position["arrivals"], None]]
         for (begin, at), (end, _) in itertools.pairwise(entries):
             self._entries[begin] = at
@@ -99,7 +99,7 @@ class Arrivals:
                 (example,) = block.made().examples()
                 found[each] = Element(each, block, example)
                 arrival = each + 1
-        seek_later(self._stream, position["up"])
+        seek_later(self._stream, position["stream"])
         self.count = position["arrivals"]
         return found
 

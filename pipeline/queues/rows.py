@@ -36,6 +36,10 @@ class Rows:
     def __len__(self) -> int:
         return len(self.numbers)
 
+    def __getitem__(self, which: Any) -> Any:
+        numbers = self.numbers[which]
+        return Rows(self.array, numbers) if isinstance(numbers, np.ndarray) else self.array[numbers]
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError("Rows become an array only by a copy: they must be gathered")

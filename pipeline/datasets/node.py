@@ -171,6 +171,11 @@ class Node:
         return False
 
     @property
+    def renumbers(self) -> bool:
+        """Whether its stream has the numbers of its input, where an element asked for by number has its place here."""
+        return False
+
+    @property
     def orderable(self) -> bool:
         """Whether all elements can be had in any order, though some may turn out to be left out."""
         return self.indexed

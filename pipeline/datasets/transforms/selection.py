@@ -73,13 +73,24 @@ class Selection(Node):
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         source = self.inputs[0]
-        if self.can_sink and isinstance(source, Steps) and (source.fixed if self.counts else source.one_to_one):
+        if self._sinks and isinstance(source, Steps):
             sunk = self._over(source.inputs[0])
             return source.over(sunk.open(shared, epoch), shared, epoch)
         index = self.index(shared, epoch)
         if index is not None:
             return Indexed(index, len(index))
         return self.stream(source.open(shared, epoch), shared, epoch)
+
+    @property
+    def _sinks(self) -> bool:
+        source = self.inputs[0]
+        if not (self.can_sink and isinstance(source, Steps)):
+            return False
+        return source.fixed if self.counts else source.one_to_one
+
+    @property
+    def renumbers(self) -> bool:
+        return self._sinks and self.indexed and not self.keep
 
     @property
     def can_sink(self) -> bool:

@@ -114,7 +114,9 @@ class Steps(Node):
         return _KINDS[self.kind](self.function, self.name, skip, Draws(*shared.pair(self._seed), epoch))
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return self.over(self.inputs[0].open(shared, epoch), shared, epoch)
+        source = self.inputs[0]
+        stream = source.open(shared, epoch)
+        return self.over(Counted(stream) if source.renumbers else stream, shared, epoch)
 
     def over(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
         """Return the stream of what the function makes of another one."""

@@ -183,6 +183,9 @@ class Dataset(Generic[T_co]):
     def shard(self, i: int, n: int, *, drop_remainder: bool = False) -> Dataset[T_co]:
         """Keep every n-th element, from number i on: the part of host i of n.
 
+        After `map(on_error="skip")`, the elements are divided before the function runs, so that no host calls it
+        for another: each host leaves out its own failures, and the parts may differ in length.
+
         Args:
             i, n: Which host this is, and how many there are.
             drop_remainder: Whether all hosts get equally many.

@@ -15,7 +15,7 @@ from pipeline.flow.collate import Collate
 from pipeline.flow.held import Arrivals, Element
 from pipeline.flow.ids import as_one
 from pipeline.flow.run import name_of
-from pipeline.flow.stream import Stream
+from pipeline.flow.stream import Stream, dropped
 from pipeline.nest import Nest, parts_of
 
 
@@ -100,10 +100,7 @@ class _Buckets:
         return Block(Examples([batch]), as_one(block.ids), range(first, self._count))
 
     def skip(self, n: int) -> int:
-        left = n
-        while left and self.take(1) is not None:
-            left -= 1
-        return n - left
+        return dropped(self, n)
 
     def position(self) -> Any:
         held = [[each.arrival for each in bucket] for bucket in self._buckets]

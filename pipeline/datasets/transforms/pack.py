@@ -13,7 +13,7 @@ from pipeline.errors import invalid
 from pipeline.flow.block import Block, Examples
 from pipeline.flow.held import Arrivals, Element
 from pipeline.flow.ids import as_one, joined
-from pipeline.flow.stream import Ahead, Stream
+from pipeline.flow.stream import Ahead, Stream, dropped
 
 OPEN_ROWS = 16
 
@@ -123,10 +123,7 @@ class _Split:
         return Block(Examples([row]), as_one(joined(ids)), range(first, self._count))
 
     def skip(self, n: int) -> int:
-        left = n
-        while left and self.take(1) is not None:
-            left -= 1
-        return n - left
+        return dropped(self, n)
 
     def position(self) -> Any:
         return [self._count, self._offset, self._stream.position()]
@@ -187,10 +184,7 @@ class _Fitted:
         return Block(Examples([row]), as_one(joined([each.block.ids for each in elements])), range(first, self._count))
 
     def skip(self, n: int) -> int:
-        left = n
-        while left and self.take(1) is not None:
-            left -= 1
-        return n - left
+        return dropped(self, n)
 
     def position(self) -> Any:
         held = [[each.arrival for each in row] for row in self._rows]

@@ -8,7 +8,7 @@ from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.flow.block import Block, Examples, join
 from pipeline.flow.collate import Collate
 from pipeline.flow.ids import as_one
-from pipeline.flow.stream import Ahead, Stream
+from pipeline.flow.stream import Ahead, Stream, dropped
 
 
 class Window(Node):
@@ -65,10 +65,7 @@ class _Windows:
         return Block(values, as_one(block.ids), range(first, self._count))
 
     def skip(self, n: int) -> int:
-        left = n
-        while left and self.take(1) is not None:
-            left -= 1
-        return n - left
+        return dropped(self, n)
 
     def position(self) -> Any:
         return [self._count, self._stream.position()]

@@ -103,7 +103,7 @@ def draw():
 
 
 def test_example_rng_outside_of_loops():
-    with pytest.raises(pipeline.FailedPreconditionError, match=r"^example_rng: to be called in the function of a loop"):
+    with pytest.raises(pipeline.FailedPreconditionError, match=r"^example_rng: to be called in a function of a dataset, such as that of map"):
         pipeline.example_rng()
 
 

@@ -144,18 +144,19 @@ class Sampler:
     def report(self, loop: Any = None, *, seconds: float | None = None) -> Report:
         """Return the model of all that is alive, or of what leads to one loop.
 
+        After `stop` it is the model of that moment, so that a loop which is gone since then is still in it.
+
         Args:
             loop: The loop; None for everything.
             seconds: Let the window be about as long; None for all samples.
         """
-        looks = self._looks
-        if self._thread is not None:
-            looks = (*looks, look(self._seen))
+        stopped = self._thread is None
+        if stopped and loop is None and seconds is None and self._last is not None:
+            return self._last
+        looks = self._looks if stopped else (*self._looks, look(self._seen))
         if seconds is not None:
             looks = looks[-max(2, round(seconds / self.interval) + 1) :]
-        found = collect(looks, loop)
-        gone = loop is None and self._thread is None and not any(stage.kind == "loop" for stage in found.stages)
-        return self._last if gone and self._last is not None else found
+        return collect(looks, loop)
 
     def _sample(self) -> None:
         self._looks = (*self._looks, look(self._seen))[-self._keep :]

@@ -8,7 +8,8 @@ from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.node import Node, nodes_of
 from pipeline.datasets.origins import OfSource
 from pipeline.datasets.transforms.prefetch import Prefetched
-from pipeline.datasets.transforms.selection import Repeat, Shard
+from pipeline.datasets.transforms.repeat import Repeat
+from pipeline.datasets.transforms.shard import Shard
 from pipeline.datasets.transforms.steps import Steps
 from pipeline.errors import FailedPreconditionError
 

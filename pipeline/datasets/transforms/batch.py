@@ -1,4 +1,4 @@
-"""batch: examples stacked into batches. unbatch: the examples of batches."""
+"""batch: examples stacked into batches."""
 
 from __future__ import annotations
 
@@ -6,19 +6,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from pipeline._flow import mix_ids
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.dtypes import truth
-from pipeline.errors import DeadlineExceededError, invalid
-from pipeline.flow.block import Block, Columns, join
+from pipeline.errors import DeadlineExceededError
+from pipeline.flow.block import Block, join
 from pipeline.flow.chosen import Chosen
 from pipeline.flow.collate import Collate
-from pipeline.flow.ids import Parts, as_parts, count, folded
-from pipeline.flow.segment import position_of
+from pipeline.flow.ids import count, folded
 from pipeline.flow.stream import Element, Stream, block_of
-from pipeline.nest import TupleParts, map_values
 
 _WAYS = ("stack", "pad", "row_splits")
 
@@ -188,86 +183,3 @@ class Waiting(Batches):
 
     def position(self) -> Any:
         return [self._count, self._stream.position()]
-
-
-class Unbatch(Node):
-    """The examples of batches."""
-
-    kind = "unbatch"
-
-    def __init__(self, source: Node) -> None:
-        self.inputs = (source,)
-        self.note_place()
-
-    def open(self, shared: Opening, epoch: int) -> Stream:
-        return shared.gauged(self, Unbatched(self.inputs[0].open(shared, epoch)))
-
-
-class Unbatched:
-    """The rows of the batches of a stream."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-        self._rows: Columns | None = None
-        self._at: Any = None  # the position of that batch
-        self._offset = self._count = 0
-        self._hash: Any = None  # of that batch
-
-    def take(self, n: int) -> Block | None:
-        while self._rows is None:
-            at = position_of(self._stream)
-            block = self._stream.take(1)
-            if block is None:
-                return None
-            (batch,) = block.made().examples()
-            rows = rows_of_batch(batch)
-            if len(rows):
-                self._rows, self._at, self._offset = rows, at, 0
-                self._hash = as_parts(block.ids).hashes[0]
-        taken = self._rows[self._offset : self._offset + n]
-        first, self._count = self._count, self._count + len(taken)
-        self._offset += len(taken)
-        if self._offset >= len(self._rows):
-            self._rows = None
-        places = np.arange(self._offset - len(taken), self._offset)
-        ids = Parts(mix_ids(places) ^ self._hash, np.ones(len(taken), np.int64))  # which rows of which batch
-        return Block(taken, ids, range(first, self._count))
-
-    def skip(self, n: int) -> int:
-        left = n
-        while left and (block := self.take(left)) is not None:
-            left -= len(block)
-        return n - left
-
-    def position(self) -> Any:
-        if self._rows is None:
-            return [self._count, 0, self._stream.position()]
-        if isinstance(self._at, Exception):
-            raise self._at
-        return [self._count, self._offset, self._at]
-
-    def seek(self, position: Any) -> None:
-        self._count, offset, inner = position
-        self._rows = None
-        self._stream.seek(inner)
-        if offset:
-            count = self._count
-            self.skip(offset)
-            self._count = count
-
-    def close(self) -> None:
-        self._stream.close()
-
-
-def rows_of_batch(batch: Any) -> Columns:
-    """Return a batch as columns; InvalidArgumentError if its components do not have as many rows each."""
-    if isinstance(batch, tuple) and not hasattr(batch, "_make"):
-        batch = TupleParts(batch)
-    lengths: list[int] = []
-    try:
-        map_values(lambda column: lengths.append(len(column)), batch)
-    except TypeError as error:
-        raise invalid(f"unbatch: a batch has a component without rows: {error}") from None
-    if len(set(lengths)) != 1:
-        raise invalid(f"unbatch: the components of a batch have different numbers of rows: {lengths}")
-    return Columns(batch, lengths[0])

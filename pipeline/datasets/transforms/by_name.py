@@ -7,47 +7,47 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pipeline.datasets.transforms.batch import Batch as Batch
-    from pipeline.datasets.transforms.batch import Unbatch as Unbatch
     from pipeline.datasets.transforms.bucket import Bucket as Bucket
     from pipeline.datasets.transforms.checksum import Checksum as Checksum
-    from pipeline.datasets.transforms.combine import STOPS as STOPS
-    from pipeline.datasets.transforms.combine import Interleave as Interleave
-    from pipeline.datasets.transforms.combine import Mix as Mix
-    from pipeline.datasets.transforms.combine import Zip as Zip
+    from pipeline.datasets.transforms.concatenate import Concatenate as Concatenate
+    from pipeline.datasets.transforms.enumerate import Enumerated as Enumerated
+    from pipeline.datasets.transforms.interleave import Interleave as Interleave
+    from pipeline.datasets.transforms.mix import STOPS as STOPS
+    from pipeline.datasets.transforms.mix import Mix as Mix
     from pipeline.datasets.transforms.pack import Pack as Pack
     from pipeline.datasets.transforms.prefetch import Prefetched as Prefetched
-    from pipeline.datasets.transforms.selection import Concatenate as Concatenate
-    from pipeline.datasets.transforms.selection import Repeat as Repeat
-    from pipeline.datasets.transforms.selection import Sample as Sample
-    from pipeline.datasets.transforms.selection import Shard as Shard
-    from pipeline.datasets.transforms.selection import ShuffleAll as ShuffleAll
-    from pipeline.datasets.transforms.selection import Skip as Skip
-    from pipeline.datasets.transforms.selection import Take as Take
+    from pipeline.datasets.transforms.repeat import Repeat as Repeat
+    from pipeline.datasets.transforms.sample import Sample as Sample
+    from pipeline.datasets.transforms.shard import Shard as Shard
     from pipeline.datasets.transforms.shuffle import Shuffle as Shuffle
-    from pipeline.datasets.transforms.steps import Enumerated as Enumerated
+    from pipeline.datasets.transforms.shuffle_all import ShuffleAll as ShuffleAll
+    from pipeline.datasets.transforms.skip import Skip as Skip
     from pipeline.datasets.transforms.steps import Steps as Steps
+    from pipeline.datasets.transforms.take import Take as Take
+    from pipeline.datasets.transforms.unbatch import Unbatch as Unbatch
     from pipeline.datasets.transforms.window import Window as Window
+    from pipeline.datasets.transforms.zip import Zip as Zip
 
 _HOMES = {
     "Batch": "batch",
-    "Unbatch": "batch",
+    "Unbatch": "unbatch",
     "Bucket": "bucket",
     "Checksum": "checksum",
-    "STOPS": "combine",
-    "Interleave": "combine",
-    "Mix": "combine",
-    "Zip": "combine",
+    "STOPS": "mix",
+    "Interleave": "interleave",
+    "Mix": "mix",
+    "Zip": "zip",
     "Pack": "pack",
     "Prefetched": "prefetch",
-    "Concatenate": "selection",
-    "Repeat": "selection",
-    "Sample": "selection",
-    "Shard": "selection",
-    "ShuffleAll": "selection",
-    "Skip": "selection",
-    "Take": "selection",
+    "Concatenate": "concatenate",
+    "Repeat": "repeat",
+    "Sample": "sample",
+    "Shard": "shard",
+    "ShuffleAll": "shuffle_all",
+    "Skip": "skip",
+    "Take": "take",
     "Shuffle": "shuffle",
-    "Enumerated": "steps",
+    "Enumerated": "enumerate",
     "Steps": "steps",
     "Window": "window",
 }

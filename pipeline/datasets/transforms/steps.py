@@ -1,4 +1,4 @@
-"""map, filter, flat_map and enumerate: what is done to examples one by one."""
+"""map, filter and flat_map: a function that is called with each example."""
 
 from __future__ import annotations
 
@@ -9,24 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from pipeline._meter import Meter
 from pipeline.datasets.node import Node, Opening, nearest_seed
 from pipeline.datasets.seed import Seed
 from pipeline.dtypes import integer, truth
-from pipeline.flow.block import Block, Columns, Examples, Numbers
+from pipeline.flow.counted import Counted
+from pipeline.flow.mapped import Mapped
 from pipeline.flow.parallel import Parallel
 from pipeline.flow.run import Limited, name_of
 from pipeline.flow.segment import Segment
 from pipeline.flow.steps import (
     Draws,
-    EnumerateStep,
-    Failure,
     FilterStep,
     FlatMapStep,
     MapStep,
     Step,
     check_on_error,
-    run,
 )
 from pipeline.flow.stream import Stream
 from pipeline.flow.table import Index
@@ -138,108 +135,7 @@ class Steps(Node):
 
     def index(self, shared: Opening, epoch: int) -> Index | None:
         index = self.inputs[0].index(shared, epoch) if self.indexed else None
-        return None if index is None else _Mapped(index, self.step(shared, epoch), shared.meter(self))
-
-
-class Enumerated(Node):
-    """Numbers before examples."""
-
-    kind = "enumerate"
-    stage = ""
-
-    def __init__(self, source: Node) -> None:
-        self.inputs = (source,)
-        self.note_place()
-
-    @property
-    def indexed(self) -> bool:
-        return self.inputs[0].indexed
-
-    def length(self) -> int | None:
-        return self.inputs[0].length()
-
-    def open(self, shared: Opening, epoch: int) -> Stream:
-        return self.over(self.inputs[0].open(shared, epoch), shared, epoch)
-
-    def over(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
-        """Return the stream of the elements of another one, with their numbers."""
-        return Segment(Counted(stream), [EnumerateStep()], shared, [Limited(shared, "raise", None)])
-
-    def index(self, shared: Opening, epoch: int) -> Index | None:
-        index = self.inputs[0].index(shared, epoch)
-        return None if index is None else _Mapped(index, EnumerateStep(), None)
-
-
-class Counted:
-    """A stream whose elements are numbered one after the other, whatever their numbers were."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-        self._count = 0
-
-    def take(self, n: int) -> Block | None:
-        block = self._stream.take(n)
-        if block is None:
-            return None
-        first = self._count
-        self._count += len(block)
-        return Block(block.values, block.ids, range(first, self._count))
-
-    def skip(self, n: int) -> int:
-        skipped = self._stream.skip(n)
-        self._count += skipped
-        return skipped
-
-    def position(self) -> Any:
-        return [self._count, self._stream.position()]
-
-    def seek(self, position: Any) -> None:
-        self._count, inner = position
-        self._stream.seek(inner)
-
-    def close(self) -> None:
-        self._stream.close()
-
-
-class _Mapped:
-    """The elements of an index, each changed by a step when it is made."""
-
-    def __init__(self, index: Index, step: Step, meter: Meter | None) -> None:
-        self._index, self._step, self._meter = index, step, meter
-
-    def __len__(self) -> int:
-        return len(self._index)
-
-    def block(self, numbers: Numbers) -> Block:
-        block = self._index.block(numbers)
-        return Block(_MappedValues(block, self._step, self._meter), block.ids, block.numbers)
-
-
-class _MappedValues:
-    """What a step makes of a block, when it is asked for."""
-
-    def __init__(self, block: Block, step: Step, meter: Meter | None) -> None:
-        self._block, self._step, self._meter = block, step, meter
-
-    def __len__(self) -> int:
-        return len(self._block)
-
-    def __getitem__(self, which: slice) -> _MappedValues:
-        return _MappedValues(self._block[which], self._step, self._meter)
-
-    def made(self) -> Columns | Examples:
-        return self._made() if self._meter is None else self._meter.make(len(self), self._made)
-
-    def _made(self) -> Columns | Examples:
-        outputs = []
-        for output in run([self._step], self._block):
-            if isinstance(output, Failure):
-                raise output.error
-            outputs.append(output.example)
-        return Examples(outputs)
-
-    def name(self, i: int) -> str | None:
-        return self._block.values.name(i)
+        return None if index is None else Mapped(index, self.step(shared, epoch), shared.meter(self))
 
 
 def _checked_workers(kind: str, workers: Any, function: Any) -> int | Executor | None:

@@ -1,0 +1,150 @@
+"""interleave: elements of several datasets in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline.datasets.node import ENDLESS, Node, Opening
+from pipeline.errors import invalid
+from pipeline.flow.block import Block
+from pipeline.flow.ids import marked
+from pipeline.flow.segment import position_of
+from pipeline.flow.stream import Stream, dropped, seek_later, shorter
+
+
+class Interleave(Node):
+    """Elements of several datasets in turn.
+
+    Args:
+        inputs: The datasets; one, if it is a dataset of datasets.
+        nested: Whether elements of the only input are datasets themselves.
+        cycle_length: How many are open at once.
+        block_length: How many elements to take of one in a turn.
+    """
+
+    kind = "interleave"
+
+    def __init__(self, inputs: Sequence[Node], nested: bool, cycle_length: int, block_length: int) -> None:
+        self.inputs, self.nested = tuple(inputs), nested
+        self.cycle_length, self.block_length = cycle_length, block_length
+        self.note_place()
+
+    def options(self) -> dict[str, Any]:
+        return {"cycle_length": self.cycle_length, "block_length": self.block_length}
+
+    def length(self) -> int | None:
+        known = [None] if self.nested else [each.length() for each in self.inputs]
+        if None in known:
+            return None
+        return ENDLESS if ENDLESS in known else sum(each for each in known if each is not None)
+
+    def open(self, shared: Opening, epoch: int) -> Stream:
+        return shared.gauged(self, _Interleaved(self, shared, epoch))
+
+
+class _Slot:
+    """One open dataset.
+
+    Attributes:
+        number: Which one it is.
+        found_at: Where the dataset of datasets has it; None if there is no such.
+        stream: Its elements.
+    """
+
+    def __init__(self, number: int, found_at: Any, stream: Stream) -> None:
+        self.number, self.found_at, self.stream = number, found_at, stream
+
+
+class _Interleaved:
+    def __init__(self, node: Interleave, shared: Opening, epoch: int) -> None:
+        self._node, self._shared, self._epoch = node, shared, epoch
+        self._outer = node.inputs[0].open(shared, epoch) if node.nested else None  # of datasets
+        self._slots: list[_Slot] = []
+        self._following = 0  # the number of the next dataset
+        self._at = 0  # whose turn it is
+        self._turn = 0  # elements of the turn
+        self._count = 0
+
+    def _next_slot(self) -> _Slot | None:
+        """Open the next dataset; None after the last one."""
+        number, found_at = self._following, None
+        if self._outer is not None:
+            found_at = position_of(self._outer)
+            node = self._inner()
+        else:
+            node = self._node.inputs[number] if number < len(self._node.inputs) else None
+        if node is None:
+            return None
+        self._following += 1
+        return _Slot(number, found_at, node.open(self._shared, self._epoch))
+
+    def _inner(self) -> Node | None:
+        assert self._outer is not None
+        block = self._outer.take(1)
+        if block is None:
+            return None
+        (made,) = block.made().examples()
+        node = getattr(made, "_node", made)
+        if not isinstance(node, Node):
+            raise invalid(f"interleave: expected a dataset of datasets, and an element is {made!r:.80}")
+        return node
+
+    def take(self, n: int) -> Block | None:
+        while len(self._slots) < self._node.cycle_length and (more := self._next_slot()) is not None:
+            self._slots.append(more)
+        while self._slots:
+            slot = self._slots[self._at]
+            block = slot.stream.take(min(n, self._node.block_length - self._turn))
+            if block is None:
+                self._replace()
+                continue
+            self._turn += len(block)
+            if self._turn == self._node.block_length:
+                self._at, self._turn = (self._at + 1) % len(self._slots), 0
+            first, self._count = self._count, self._count + len(block)
+            return Block(block.values, marked(block.ids, slot.number), range(first, self._count))
+        return None
+
+    def _replace(self) -> None:
+        """Put the next dataset in the place of the one that has ended."""
+        self._slots[self._at].stream.close()
+        self._turn = 0
+        following = self._next_slot()
+        if following is not None:
+            self._slots[self._at] = following
+        else:
+            del self._slots[self._at]
+            self._at = self._at % len(self._slots) if self._slots else 0
+
+    def skip(self, n: int) -> int:
+        return dropped(self, n)
+
+    def position(self) -> Any:
+        outer = None if self._outer is None else self._outer.position()
+        slots = [[slot.number, slot.found_at, slot.stream.position()] for slot in self._slots]
+        return [self._count, self._following, self._at, self._turn, slots, outer]
+
+    def seek(self, position: Any) -> None:
+        for slot in self._slots:
+            slot.stream.close()
+        self._count, following, self._at, self._turn, slots, outer = position
+        self._slots = []
+        for number, found_at, at in slots:
+            self._following = number
+            if self._outer is not None:
+                seek_later(self._outer, found_at)
+            again = self._next_slot()
+            if again is None:
+                raise shorter()
+            seek_later(again.stream, at)
+            self._slots.append(again)
+        self._following = following
+        if self._outer is not None:
+            seek_later(self._outer, outer)
+
+    def close(self) -> None:
+        for slot in self._slots:
+            slot.stream.close()
+        if self._outer is not None:
+            self._outer.close()

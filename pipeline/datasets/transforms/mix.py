@@ -1,0 +1,178 @@
+"""mix: elements of several datasets, drawn by weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.datasets.node import ENDLESS, Node, Opening
+from pipeline.datasets.seed import Seed
+from pipeline.flow.block import Block, Columns, Examples, join, join_made
+from pipeline.flow.draws import uniform
+from pipeline.flow.ids import Parts, as_parts, marked, select
+from pipeline.flow.stream import Ahead, Stream, dropped
+
+STOPS = ("all_exhausted", "first_exhausted")
+
+
+class Mix(Node):
+    """Elements of several datasets, drawn by weight.
+
+    Args:
+        inputs: The datasets.
+        weights: How often each is drawn, relative to the others.
+        seed: Of the draws.
+        stop: "all_exhausted" or "first_exhausted".
+    """
+
+    kind = "mix"
+
+    def __init__(self, inputs: Sequence[Node], weights: NDArray[np.float64], seed: int | None, stop: str) -> None:
+        self.inputs, self._weights, self.stop = tuple(inputs), weights, stop
+        self._seed = Seed(seed)
+        self.note_place()
+
+    def seed(self) -> Seed:
+        return self._seed
+
+    def options(self) -> dict[str, Any]:
+        return {"weights": [float(each) for each in self._weights], "stop": self.stop}
+
+    def length(self) -> int | None:
+        known = [each.length() for each in self.inputs]
+        if self.stop != "all_exhausted" or None in known:
+            return None
+        return ENDLESS if ENDLESS in known else sum(each for each in known if each is not None)
+
+    def open(self, shared: Opening, epoch: int) -> Stream:
+        streams = [each.open(shared, epoch) for each in self.inputs]
+        seed, seed2 = shared.pair(self._seed)
+        pair = seed, (seed2 + epoch) & (1 << 63) - 1
+        return shared.gauged(self, _Mixed(streams, self._weights, pair, self.stop == "all_exhausted"))
+
+
+class _Mixed:
+    """Elements drawn from streams. The draw of a number is the same whatever is taken at once."""
+
+    _AT_ONCE = 256
+
+    def __init__(
+        self, streams: Sequence[Stream], weights: NDArray[np.float64], pair: tuple[int, int], whole: bool
+    ) -> None:
+        self._streams = [Ahead(each) for each in streams]
+        self._weights, self._pair, self._whole = weights, pair, whole
+        self._ended = np.zeros(len(streams), bool)
+        self._count = 0
+        self._over = False
+
+    def take(self, n: int) -> Block | None:
+        while not self._over:
+            n = min(n, self._AT_ONCE)
+            picks = self._picks(self._count, n)
+            if picks is None:
+                break
+            got, drawn = self._look(picks, n)
+            if drawn:
+                return self._drawn(picks[:drawn], got, drawn)
+        return None
+
+    def _picks(self, first: int, n: int) -> NDArray[np.int64] | None:
+        """Return which streams draws come from; None if all have ended."""
+        weights = np.where(self._ended, 0.0, self._weights)
+        if not weights.any():
+            self._over = True
+            return None
+        limits = np.cumsum(weights) / weights.sum()
+        draws = uniform(self._pair, np.arange(first, first + n))
+        last = int(np.flatnonzero(weights)[-1])
+        return np.minimum(np.searchsorted(limits, draws, "right"), last)
+
+    def _look(self, picks: NDArray[np.int64], n: int) -> tuple[dict[int, list[Block]], int]:
+        """Look at the elements of the draws; return them, and how many draws can be made before a stream ends."""
+        got: dict[int, list[Block]] = {}
+        for i in np.unique(picks).tolist():
+            places = np.flatnonzero(picks[:n] == i)
+            if not len(places):
+                continue
+            got[i] = self._streams[i].look(len(places))
+            have = sum(map(len, got[i]))
+            if have < len(places):
+                n = int(places[have])  # the draw that finds it at its end
+                if n == 0:
+                    self._ended[i] = True
+                    self._over = self._over or not self._whole
+        return got, n
+
+    def _drawn(self, picks: NDArray[np.int64], got: dict[int, list[Block]], n: int) -> Block:
+        places, blocks = [], []
+        for i, parts in got.items():
+            mine = np.flatnonzero(picks == i)
+            if len(mine):
+                block = join(parts)
+                blocks.append(
+                    Block(block.values[: len(mine)], marked(select(block.ids, slice(0, len(mine))), i), range(0))
+                )
+                places.append(mine)
+                self._streams[i].drop(len(mine))
+        first, self._count = self._count, self._count + n
+        numbers = range(first, self._count)
+        if len(blocks) == 1:
+            return Block(blocks[0].values, blocks[0].ids, numbers)
+        order = np.argsort(np.concatenate(places), kind="stable")
+        parts_of = [as_parts(each.ids) for each in blocks]
+        ids = Parts(
+            np.concatenate([p.hashes for p in parts_of])[order], np.concatenate([p.counts for p in parts_of])[order]
+        )
+        return Block(Merged(blocks, places, order), ids, numbers)
+
+    def skip(self, n: int) -> int:
+        return dropped(self, n)
+
+    def position(self) -> Any:
+        return [self._count, [int(each) for each in self._ended], [each.position() for each in self._streams]]
+
+    def seek(self, position: Any) -> None:
+        self._count, ended, inner = position
+        self._ended = np.array(ended, bool)
+        self._over = bool(self._ended.any()) if not self._whole else bool(self._ended.all())
+        for stream, at in zip(self._streams, inner, strict=True):
+            stream.seek(at)
+
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+
+
+class Merged:
+    """Elements of several blocks in the order of the draws, not made yet."""
+
+    def __init__(self, blocks: Sequence[Block], places: Sequence[NDArray[np.int64]], order: NDArray[np.int64]) -> None:
+        self._blocks, self._places, self._order = blocks, places, order
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, which: slice) -> Merged | Columns | Examples:
+        begin, end, step = which.indices(len(self))
+        if step != 1:
+            return self.made()[which]
+        blocks, places = [], []
+        for block, at in zip(self._blocks, self._places, strict=True):
+            first, last = np.searchsorted(at, [begin, end]).tolist()
+            if last > first:
+                blocks.append(block[first:last])
+                places.append(at[first:last] - begin)
+        return Merged(blocks, places, np.argsort(np.concatenate(places), kind="stable"))
+
+    def made(self) -> Columns | Examples:
+        return join_made([block.made() for block in self._blocks]).picked(self._order)
+
+    def name(self, i: int) -> str | None:
+        for block, places in zip(self._blocks, self._places, strict=True):
+            at = np.flatnonzero(places == i)
+            if len(at):
+                return block.values.name(int(at[0]))
+        return None

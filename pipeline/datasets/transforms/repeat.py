@@ -1,0 +1,102 @@
+"""repeat: several passes, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.datasets.node import ENDLESS, Node, Opening
+from pipeline.errors import invalid
+from pipeline.flow.block import Block
+from pipeline.flow.chained import Chain
+from pipeline.flow.stream import Stream
+from pipeline.flow.table import Index
+
+
+class Repeat(Node):
+    """Several passes, one after the other."""
+
+    kind = "repeat"
+    stage = ""
+
+    def __init__(self, source: Node, n: int | None) -> None:
+        self.inputs, self.n = (source,), n
+        self.note_place()
+
+    def options(self) -> dict[str, Any]:
+        return {"n": self.n}
+
+    @property
+    def indexed(self) -> bool:
+        return self.n is not None and self.inputs[0].indexed
+
+    def length(self) -> int | None:
+        known = self.inputs[0].length()
+        if self.n is None:
+            return None if known is None else 0 if known == 0 else ENDLESS
+        return known if known is None or known == ENDLESS else self.n * known
+
+    def open(self, shared: Opening, epoch: int) -> Stream:
+        return _Repeating(self.inputs[0], self.n, shared, epoch)
+
+    def index(self, shared: Opening, epoch: int) -> Index | None:
+        if not self.indexed or self.n is None:
+            return None
+        parts = [self.inputs[0].index(shared, epoch * self.n + k) for k in range(self.n)]
+        return Chain([each for each in parts if each is not None], False)
+
+
+class _Repeating:
+    def __init__(self, source: Node, n: int | None, shared: Opening, epoch: int) -> None:
+        self._source, self._n, self._shared, self._epoch = source, n, shared, epoch
+        self._pass = 0
+        self._before = 0  # elements of earlier passes
+        self._taken = 0  # of this pass
+        self._stream = self._open()
+
+    def _open(self) -> Stream:
+        return self._source.open(self._shared, self._epoch * (self._n or 1) + self._pass)
+
+    def take(self, n: int) -> Block | None:
+        while self._n is None or self._pass < self._n:
+            block = self._stream.take(n)
+            if block is not None:
+                first = self._before + self._taken
+                self._taken += len(block)
+                return Block(block.values, block.ids, range(first, first + len(block)))
+            self._next_pass()
+        return None
+
+    def _next_pass(self) -> None:
+        if self._n is None and not self._taken:
+            raise invalid("repeat: there are no elements, and repeat() without a number would look for one forever")
+        self._stream.close()
+        self._pass, self._before, self._taken = self._pass + 1, self._before + self._taken, 0
+        if self._n is None or self._pass < self._n:
+            self._stream = self._open()
+
+    def skip(self, n: int) -> int:
+        left = n
+        while left and (self._n is None or self._pass < self._n):
+            skipped = self._stream.skip(left)
+            self._taken += skipped
+            left -= skipped
+            if left:
+                self._next_pass()
+        return n - left
+
+    def position(self) -> Any:
+        inner = self._stream.position() if self._n is None or self._pass < self._n else None
+        return [self._pass, self._before, self._taken, inner]
+
+    def seek(self, position: Any) -> None:
+        number, self._before, self._taken, inner = position
+        if number != self._pass:
+            self._stream.close()
+            self._pass = number
+            if self._n is None or number < self._n:
+                self._stream = self._open()
+        if inner is not None:
+            self._stream.seek(inner)
+
+    def close(self) -> None:
+        self._stream.close()

@@ -1,0 +1,91 @@
+"""shard: every n-th element, from number i on: the part of one host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.datasets.node import ENDLESS, Node, Opening
+from pipeline.datasets.transforms.selection import Selection, sliced
+from pipeline.flow.block import Block, Numbers, join
+from pipeline.flow.stream import Stream, dropped
+
+
+class Shard(Selection):
+    """Every n-th element, from number i on."""
+
+    kind = "shard"
+
+    def __init__(self, source: Node, i: int, n: int, drop_remainder: bool) -> None:
+        super().__init__(source)
+        self.i, self.n, self.drop_remainder = i, n, drop_remainder
+        self.counts = drop_remainder  # else hosts need not have equally many: each leaves out those of its own
+
+    def options(self) -> dict[str, Any]:
+        return {"i": self.i, "n": self.n, "drop_remainder": self.drop_remainder}
+
+    def length(self) -> int | None:
+        known = self.inputs[0].length()
+        return known if known is None or known == ENDLESS else self._of(known)
+
+    def _of(self, length: int) -> int:
+        return length // self.n if self.drop_remainder else len(range(self.i, length, self.n))
+
+    def pick(self, shared: Opening, epoch: int, length: int) -> tuple[int, Callable[[Any], Numbers]]:
+        return self._of(length), sliced(self.i, self.n)
+
+    def stream(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
+        return _Sharded(stream, self.i, self.n, self.drop_remainder, shared)
+
+
+class _Sharded:
+    """Every n-th element of a stream. The position is in rounds of all hosts, so any host's state serves all."""
+
+    def __init__(self, stream: Stream, i: int, n: int, whole: bool, shared: Opening) -> None:
+        self._stream, self._i, self._n, self._whole, self._shared = stream, i, n, whole, shared
+        self._phase = 0  # elements of the round that were taken
+
+    def take(self, n: int) -> Block | None:
+        with self._shared.unhurried():
+            return self._many(n) if n > 1 and not self._whole and self._phase == 0 else self._one()
+
+    def _one(self) -> Block | None:
+        """Take a whole round, and keep one element of it."""
+        mine: Block | None = None
+        while self._phase < self._n:
+            if self._phase == self._i:
+                mine = self._stream.take(1)
+                count = 0 if mine is None else 1
+            else:
+                count = self._stream.skip(1 if self._phase > self._i else self._i - self._phase)
+            if not count:
+                break
+            self._phase += count
+        if self._phase < self._n and self._whole:
+            return None
+        self._phase = 0
+        return mine
+
+    def _many(self, n: int) -> Block | None:
+        blocks: list[Block] = []
+        block = self._one()
+        while block is not None:
+            blocks.append(block)
+            if len(blocks) == min(n, 16):
+                break
+            block = self._one()
+        return join(blocks) if blocks else None
+
+    def skip(self, n: int) -> int:
+        return dropped(self, n)
+
+    def position(self) -> Any:
+        return [self._stream.position()]  # a list: what comes later counts shares, not elements of all hosts
+
+    def seek(self, position: Any) -> None:
+        self._phase = 0
+        (inner,) = position
+        self._stream.seek(inner)
+
+    def close(self) -> None:
+        self._stream.close()

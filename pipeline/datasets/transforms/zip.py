@@ -1,0 +1,98 @@
+"""zip: tuples of elements of several datasets, as long as all have one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline.datasets.node import ENDLESS, Node, Opening
+from pipeline.flow.block import Block, Columns, Examples, join
+from pipeline.flow.ids import Parts, as_parts, marked
+from pipeline.flow.stream import Ahead, Stream
+from pipeline.nest import TupleParts
+
+
+class Zip(Node):
+    """Tuples of elements of several datasets, as long as all have one."""
+
+    kind = "zip"
+
+    def __init__(self, inputs: Sequence[Node]) -> None:
+        self.inputs = tuple(inputs)
+        self.note_place()
+
+    def length(self) -> int | None:
+        known = [each.length() for each in self.inputs]
+        if None in known:
+            return None
+        ends = [each for each in known if each is not None and each != ENDLESS]
+        return min(ends) if ends else ENDLESS
+
+    def open(self, shared: Opening, epoch: int) -> Stream:
+        return shared.gauged(self, _Zipped([Ahead(each.open(shared, epoch)) for each in self.inputs]))
+
+
+class _Zipped:
+    def __init__(self, streams: Sequence[Ahead]) -> None:
+        self._streams, self._count = streams, 0
+
+    def take(self, n: int) -> Block | None:
+        looked = []
+        for stream in self._streams:
+            blocks = stream.look(n)
+            n = min(n, sum(map(len, blocks)))
+            if not n:
+                return None
+            looked.append(blocks)
+        blocks = []
+        for i, (stream, parts) in enumerate(zip(self._streams, looked, strict=True)):
+            block = join(parts)[:n]
+            stream.drop(n)
+            blocks.append(Block(block.values, marked(block.ids, i), range(0)))
+        first, self._count = self._count, self._count + n
+        ids = [as_parts(each.ids) for each in blocks]
+        hashes = ids[0].hashes.copy()
+        for each in ids[1:]:
+            hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + each.hashes
+        return Block(Tuples(blocks), Parts(hashes, np.ones(n, np.int64)), range(first, self._count))
+
+    def skip(self, n: int) -> int:
+        skipped = min(stream.skip(n) for stream in self._streams)
+        self._count += skipped
+        return skipped
+
+    def position(self) -> Any:
+        return [self._count, [each.position() for each in self._streams]]
+
+    def seek(self, position: Any) -> None:
+        self._count, inner = position
+        for stream, at in zip(self._streams, inner, strict=True):
+            stream.seek(at)
+
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+
+
+class Tuples:
+    """Tuples of the elements of several blocks, not made yet."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._blocks = blocks
+
+    def __len__(self) -> int:
+        return len(self._blocks[0])
+
+    def __getitem__(self, which: slice) -> Tuples:
+        return Tuples([Block(each.values[which], range(0), range(0)) for each in self._blocks])
+
+    def made(self) -> Columns | Examples:
+        made = [each.made() for each in self._blocks]
+        if all(isinstance(each, Columns) for each in made):
+            return Columns(TupleParts([each.block for each in made]), len(self))  # type: ignore[union-attr]
+        return Examples(list(zip(*(each.examples() for each in made), strict=True)))
+
+    def name(self, i: int) -> str | None:
+        return self._blocks[0].values.name(i)

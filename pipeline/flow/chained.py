@@ -1,0 +1,74 @@
+"""Chain: the elements of several indices, one after the other, by number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.flow.block import Block, Columns, Examples, Numbers, join_made
+from pipeline.flow.ids import Parts, as_array, as_parts, marked, select
+from pipeline.flow.table import Index
+
+
+class Chain:
+    """The elements of several indices, one after the other.
+
+    Args:
+        parts: The indices.
+        mark: Whether elements of different parts have different ids.
+    """
+
+    def __init__(self, parts: Sequence[Index], mark: bool) -> None:
+        self._parts, self._mark = parts, mark
+        self._ends = np.cumsum([len(each) for each in parts])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    def block(self, numbers: Numbers) -> Block:
+        wanted = as_array(numbers)
+        which = np.searchsorted(self._ends, wanted, "right")
+        blocks: list[tuple[NDArray[np.int64], Block]] = []
+        for part in np.unique(which):
+            places = np.flatnonzero(which == part)
+            begin = int(self._ends[part]) - len(self._parts[part])
+            block = self._parts[part].block(wanted[places] - begin)
+            ids = marked(block.ids, int(part)) if self._mark else block.ids
+            blocks.append((places, Block(block.values, ids, block.numbers)))
+        if len(blocks) == 1:
+            return Block(blocks[0][1].values, blocks[0][1].ids, numbers)
+        return Block(_Scattered(blocks, len(wanted)), _scattered_ids(blocks, len(wanted)), numbers)
+
+
+class _Scattered:
+    """Elements of several blocks, each with the places where its elements are here."""
+
+    def __init__(self, blocks: Sequence[tuple[NDArray[np.int64], Block]], count: int) -> None:
+        self._blocks, self._count = blocks, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, which: slice) -> Columns | Examples:
+        return self.made()[which]
+
+    def made(self) -> Columns | Examples:
+        order = np.argsort(np.concatenate([places for places, _ in self._blocks]), kind="stable")
+        return join_made([block.made() for _, block in self._blocks]).picked(order)
+
+    def name(self, i: int) -> str | None:
+        for places, block in self._blocks:
+            at = np.flatnonzero(places == i)
+            if len(at):
+                return block.values.name(int(at[0]))
+        return None
+
+
+def _scattered_ids(blocks: Sequence[tuple[NDArray[np.int64], Block]], count: int) -> Parts:
+    order = np.argsort(np.concatenate([places for places, _ in blocks]), kind="stable")
+    parts = [as_parts(block.ids) for _, block in blocks]
+    merged = Parts(np.concatenate([each.hashes for each in parts]), np.concatenate([each.counts for each in parts]))
+    found: Parts = select(merged, order)
+    return found

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.node import Node, nodes_of
-from pipeline.datasets.origins import OfSource
+from pipeline.datasets.origins.source import OfSource
 from pipeline.datasets.transforms.prefetch import Prefetched
 from pipeline.datasets.transforms.repeat import Repeat
 from pipeline.datasets.transforms.shard import Shard

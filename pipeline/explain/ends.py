@@ -30,3 +30,10 @@ def with_end(error: OutOfRangeError, end: EndOfInput) -> OutOfRangeError:
     """Attach to an error what is known about the end that it reports; return the error."""
     error.end = end  # type: ignore[attr-defined]
     return error
+
+
+def raise_why(error: OutOfRangeError) -> None:
+    """Raise what closed a queue, if that was an error and not the end of its input."""
+    cause = error.__cause__
+    if isinstance(cause, Exception) and not isinstance(cause, OutOfRangeError):
+        raise cause

@@ -10,7 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.datasets.dataset import Dataset
-from pipeline.datasets.origins import OfCallable, OfIterable, OfQueue, OfSequence, OfStateful, sequence_of
+from pipeline.datasets.origins.callable import OfCallable
+from pipeline.datasets.origins.iterable import OfIterable
+from pipeline.datasets.origins.queue import OfQueue
+from pipeline.datasets.origins.sequence import OfSequence, sequence_of
+from pipeline.datasets.origins.stateful import OfStateful
 from pipeline.flow.run import name_of
 from pipeline.nest import parts_of
 from pipeline.queues.base import QueueBase

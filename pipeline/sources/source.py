@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.datasets.dataset import Dataset
-from pipeline.datasets.origins import OfTable
+from pipeline.datasets.origins.table import OfTable
 from pipeline.dtypes import integer
 from pipeline.errors import OutOfRangeError
 from pipeline.explain.ends import end_of_input

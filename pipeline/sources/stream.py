@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from pipeline.datasets.origins import OfParts
+from pipeline.datasets.origins.parts import OfParts
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError, StateMismatchError
 from pipeline.explain.ends import end_of_input
 from pipeline.files.identity import Opened, file_identity, names_of

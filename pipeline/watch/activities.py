@@ -39,7 +39,7 @@ _PARTS: dict[str, Activity | None] = {
     "flow/collate.py": Activity("make a batch", "library"),
     "flow/parallel.py": Activity("wait for workers", "library"),
     "datasets/": Activity("move examples", "library"),
-    "datasets/origins.py": Activity("take from the source", "library"),
+    "datasets/origins/": Activity("take from the source", "library"),
     "queues/": Activity("store", "library"),
     "batches/": Activity("store", "library"),
     "batches/crew.py": None,  # waits for a stop

@@ -1,0 +1,120 @@
+"""OfParts: the examples of files, or of other parts, one part after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pipeline._meter import Meter
+from pipeline.datasets.node import ENDLESS, Opening, no_position
+from pipeline.datasets.origins.source import OfSource
+from pipeline.errors import OutOfRangeError
+from pipeline.flow.block import Block, Columns, Examples
+from pipeline.flow.stream import Stream, dropped
+from pipeline.flow.table import made_of
+from pipeline.producers.numbered import Numbered
+
+
+class OfParts(OfSource):
+    """The examples of files, or of other parts, one part after the other.
+
+    Args:
+        parts: The parts.
+        facts, order: As for OfSource.
+        total: How many examples all epochs have; None if that is not known.
+        cursor: Makes a place in them, of the number of a pass.
+    """
+
+    def __init__(
+        self,
+        parts: Any,
+        facts: Callable[[], dict[str, Any]],
+        order: Any,
+        total: int | None,
+        cursor: Callable[[int], Any],
+    ) -> None:
+        super().__init__(parts.kind, facts, order)
+        self.parts, self._total, self._cursor = parts, total, cursor
+
+    def about(self) -> str:
+        return f"{len(self.parts.names):,} {self.parts.unit}"
+
+    def length(self) -> int | None:
+        return ENDLESS if self.order.num_epochs is None else self._total
+
+    def open(self, shared: Opening, epoch: int) -> Stream:
+        cursor = self._cursor(epoch)
+        cursor._opened = shared.opened(self.parts)
+        return shared.gauged(self, _Parts(cursor, self.numbered(shared), shared.meter(self)))
+
+
+class _Parts:
+    def __init__(self, cursor: Any, numbered: Numbered, meter: Meter | None) -> None:
+        self.cursor, self._meter = cursor, meter
+        self.cursor._numbered = numbered
+        self.cursor.inside = True
+        self._key: Any = None  # which part is read
+        self._part = self._inside = 0  # its number, and how many examples of it came
+
+    def take(self, n: int) -> Block | None:
+        cursor = self.cursor
+        first = cursor._taken
+        try:
+            piece = cursor._pull(n)
+        except OutOfRangeError:
+            return None
+        if (key := (cursor._epoch, cursor._part)) != self._key:
+            epoch = cursor._first_epoch + cursor._epoch
+            (part,) = cursor._numbered.numbers(epoch * cursor._order.length + cursor._part, 1)
+            self._inside = self._inside if self._key is None else 0
+            self._key, self._part = key, int(part)
+        begin, self._inside = self._inside, self._inside + len(piece)
+        base = (self._part << 40) + begin
+        values = PieceValues(cursor._parts, piece, self._meter)
+        return Block(values, range(base, base + len(piece)), range(first, first + len(piece)))
+
+    def skip(self, n: int) -> int:
+        return dropped(self, n)
+
+    def position(self) -> Any:
+        reason = self.cursor._no_state()
+        if reason is not None:
+            raise no_position(f"{self.cursor.name} has no position to go back to: {reason}")
+        key = self._key is not None and self._key != (self.cursor._epoch, self.cursor._part)
+        return [0 if key else self._inside, *self.cursor._position()]
+
+    def seek(self, position: Any) -> None:
+        self._inside, *inner = position
+        self.cursor.close()
+        self.cursor._go_to(inner)
+        self._key = None
+
+    def close(self) -> None:
+        self.cursor.close()
+
+
+class PieceValues:
+    """Examples of a piece of a file, not made yet."""
+
+    __slots__ = ("meter", "parts", "piece")
+
+    def __init__(self, parts: Any, piece: Any, meter: Meter | None) -> None:
+        self.parts, self.piece, self.meter = parts, piece, meter
+
+    def __len__(self) -> int:
+        return len(self.piece)
+
+    def __getitem__(self, which: slice) -> PieceValues | Columns | Examples:
+        if which.step not in (None, 1):
+            return self.made()[which]
+        begin, end, _ = which.indices(len(self))
+        return PieceValues(self.parts, self.piece[begin:end], self.meter)
+
+    def made(self) -> Columns | Examples:
+        if self.meter is not None:
+            return self.meter.make(len(self.piece), made_of, self.parts, self.piece, len(self.piece))
+        return made_of(self.parts, self.piece, len(self.piece))
+
+    def name(self, i: int) -> str | None:
+        named = getattr(self.parts, "named", None)
+        return None if named is None else named(self.piece, i)

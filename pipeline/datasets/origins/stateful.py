@@ -1,0 +1,77 @@
+"""OfStateful: the items of an iterator that says where it is, by `state_dict`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from pipeline.datasets.node import Node, Opening
+from pipeline.flow.block import Block
+from pipeline.flow.pump import Pump
+from pipeline.flow.stream import Stream, dropped
+
+
+class OfStateful(Node):
+    """The items of an iterator, or iterable, that says where it is: `state_dict` and `load_state_dict`."""
+
+    kind = "stateful"
+    stage = "source"
+    live = True
+
+    def __init__(self, given: Any, name: str) -> None:
+        self._given, self._name = given, name
+
+    @property
+    def once(self) -> str | None:
+        return f"{self._name} is an iterator" if hasattr(type(self._given), "__next__") else None
+
+    def options(self) -> dict[str, Any]:
+        return {"name": self._name}
+
+    def text(self) -> str:
+        return f"dataset({self._name})"
+
+    def label(self) -> str:
+        return self._name
+
+    def open(self, shared: Opening, epoch: int) -> Stream:
+        shared.start_runners()
+        return shared.gauged(self, _Stateful(self._given))
+
+
+class _Stateful:
+    def __init__(self, given: Any) -> None:
+        self._given = given
+        self._iterator: Iterator[Any] | None = None
+        self._count = 0
+
+    def take(self, n: int) -> Block | None:
+        if self._iterator is None:
+            self._iterator = iter(self._given)
+        values = Pump(self._iterator).take(n)
+        if values is None:
+            return None
+        first, self._count = self._count, self._count + len(values)
+        numbers = range(first, self._count)
+        return Block(values, numbers, numbers)
+
+    def skip(self, n: int) -> int:
+        return dropped(self, n)
+
+    def position(self) -> Any:
+        place: Any = self._iterator if hasattr(self._iterator, "state_dict") else self._given
+        return [self._count, copy.deepcopy(place.state_dict())]
+
+    def seek(self, position: Any) -> None:
+        self._count, state = position
+        if hasattr(self._given, "load_state_dict"):
+            self._given.load_state_dict(copy.deepcopy(state))
+            self._iterator = None
+        else:
+            iterator: Any = iter(self._given)
+            iterator.load_state_dict(copy.deepcopy(state))
+            self._iterator = iterator
+
+    def close(self) -> None:
+        pass

@@ -103,7 +103,8 @@ def draw():
 
 
 def test_example_rng_outside_of_loops():
-    with pytest.raises(pipeline.FailedPreconditionError, match=r"^example_rng: to be called in a function of a dataset, such as that of map"):
+    said = "^example_rng: to be called in a function of a dataset, such as that of map"
+    with pytest.raises(pipeline.FailedPreconditionError, match=said):
         pipeline.example_rng()
 
 

@@ -1,12 +1,16 @@
-"""queue-runner: the queue-based input pipeline of TensorFlow 1 on NumPy arrays, without TensorFlow.
+"""queue-runner: a fast, resumable data loader, and TensorFlow 1's queue input pipeline without TensorFlow.
 
-Queues hold examples, threads fill them, a Coordinator stops the threads, batches come out:
+    data = pipeline.arrays((images, labels), shuffle=True, seed=1)
+    with iter(data.map(augment, workers=4).batch(128).prefetch(2)) as batches:
+        for images, labels in batches:
+            train_step(images, labels)
 
-    with pipeline.shuffle_batch(example, batch_size=128, capacity=50_000, min_after_dequeue=10_000) as batches:
-        for features, labels in batches:
-            train_step(features, labels)
+- Datasets: `dataset`, sources such as `csv` and `parquet`, `mix`, `zip`, `interleave`; `help(pipeline.Dataset)`
+- Queues and threads: `FIFOQueue`, `RandomShuffleQueue`, `Coordinator`, `QueueRunner`
+- TensorFlow's functions: `batch`, `shuffle_batch`, `string_input_producer`, `TextLineReader`, `decode_csv`
+- Modules: `errors`, `image`, `proto`, `types`, `cluster`, `torch`, `jax`, `keras`, `compat.v1`
 
-A name is imported from its room when it is first asked for: a program that only reads queues loads no decoder.
+Each name is imported when you first use it: a program that only reads queues loads no decoder.
 """
 
 from importlib import import_module
@@ -17,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline import _random as _random
 
 if TYPE_CHECKING:  # for type checkers and editors; at run time the table below says the same
-    from pipeline import cluster, errors
+    from pipeline import cluster, errors, image, proto, types
     from pipeline._batch import concatenate, pad, stack
     from pipeline.about import show_config
     from pipeline.batches.buckets import bucket_by_sequence_length
@@ -29,50 +33,101 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
         shuffle_batch,
         shuffle_batch_join,
     )
-    from pipeline.batches.loop import Batches
+    from pipeline.batches.loop import Batches as Batches
     from pipeline.datasets.dataset import Dataset, interleave, mix, zip
-    from pipeline.datasets.iterator import DatasetIterator
-    from pipeline.datasets.replay import ReplayBuffer, replay
+    from pipeline.datasets.iterator import DatasetIterator as DatasetIterator
+    from pipeline.datasets.replay import ReplayBuffer as ReplayBuffer
+    from pipeline.datasets.replay import replay
     from pipeline.decode.csv.decode_csv import decode_csv
     from pipeline.decode.example.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
     from pipeline.decode.example.parse import parse_example, parse_single_example
-    from pipeline.decode.example.sparse_value import SparseTensorValue
-    from pipeline.decode.image.decode import decode_bmp, decode_gif, decode_image, decode_jpeg, decode_png
-    from pipeline.decode.image.encode import encode_jpeg, encode_png
+    from pipeline.decode.example.sparse_value import SparseTensorValue as SparseTensorValue
+    from pipeline.decode.image.decode import decode_bmp as decode_bmp
+    from pipeline.decode.image.decode import decode_gif as decode_gif
+    from pipeline.decode.image.decode import decode_image as decode_image
+    from pipeline.decode.image.decode import decode_jpeg as decode_jpeg
+    from pipeline.decode.image.decode import decode_png as decode_png
+    from pipeline.decode.image.encode import encode_jpeg as encode_jpeg
+    from pipeline.decode.image.encode import encode_png as encode_png
     from pipeline.decode.raw import decode_raw
     from pipeline.errors import (
-        AbortedError,
-        AlreadyExistsError,
-        CancelledError,
-        DataLossError,
-        DeadlineExceededError,
-        FailedPreconditionError,
-        InternalError,
-        InvalidArgumentError,
-        NotFoundError,
-        OpError,
-        OutOfRangeError,
-        PermissionDeniedError,
-        ResourceExhaustedError,
-        StateMismatchError,
-        UnauthenticatedError,
-        UnavailableError,
-        UnimplementedError,
-        UnknownError,
+        AbortedError as AbortedError,
+    )
+    from pipeline.errors import (
+        AlreadyExistsError as AlreadyExistsError,
+    )
+    from pipeline.errors import (
+        CancelledError as CancelledError,
+    )
+    from pipeline.errors import (
+        DataLossError as DataLossError,
+    )
+    from pipeline.errors import (
+        DeadlineExceededError as DeadlineExceededError,
+    )
+    from pipeline.errors import (
+        FailedPreconditionError as FailedPreconditionError,
+    )
+    from pipeline.errors import (
+        InternalError as InternalError,
+    )
+    from pipeline.errors import (
+        InvalidArgumentError as InvalidArgumentError,
+    )
+    from pipeline.errors import (
+        NotFoundError as NotFoundError,
+    )
+    from pipeline.errors import (
+        OpError as OpError,
+    )
+    from pipeline.errors import (
+        OutOfRangeError as OutOfRangeError,
+    )
+    from pipeline.errors import (
+        PermissionDeniedError as PermissionDeniedError,
+    )
+    from pipeline.errors import (
+        ResourceExhaustedError as ResourceExhaustedError,
+    )
+    from pipeline.errors import (
+        StateMismatchError as StateMismatchError,
+    )
+    from pipeline.errors import (
+        UnauthenticatedError as UnauthenticatedError,
+    )
+    from pipeline.errors import (
+        UnavailableError as UnavailableError,
+    )
+    from pipeline.errors import (
+        UnimplementedError as UnimplementedError,
+    )
+    from pipeline.errors import (
+        UnknownError as UnknownError,
     )
     from pipeline.files.filenames import match_filenames_once
-    from pipeline.files.tfrecord import TFRecordCompressionType, TFRecordOptions
-    from pipeline.files.tfrecord_cutter import tf_record_iterator
+    from pipeline.files.tfrecord import TFRecordCompressionType as TFRecordCompressionType
+    from pipeline.files.tfrecord import TFRecordOptions as TFRecordOptions
+    from pipeline.files.tfrecord_cutter import tf_record_iterator as tf_record_iterator
     from pipeline.files.tfrecord_writer import TFRecordWriter
-    from pipeline.images.parts import central_crop, crop, flip_left_right, flip_up_down, random_crop
-    from pipeline.images.resize import resize
+    from pipeline.images.parts import central_crop as central_crop
+    from pipeline.images.parts import crop as crop
+    from pipeline.images.parts import flip_left_right as flip_left_right
+    from pipeline.images.parts import flip_up_down as flip_up_down
+    from pipeline.images.parts import random_crop as random_crop
+    from pipeline.images.resize import resize as resize
     from pipeline.nest import ListValue
     from pipeline.producers.epochs import limit_epochs
     from pipeline.producers.producers import input_producer, range_input_producer, string_input_producer
     from pipeline.producers.slices import slice_input_producer
-    from pipeline.proto.example import BytesList, Example, Feature, Features, FloatList, Int64List
-    from pipeline.pulls import example_rng, together
-    from pipeline.queues.base import QueueBase
+    from pipeline.proto.example import BytesList as BytesList
+    from pipeline.proto.example import Example as Example
+    from pipeline.proto.example import Feature as Feature
+    from pipeline.proto.example import Features as Features
+    from pipeline.proto.example import FloatList as FloatList
+    from pipeline.proto.example import Int64List as Int64List
+    from pipeline.pulls import example_rng
+    from pipeline.pulls import together as together
+    from pipeline.queues.base import QueueBase as QueueBase
     from pipeline.queues.freeze import freeze
     from pipeline.queues.kinds import (
         FIFOQueue,
@@ -82,7 +137,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
         RandomShuffleQueue,
     )
     from pipeline.queues.seeds import set_random_seed
-    from pipeline.readers.base import ReaderBase
+    from pipeline.readers.base import ReaderBase as ReaderBase
     from pipeline.readers.fixed import FixedLengthRecordReader
     from pipeline.readers.lmdb import LMDBReader
     from pipeline.readers.text import TextLineReader
@@ -107,71 +162,38 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.sources.tf_data import tf_data
     from pipeline.sources.tfrecord import tfrecord
     from pipeline.sources.webdataset import webdataset
-    from pipeline.stats import QueueStats
-    from pipeline.watch.drawing import Drawing, draw
+    from pipeline.stats import QueueStats as QueueStats
+    from pipeline.watch.drawing import Drawing as Drawing
+    from pipeline.watch.drawing import draw
     from pipeline.watch.monitor import monitor
     from pipeline.watch.prometheus import MetricsCollector
     from pipeline.watch.sampler import report
     from pipeline.watch.trace import trace
     from pipeline.workers.choice import processes, threads
-    from pipeline.workers.map_ahead import map_ahead
+    from pipeline.workers.map_ahead import map_ahead as map_ahead
 
 __version__ = "0.2.0"
 
 __all__ = [
-    "AbortedError",
-    "AlreadyExistsError",
-    "Batches",
-    "BytesList",
-    "CancelledError",
     "Coordinator",
-    "DataLossError",
     "Dataset",
-    "DatasetIterator",
-    "DeadlineExceededError",
-    "Drawing",
-    "Example",
     "FIFOQueue",
-    "FailedPreconditionError",
-    "Feature",
-    "Features",
     "FixedLenFeature",
     "FixedLenSequenceFeature",
     "FixedLengthRecordReader",
-    "FloatList",
     "IdentityReader",
-    "Int64List",
-    "InternalError",
-    "InvalidArgumentError",
     "LMDBReader",
     "ListValue",
     "LooperThread",
     "MetricsCollector",
-    "NotFoundError",
-    "OpError",
-    "OutOfRangeError",
     "PaddingFIFOQueue",
     "PaddingShuffleQueue",
-    "PermissionDeniedError",
     "PriorityQueue",
-    "QueueBase",
     "QueueRunner",
-    "QueueStats",
     "RandomShuffleQueue",
-    "ReaderBase",
-    "ReplayBuffer",
-    "ResourceExhaustedError",
-    "SparseTensorValue",
-    "StateMismatchError",
-    "TFRecordCompressionType",
-    "TFRecordOptions",
     "TFRecordReader",
     "TFRecordWriter",
     "TextLineReader",
-    "UnauthenticatedError",
-    "UnavailableError",
-    "UnimplementedError",
-    "UnknownError",
     "VarLenFeature",
     "WholeFileReader",
     "add_queue_runner",
@@ -180,39 +202,28 @@ __all__ = [
     "batch",
     "batch_join",
     "bucket_by_sequence_length",
-    "central_crop",
     "cluster",
     "collate",
     "concatenate",
-    "crop",
     "csv",
     "dataset",
-    "decode_bmp",
     "decode_csv",
-    "decode_gif",
-    "decode_image",
-    "decode_jpeg",
-    "decode_png",
     "decode_raw",
     "draw",
-    "encode_jpeg",
-    "encode_png",
     "errors",
     "example_rng",
     "feather",
     "fixed_length",
-    "flip_left_right",
-    "flip_up_down",
     "freeze",
     "grain",
     "huggingface",
+    "image",
     "image_folder",
     "input_producer",
     "interleave",
     "jsonl",
     "limit_epochs",
     "load_state",
-    "map_ahead",
     "match_filenames_once",
     "mix",
     "monitor",
@@ -221,12 +232,11 @@ __all__ = [
     "parse_example",
     "parse_single_example",
     "processes",
-    "random_crop",
+    "proto",
     "range_input_producer",
     "replay",
     "report",
     "reset",
-    "resize",
     "save_state",
     "set_deterministic",
     "set_random_seed",
@@ -239,11 +249,10 @@ __all__ = [
     "string_input_producer",
     "text",
     "tf_data",
-    "tf_record_iterator",
     "tfrecord",
     "threads",
-    "together",
     "trace",
+    "types",
     "webdataset",
     "zip",
 ]
@@ -255,39 +264,23 @@ _ROOMS = {
     ".batches.collate": "collate",
     ".batches.determinism": "set_deterministic",
     ".batches.functions": "batch batch_join shuffle_batch shuffle_batch_join",
-    ".batches.loop": "Batches",
     ".sources.of_any": "dataset",
     ".datasets.dataset": "Dataset interleave mix zip",
-    ".datasets.iterator": "DatasetIterator",
-    ".datasets.replay": "ReplayBuffer replay",
+    ".datasets.replay": "replay",
     ".decode.csv.decode_csv": "decode_csv",
     ".decode.example.features": "FixedLenFeature FixedLenSequenceFeature VarLenFeature",
-    ".decode.example.sparse_value": "SparseTensorValue",
     ".decode.example.parse": "parse_example parse_single_example",
-    ".decode.image.decode": "decode_bmp decode_gif decode_image decode_jpeg decode_png",
-    ".decode.image.encode": "encode_jpeg encode_png",
     ".decode.raw": "decode_raw",
-    ".errors": "AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError "
-    "FailedPreconditionError InternalError InvalidArgumentError NotFoundError OpError OutOfRangeError "
-    "PermissionDeniedError ResourceExhaustedError StateMismatchError UnauthenticatedError UnavailableError "
-    "UnimplementedError UnknownError",
     ".files.filenames": "match_filenames_once",
-    ".files.tfrecord": "TFRecordCompressionType TFRecordOptions",
-    ".files.tfrecord_cutter": "tf_record_iterator",
     ".files.tfrecord_writer": "TFRecordWriter",
-    ".images.parts": "central_crop crop flip_left_right flip_up_down random_crop",
-    ".images.resize": "resize",
     ".nest": "ListValue",
     ".producers.epochs": "limit_epochs",
     ".producers.producers": "input_producer range_input_producer string_input_producer",
     ".producers.slices": "slice_input_producer",
-    ".proto.example": "BytesList Example Feature Features FloatList Int64List",
-    ".pulls": "example_rng together",
-    ".queues.base": "QueueBase",
+    ".pulls": "example_rng",
     ".queues.freeze": "freeze",
     ".queues.kinds": "FIFOQueue PaddingFIFOQueue PaddingShuffleQueue PriorityQueue RandomShuffleQueue",
     ".queues.seeds": "set_random_seed",
-    ".readers.base": "ReaderBase",
     ".readers.fixed": "FixedLengthRecordReader",
     ".readers.lmdb": "LMDBReader",
     ".readers.text": "TextLineReader",
@@ -311,32 +304,50 @@ _ROOMS = {
     ".sources.tf_data": "tf_data",
     ".sources.tfrecord": "tfrecord",
     ".sources.webdataset": "webdataset",
-    ".stats": "QueueStats",
-    ".watch.drawing": "Drawing draw",
+    ".watch.drawing": "draw",
     ".watch.monitor": "monitor",
     ".watch.prometheus": "MetricsCollector",
     ".watch.sampler": "report",
     ".watch.trace": "trace",
     ".workers.choice": "processes threads",
-    ".workers.map_ahead": "map_ahead",
+}
+# Names that live in a module of their own now. Programs of 0.2 find them here too; no list has them.
+_MOVED = {
+    "errors": "AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError "
+    "FailedPreconditionError InternalError InvalidArgumentError NotFoundError OpError OutOfRangeError "
+    "PermissionDeniedError ResourceExhaustedError StateMismatchError UnauthenticatedError UnavailableError "
+    "UnimplementedError UnknownError",
+    "image": "central_crop crop decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg encode_png "
+    "flip_left_right flip_up_down random_crop resize",
+    "proto": "BytesList Example Feature Features FloatList Int64List",
+    "types": "Batches DatasetIterator Drawing QueueBase QueueStats ReaderBase ReplayBuffer SparseTensorValue "
+    "TFRecordCompressionType TFRecordOptions",
+    "files.tfrecord_cutter": "tf_record_iterator",  # `tfrecord` is the name now
+    "pulls": "together",
+    "workers.map_ahead": "map_ahead",
 }
 _MODULES = (
     "cluster",
     "compat",
     "errors",
+    "image",
     "jax",
     "keras",
+    "proto",
     "torch",
+    "types",
 )  # not in lists: some are an ImportError without a library
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
+_OLD = {name: f".{module}" for module, names in _MOVED.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES or name == "spans":  # `from pipeline import spans` asks here, and would pay for similar names
         return import_module(f"pipeline.{name}")
-    if name not in _HOMES:
+    home = _HOMES.get(name) or _OLD.get(name)
+    if home is None:
         raise AttributeError(f"module 'pipeline' has no attribute {name!r}{_similar(name)}")
-    value = globals()[name] = getattr(import_module(_HOMES[name], "pipeline"), name)
+    value = globals()[name] = getattr(import_module(home, "pipeline"), name)
     return value
 
 

@@ -25,7 +25,6 @@ USED_MOST = [
     "decode_csv",
     "decode_raw",
     "freeze",
-    "map_ahead",
     "match_filenames_once",
     "pad",
     "parse_example",

@@ -3,6 +3,7 @@
 import ast
 import difflib
 import pathlib
+from importlib import import_module
 
 import public_api
 import pytest
@@ -12,6 +13,8 @@ import pipeline
 import pipeline.compat.v1 as tf
 from pipeline import errors
 
+MODULES = {"cluster", "errors", "image", "proto", "types"}  # which are public as modules
+NAMES = pathlib.Path(__file__).parent / "public_names.txt"
 SOURCE = ast.parse(pathlib.Path(pipeline.__file__).read_text())
 
 
@@ -28,9 +31,27 @@ def test_every_name_is_there():
 
 def test_type_checkers_see_the_same_names_in_the_same_places():
     seen = for_type_checkers()
-    assert [seen.pop("cluster"), seen.pop("errors")] == ["pipeline", "pipeline"]
-    assert seen == {name: f"pipeline{room}" for name, room in pipeline._HOMES.items()}
-    assert sorted([*seen, "cluster", "errors"]) == sorted(pipeline.__all__)
+    assert {seen.pop(module) for module in MODULES} == {"pipeline"}
+    now = {name: f"pipeline{room}" for name, room in pipeline._HOMES.items()}
+    assert {name: room for name, room in seen.items() if name not in pipeline._OLD} == now
+    assert sorted([*now, *MODULES]) == sorted(pipeline.__all__)
+    assert all(getattr(pipeline, name) is getattr(import_module(seen[name]), name) for name in pipeline._OLD)
+
+
+def test_the_top_level_has_one_mental_model():
+    """The names are those of a list, grouped; at most 80, and `dir` has no others."""
+    listed = [line for line in NAMES.read_text().split("\n") if line and not line.startswith("#")]
+    assert sorted(name for line in listed for name in line.split()) == pipeline.__all__
+    assert len(pipeline.__all__) <= 80
+    assert dir(pipeline) == sorted([*pipeline.__all__, "__version__"])
+
+
+@pytest.mark.parametrize("module", ["errors", "image", "proto", "types"])
+def test_names_that_moved_are_where_they_were_too(module):
+    for name in pipeline._MOVED[module].split():
+        assert name not in dir(pipeline)
+        assert name in dir(getattr(pipeline, module))
+        assert getattr(pipeline, name) is getattr(getattr(pipeline, module), name)
 
 
 def test_the_drop_in_needs_no_import_of_its_own():
@@ -112,4 +133,4 @@ def test_no_public_name_is_that_of_a_room():
     """Importing what is in the room would take the name's place in the package."""
     package = pathlib.Path(pipeline.__file__).parent
     rooms = {path.stem for path in package.glob("*.py")} | {path.parent.name for path in package.glob("*/__init__.py")}
-    assert rooms & set(pipeline.__all__) == {"cluster", "errors"}  # which are public as modules
+    assert rooms & set(pipeline.__all__) == MODULES

@@ -10,7 +10,12 @@ import re
 
 import pipeline
 
-NAMES = {*pipeline.__all__, *(f"pipeline.{name}" for name in pipeline.__all__)}
+# What a docstring may call a public name, and the name that its page has.
+NAMES = {name: f"pipeline.{name}" for name in pipeline.__all__}
+for module in ("errors", "image", "proto", "types"):
+    for name in getattr(pipeline, module).__all__:
+        NAMES |= dict.fromkeys((name, f"{module}.{name}"), f"pipeline.{module}.{name}")
+NAMES |= {name: name for name in NAMES.values()}
 CODE = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)|([*|]|(?<=\w)_(?!\w))")
 
 
@@ -23,7 +28,7 @@ def setup(app):
 def convert(app, what, name, thing, options, lines):
     """Change the lines of a docstring in place."""
     own = {name.rpartition(".")[2], *_parameters(thing)}  # a page has no links to itself
-    lines[:] = _sections(_words(_blocks(lines), NAMES - own))
+    lines[:] = _sections(_words(_blocks(lines), {name: NAMES[name] for name in NAMES if name not in own}))
     if what in ("attribute", "property") and lines:
         lines[:1] = _without_type(lines[0])
 
@@ -86,7 +91,7 @@ def _words(lines, names):
         if not text:
             return f"\\{match[2]}"
         name = text.removesuffix("()")
-        return f":py:obj:`{text} <pipeline.{name.removeprefix('pipeline.')}>`" if name in names else f"``{text}``"
+        return f":py:obj:`{text} <{names[name]}>`" if name in names else f"``{text}``"
 
     out, code = [], None  # how far the line is indented that begins code
     for line in lines:

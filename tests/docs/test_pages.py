@@ -20,9 +20,6 @@ SAID = {
     "docs/migrate.md:after": BATCHES,
 }
 
-# Pages that show all that their programs print, in blocks of text after the code.
-SHOWN = ["docs/datasets.md"]
-
 # Programs that others run, more than once.
 ELSEWHERE = {
     "docs/reproducibility.md:page": "tests/resume/test_recipes.py",
@@ -33,7 +30,7 @@ def cases():
     """Each program, and for each block that is left out the reason."""
     for page, text in sorted(PAGES.items()):
         runnable, left_out = page_programs.programs(text)
-        for chosen in runnable if page not in SHOWN else ():
+        for chosen in runnable:
             name = f"{page}:{chosen[0].word or 'page'}"
             if name not in ELSEWHERE:
                 yield pytest.param(chosen, SAID.get(name, "(?s:.*)"), id=name)
@@ -44,15 +41,13 @@ def cases():
 
 @pytest.mark.parametrize(("chosen", "said"), list(cases()))
 def test_a_program(chosen, said, tmp_path):
-    assert re.fullmatch(said, page_programs.run(page_programs.script(chosen), tmp_path))
-
-
-@pytest.mark.parametrize("name", SHOWN)
-def test_a_page_shows_what_its_program_prints(name, tmp_path):
-    [chosen], left_out = page_programs.programs(PAGES[name])
-    assert not left_out
-    shown = re.findall(r"^```text\n(.*?)^```$", PAGES[name], re.MULTILINE | re.DOTALL)
-    assert "".join(shown) == page_programs.run(page_programs.script(chosen), tmp_path)
+    """It runs, and prints what the page shows: a block of text right after the code."""
+    printed = page_programs.run(page_programs.script(chosen, mark=True), tmp_path)
+    *parts, rest = printed.split(page_programs.MARK)
+    assert len(parts) == len(chosen)
+    shown = [(block.line, block.shown) for block in chosen if block.shown is not None]
+    assert shown == [(block.line, part) for block, part in zip(chosen, parts, strict=True) if block.shown is not None]
+    assert re.fullmatch(said, "".join(parts) + rest)
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
@@ -96,6 +91,14 @@ def test_the_blocks_of_a_page_are_one_program(tmp_path):
     [[*chosen]], left_out = page_programs.programs(text)
     assert left_out == []
     assert page_programs.run(page_programs.script(chosen), tmp_path) == "4\n"
+
+
+def test_text_after_a_block_is_what_it_prints(tmp_path):
+    text = page("```python\nprint(1)\n```", "```text\n1\n```", "```python\nprint(2)\n```", "words", "```text\n3\n```")
+    [chosen], _ = page_programs.programs(text)
+    assert [block.shown for block in chosen] == ["1\n", None]
+    printed = page_programs.run(page_programs.script(chosen, mark=True), tmp_path)
+    assert printed.split(page_programs.MARK) == ["1\n", "2\n", ""]
 
 
 def test_errors_name_the_line_of_the_page(tmp_path):

@@ -16,7 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"^(?:```python *(\w*)|<!-- python)\n(.*?)^(?:```|-->)$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^(?:```python *(\w*)|<!-- python)\n(.*?)^(?:```|-->)$(?:\n+```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
+)
+MARK = "\x1e"  # between what the blocks of a program print
 
 
 @dataclass
@@ -24,6 +27,7 @@ class Block:
     line: int  # of the page: the first line of the code
     code: str
     word: str
+    shown: str | None = None  # what the page says that it prints, in a block of text right after it
     missing: list[str] = field(default_factory=list)  # libraries that it needs, itself or for what it uses
 
     def __post_init__(self):
@@ -54,7 +58,14 @@ def _found(module):
 def blocks(text):
     found = []
     for match in BLOCK.finditer(text):
-        found.append(Block(text.count("\n", 0, match.start(2)) + 1, match[2], match[1] or ""))
+        found.append(
+            Block(
+                text.count("\n", 0, match.start(2)) + 1,
+                match[2],
+                match[1] or "",
+                match[3] if match[1] is not None else None,
+            )
+        )
     modules, lost = set(), {}  # what was imported; names that are not there, and why
     for block in found:
         if block.word:
@@ -77,11 +88,13 @@ def programs(text):
     return ([page] if page else []) + own, [block for block in found if block.missing]
 
 
-def script(chosen):
-    """One text, each block in its own lines."""
+def script(chosen, mark=False):
+    """One text, each block in its own lines. With a mark, each prints it at its end."""
     lines = []
     for block in chosen:
         lines += [""] * (block.line - 1 - len(lines)) + block.code.splitlines()
+        if mark:
+            lines.append(f"if __name__ == '__main__': print(end={MARK!r})")  # not in its processes
     return "\n".join(lines) + "\n"
 
 

@@ -1,0 +1,28 @@
+"""Classes for annotations and `isinstance`: most of them are what functions return, so programs need not call them."""
+
+from pipeline.batches.loop import Batches
+from pipeline.datasets.iterator import DatasetIterator
+from pipeline.datasets.replay import ReplayBuffer
+from pipeline.decode.example.sparse_value import SparseTensorValue
+from pipeline.files.tfrecord import TFRecordCompressionType, TFRecordOptions
+from pipeline.queues.base import QueueBase
+from pipeline.readers.base import ReaderBase
+from pipeline.stats import QueueStats
+from pipeline.watch.drawing import Drawing
+
+__all__ = [
+    "Batches",
+    "DatasetIterator",
+    "Drawing",
+    "QueueBase",
+    "QueueStats",
+    "ReaderBase",
+    "ReplayBuffer",
+    "SparseTensorValue",
+    "TFRecordCompressionType",
+    "TFRecordOptions",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from pipeline.errors import NotFoundError
+from pipeline.errors import NotFoundError, StateMismatchError
 from pipeline.files.opening import open_file
 
 # Files whose identities are kept by name.
 KEPT = 4096
+
+# Files behind URLs whose identities are kept: when a state is loaded, each is asked for alone.
+KEPT_REMOTE = 16
 
 # Names of files that a state has; of those before there is one digest.
 NAMES = 16
@@ -53,7 +57,7 @@ def difference(name: str, saved: Sequence[Any], now: Sequence[Any] | None, allow
     size, time, crc = saved
     if now is None:
         return f"files: '{name}' had {size:,} bytes when the state was saved and is not there now"
-    if now[0] != size:
+    if now[0] != size and None not in (now[0], size):  # a server may not tell it
         return f"files: '{name}' had {size:,} bytes when the state was saved and has {now[0]:,} now"
     if crc is not None and now[2] is not None:
         same = crc == now[2]
@@ -84,20 +88,29 @@ class Opened:
 
     def __init__(self) -> None:
         self._kept: dict[str, list[Any]] = {}
+        self._remote: deque[str] = deque()  # those of them that are behind URLs
+        self._saved: dict[str, list[Any]] = {}  # those that a state has, until they are opened
         # The digest of the files with numbers from the first up to the next, but for those that were never opened, and
         # how many of `_unopened` these are: one tuple, so that who lists finds what belongs together.
         self._rolled = (0, 0, "", 0)
         self._unopened: list[int] = []
 
-    def note(self, name: bytes, identity: list[Any] | None, number: int | None) -> None:
+    def note(self, name: bytes, identity: list[Any] | None, number: int | None, inside: bool = False) -> None:
         """Note a file that was opened.
 
         Args:
             name: Its name.
             identity: What `file_identity` gives; None is no file that could change.
             number: Its number in the first epoch; None in those after it.
+            inside: Whether it is gone on with in its middle.
+
+        Raises:
+            StateMismatchError: That is so, and it was changed after the state was loaded.
         """
         named = os.fsdecode(name)
+        saved = self._saved.pop(named, None)
+        if inside and saved is not None and (found := difference(named, saved, identity, True)) is not None:
+            raise StateMismatchError([("files", named, None)], found)
         first, following, digest, _ = self._rolled
         if number is not None and number >= following:  # else it is read again, after a resume
             if not digest:
@@ -106,6 +119,10 @@ class Opened:
             size = None if identity is None or _is_remote(named) else identity[0]
             self._rolled = first, number + 1, rolled(digest, number, size), len(self._unopened)
         if identity is not None:
+            if _is_remote(named) and named not in self._kept:
+                self._remote.append(named)
+                if len(self._remote) > KEPT_REMOTE:
+                    self._kept.pop(self._remote.popleft(), None)
             self._kept[named] = identity
             if len(self._kept) > KEPT:
                 del self._kept[next(iter(self._kept))]
@@ -129,6 +146,8 @@ class Opened:
             What to say if files that are no longer known by name have other sizes now; else None.
         """
         self._kept = {name: list(identity) for name, identity in files.items() if name}
+        self._saved = dict(self._kept)
+        self._remote = deque(name for name in self._kept if _is_remote(name))
         first, following, known, *self._unopened = files.get("", (0, 0, ""))
         self._rolled = first, following, known, len(self._unopened)
         count, digest, unopened = following - first, "", set(self._unopened)

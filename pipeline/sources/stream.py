@@ -316,9 +316,9 @@ class PartsCursor:
     def _note_file(self, part: int) -> None:
         if (self.owner is not None or self.inside) and self._parts.of_files:
             name = self._parts.names[part]
-            identity = None if "://" in name else file_identity(name)
             first = self._first_epoch + self._epoch == 0
-            self._opened.note(os.fsencode(name), identity, self._part if first else None)
+            number = self._part if first else None
+            self._opened.note(os.fsencode(name), file_identity(name), number, self._place is not None)
 
     # A Positioned.
 

@@ -53,8 +53,23 @@ class _Parts:
         self.cursor, self._meter = cursor, meter
         self.cursor._numbered = numbered
         self.cursor.inside = True
-        self._key: Any = None  # which part is read
-        self._part = self._inside = 0  # its number, and how many examples of it came
+        self._at = self._where()  # the part that was read last: which epoch, and its place in that
+        self._part: int | None = None  # its number; None if that is not known yet
+        self._inside = 0  # how many examples of it came
+
+    def _where(self) -> tuple[int, int]:
+        return self.cursor._epoch, self.cursor._part
+
+    def _follow(self) -> None:
+        """Count from 0 if the cursor has gone on to another part."""
+        if self._where() != self._at:
+            self._at, self._part, self._inside = self._where(), None, 0
+
+    def _number(self) -> int:
+        cursor = self.cursor
+        epoch = cursor._first_epoch + cursor._epoch
+        (part,) = cursor._numbered.numbers(epoch * cursor._order.length + cursor._part, 1)
+        return int(part)
 
     def take(self, n: int) -> Block | None:
         cursor = self.cursor
@@ -63,11 +78,9 @@ class _Parts:
             piece = cursor._pull(n)
         except OutOfRangeError:
             return None
-        if (key := (cursor._epoch, cursor._part)) != self._key:
-            epoch = cursor._first_epoch + cursor._epoch
-            (part,) = cursor._numbered.numbers(epoch * cursor._order.length + cursor._part, 1)
-            self._inside = self._inside if self._key is None else 0
-            self._key, self._part = key, int(part)
+        self._follow()
+        if self._part is None:
+            self._part = self._number()
         begin, self._inside = self._inside, self._inside + len(piece)
         base = (self._part << 40) + begin
         values = PieceValues(cursor._parts, piece, self._meter)
@@ -80,14 +93,14 @@ class _Parts:
         reason = self.cursor._no_state()
         if reason is not None:
             raise no_position(f"{self.cursor.name} has no position to go back to: {reason}")
-        key = self._key is not None and self._key != (self.cursor._epoch, self.cursor._part)
-        return [0 if key else self._inside, *self.cursor._position()]
+        self._follow()
+        return [self._inside, *self.cursor._position()]
 
     def seek(self, position: Any) -> None:
         self._inside, *inner = position
         self.cursor.close()
         self.cursor._go_to(inner)
-        self._key = None
+        self._at, self._part = self._where(), None
 
     def close(self) -> None:
         self.cursor.close()

@@ -1,0 +1,168 @@
+"""Iterators over files go on from every place, the ends of files too: with the same examples and fingerprints."""
+
+import csv
+import io
+import itertools
+import json
+import tarfile
+
+import numpy as np
+import pytest
+
+import pipeline
+
+# How many examples each file has; some are empty.
+SIZES = (5, 0, 4, 1, 0, 5)
+
+
+def write_text(path, rows):
+    path.write_text("".join(f"row {row}\n" for row in rows))
+
+
+def write_csv(path, rows):
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["x", "y"])
+        writer.writerows([row, f"row {row}"] for row in rows)
+
+
+def write_jsonl(path, rows):
+    path.write_text("".join(json.dumps({"x": row}) + "\n" for row in rows))
+
+
+def write_tfrecord(path, rows):
+    with pipeline.TFRecordWriter(str(path)) as writer:
+        for row in rows:
+            writer.write(b"record %d" % row)
+
+
+def write_fixed(path, rows):
+    path.write_bytes(b"".join(b"%08d" % row for row in rows))
+
+
+def write_tar(path, rows):
+    with tarfile.open(path, "w") as archive:
+        for row in rows:
+            data = b"%d" % row
+            member = tarfile.TarInfo(f"{row:04}.txt")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+
+
+def of_fixed(paths, **options):
+    return pipeline.fixed_length(paths, 8, **options)
+
+
+FORMATS = {
+    "text": (write_text, pipeline.text),
+    "csv": (write_csv, pipeline.csv),
+    "jsonl": (write_jsonl, pipeline.jsonl),
+    "tfrecord": (write_tfrecord, pipeline.tfrecord),
+    "fixed_length": (write_fixed, of_fixed),
+    "webdataset": (write_tar, pipeline.webdataset),
+}
+formats = pytest.mark.parametrize("name", FORMATS)
+
+
+def files(name, folder, sizes=SIZES):
+    """Write files of so many examples, all of them different."""
+    paths, begin = [], 0
+    for i, size in enumerate(sizes):
+        paths.append(folder / f"{i}.{name}")
+        FORMATS[name][0](paths[-1], range(begin, begin + size))
+        begin += size
+    return list(map(str, paths))
+
+
+def plain(element):
+    return repr(element) if not isinstance(element, np.ndarray) else repr(element.tolist())
+
+
+def chains(source):
+    yield "alone", source
+    yield "map", source.map(lambda example: example)
+    yield "map that skips", source.map(lambda example: example, on_error="skip")
+    yield "map in workers", source.map(lambda example: example, workers=2)
+    yield "filter", source.filter(lambda example: True)
+    yield "batch", source.batch(3)
+    yield "map and batch", source.map(lambda example: example).batch(3)
+    yield "shuffle", source.shuffle(4, seed=1)
+    yield "prefetch", source.prefetch(2)
+    yield "take", source.skip(2).take(11)
+    yield "zip", pipeline.zip(source, source.skip(1))
+
+
+@formats
+@pytest.mark.parametrize("options", [{}, {"num_epochs": 2}, {"num_epochs": 2, "shuffle": True, "seed": 3}], ids=repr)
+def test_fingerprints_go_on_at_every_place(name, options, tmp_path):
+    paths = files(name, tmp_path)
+    source = FORMATS[name][1](paths, **options)
+    for label, dataset in chains(pipeline.dataset(source)):
+        iterator = iter(dataset)
+        states, prints, elements = [iterator.state_dict()], [iterator.fingerprint()], []
+        for element in iterator:
+            elements.append(plain(element))
+            states.append(iterator.state_dict())
+            prints.append(iterator.fingerprint())
+        for k, state in enumerate(states):
+            with iter(dataset) as resumed:
+                resumed.load_state_dict(json.loads(json.dumps(state)))
+                assert resumed.fingerprint() == prints[k]
+                for j in itertools.count(k):
+                    if (element := next(resumed, None)) is None:
+                        break
+                    where = f"{label}: from {k}, element {j}"
+                    assert plain(element) == elements[j], where
+                    assert resumed.fingerprint() == prints[j + 1], where
+                assert j == len(elements), f"{label}: from {k}"
+
+
+@formats
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("remote", [False, True])
+def test_files_that_end_at_the_saved_place_now_are_told(name, batched, remote, tmp_path):
+    write, make = FORMATS[name]
+    write(tmp_path / "long", range(60))
+    write(tmp_path / "short", range(3))
+    long, short = (tmp_path / "long").read_bytes(), (tmp_path / "short").read_bytes()
+    if remote:
+        memory = pytest.importorskip("fsspec").filesystem("memory")
+        path, put = f"memory://{tmp_path.name}/input", lambda data: memory.pipe(f"/{tmp_path.name}/input", data)
+    else:
+        path, put = str(tmp_path / "input"), (tmp_path / "input").write_bytes
+
+    def begun():
+        source = pipeline.dataset(make(path))
+        return iter(source.batch(3) if batched else source)
+
+    put(long)
+    with begun() as iterator:
+        for _ in range(1 if batched else 3):
+            next(iterator)
+        state = iterator.state_dict()
+    with begun() as earlier:
+        earlier.load_state_dict(state)
+        put(short)
+        with pytest.raises(pipeline.StateMismatchError, match="when the state was saved"):
+            next(earlier)
+    with begun() as later, pytest.raises(pipeline.StateMismatchError, match="when the state was saved"):
+        later.load_state_dict(state)
+
+
+@pytest.mark.parametrize("length", [0, 2])
+def test_iterables_that_are_shorter_now_are_told(length):
+    lengths = [10]
+
+    def numbers():
+        yield from range(lengths[0])
+
+    dataset = pipeline.dataset(numbers)
+    with iter(dataset) as iterator:
+        for _ in range(3):
+            next(iterator)
+        state = iterator.state_dict()
+    lengths[0] = length
+    with iter(dataset) as resumed:
+        resumed.load_state_dict(state)
+        with pytest.raises(pipeline.StateMismatchError, match="fewer examples"):
+            next(resumed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Any, NamedTuple
 
@@ -179,7 +179,8 @@ class Parallel:
         self._one_to_one = all(step.one_to_one for step in steps)
         self._bell = StopFlag()
         self._size, self._bytes = 1, 0  # inputs in a chunk, bytes of an output: judging by the last ones
-        shared.on_stop(self._bell.set)
+        self._rest: Callable[[], object] | None = getattr(executor, "rest", None)  # lets workers end; takes no lock
+        shared.on_stop(self._stop)
         self._reset()
 
     def _reset(self) -> None:
@@ -285,6 +286,8 @@ class Parallel:
             future = self._executor.submit(self._call, sent)
         except RuntimeError as error:
             raise AbortedError(None, None, f"the workers rejected an example: {named(error)}") from error
+        if self._run.stopped:  # meanwhile: this has woken workers again
+            self._stop()
         future.add_done_callback(functools.partial(_ring, self._bell))
         self._chunks.insert(place, Chunk(block, end, future))
 
@@ -410,9 +413,15 @@ class Parallel:
         self._parts.clear()
         if self._owned:
             self._executor.shutdown(wait=False, cancel_futures=True)
-        elif (rest := getattr(self._executor, "rest", None)) is not None:
-            rest()
+        elif self._rest is not None:
+            self._rest()
         self._stream.close()
+
+    def _stop(self) -> None:
+        """Let workers end, and whoever waits for them. A garbage collection may call this anywhere."""
+        self._bell.set()
+        if self._rest is not None:
+            self._rest()
 
     def _cancel(self) -> None:
         for chunk in self._chunks:

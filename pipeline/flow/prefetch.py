@@ -137,7 +137,9 @@ class Prefetch:
         if self._queue is None:
             self._begin(position_of(self._stream))
             queue = FIFOQueue(max(1, self._n // self._at_once), [object], [()], name=self._name)
-            runner = QueueRunner(queue, [functools.partial(self._fill, queue)])
+            # That the queue was closed is the end too, not an error that the thread would keep, with all its frames.
+            ends = OutOfRangeError, CancelledError
+            runner = QueueRunner(queue, [functools.partial(self._fill, queue)], queue_closed_exception_types=ends)
             if self._begun is not None:
                 self._begun(queue, runner.group)
             self._queue, self._coord, self._runs = queue, Coordinator(), False

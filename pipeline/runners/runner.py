@@ -249,6 +249,7 @@ class QueueRunner:
             coord.request_stop(error)
         finally:
             self._leave(sess, worker)
+            worker.failure = None  # whose frames refer to the worker
 
     def _run(self, sess: Any, enqueue_op: Any, coord: Coordinator | None = None) -> None:
         """Run an enqueue op until the input ends or the Coordinator stops. Subclasses may override it.

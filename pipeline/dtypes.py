@@ -56,11 +56,13 @@ def whole(given: Any, what: str) -> int:
 
 
 def integer(given: Any, what: str) -> int:
-    """Return an integer as an int; `what` names it in the TypeError for anything else."""
+    """Return an integer as an int; `what` names it in the TypeError for anything else, a bool too."""
     try:
-        return operator.index(given)
+        if not isinstance(given, bool):
+            return operator.index(given)
     except TypeError:
-        raise TypeError(f"{what} must be an integer, got {type(given).__name__} {given!r:.80}") from None
+        pass
+    raise TypeError(f"{what} must be an integer, got {type(given).__name__} {given!r:.80}")
 
 
 def truth(given: Any, what: str) -> bool:

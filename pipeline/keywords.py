@@ -44,9 +44,50 @@ _IN_DATASETS = {
 }
 
 
+# What the arguments of a dataset's methods are called elsewhere; the first one that a method has is meant.
+_OF_DATASETS = {
+    "batch_sizes": ("bucket_batch_sizes",),
+    "boundaries": ("bucket_boundaries",),
+    "buffer_size": ("buffer", "capacity", "size"),
+    "collate": ("collate_fn", "collate_function"),
+    "drop_remainder": ("drop_last",),
+    "function": ("fn", "func", "map_func", "predicate", "transform"),
+    "i": ("epoch", "index", "rank", "shard_index"),
+    "length": ("element_length_func", "seq_length"),
+    "n": (
+        *("batch_size", "buffer_size", "count", "num_epochs", "num_samples", "num_shards", "prefetch_factor", "size"),
+        *("times", "world_size"),
+    ),
+    "ordered": ("deterministic",),
+    "pad": ("fill_value", "pad_value", "padding_value", "padding_values"),
+    "stride": ("shift", "step"),
+    "workers": ("num_parallel_calls", "num_threads", "num_workers", "parallel", "threads"),
+}
+
+
 def tells_keywords(function: Callable[P, R]) -> Callable[P, R]:
     """Wrap a function or method so that a wrong keyword argument is told as by `refusing_others`."""
-    return refusing_others(function, [name for name in inspect.signature(function).parameters if name != "self"])
+    return refusing_others(function, _names(function))
+
+
+def tells_keywords_too(more: Callable[..., object]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """As `tells_keywords`, for a function whose `**options` are the keyword arguments of another; `help` shows them."""
+    signature = inspect.signature(more)
+    options = [each for each in signature.parameters.values() if each.kind is each.KEYWORD_ONLY]
+
+    def wrap(function: Callable[P, R]) -> Callable[P, R]:
+        own = inspect.signature(function)
+        named = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        whole = own.replace(parameters=[*named, *options])
+        checked = refusing_others(function, [name for name in whole.parameters if name != "self"])
+        vars(checked)["__signature__"] = whole
+        return checked
+
+    return wrap
+
+
+def _names(function: Callable[..., object]) -> list[str]:
+    return [name for name in inspect.signature(function).parameters if name != "self"]
 
 
 def refusing_others(function: Callable[P, R], known: Sequence[str]) -> Callable[P, R]:
@@ -67,9 +108,16 @@ def _unknown(function: str, name: str, known: Sequence[str]) -> TypeError:
     return TypeError(f"{function}() got an unexpected keyword argument '{name}'. {_hint(name, known)}")
 
 
+def _meant(name: str, known: Sequence[str]) -> str | None:
+    """Return the argument of a dataset's method that has this name elsewhere; None if there is none."""
+    return next((word for word, others in _OF_DATASETS.items() if word in known and name in others), None)
+
+
 def _hint(name: str, known: Sequence[str]) -> str:
     if name in _IN_DATASETS and "data" in known and "num_epochs" not in known:
         return f"Write it into the dataset: {_IN_DATASETS[name].format('...')}."
+    if "num_epochs" not in known and (meant := _meant(name, known)) is not None:
+        return f"Did you mean '{meant}'?"
     word, difference = _OTHER_WORDS.get(name, (name, ""))
     if word in known:
         return f"Did you mean '{word}'{difference}?"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,12 @@ from pipeline.datasets.transforms import by_name as transforms
 from pipeline.dtypes import integer, truth
 from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.flow.stream import Ahead, take_all
+from pipeline.keywords import tells_keywords, tells_keywords_too
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+    from typing_extensions import Unpack
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -24,6 +27,16 @@ U = TypeVar("U")
 V = TypeVar("V")
 
 Workers: TypeAlias = "int | Executor | None"
+
+
+class CallOptions(TypedDict, total=False):
+    """The options of `map`, `filter` and `flat_map`: how a function is called. See `map`."""
+
+    workers: Workers
+    ordered: bool
+    on_error: str
+    max_errors: int | None
+    seed: int | None
 
 
 class Dataset(Generic[T_co]):
@@ -55,6 +68,7 @@ class Dataset(Generic[T_co]):
     def __aiter__(self) -> DatasetIterator[T_co]:
         return iter(self)
 
+    @tells_keywords
     def epoch(self, i: int) -> Dataset[T_co]:
         """Return the recipe with the orders of pass i: `for e in range(3): for batch in dataset.epoch(e): ...`.
 
@@ -68,6 +82,10 @@ class Dataset(Generic[T_co]):
             self._needs_passes("epoch")
         return Dataset(self._node, number)
 
+    def _then(self, kind: Callable[..., Node], *given: Any) -> Dataset[Any]:
+        """Return the recipe with one more part."""
+        return Dataset(kind(self._node, *given), self._epoch)
+
     def _needs_passes(self, what: str) -> None:
         if self._node.once is not None:
             raise invalid(f"{what}: {self._node.once}, which can be read once; pass a list or a generator function")
@@ -77,6 +95,7 @@ class Dataset(Generic[T_co]):
 
     # One example for another
 
+    @tells_keywords
     def map(
         self,
         function: Callable[[T_co], U],
@@ -102,51 +121,31 @@ class Dataset(Generic[T_co]):
             TypeError: The function is not callable, is async, or cannot be sent to the workers.
             ValueError: An option is out of range.
         """
-        return Dataset(
-            transforms.Steps(self._node, "map", function, workers, ordered, on_error, max_errors, seed), self._epoch
-        )
+        calls = transforms.Calls(workers, ordered, on_error, max_errors, seed)
+        return self._then(transforms.Map, function, calls)
 
-    def map_batches(self, function: Callable[[T_co], U], **options: Any) -> Dataset[U]:
+    @tells_keywords_too(map)
+    def map_batches(self, function: Callable[[T_co], U], **options: Unpack[CallOptions]) -> Dataset[U]:
         """Call a function with each batch: `map` after `batch`, with the same options."""
-        return self.map(function, **options)
+        return self._then(transforms.Map, function, transforms.Calls(**options))
 
-    def filter(
-        self,
-        function: Callable[[T_co], object],
-        *,
-        workers: Workers = None,
-        ordered: bool = True,
-        on_error: str = "raise",
-        max_errors: int | None = None,
-        seed: int | None = None,
-    ) -> Dataset[T_co]:
+    @tells_keywords_too(map)
+    def filter(self, function: Callable[[T_co], object], **options: Unpack[CallOptions]) -> Dataset[T_co]:
         """Keep the elements for which a function is true. The options are those of `map`."""
-        return Dataset(
-            transforms.Steps(self._node, "filter", function, workers, ordered, on_error, max_errors, seed), self._epoch
-        )
+        return self._then(transforms.Filter, function, transforms.Calls(**options))
 
-    def flat_map(
-        self,
-        function: Callable[[T_co], Iterable[U]],
-        *,
-        workers: Workers = None,
-        ordered: bool = True,
-        on_error: str = "raise",
-        max_errors: int | None = None,
-        seed: int | None = None,
-    ) -> Dataset[U]:
+    @tells_keywords_too(map)
+    def flat_map(self, function: Callable[[T_co], Iterable[U]], **options: Unpack[CallOptions]) -> Dataset[U]:
         """Replace each element by those that a function makes of it: any iterable. The options are those of `map`."""
-        return Dataset(
-            transforms.Steps(self._node, "flat_map", function, workers, ordered, on_error, max_errors, seed),
-            self._epoch,
-        )
+        return self._then(transforms.FlatMap, function, transforms.Calls(**options))
 
     def enumerate(self) -> Dataset[tuple[int, T_co]]:
         """Put its number in the pass before each element."""
-        return Dataset(transforms.Enumerated(self._node), self._epoch)
+        return self._then(transforms.Enumerated)
 
     # Which elements, and in which order
 
+    @tells_keywords
     def shuffle(self, buffer_size: int | None = None, *, seed: int | None = None) -> Dataset[T_co]:
         """Shuffle the elements; each pass has another order.
 
@@ -162,24 +161,26 @@ class Dataset(Generic[T_co]):
             if not self._node.orderable:
                 hint = "give a buffer_size, or shuffle=True to the source"
                 raise invalid(f"shuffle: the elements of {self._node.kind} come one after the other: {hint}")
-            return Dataset(transforms.ShuffleAll(self._node, seed), self._epoch)
-        return Dataset(
-            transforms.Shuffle(self._node, _at_least(buffer_size, 1, "shuffle: buffer_size"), seed), self._epoch
-        )
+            return self._then(transforms.ShuffleAll, seed)
+        return self._then(transforms.Shuffle, _at_least(buffer_size, 1, "shuffle: buffer_size"), seed)
 
+    @tells_keywords
     def repeat(self, n: int | None = None) -> Dataset[T_co]:
         """Repeat the dataset: n passes one after the other, each in its own order; None repeats without end."""
         self._needs_passes("repeat")
-        return Dataset(transforms.Repeat(self._node, None if n is None else _at_least(n, 0, "repeat: n")), self._epoch)
+        return self._then(transforms.Repeat, None if n is None else _at_least(n, 0, "repeat: n"))
 
+    @tells_keywords
     def take(self, n: int) -> Dataset[T_co]:
         """Keep the first n elements."""
-        return Dataset(transforms.Take(self._node, _at_least(n, 0, "take: n")), self._epoch)
+        return self._then(transforms.Take, _at_least(n, 0, "take: n"))
 
+    @tells_keywords
     def skip(self, n: int) -> Dataset[T_co]:
         """Leave out the first n elements."""
-        return Dataset(transforms.Skip(self._node, _at_least(n, 0, "skip: n")), self._epoch)
+        return self._then(transforms.Skip, _at_least(n, 0, "skip: n"))
 
+    @tells_keywords
     def shard(self, i: int, n: int, *, drop_remainder: bool = False) -> Dataset[T_co]:
         """Keep every n-th element, from number i on: the part of host i of n.
 
@@ -201,14 +202,14 @@ class Dataset(Generic[T_co]):
             seed = None if isinstance(node, transforms.Steps) else node.seed()
             if count > 1 and seed is not None and seed.drawn:
                 raise invalid(f"shard: {node.kind} has no seed, so each host would draw another order; give it a seed")
-        return Dataset(
-            transforms.Shard(self._node, number, count, truth(drop_remainder, "shard: drop_remainder")), self._epoch
-        )
+        return self._then(transforms.Shard, number, count, truth(drop_remainder, "shard: drop_remainder"))
 
+    @tells_keywords
     def concatenate(self, other: Dataset[U]) -> Dataset[T_co | U]:
         """Append another dataset."""
-        return Dataset(transforms.Concatenate(self._node, node_of(other, "concatenate")), self._epoch)
+        return self._then(transforms.Concatenate, node_of(other, "concatenate"))
 
+    @tells_keywords
     def sample(self, weights: Any, n: int | None = None, *, seed: int | None = None) -> Dataset[T_co]:
         """Draw elements with replacement, each as often as its weight says: for class balance.
 
@@ -230,7 +231,7 @@ class Dataset(Generic[T_co]):
             raise invalid(f"sample: expected {length:,} weights, one for each element, got shape {list(found.shape)}")
         checked = _weights(found, "sample")
         count = length if n is None else _at_least(n, 0, "sample: n")
-        return Dataset(transforms.Sample(self._node, checked, count, seed), self._epoch)
+        return self._then(transforms.Sample, checked, count, seed)
 
     # Several into one
 
@@ -255,6 +256,7 @@ class Dataset(Generic[T_co]):
         max_wait: float | None = ...,
     ) -> Dataset[Any]: ...
 
+    @tells_keywords
     def batch(
         self,
         n: int,
@@ -278,20 +280,20 @@ class Dataset(Generic[T_co]):
             ValueError, TypeError: An argument is out of range.
         """
         size = _at_least(n, 1, "batch: n")
-        return Dataset(transforms.Batch(self._node, size, drop_remainder, pad, collate, max_wait), self._epoch)
+        return self._then(transforms.Batch, size, drop_remainder, pad, collate, max_wait)
 
     def unbatch(self) -> Dataset[Any]:
         """Take batches apart into their rows."""
-        return Dataset(transforms.Unbatch(self._node), self._epoch)
+        return self._then(transforms.Unbatch)
 
+    @tells_keywords
     def window(self, size: int, stride: int | None = None, *, drop_remainder: bool = True) -> Dataset[Any]:
         """Stack `size` neighbouring elements, each window beginning `stride` elements after the last one."""
         length = _at_least(size, 1, "window: size")
         step = length if stride is None else _at_least(stride, 1, "window: stride")
-        return Dataset(
-            transforms.Window(self._node, length, step, truth(drop_remainder, "window: drop_remainder")), self._epoch
-        )
+        return self._then(transforms.Window, length, step, truth(drop_remainder, "window: drop_remainder"))
 
+    @tells_keywords
     def bucket(
         self,
         boundaries: Sequence[int],
@@ -320,8 +322,9 @@ class Dataset(Generic[T_co]):
             )
         if not callable(length):
             raise TypeError(f"bucket: length must be a function of an element, not {length!r:.80}")
-        return Dataset(transforms.Bucket(self._node, ends, sizes, length, pad, pad_to_boundary), self._epoch)
+        return self._then(transforms.Bucket, ends, sizes, length, pad, pad_to_boundary)
 
+    @tells_keywords
     def pack(self, length: int, *, split: bool = True, pad: Any = 0) -> Dataset[dict[str, NDArray[Any]]]:
         """Concatenate sequences into rows of one length.
 
@@ -335,11 +338,12 @@ class Dataset(Generic[T_co]):
             pad: What fills the end of a row.
         """
         size = _at_least(length, 1, "pack: length")
-        return Dataset(transforms.Pack(self._node, size, truth(split, "pack: split"), pad), self._epoch)
+        return self._then(transforms.Pack, size, truth(split, "pack: split"), pad)
 
+    @tells_keywords
     def prefetch(self, n: int = 2) -> Dataset[T_co]:
         """Let a thread prepare up to n elements while you work with the last one; 0 changes nothing."""
-        return Dataset(transforms.Prefetched(self._node, _at_least(n, 0, "prefetch: n")), self._epoch)
+        return self._then(transforms.Prefetched, _at_least(n, 0, "prefetch: n"))
 
     def checksum(self) -> Dataset[T_co]:
         """Pass elements on, and let the fingerprint cover their bytes, besides their order.
@@ -348,7 +352,7 @@ class Dataset(Generic[T_co]):
         `batch` it is the same for any batch size. Elements may consist of arrays, numbers, strings, and containers of
         them.
         """
-        return Dataset(transforms.Checksum(self._node), self._epoch)
+        return self._then(transforms.Checksum)
 
     # Looking at it
 
@@ -422,6 +426,7 @@ def node_of(given: Any, what: str) -> Node:
     return node
 
 
+@tells_keywords
 def mix(
     datasets: Iterable[Dataset[T]],
     weights: Sequence[float] | None = None,
@@ -469,6 +474,7 @@ def zip(*datasets: Any) -> Dataset[tuple[Any, ...]]:
     return Dataset(transforms.Zip(nodes))
 
 
+@tells_keywords
 def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, block_length: int = 1) -> Dataset[T]:
     """Take elements of several datasets in turn.
 

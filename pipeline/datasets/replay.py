@@ -387,7 +387,7 @@ class _OfReplay(Node):
 
     def __init__(self, buffer: ReplayBuffer, seed: int | None) -> None:
         self.buffer = buffer
-        self._seed = Seed(None if seed is None else integer(seed, "replay: seed"))
+        self._seed = Seed(seed, "replay")
 
     def seed(self) -> Seed:
         return self._seed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pipeline.dtypes import integer
 from pipeline.queues.seeds import entropy_if_zero, get_seed
 
 
@@ -15,12 +16,19 @@ class Seed:
 
     Thread safety: any thread may ask; of two that ask first at once, one wins.
 
+    Args:
+        given: The seed, if there is one.
+        kind: What is seeded, for errors.
+
+    Raises:
+        TypeError: The seed is not an integer.
+
     Attributes:
         drawn: Whether chance decides it: no seed was given, and the process has none.
     """
 
-    def __init__(self, given: int | None) -> None:
-        known = get_seed(given)
+    def __init__(self, given: int | None, kind: str) -> None:
+        known = get_seed(None if given is None else integer(given, f"{kind}: seed"))
         self.drawn = known == (0, 0)
         self._pairs = [] if self.drawn else [known]
 

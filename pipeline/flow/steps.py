@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline._flow import Draw, Kept, call_each
+from pipeline.dtypes import integer
 from pipeline.errors import OutOfRangeError, invalid
 from pipeline.flow.block import Block
 from pipeline.flow.ids import as_array
@@ -340,5 +341,5 @@ def check_on_error(on_error: str, max_errors: int | None, what: str) -> None:
         raise invalid(f"{what}: on_error must be 'raise' or 'skip', got {on_error!r}")
     if max_errors is not None and on_error == "raise":
         raise invalid(f"{what}: max_errors needs on_error='skip'")
-    if max_errors is not None and max_errors < 0:
+    if max_errors is not None and integer(max_errors, f"{what}: max_errors") < 0:
         raise invalid(f"{what}: max_errors must be at least 0, got {max_errors}")

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from pipeline.datasets.transforms.checksum import Checksum as Checksum
     from pipeline.datasets.transforms.concatenate import Concatenate as Concatenate
     from pipeline.datasets.transforms.enumerate import Enumerated as Enumerated
+    from pipeline.datasets.transforms.filter import Filter as Filter
+    from pipeline.datasets.transforms.flat_map import FlatMap as FlatMap
     from pipeline.datasets.transforms.interleave import Interleave as Interleave
+    from pipeline.datasets.transforms.map import Map as Map
     from pipeline.datasets.transforms.mix import STOPS as STOPS
     from pipeline.datasets.transforms.mix import Mix as Mix
     from pipeline.datasets.transforms.pack import Pack as Pack
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from pipeline.datasets.transforms.shuffle import Shuffle as Shuffle
     from pipeline.datasets.transforms.shuffle_all import ShuffleAll as ShuffleAll
     from pipeline.datasets.transforms.skip import Skip as Skip
+    from pipeline.datasets.transforms.steps import Calls as Calls
     from pipeline.datasets.transforms.steps import Steps as Steps
     from pipeline.datasets.transforms.take import Take as Take
     from pipeline.datasets.transforms.unbatch import Unbatch as Unbatch
@@ -48,6 +52,10 @@ _HOMES = {
     "Take": "take",
     "Shuffle": "shuffle",
     "Enumerated": "enumerate",
+    "Calls": "steps",
+    "Filter": "filter",
+    "FlatMap": "flat_map",
+    "Map": "map",
     "Steps": "steps",
     "Window": "window",
 }

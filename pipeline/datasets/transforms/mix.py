@@ -32,7 +32,7 @@ class Mix(Node):
 
     def __init__(self, inputs: Sequence[Node], weights: NDArray[np.float64], seed: int | None, stop: str) -> None:
         self.inputs, self._weights, self.stop = tuple(inputs), weights, stop
-        self._seed = Seed(seed)
+        self._seed = Seed(seed, self.kind)
         self.note_place()
 
     def seed(self) -> Seed:

@@ -25,7 +25,7 @@ class Sample(Selection):
         super().__init__(source)
         self._weights, self.n = weights, n
         self._limits = np.cumsum(weights) / weights.sum()
-        self._seed = Seed(seed)
+        self._seed = Seed(seed, self.kind)
 
     def seed(self) -> Seed:
         return self._seed

@@ -27,7 +27,7 @@ class Shuffle(Selection):
     def __init__(self, source: Node, buffer_size: int, seed: int | None) -> None:
         super().__init__(source)
         self.buffer_size = buffer_size
-        self._seed = Seed(seed)
+        self._seed = Seed(seed, self.kind)
 
     def seed(self) -> Seed:
         return self._seed

@@ -19,7 +19,7 @@ class ShuffleAll(Selection):
 
     def __init__(self, source: Node, seed: int | None) -> None:
         super().__init__(source)
-        self._seed = Seed(seed)
+        self._seed = Seed(seed, self.kind)
 
     def seed(self) -> Seed:
         return self._seed

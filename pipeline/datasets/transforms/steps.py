@@ -1,11 +1,10 @@
-"""map, filter and flat_map: a function that is called with each example."""
+"""Steps: a function that is called with each example: the ground of map, filter and flat_map."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,20 +16,28 @@ from pipeline.flow.mapped import Mapped
 from pipeline.flow.parallel import Parallel
 from pipeline.flow.run import Limited, name_of
 from pipeline.flow.segment import Segment
-from pipeline.flow.steps import (
-    Draws,
-    FilterStep,
-    FlatMapStep,
-    MapStep,
-    Step,
-    check_on_error,
-)
+from pipeline.flow.steps import Draws, Step, check_on_error
 from pipeline.flow.stream import Stream
 from pipeline.flow.table import Index
-from pipeline.workers.map_ahead import check_executor, check_function
+from pipeline.workers.map_ahead import check_function
 from pipeline.workers.threads import Threads
 
-_KINDS: dict[str, type[Step]] = {"map": MapStep, "filter": FilterStep, "flat_map": FlatMapStep}
+
+class Calls(NamedTuple):
+    """How a function is called: the options of `map`, `filter` and `flat_map`.
+
+    Attributes:
+        workers: Who calls it: None for the thread that asks, a number of threads, or an executor.
+        ordered: Whether results come in the order of the examples.
+        on_error, max_errors: What happens to examples for which it fails.
+        seed: What seeds `example_rng`; None for the nearest one upstream.
+    """
+
+    workers: int | Executor | None = None
+    ordered: bool = True
+    on_error: str = "raise"
+    max_errors: int | None = None
+    seed: int | None = None
 
 
 class Steps(Node):
@@ -38,45 +45,37 @@ class Steps(Node):
 
     Args:
         source: What it is made from.
-        kind: "map", "filter" or "flat_map".
         function: The function.
-        workers: Who calls it: None for the thread that asks, a number of threads, or an executor.
-        ordered: Whether results come in the order of the examples.
-        on_error, max_errors: What happens to examples for which it fails.
-        seed: What seeds `example_rng`; None for the nearest one upstream.
+        calls: How it is called.
 
     Raises:
         TypeError: It is not callable, is async, or cannot be sent to the workers.
         ValueError: An option is out of range.
+
+    Attributes:
+        does: What is done with its results.
     """
 
-    def __init__(
-        self,
-        source: Node,
-        kind: str,
-        function: Callable[..., Any],
-        workers: int | Executor | None,
-        ordered: bool,
-        on_error: str,
-        max_errors: int | None,
-        seed: int | None,
-    ) -> None:
-        if kind == "flat_map":
-            if not callable(function):
-                raise TypeError(f"flat_map: the function must be callable, not {function!r:.80}")
-        else:
-            check_function(f"{kind}: the function", function)
-        check_on_error(on_error, max_errors, kind)
-        self.kind, self.stage = kind, "function"
+    stage = "function"
+    does: type[Step]
+
+    def __init__(self, source: Node, function: Callable[..., Any], calls: Calls) -> None:
+        kind = self.kind
+        self.check(function)
+        check_on_error(calls.on_error, calls.max_errors, kind)
         self.inputs = (source,)
         self.function = function
-        self.workers = _checked_workers(kind, workers, function)
-        self.ordered = truth(ordered, f"{kind}: ordered")
-        self.on_error, self.max_errors = on_error, max_errors
+        self.workers = _checked_workers(kind, calls.workers, function)
+        self.ordered = truth(calls.ordered, f"{kind}: ordered")
+        self.on_error, self.max_errors = calls.on_error, calls.max_errors
         self.name = name_of(function)
-        self._own_seed = None if seed is None else Seed(integer(seed, f"{kind}: seed"))
-        self._seed = self._own_seed or nearest_seed(source) or Seed(None)
+        self._own_seed = None if calls.seed is None else Seed(calls.seed, kind)
+        self._seed = self._own_seed or nearest_seed(source) or Seed(None, kind)
         self.note_place()
+
+    def check(self, function: Any) -> None:
+        """Raise TypeError for what cannot be called with an example."""
+        check_function(f"{self.kind}: the function", function)
 
     def seed(self) -> Seed | None:
         return self._seed
@@ -84,7 +83,7 @@ class Steps(Node):
     @property
     def one_to_one(self) -> bool:
         """Whether there is at most one output for each input, in order: none for an error that is skipped."""
-        return self.kind == "map" and self.ordered
+        return False
 
     @property
     def fixed(self) -> bool:
@@ -99,16 +98,13 @@ class Steps(Node):
     def orderable(self) -> bool:
         return self.one_to_one and self.inputs[0].orderable
 
-    def length(self) -> int | None:
-        return self.inputs[0].length() if self.kind == "map" and self.on_error == "raise" else None
-
     def options(self) -> dict[str, Any]:
         return {"function": self.name} | ({} if self.on_error == "raise" else {"on_error": self.on_error})
 
     def step(self, shared: Opening, epoch: int) -> Step:
         """Return what is done to an example."""
         skip = self.on_error == "skip"
-        return _KINDS[self.kind](self.function, self.name, skip, Draws(*shared.pair(self._seed), epoch))
+        return self.does(self.function, self.name, skip, Draws(*shared.pair(self._seed), epoch))
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         source = self.inputs[0]
@@ -139,15 +135,17 @@ class Steps(Node):
 
 
 def _checked_workers(kind: str, workers: Any, function: Any) -> int | Executor | None:
-    if workers is None or isinstance(workers, bool):
-        if workers is not None:
-            raise TypeError(f"{kind}: workers must be a number of threads, or an executor, not {workers!r}")
-        return None
-    if isinstance(workers, (int, np.integer)):
-        if operator.index(workers) < 0:
-            raise ValueError(f"{kind}: workers must be at least 0, got {workers}")
-        return operator.index(workers) or None
-    executor = check_executor(f"{kind}: workers", workers)
+    what = f"{kind}: workers"
+    if workers is None or (isinstance(workers, (int, np.integer)) and not isinstance(workers, bool)):
+        count = 0 if workers is None else integer(workers, what)
+        if count < 0:
+            raise ValueError(f"{what} must be at least 0, got {workers}")
+        return count or None
+    if not callable(getattr(workers, "submit", None)):
+        raise TypeError(
+            f"{what} must be a number of threads, or an executor such as pipeline.processes(4), not {workers!r:.80}"
+        )
+    executor: Executor = workers
     check = getattr(executor, "check", None)
     if check is not None:
         check(function)

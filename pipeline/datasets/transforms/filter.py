@@ -1,0 +1,13 @@
+"""filter: the examples for which a function is true."""
+
+from __future__ import annotations
+
+from pipeline.datasets.transforms.steps import Steps
+from pipeline.flow.steps import FilterStep
+
+
+class Filter(Steps):
+    """Some of the examples."""
+
+    kind = "filter"
+    does = FilterStep
